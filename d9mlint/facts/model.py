@@ -1,0 +1,577 @@
+"""The facts of one file: a typed, versioned intermediate representation of its code.
+
+Facts hold no judgement. They know nothing of torch or of rules: they are the program's statements in
+their order, its expressions reduced to what an analysis can use, and where each of them stands. Rules,
+knowledge and configuration may change without a file having to be parsed again; the cache key is
+therefore (SCHEMA, libcst version, bytes of the file).
+
+Positions are character offsets (not bytes) into ``Source.text``, half open, as ``PositionProvider``
+would place them: own parentheses of an expression are outside it. Rows and columns are made only for
+what is reported.
+
+Every class is an array-like msgspec struct, so that a cached file decodes straight into these types.
+"""
+
+from __future__ import annotations
+
+from typing import Union
+
+import msgspec
+
+SCHEMA = 1
+"""Raised by one whenever the meaning or the shape of any struct below changes."""
+
+
+class _Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Base of all nodes: immutable, array-encoded, and outside the cyclic garbage collector."""
+
+
+# ---------------------------------------------------------------------------------------- expressions
+
+
+class Name(_Node, tag=1):
+    """A plain name, or a chain of attributes rooted in one: ``torch.backends.cudnn.benchmark``."""
+
+    id: str
+    start: int
+    end: int
+
+
+class Attr(_Node, tag=2):
+    """Attributes of an expression that is no name: ``f(x).a.b`` has value ``f(x)``, name ``a.b``."""
+
+    value: Expr
+    name: str
+    start: int
+    end: int
+
+
+class Const(_Node, tag=3):
+    """A literal. Concatenated strings are joined, a sign is part of a number. Ints beyond 64 bits, complex
+    numbers and strings with lone surrogates are ``Other``."""
+
+    value: None | bool | int | float | str
+    start: int
+    end: int
+
+
+class Keyword(_Node):
+    """One keyword argument; ``name`` is None for ``**value``."""
+
+    name: str | None
+    value: Expr
+
+
+class Call(_Node, tag=4):
+    """A call. ``*x`` among the positional arguments is a ``Star``."""
+
+    func: Expr
+    args: list[Expr]
+    keywords: list[Keyword]
+    start: int
+    end: int
+
+
+class Seq(_Node, tag=5):
+    """A tuple, list or set display; ``kind`` is ``t``, ``l`` or ``s``."""
+
+    kind: str
+    elts: list[Expr]
+    start: int
+    end: int
+
+
+class Dict(_Node, tag=6):
+    """A dict display; a key is None for ``**value``."""
+
+    keys: list[Expr | None]
+    values: list[Expr]
+    start: int
+    end: int
+
+
+class BinOp(_Node, tag=7):
+    """``left op right``; ``op`` is the operator as written: ``+``, ``//``, ``@``, ..."""
+
+    op: str
+    left: Expr
+    right: Expr
+    start: int
+    end: int
+
+
+class BoolOp(_Node, tag=8):
+    """``left and right`` or ``left or right``; ``op`` is ``and`` or ``or``."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+class Unary(_Node, tag=9):
+    """``op`` is ``not``, ``-``, ``+`` or ``~``. A signed number literal is a ``Const`` instead."""
+
+    op: str
+    operand: Expr
+
+
+class Compare(_Node, tag=10):
+    """``left ops[0] comparators[0] ops[1] ...``; ops as written, ``is not`` and ``not in`` with one space."""
+
+    left: Expr
+    ops: list[str]
+    comparators: list[Expr]
+
+
+class IfExp(_Node, tag=11):
+    """``body if test else orelse``."""
+
+    test: Expr
+    body: Expr
+    orelse: Expr
+
+
+class Subscript(_Node, tag=12):
+    """``value[index]``; several comma-separated indices are one ``Seq`` of kind ``t``."""
+
+    value: Expr
+    index: Expr
+    start: int
+    end: int
+
+
+class Lambda(_Node, tag=13):
+    """``function`` is an index into ``FileFacts.functions``; its body is one ``Return``."""
+
+    function: int
+    start: int
+    end: int
+
+
+class Generator(_Node):
+    """One ``for target in iter if ...`` clause of a comprehension."""
+
+    target: Expr
+    iter: Expr
+    ifs: list[Expr]
+
+
+class Comp(_Node, tag=14):
+    """A comprehension; ``kind`` is ``l``, ``s``, ``d`` or ``g``; ``value`` is set for ``d`` only."""
+
+    kind: str
+    elt: Expr
+    value: Expr | None
+    generators: list[Generator]
+    start: int
+    end: int
+
+
+class FString(_Node, tag=15):
+    """An f-string: constant text as ``Const``, replacement fields as their expressions."""
+
+    parts: list[Expr]
+    start: int
+    end: int
+
+
+class Star(_Node, tag=16):
+    """``*value``."""
+
+    value: Expr
+
+
+class Wait(_Node, tag=17):
+    """``await``, ``yield`` or ``yield from``, named by ``kind``: ``await``, ``yield``, ``from``."""
+
+    kind: str
+    value: Expr | None
+
+
+class Walrus(_Node, tag=18):
+    """``target := value``; target is a plain name."""
+
+    target: str
+    value: Expr
+    start: int
+    end: int
+
+
+class Slice(_Node, tag=19):
+    """``lower:upper:step`` inside a subscript."""
+
+    lower: Expr | None
+    upper: Expr | None
+    step: Expr | None
+
+
+class Other(_Node, tag=20):
+    """Anything else (an ellipsis, a complex number, a huge int)."""
+
+    start: int
+    end: int
+
+
+class Bytes(_Node, tag=21):
+    """A bytes literal; its value is not kept."""
+
+    start: int
+    end: int
+
+
+Expr = Union[
+    Name,
+    Attr,
+    Const,
+    Call,
+    Seq,
+    Dict,
+    BinOp,
+    BoolOp,
+    Unary,
+    Compare,
+    IfExp,
+    Subscript,
+    Lambda,
+    Comp,
+    FString,
+    Star,
+    Wait,
+    Walrus,
+    Slice,
+    Other,
+    Bytes,
+]
+
+# ----------------------------------------------------------------------------------------- statements
+# ``start`` and ``end`` are those of a simple statement without its trailing comment and newline, and
+# those of a compound statement's header from its keyword to its colon (exclusive of the colon).
+
+
+class ExprStmt(_Node, tag=1):
+    """An expression for its effect. Docstrings are dropped."""
+
+    value: Expr
+    start: int
+    end: int
+
+
+class Assign(_Node, tag=2):
+    """``targets[0] = targets[1] = ... = value``."""
+
+    targets: list[Expr]
+    value: Expr
+    start: int
+    end: int
+
+
+class AnnAssign(_Node, tag=3):
+    """``target: annotation = value``; value None without one."""
+
+    target: Expr
+    annotation: Expr
+    value: Expr | None
+    start: int
+    end: int
+
+
+class AugAssign(_Node, tag=4):
+    """``target op= value``; ``op`` without the equals sign."""
+
+    target: Expr
+    op: str
+    value: Expr
+    start: int
+    end: int
+
+
+class Return(_Node, tag=5):
+    """``return value``."""
+
+    value: Expr | None
+    start: int
+    end: int
+
+
+class If(_Node, tag=6):
+    """``elif`` is an ``If`` alone in ``orelse``."""
+
+    test: Expr
+    body: list[Stmt]
+    orelse: list[Stmt]
+    start: int
+    end: int
+
+
+class For(_Node, tag=7):
+    """A ``for`` or ``async for`` loop."""
+
+    target: Expr
+    iter: Expr
+    body: list[Stmt]
+    orelse: list[Stmt]
+    start: int
+    end: int
+
+
+class While(_Node, tag=8):
+    """A ``while`` loop."""
+
+    test: Expr
+    body: list[Stmt]
+    orelse: list[Stmt]
+    start: int
+    end: int
+
+
+class Handler(_Node):
+    """One ``except`` clause; ``type`` None when bare."""
+
+    type: Expr | None
+    name: str | None
+    body: list[Stmt]
+
+
+class Try(_Node, tag=9):
+    """``try`` and ``try*``."""
+
+    body: list[Stmt]
+    handlers: list[Handler]
+    orelse: list[Stmt]
+    final: list[Stmt]
+    start: int
+    end: int
+
+
+class WithItem(_Node):
+    """One context manager of a ``with``."""
+
+    context: Expr
+    target: Expr | None
+
+
+class With(_Node, tag=10):
+    """A ``with`` or ``async with`` statement."""
+
+    items: list[WithItem]
+    body: list[Stmt]
+    start: int
+    end: int
+
+
+class FunctionDef(_Node, tag=11):
+    """``function`` is an index into ``FileFacts.functions``. The span is the header's, from ``def``."""
+
+    function: int
+    start: int
+    end: int
+
+
+class ClassDef(_Node, tag=12):
+    """``cls`` is an index into ``FileFacts.classes``. The span is the header's, from ``class``."""
+
+    cls: int
+    start: int
+    end: int
+
+
+class Alias(_Node):
+    """``name as asname``; asname None without one."""
+
+    name: str
+    asname: str | None
+
+
+class Import(_Node, tag=13):
+    """``import a.b as c, d``."""
+
+    names: list[Alias]
+    start: int
+    end: int
+
+
+class ImportFrom(_Node, tag=14):
+    """``from ..module import names``; level is the number of dots; a star import has one Alias ``*``."""
+
+    module: str
+    level: int
+    names: list[Alias]
+    start: int
+    end: int
+
+
+class ScopeDecl(_Node, tag=15):
+    """``global`` or ``nonlocal`` names."""
+
+    kind: str
+    names: list[str]
+    start: int
+    end: int
+
+
+class Delete(_Node, tag=16):
+    """``del targets``."""
+
+    targets: list[Expr]
+    start: int
+    end: int
+
+
+class Raise(_Node, tag=17):
+    """``raise exc from cause``."""
+
+    exc: Expr | None
+    start: int
+    end: int
+
+
+class Assert(_Node, tag=18):
+    """``assert test, message``."""
+
+    test: Expr
+    start: int
+    end: int
+
+
+class Case(_Node):
+    """One ``case``: literal values the pattern names at its top level (``|`` alternatives), the names it
+    binds, its guard and body; ``irrefutable`` for ``case _`` and a bare name without guard."""
+
+    values: list[Expr]
+    binds: list[str]
+    irrefutable: bool
+    guard: Expr | None
+    body: list[Stmt]
+
+
+class Match(_Node, tag=19):
+    """A ``match`` statement."""
+
+    subject: Expr
+    cases: list[Case]
+    start: int
+    end: int
+
+
+class Jump(_Node, tag=20):
+    """``break`` or ``continue``. ``pass`` is dropped."""
+
+    kind: str
+    start: int
+    end: int
+
+
+Stmt = Union[
+    ExprStmt,
+    Assign,
+    AnnAssign,
+    AugAssign,
+    Return,
+    If,
+    For,
+    While,
+    Try,
+    With,
+    FunctionDef,
+    ClassDef,
+    Import,
+    ImportFrom,
+    ScopeDecl,
+    Delete,
+    Raise,
+    Assert,
+    Match,
+    Jump,
+]
+
+# -------------------------------------------------------------------------------------- definitions
+
+
+class Param(_Node):
+    """A parameter; ``kind`` is ``p`` positional-only, ``a`` ordinary, ``v`` for ``*args``, ``k``
+    keyword-only, ``w`` for ``**kwargs``."""
+
+    name: str
+    kind: str
+    default: Expr | None
+    annotation: Expr | None
+
+
+class Function(_Node):
+    """A function, a lambda (name ``<lambda>``) or, at index 0, the module body (name ``<module>``).
+
+    ``qualname`` is ``Class.method`` or ``outer.inner`` (without ``<locals>``). ``parent`` is the index of
+    the function around it (-1 for the module body) and ``cls`` the index of the class whose body holds
+    it directly (-1 if none). The span is that of the name (of ``lambda`` for lambdas, empty for the
+    module). ``end_of_body`` is the offset at which the body's last statement ends.
+    """
+
+    name: str
+    qualname: str
+    params: list[Param]
+    decorators: list[Expr]
+    body: list[Stmt]
+    start: int
+    end: int
+    end_of_body: int
+    parent: int
+    cls: int
+    is_async: bool
+    is_generator: bool
+
+
+class Class(_Node):
+    """A class; ``parent`` is the index of the function around it, ``cls`` of the class around it or -1."""
+
+    name: str
+    qualname: str
+    bases: list[Expr]
+    keywords: list[Keyword]
+    decorators: list[Expr]
+    body: list[Stmt]
+    start: int
+    end: int
+    parent: int
+    cls: int
+
+
+class Comment(_Node):
+    """A comment that may be addressed to a linter (it says ``noqa`` or ``d9mlint``, in any case).
+
+    ``own_line`` when nothing but white space stands before it. ``first`` and ``last`` are the rows
+    (1-based) of the statement it belongs to: the innermost simple statement or compound header around
+    it, or the one right below it for an own-line comment.
+    """
+
+    text: str
+    start: int
+    row: int
+    own_line: bool
+    first: int
+    last: int
+
+
+class Problem(_Node):
+    """Why a file has no facts: ``code`` is DET001 (syntax) or DET002 (analysis failed)."""
+
+    code: str
+    message: str
+    start: int
+    end: int
+
+
+class FileFacts(_Node):
+    """All facts of one file. ``functions[0]`` is the module body.
+
+    ``words`` are all identifiers the code uses (names, attributes, keyword arguments, import parts),
+    sorted and without repetition: a cheap filter for what may matter to a rule.
+    """
+
+    schema: int
+    digest: str
+    lines: int
+    functions: list[Function]
+    classes: list[Class]
+    comments: list[Comment]
+    words: list[str]
+    problem: Problem | None

@@ -1,0 +1,110 @@
+"""Findings: what a check reports, where, and what to write instead. Plain frozen data."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from typing import Any
+
+import msgspec
+
+
+class Severity(str, enum.Enum):
+    """How bad it is; ``error``: the bits differ as written, or the program will raise."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    ADVICE = "advice"
+
+    @property
+    def rank(self) -> int:
+        """2 for error, 1 for warning, 0 for advice."""
+        return _SEVERITY_RANK[self]
+
+
+class Confidence(str, enum.Enum):
+    """How sure the tool is; low confidence is off by default."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+    @property
+    def rank(self) -> int:
+        """2 for high, 1 for medium, 0 for low."""
+        return _CONFIDENCE_RANK[self]
+
+
+_SEVERITY_RANK = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.ADVICE: 0}
+_CONFIDENCE_RANK = {Confidence.HIGH: 2, Confidence.MEDIUM: 1, Confidence.LOW: 0}
+
+
+class Applicability(str, enum.Enum):
+    """``safe``: the edit only makes results deterministic and cannot raise; ``display``: never applied."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    DISPLAY = "display"
+
+
+class Edit(msgspec.Struct, frozen=True, order=True):
+    """Replace the characters from ``start`` to ``end`` (offsets into ``Source.text``) by ``content``."""
+
+    start: int
+    end: int
+    content: str
+
+
+class Fix(msgspec.Struct, frozen=True):
+    """A set of edits of one file that together mend a finding."""
+
+    applicability: Applicability
+    message: str
+    edits: tuple[Edit, ...]
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One step of a flow: from the entry point, call by call, to the place of the finding."""
+
+    path: str
+    start: int
+    end: int
+    message: str
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One finding, as a check makes it.
+
+    ``path`` is the file as discovery named it (absolute, with ``/``); ``start`` and ``end`` are offsets
+    into that file's ``Source.text``. ``subject`` is what the finding is about in a stable word (the API
+    or RNG): it feeds the fingerprint, which must not depend on line numbers. ``scope`` is the qualified
+    name of the function around it. ``targets`` are the library versions the answer depends on, such as
+    ``("torch 2.4", "pinned in requirements.txt:3")``, empty when it does not.
+    """
+
+    code: str
+    path: str
+    start: int
+    end: int
+    message: str
+    help: str
+    severity: Severity
+    confidence: Confidence = Confidence.HIGH
+    subject: str = ""
+    scope: str = ""
+    entry_point: str | None = None
+    flow: tuple[Step, ...] = ()
+    fix: Fix | None = None
+    targets: tuple[str, ...] = ()
+    evidence: dict[str, Any] | None = None
+
+    @property
+    def sort_key(self) -> tuple[str, int, int, str, str, str]:
+        """Total order: path, place, code, then text, so that output never depends on discovery order."""
+        return (self.path, self.start, self.end, self.code, self.subject, self.message)
+
+
+def fingerprint(code: str, relative_path: str, scope: str, subject: str, occurrence: int) -> str:
+    """A stable identity free of line numbers; ``occurrence`` counts equal ones from 0 in file order."""
+    key = "\0".join((code, relative_path, scope, subject, str(occurrence)))
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]

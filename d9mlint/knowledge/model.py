@@ -1,0 +1,182 @@
+"""Typed form of the knowledge base in ``rules/``.
+
+The entries know APIs by their canonical dotted names (``torch.nn.functional.dropout``, ``tf.random.normal``,
+``numpy.random.rand``); ``Knowledge.canonical`` turns any public or private alias into that form.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+SCHEMA = 1
+"""Raised by one whenever the meaning or the shape of any struct below changes."""
+
+RNGS = ("python", "numpy", "torch", "torch_cuda", "tensorflow", "keras", "cupy", "environment")
+"""Names of the global random number generators. ``torch`` is the CPU generator and, through
+``torch.manual_seed``, every device's; ``torch_cuda`` is what ``torch.cuda.manual_seed(_all)`` alone seeds.
+``keras`` is Keras 3's own seed generator (its default seeds come from Python's ``random``)."""
+
+
+class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what is read from YAML: unknown keys are errors."""
+
+
+class Condition(_Entry):
+    """A test of one argument of a call, evaluated statically to yes, no or unknown.
+
+    The argument is found by ``arg`` (keyword) or ``pos`` (0-based position among the positional arguments
+    of a call of the *function* form; for methods the receiver is not counted). ``default`` is the value
+    when it is not given. Exactly one of the tests is set:
+
+    ``equals`` / ``not_equals``: a literal; ``one_of``: a list of literals; ``given``: whether the argument
+    is present at all (an explicit None counts as absent); ``truthy``; ``greater``: a number it must exceed.
+    """
+
+    arg: str
+    pos: int | None = None
+    default: Any = msgspec.UNSET
+    equals: Any = msgspec.UNSET
+    not_equals: Any = msgspec.UNSET
+    one_of: list[Any] | msgspec.UnsetType = msgspec.UNSET
+    given: bool | msgspec.UnsetType = msgspec.UNSET
+    truthy: bool | msgspec.UnsetType = msgspec.UNSET
+    greater: float | msgspec.UnsetType = msgspec.UNSET
+
+
+class Provenance(_Entry):
+    """Where a fact comes from: a page, a source file at a commit, or a run."""
+
+    source: str
+
+
+class Effect(_Entry):
+    """A mode or an environment variable that a call sets.
+
+    ``name`` is a mode (``torch.deterministic``, ``torch.cudnn.deterministic``, ``torch.cudnn.benchmark``,
+    ``torch.warn_only``, ``torch.fill_uninitialized_memory``, ``tf.deterministic``, ...) or ``env:VARIABLE``.
+    ``value`` is the literal it is set to, or ``{arg: name, pos: n, default: v}`` for "what that argument is".
+    It holds when all of ``when`` hold, on versions in ``versions``.
+    """
+
+    name: str
+    value: Any
+    when: list[Condition] = []
+    versions: str = ""
+
+
+class RngEntry(_Entry):
+    """What a call does to random number generators.
+
+    ``seeds``: RNGs it seeds, with ``seed_arg`` / ``seed_pos`` naming the argument that carries the seed;
+    ``seed_default`` is its default (UNSET: required). ``none_seed`` says what a None seed does: ``entropy``
+    (reseeds from the operating system), ``ignored`` (nothing is seeded) or ``fixed`` (a fixed seed is used).
+    ``draws``: RNGs it draws from (``own``: a generator of its own; ``entropy``: the operating system or the
+    clock). ``at`` says when: ``call`` (the call itself draws), ``construct`` (the constructor draws, as weights
+    do), ``use`` (the object draws when it is called, iterated or trained, as dropout and samplers do).
+    ``unless``: arguments which, when given, make it draw from them instead of the global RNG; ``when``:
+    conditions under which it draws at all. ``kind`` is a finer class for the checks: ``seeder``, ``anti-seed``,
+    ``draw``, ``init``, ``dropout``, ``shuffle``, ``split``, ``sampler``, ``transform``, ``generator``,
+    ``entropy``, ``environment``, ``stateless``, ``unseeded-op``.
+    ``method`` is true when the names are methods that are recognised on an instance
+    (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``.
+    """
+
+    id: str
+    apis: list[str]
+    kind: str
+    library: str
+    seeds: list[str] = []
+    seed_arg: str = ""
+    seed_pos: int | None = None
+    seed_default: Any = msgspec.UNSET
+    none_seed: str = "entropy"
+    draws: list[str] = []
+    at: str = "call"
+    unless: list[Condition] = []
+    when: list[Condition] = []
+    sets: list[Effect] = []
+    does_not_seed: list[str] = []
+    versions: str = ""
+    method: bool = False
+    note: str = ""
+    confidence: str = "high"
+    provenance: list[str] = []
+
+
+class OpHistory(_Entry):
+    """What an op does in a range of versions of its library.
+
+    ``behaviour`` under deterministic mode: ``deterministic_alternative``, ``raises``, ``silent`` (may vary
+    and nothing is said) or ``deterministic`` (its default algorithm is already).
+    """
+
+    versions: str
+    behaviour: str
+    note: str = ""
+
+
+class OpEntry(_Entry):
+    """An op without run-to-run guarantee.
+
+    ``passes`` is ``forward``, ``backward`` or ``both``; ``device`` ``cuda``, ``cpu``, ``both`` or ``mps``.
+    The op is affected when all of ``when`` hold and none of ``unless`` does; ``condition`` says the same in
+    words, including what no argument shows. ``static`` is false when the condition can not be judged from
+    the call alone (then a finding has low confidence). ``practical`` is false where the documentation lists
+    the op but it was not seen to differ, or it needs rare inputs.
+    """
+
+    id: str
+    library: str
+    apis: list[str]
+    device: str
+    passes: str
+    history: list[OpHistory]
+    condition: str = ""
+    when: list[Condition] = []
+    unless: list[Condition] = []
+    static: bool = True
+    practical: bool = True
+    default_mode: str = "nondeterministic"
+    remedy: str = ""
+    note: str = ""
+    confidence: str = "high"
+    rule: str = ""
+    provenance: list[str] = []
+
+
+class SettingEntry(_Entry):
+    """An environment variable, flag, attribute or argument that bears on determinism."""
+
+    id: str
+    kind: str
+    names: list[str]
+    library: str
+    versions: str = ""
+    effect: str = ""
+    default: str = ""
+    value_for_determinism: str | list[str] = ""
+    hazard_values: list[str] = []
+    must_be_set: str = ""
+    note: str = ""
+    confidence: str = "high"
+    provenance: list[str] = []
+
+
+class RulePage(msgspec.Struct, frozen=True, kw_only=True):
+    """One Markdown page of ``rules/``: its front matter and its sections by title, in order."""
+
+    code: str
+    name: str
+    family: str
+    summary: str
+    severity: str
+    confidence: str
+    default: bool
+    fixable: str
+    since: str
+    libraries: list[str]
+    path: str
+    markdown: str
+    sections: dict[str, str]
