@@ -1,0 +1,189 @@
+"""Jupyter notebooks as one text: code cells joined, lines that are not Python made comments.
+
+Everything is length-preserving, so an offset in the joined text is an offset in the cells as written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+PYTHON_CELL_MAGICS = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "ipytest", "memit"})
+"""``%%`` magics whose cell body is Python run in the kernel (or as good as)."""
+
+_CANDIDATE = re.compile(r"^[ \t]*(?:%|!|\?)|\?[ \t]*$|=[ \t]*[%!]", re.MULTILINE)
+_HELP = re.compile(r"^[ \t]*[%\w.*]+\?{1,2}[ \t]*$")
+_ASSIGNED = re.compile(r"^([ \t]*[\w.,\[\]'\" \t*()]+?=[ \t]*)([%!].*)$")
+_TIME = re.compile(r"^([ \t]*)%time[ \t](?=[ \t]*[^\s-])")
+_TOKEN = re.compile(r"\"\"\"|'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#.*|[\[\](){}]")
+
+
+class NotebookError(ValueError):
+    """The bytes are no notebook."""
+
+
+class Cell(NamedTuple):
+    """A code cell: its 1-based number among all cells, its half-open span in the joined text, and the
+    1-based row of the joined text at which it starts."""
+
+    number: int
+    start: int
+    end: int
+    row: int
+
+
+def cell_texts(data: bytes) -> tuple[str, str, tuple[Cell, ...]]:
+    """The joined code cells as written, the same as Python, and where each cell is.
+
+    Raises NotebookError for bytes that are no notebook. A notebook in another language has no cells.
+    """
+    notebook = load_notebook(data)
+    if not _is_python(notebook):
+        return "", "", ()
+    raw: list[str] = []
+    python: list[str] = []
+    cells: list[Cell] = []
+    offset, row = 0, 1
+    for number, cell in enumerate(notebook["cells"], 1):
+        if cell.get("cell_type") != "code":
+            continue
+        written = cell_source(cell)
+        end = "" if written.endswith("\n") else "\n"
+        cells.append(Cell(number, offset, offset + len(written), row))
+        raw.append(written + end)
+        python.append(as_python(written) + end)
+        offset += len(written) + len(end)
+        row += (written + end).count("\n")
+    return "".join(raw), "".join(python), tuple(cells)
+
+
+def load_notebook(data: bytes) -> dict[str, Any]:
+    """The notebook as JSON data. Raises NotebookError when it is none."""
+    try:
+        notebook = json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise NotebookError(f"not UTF-8 at byte {error.start}") from error
+    except RecursionError as error:
+        raise NotebookError("nested too deeply") from error
+    except ValueError as error:
+        raise NotebookError(f"not JSON: {error}") from error
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list):
+        raise NotebookError("no list of cells (notebook formats before 4 are not supported)")
+    for number, cell in enumerate(cells, 1):
+        if not isinstance(cell, dict) or not _is_text(cell.get("source", "")):
+            raise NotebookError(f"cell {number} is malformed")
+    return notebook
+
+
+def cell_source(cell: dict[str, Any]) -> str:
+    """The source of a cell as one string with ``\\n`` line ends."""
+    source = cell.get("source", "")
+    text: str = source if isinstance(source, str) else "".join(source)
+    # A lone carriage return would make Python count other lines than the notebook does; one character
+    # stays one character.
+    return text.replace("\r", " ") if "\r" in text else text
+
+
+def _is_text(source: Any) -> bool:
+    return isinstance(source, str) or (isinstance(source, list) and all(isinstance(x, str) for x in source))
+
+
+def _is_python(notebook: dict[str, Any]) -> bool:
+    metadata = notebook.get("metadata")
+    if not isinstance(metadata, dict):
+        return True
+    for key, field in (("language_info", "name"), ("kernelspec", "language")):
+        part = metadata.get(key)
+        language = part.get(field) if isinstance(part, dict) else None
+        if isinstance(language, str):
+            return "python" in language.lower()
+    return True
+
+
+def as_python(text: str) -> str:
+    """A cell with magics, shell lines and help requests made comments of the same length."""
+    if not _CANDIDATE.search(text) or _parses(text):
+        return text
+    lines = text.split("\n")
+    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    if lines[first].startswith("%%"):
+        name = re.split(r"\W", lines[first][2:], maxsplit=1)[0]
+        if name not in PYTHON_CELL_MAGICS:
+            return "\n".join(_blank(line) for line in lines)
+    out: list[str] = []
+    state = ""
+    continued = False
+    for line in lines:
+        if continued or (not state and _is_magic(line)):
+            out.append(_blank(line) if continued else _neutral(line))
+            continued = line.endswith("\\")
+            continue
+        match = _ASSIGNED.match(line) if not state else None
+        if match:
+            continued = line.endswith("\\")
+            out.append(match.group(1) + _blank(match.group(2), "0"))
+            continue
+        out.append(line)
+        state = _open_after(line, state)
+    return "\n".join(out)
+
+
+def _parses(text: str) -> bool:
+    import ast
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _is_magic(line: str) -> bool:
+    return line.lstrip().startswith(("%", "!", "?")) or bool(_HELP.match(line))
+
+
+def _neutral(line: str) -> str:
+    """A magic as a comment; inside a block as a statement that does nothing, so that the block is not empty."""
+    timed = _TIME.match(line)
+    if timed:
+        # "%time f(x)" runs f(x) in the kernel.
+        return f"{timed.group(1)}0    ;{line[timed.end() :]}"
+    indent = len(line) - len(line.lstrip())
+    return line[:indent] + _blank(line[indent:], "0" if indent else "")
+
+
+def _blank(text: str, statement: str = "") -> str:
+    kept = text.rstrip("\\") if statement or text.endswith("\\") else text
+    filler = " " * (len(text) - len(kept))
+    if not kept:
+        return filler
+    result = (statement + "#" + kept[len(statement) + 1 :])[: len(kept)]
+    return result + filler
+
+
+def _open_after(line: str, state: str) -> str:
+    """What is open at the end of a line: brackets, or the quotes of a string; ``\\`` for a continued line."""
+    stack = state.rstrip("\\")
+    position = 0
+    while True:
+        if stack and stack[-1] in "\"'":
+            quotes = '"""' if stack[-1] == '"' else "'''"
+            end = line.find(quotes, position)
+            if end < 0:
+                return stack
+            position, stack = end + 3, stack[:-1]
+        match = _TOKEN.search(line, position)
+        if match is None:
+            return stack + "\\" if line.endswith("\\") else stack
+        token, position = match.group(), match.end()
+        if token in ('"""', "'''"):
+            stack += token[0]
+        elif token in "[({":
+            stack += token
+        elif token in "])}":
+            stack = stack[:-1]
