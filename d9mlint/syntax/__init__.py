@@ -1,0 +1,1 @@
+"""From text to structs: the only package that knows libcst (imported when a file has to be parsed)."""

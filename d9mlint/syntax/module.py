@@ -1,0 +1,78 @@
+"""A module's text, parsed once and lowered in one pass."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from dataclasses import dataclass
+
+import libcst as cst
+
+from d9mlint.facts.model import Class, Comment, Function, Problem
+from d9mlint.syntax import lower_literal, lower_match, lower_stmt  # noqa: F401  they fill the tables
+from d9mlint.syntax.codegen import scan_tree
+from d9mlint.syntax.comments import place
+from d9mlint.syntax.cursor import Cursor
+from d9mlint.syntax.lower_def import block
+from d9mlint.syntax.problems import syntax_problem
+from d9mlint.syntax.tokens import Desync, Tokens, scan
+
+_NEWLINE = re.compile(r"\r\n?|\n")
+_KEYWORDS = frozenset(keyword.kwlist)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """What a text holds, or why it cannot be read."""
+
+    functions: list[Function]
+    classes: list[Class]
+    comments: list[Comment]
+    words: list[str]
+    problem: Problem | None = None
+
+
+def line_starts(text: str) -> list[int]:
+    """The offsets at which lines start."""
+    return [0, *(match.end() for match in _NEWLINE.finditer(text))]
+
+
+def lower_module(text: str) -> Lowered:
+    """Parse and lower ``text``. Lets RecursionError through."""
+    try:
+        tree = cst.parse_module(text)
+    except cst.ParserSyntaxError as error:
+        return Lowered([], [], [], [], syntax_problem(text, line_starts(text), error))
+    try:
+        return _lower(text, tree, scan(text))
+    except (Desync, IndexError):
+        # Characters that Python and regular expressions see differently; the tree knows best.
+        return _lower(text, tree, _shifted(scan_tree(tree), len(text) - len(tree.code)))
+
+
+def _shifted(tokens: Tokens, by: int) -> Tokens:
+    """Tokens of a tree that has dropped a byte order mark."""
+    if not by:
+        return tokens
+    starts, ends, texts, comments = tokens
+    return Tokens(
+        [s + by for s in starts], [e + by for e in ends], texts, [(at + by, text) for at, text in comments]
+    )
+
+
+def _lower(text: str, tree: cst.Module, tokens: Tokens) -> Lowered:
+    c = Cursor(text, tokens)
+    words = [w for w in sorted(set(tokens.texts)) if w.isidentifier() and w not in _KEYWORDS]
+    c.functions.append(None)
+    body = block(c, tree)
+    if c.i != len(c.texts):
+        raise Desync
+    end = c.ends[-1] if c.ends else 0
+    c.functions[0] = Function("<module>", "", [], [], body, 0, 0, end, -1, -1, False, False)
+    comments = place(text, line_starts(text), c.comments, c.extents) if c.extents is not None else []
+    return Lowered(
+        [f for f in c.functions if f is not None],
+        [k for k in c.classes if k is not None],
+        comments,
+        words,
+    )
