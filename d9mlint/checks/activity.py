@@ -1,0 +1,150 @@
+"""What a program does: whether it trains, with which library, on which device, and what it leaves behind.
+
+These are no findings of their own. They are noted as flags of the state (see ``Interp.flag``), with the
+first place as ``Where`` in ``it.scratch`` for the findings that are made at the end of an entry point.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.checks.base import Where
+from d9mlint.program import values as v
+from d9mlint.program.calls import owner_types
+
+if TYPE_CHECKING:
+    from d9mlint.program.hooks import CallEvent, Hooks
+    from d9mlint.program.interp import Interp
+
+TORCH_TRAIN = "train:torch"
+TF_TRAIN = "train:tensorflow"
+TRAIN = "train"
+CUDA = "cuda"
+
+_TRAINER_LIBRARIES = ("lightning", "pytorch_lightning", "transformers", "trl", "accelerate", "fastai", "ignite")
+_TF_LIBRARIES = ("tf.", "keras.")
+
+
+def note(it: Interp, flag: str, node: Any, subject: str = "") -> None:
+    """Set a flag and remember its first place in this run."""
+    it.flag(flag, node)
+    it.scratch.setdefault(("where", flag), Where(it, node, subject))
+
+
+def where(it: Interp, flag: str) -> Where | None:
+    """The first place at which a flag was set in this run."""
+    found: Where | None = it.scratch.get(("where", flag))
+    return found
+
+
+def trains(it: Interp) -> bool:
+    """Whether the run reached training of any kind."""
+    return ("where", TRAIN) in it.scratch
+
+
+def register(hooks: Hooks) -> None:
+    """Listen for training, devices and GPU use."""
+
+    @hooks.on_method("backward")
+    def backward(it: Interp, call: CallEvent) -> None:
+        # Autograd Functions call backward of their own; a loss has a tensor, a scaler or nothing known before the dot.
+        note(it, TRAIN, call.node, "backward")
+        note(it, TORCH_TRAIN, call.node, "backward")
+
+    @hooks.on_method("fit", "fit_generator", "train_on_batch", "fit_one_cycle", "fine_tune", "learn")
+    def fit(it: Interp, call: CallEvent) -> None:
+        note(it, TRAIN, call.node, "fit")
+        types = owner_types(it, call.owner) if call.owner is not None else []
+        if any(t.startswith(_TF_LIBRARIES) for t in types) or (
+            "import:tensorflow" in it.state.flags and _unknown(types) and "import:torch" not in it.state.flags
+        ):
+            note(it, TF_TRAIN, call.node, "fit")
+        elif any(t.startswith(_TRAINER_LIBRARIES) for t in types):
+            note(it, TORCH_TRAIN, call.node, "fit")
+            note(it, CUDA, call.node, "fit")
+
+    @hooks.on_method("train")
+    def train(it: Interp, call: CallEvent) -> None:
+        types = owner_types(it, call.owner) if call.owner is not None else []
+        if any(t.startswith(("transformers.", "trl.")) and t.endswith("Trainer") for t in types):
+            note(it, TRAIN, call.node, "train")
+            note(it, TORCH_TRAIN, call.node, "train")
+            note(it, CUDA, call.node, "train")
+
+    @hooks.on_method("minimize", "apply_gradients", "gradient")
+    def tf_train(it: Interp, call: CallEvent) -> None:
+        types = owner_types(it, call.owner) if call.owner is not None else []
+        if "import:tensorflow" in it.state.flags and (_unknown(types) or types[0].startswith(_TF_LIBRARIES)):
+            note(it, TRAIN, call.node, "minimize")
+            note(it, TF_TRAIN, call.node, "minimize")
+
+    @hooks.on_call("torch.autograd.backward", "torch.autograd.grad")
+    def autograd(it: Interp, call: CallEvent) -> None:
+        note(it, TRAIN, call.node, "backward")
+        note(it, TORCH_TRAIN, call.node, "backward")
+
+    @hooks.on_method("cuda")
+    def cuda_method(it: Interp, call: CallEvent) -> None:
+        note(it, CUDA, call.node, "cuda")
+
+    @hooks.on_method("to")
+    def to(it: Interp, call: CallEvent) -> None:
+        target = call.args.get("device", 0)
+        if target is not None and on_cuda(target):
+            note(it, CUDA, call.node, "to")
+
+    hooks.any_call.append(_any_call)
+    hooks.env.append(_env)
+
+
+def _unknown(types: list[str]) -> bool:
+    return not types or types == ["?"] or types[0].startswith("?")
+
+
+def on_cuda(value: v.Value) -> bool:
+    """Whether a device value names, or may name, a GPU."""
+    for one in v.alternatives(value):
+        if isinstance(one, v.Lit):
+            if isinstance(one.value, str) and one.value.startswith("cuda"):
+                return True
+            if isinstance(one.value, int) and not isinstance(one.value, bool):
+                return True
+        elif isinstance(one, v.Obj) and one.api == "torch.device":
+            first = one.args.get("type", 0)
+            if first is None or on_cuda(first):
+                return True
+    return False
+
+
+_DEVICE_FREE = frozenset(
+    {"torch.cuda.is_available", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "torch.cuda.device_count"}
+)
+
+
+def _any_call(it: Interp, call: CallEvent) -> None:
+    api = call.api
+    if api.startswith("torch.cuda.") and api not in _DEVICE_FREE:
+        note(it, "cuda-api", call.node, api)
+    elif api == "torch.device" and on_cuda(v.Obj(api, "", call.args)):
+        note(it, "cuda-device", call.node, api)
+    device = call.args.kw.get("device")
+    if device is not None and on_cuda(device):
+        note(it, CUDA, call.node, api)
+    if api in ("os.execv", "os.execve", "os.execvp", "os.execl", "os.execvpe"):
+        note(it, "exec", call.node, api)
+    elif api == "tf.config.set_visible_devices" or api == "tf.config.experimental.set_visible_devices":
+        first = call.args.get("devices", 0)
+        if isinstance(first, v.Items) and not first.elts and not first.open:
+            note(it, "no-gpu", call.node, api)
+
+
+def _env(it: Interp, name: str, value: v.Value, node: Any) -> None:
+    if name == "CUDA_VISIBLE_DEVICES" and isinstance(value, v.Lit) and str(value.value) in ("-1", ""):
+        note(it, "no-gpu", node, name)
+
+
+def may_use_cuda(it: Interp) -> bool:
+    """Whether this run puts torch work on a GPU, or may."""
+    if it.device == "cpu" or ("where", "no-gpu") in it.scratch:
+        return False
+    return any(("where", flag) in it.scratch for flag in (CUDA, "cuda-api", "cuda-device"))

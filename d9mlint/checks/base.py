@@ -1,0 +1,173 @@
+"""What every check uses: making findings with the flow from the entry point, each place once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.facts import model as m
+from d9mlint.findings import Applicability, Confidence, Edit, Finding, Fix, Severity, Step
+from d9mlint.program.state import Site
+
+if TYPE_CHECKING:
+    from d9mlint.program.interp import Frame, Interp
+    from d9mlint.program.link import Program
+
+
+class Where:
+    """A remembered place in a run: its site, the flow to it, and the function around it."""
+
+    __slots__ = ("aside", "entry", "flow", "guessed", "option", "order", "scope", "site", "subject")
+
+    def __init__(self, it: Interp, node: Any, subject: str = "", option: str = "") -> None:
+        self.site: Site = it.here(node)
+        self.flow = flow(it)
+        self.scope = scope(it)
+        self.entry = it.entry.relative if it.entry is not None else None
+        self.subject = subject
+        self.option = option
+        self.guessed = it.guessing > 0
+        self.aside = it.state.aside
+        self.order = it.steps
+
+
+def scope(it: Interp) -> str:
+    """Qualified name of the function that is running, empty at module level."""
+    frame: Frame | None = it.frame
+    while frame is not None and frame.func is None and frame.is_class:
+        frame = frame.caller
+    return frame.func.fn.qualname if frame is not None and frame.func is not None else ""
+
+
+def flow(it: Interp) -> tuple[Step, ...]:
+    """The calls from the entry point to the present place."""
+    steps: list[Step] = []
+    for frame in it.stack():
+        if frame.caller is None or frame.call_site is None or frame.is_class:
+            continue
+        name = frame.label
+        text = f"{name} starts here" if name.startswith("import of") else f"{name}() is called here"
+        if frame.call_site.end:
+            steps.append(Step(frame.call_site.path, frame.call_site.start, frame.call_site.end, text))
+    return tuple(steps)
+
+
+class Reporter:
+    """Collects findings. The same finding at the same place is kept once; where several entry points lead
+    to it, the first keeps its flow and the others are named in the message."""
+
+    def __init__(self, program: Program, codes: frozenset[str]) -> None:
+        self.program = program
+        self.codes = codes
+        self._found: dict[tuple[str, str, int, int, str], Finding] = {}
+        self._entries: dict[tuple[str, str, int, int, str], list[str]] = {}
+
+    def on(self, *codes: str) -> bool:
+        """Whether any of these rules is wanted."""
+        return any(code in self.codes for code in codes)
+
+    def report(
+        self,
+        it: Interp,
+        code: str,
+        place: Where | Any,
+        message: str,
+        help: str,
+        *,
+        subject: str = "",
+        severity: Severity | None = None,
+        confidence: Confidence | None = None,
+        fix: Fix | None = None,
+        targets: tuple[str, ...] = (),
+        entry_wide: bool = False,
+    ) -> None:
+        """Add a finding at a node or a remembered place. Level and confidence are the rule page's unless given.
+
+        ``entry_wide`` findings are about a whole program: they are not made in the run over unreached code.
+        """
+        if code not in self.codes or (entry_wide and it.entry is None):
+            return
+        if not isinstance(place, Where):
+            if it.entry is None and it.frame is not None and self._seen_already(it):
+                return
+            place = Where(it, place, subject)
+        page = self.program.knowledge.rules[code]
+        level = severity or Severity(page.severity)
+        sure = confidence or Confidence(page.confidence)
+        if place.guessed and sure is Confidence.HIGH:
+            sure = Confidence.MEDIUM
+        key = (code, place.site.path, place.site.start, place.site.end, subject or place.subject)
+        old = self._found.get(key)
+        if old is not None:
+            if place.entry and place.entry not in self._entries[key]:
+                self._entries[key].append(place.entry)
+            if old.severity.rank >= level.rank:
+                return
+        self._entries.setdefault(key, [place.entry] if place.entry else [])
+        self._found[key] = Finding(
+            code=code,
+            path=place.site.path,
+            start=place.site.start,
+            end=place.site.end,
+            message=message,
+            help=help,
+            severity=level,
+            confidence=sure,
+            subject=subject or place.subject,
+            scope=place.scope,
+            entry_point=place.entry,
+            flow=place.flow,
+            fix=fix,
+            targets=targets,
+        )
+
+    def _seen_already(self, it: Interp) -> bool:
+        """In the run over unreached code: whether an entry point's run has judged this function before."""
+        frame: Frame | None = it.frame
+        while frame is not None:
+            if frame.func is not None:
+                return id(frame.func.fn) in it.already
+            if not frame.is_class:
+                facts = frame.file.facts
+                return bool(facts.functions) and id(facts.functions[0]) in it.already
+            frame = frame.caller
+        return False
+
+    def withdraw(self, code: str, site: Site) -> None:
+        """Take back the findings of a rule at a place."""
+        for key in [k for k in self._found if k[0] == code and k[1:4] == tuple(site)]:
+            del self._found[key]
+
+    def findings(self) -> list[Finding]:
+        """All findings in their total order."""
+        result: list[Finding] = []
+        for key, finding in self._found.items():
+            others = [e for e in self._entries[key] if e != finding.entry_point]
+            if others and finding.entry_point:
+                named = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+                message = f"{finding.message} (also when {named} runs)"
+                finding = _with_message(finding, message)
+            result.append(finding)
+        return sorted(result, key=lambda f: f.sort_key)
+
+
+def _with_message(finding: Finding, message: str) -> Finding:
+    import msgspec
+
+    return msgspec.structs.replace(finding, message=message)
+
+
+def replace_fix(node: Any, content: str, message: str, applicability: Applicability = Applicability.SAFE) -> Fix:
+    """A fix that replaces a node's text."""
+    return Fix(applicability, message, (Edit(node.start, node.end, content),))
+
+
+def argument_node(node: Any, name: str, pos: int | None = None) -> m.Expr | None:
+    """The expression that a call gives an argument by keyword or position; None when it is not written."""
+    if not isinstance(node, m.Call):
+        return None
+    for keyword in node.keywords:
+        if keyword.name == name:
+            return keyword.value
+    if pos is not None and pos < len(node.args) and not any(isinstance(a, m.Star) for a in node.args[: pos + 1]):
+        return node.args[pos]
+    return None

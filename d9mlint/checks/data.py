@@ -1,0 +1,207 @@
+"""DET201 and DET205: worker processes of loaders, and sharded tf.data pipelines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.checks.base import Reporter, Where
+from d9mlint.findings import Confidence, Severity
+from d9mlint.program import values as v
+from d9mlint.program.loaders import LOADER, use
+
+if TYPE_CHECKING:
+    from d9mlint.knowledge.model import RngEntry
+    from d9mlint.program.hooks import CallEvent, Hooks
+    from d9mlint.program.interp import Interp
+
+GENERATOR_TYPES = ("numpy.random.Generator", "numpy.random.RandomState", "random.Random")
+# Datasets of libraries that draw nothing themselves; what their transforms draw is seen in their arguments.
+_QUIET_LIBRARIES = ("torchvision.", "torch.utils.data.", "torchaudio.", "torchtext.", "datasets.")
+
+
+def register(hooks: Hooks, reporter: Reporter) -> None:
+    """Listen to loaders and shards."""
+    if reporter.on("DET201"):
+
+        @hooks.on_call(LOADER)
+        def loader(it: Interp, call: CallEvent) -> None:
+            place = Where(it, call.node, LOADER)
+            if it.entry is None and reporter._seen_already(it):
+                return
+            frame, args = it.frame, call.args
+            it.pending.append(lambda: _judge_loader(it, reporter, place, frame, args))
+
+        hooks.any_draw.append(_record)
+
+        def method(it: Interp, call: CallEvent) -> None:
+            log = it.scratch.get("draw-log")
+            if log is not None and isinstance(call.owner, v.Obj) and call.owner.type in GENERATOR_TYPES:
+                log.add("own")
+
+        hooks.any_call.append(method)
+    if reporter.on("DET205"):
+        _shard(hooks, reporter)
+
+
+def _record(it: Interp, rng: str, entry: RngEntry) -> None:
+    log = it.scratch.get("draw-log")
+    if log is not None:
+        log.add("other" if rng == "own" and entry.kind in ("transform", "augment") else rng)
+
+
+def _judge_loader(it: Interp, reporter: Reporter, place: Where, frame: Any, args: v.Args) -> None:
+    workers = args.get("num_workers", 5)
+    if workers is None or (isinstance(workers, v.Lit) and not workers.value and not workers.option):
+        return
+    if isinstance(workers, v.Lit) and not workers.value and not isinstance(workers.value, (int, float)):
+        return
+    by_option = isinstance(workers, v.Lit) and not workers.value
+    init = args.get("worker_init_fn", 9)
+    if init is not None and v.is_none(init) is not True:
+        return
+    if args.star or ("worker_init_fn" not in args.kw and args.dstar):
+        return
+    dataset = args.get("dataset", 0)
+    drawn = what_is_drawn(it, frame, [dataset, args.get("collate_fn")])
+    visible = dataset is not None and is_visible(dataset)
+    old_numpy = not it.workers_seed_numpy()
+    reasons: list[str] = []
+    severity = Severity.WARNING
+    if "numpy" in drawn and old_numpy:
+        severity = Severity.ERROR
+        reasons.append("its dataset draws from `np.random`, whose state every worker gets a copy of before torch 1.9")
+    if "own" in drawn:
+        severity = Severity.ERROR
+        reasons.append("its dataset keeps a generator, and every worker gets a copy of it that gives the same numbers")
+    if "other" in drawn:
+        severity = Severity.ERROR
+        reasons.append("its transforms draw from generators that nobody seeds in the workers")
+    weak = sorted({"numpy": "`np.random`", "python": "`random`"}[r] for r in drawn & {"numpy", "python"})
+    if not reasons and weak:
+        reasons.append(
+            f"its dataset draws from {' and '.join(weak)}, which workers seed from the loader's base seed: "
+            "that hangs on everything drawn before"
+        )
+    confidence: Confidence | None = None
+    if not reasons:
+        if visible:
+            return
+        reasons.append("its dataset can not be seen and may draw from NumPy or `random`")
+        confidence = Confidence.MEDIUM
+    generator = args.get("generator", 12)
+    if severity is Severity.WARNING and generator is not None and v.is_none(generator) is not True and not old_numpy:
+        # A seeded generator= gives the base seed, and with it everything that workers reseed.
+        return
+    if by_option:
+        severity = Severity.WARNING
+    option = v.option_of(workers)
+    count = _count_text(workers, option)
+    target = it.targets.version("torch") if it.targets is not None else None
+    reporter.report(
+        it,
+        "DET201",
+        place,
+        f"DataLoader with {count} and no worker_init_fn: {reasons[0]}",
+        "pass `worker_init_fn=` that seeds NumPy, `random` and the dataset's generators from `torch.initial_seed()`, "
+        "and a seeded `generator=`",
+        subject=LOADER,
+        severity=severity,
+        confidence=confidence,
+        targets=(f"torch {target.version}", target.source) if target is not None else (),
+    )
+
+
+def _count_text(workers: v.Value, option: str) -> str:
+    if isinstance(workers, v.Lit) and isinstance(workers.value, int) and workers.value:
+        return f"num_workers={workers.value}" + (f" (default of `{option}`)" if option else "")
+    return f"workers (`{option}`)" if option else "worker processes"
+
+
+def what_is_drawn(it: Interp, frame: Any, parts: list[v.Value | None]) -> set[str]:
+    """RNGs that a dataset and its helpers draw from when an item is made; ``own`` for kept generators,
+    ``other`` for those of augmentation libraries. The state is as it was afterwards."""
+    outer_frame, state, memo = it.frame, it.state, it.memo
+    flags = dict(it.scratch)
+    log: set[str] = set()
+    it.frame, it.state, it.memo = frame, state.copy(), {}
+    for rng in ("torch", "numpy", "python", "tensorflow", "keras", "torch_cuda"):
+        from d9mlint.program.state import MAYBE, Rng
+
+        it.state.rng[rng] = Rng(MAYBE)
+    it.scratch["draw-log"] = log
+    try:
+        for part in parts:
+            if isinstance(part, (v.Func, v.Partial)):
+                it.call(part, v.Args([v.UNKNOWN]), None)
+            elif part is not None:
+                use(it, part, None)
+    finally:
+        it.frame, it.state, it.memo = outer_frame, state, memo
+        it.scratch = flags
+    return log
+
+
+def is_visible(dataset: v.Value, depth: int = 0) -> bool:
+    """Whether all code that makes an item is the project's own, or of libraries that draw nothing."""
+    if depth > 5:
+        return False
+    if isinstance(dataset, v.Inst):
+        return dataset.cls.find("__getitem__") is not None or dataset.cls.find("__iter__") is not None or _quiet_bases(dataset)
+    if isinstance(dataset, v.Obj):
+        if dataset.type == "torch.Tensor":
+            return True
+        if dataset.api.startswith(_QUIET_LIBRARIES):
+            inner = [a for a in dataset.args.values() if isinstance(a, (v.Inst, v.Obj, v.Unknown, v.Items))]
+            return not (dataset.api.startswith("torch.utils.data.") and not inner) and all(
+                is_visible(a, depth + 1) or a is v.UNKNOWN and not dataset.api.startswith("torch.utils.data.Subset")
+                for a in inner
+            )
+        return False
+    if isinstance(dataset, (v.Items, v.Mapping)):
+        return True
+    if isinstance(dataset, v.AnyOf):
+        return all(is_visible(one, depth + 1) for one in dataset.values)
+    return isinstance(dataset, v.Lit)
+
+
+def _quiet_bases(inst: v.Inst) -> bool:
+    bases = inst.cls.external_bases()
+    return bool(bases) and all(base.startswith(_QUIET_LIBRARIES) for base in bases)
+
+
+# -------------------------------------------------------------------------------------------- DET205
+
+
+def _shard(hooks: Hooks, reporter: Reporter) -> None:
+    @hooks.on_method("shard")
+    def shard(it: Interp, call: CallEvent) -> None:
+        owner = call.owner
+        known = isinstance(owner, v.Obj) and owner.type == "tf.data.Dataset"
+        if isinstance(owner, v.Obj) and not known and not owner.type.startswith(("?", "tf.", "object")):
+            return
+        if isinstance(owner, (v.Inst, v.Cls, v.Super)) or (isinstance(owner, v.Obj) and owner.type.startswith("datasets")):
+            return
+        if not known and ("import:tensorflow" not in it.state.flags or "import:datasets" in it.state.flags):
+            return
+        if not known and len(call.args.pos) + len(call.args.kw) < 2:
+            return
+        count = call.args.get("num_shards", 0)
+        if isinstance(count, v.Lit) and count.value == 1:
+            return
+        old = it.targets is not None and it.targets.matches("tensorflow", "<2.2")
+        target = it.targets.version("tensorflow") if it.targets is not None else None
+        if old:
+            text = "Dataset.shard was seen to be nondeterministic before TensorFlow 2.2"
+        else:
+            text = "Dataset.shard takes every n-th element: which ones hangs on the order upstream"
+        reporter.report(
+            it,
+            "DET205",
+            call.node,
+            text + (f" (TensorFlow {target.version})" if target is not None else ""),
+            "shard first, before anything shuffles, and seed every shuffle and `list_files` before it",
+            subject="tf.data.Dataset.shard",
+            severity=Severity.ERROR if old else Severity.WARNING,
+            confidence=None if known else Confidence.MEDIUM,
+            targets=(f"tensorflow {target.version}", target.source) if target is not None else (),
+        )

@@ -1,0 +1,172 @@
+"""DET106, DET109 (optuna), DET110, DET111: generators and environments that need a seed of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from d9mlint.checks.base import Reporter, Where
+from d9mlint.checks.text import call_text
+from d9mlint.findings import Severity
+from d9mlint.program import values as v
+from d9mlint.program.calls import owner_types
+from d9mlint.program.data import is_entropy
+from d9mlint.program.rng import all_hold, any_holds
+
+if TYPE_CHECKING:
+    from d9mlint.knowledge.model import RngEntry
+    from d9mlint.program.hooks import CallEvent, Hooks
+    from d9mlint.program.interp import Interp
+
+
+def register(hooks: Hooks, reporter: Reporter) -> None:
+    """Listen to constructors of generators and environments."""
+
+    def any_call(it: Interp, call: CallEvent) -> None:
+        for entry in it.kb.rng(call.api):
+            if entry.kind == "generator" and it.entry is not None:
+                _generator(it, call, entry, reporter)
+            elif entry.kind == "unseeded-op":
+                _unseeded_op(it, call, entry, reporter)
+            elif entry.kind == "own-sampler":
+                _sampler(it, call, entry, reporter)
+
+    if reporter.on("DET106", "DET109", "DET110"):
+        hooks.any_call.append(any_call)
+    if reporter.on("DET111"):
+        _environments(hooks, reporter)
+
+
+def _seed_argument(call: CallEvent, entry: RngEntry) -> v.Value | None:
+    value = call.args.get(entry.seed_arg, entry.seed_pos) if entry.seed_arg or entry.seed_pos is not None else None
+    if value is None and entry.seed_default is not msgspec.UNSET and entry.seed_default is not None:
+        return v.Lit(entry.seed_default)
+    return value
+
+
+def _generator(it: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter) -> None:
+    value = _seed_argument(call, entry)
+    if value is not None and is_entropy(value):
+        reporter.report(
+            it,
+            "DET107",
+            call.node,
+            f"the seed given to `{call_text(call)}` differs in every run",
+            "use a fixed number, or record the seed and allow it to be set by an option",
+            subject=call.api,
+        )
+        return
+    takes_seed = bool(entry.seed_arg) or entry.seed_pos is not None
+    if takes_seed and value is not None and v.is_none(value) is not True:
+        return
+    option = v.option_of(value) if value is not None else ""
+    why = f" by default (`{option}` is None)" if option else ""
+    reporter.report(
+        it,
+        "DET106",
+        call.node,
+        f"`{call_text(call)}` without a seed{why} takes one from the operating system: it draws other numbers in every run",
+        f"give `{option}` a number as its default" if option else "pass a seed",
+        subject=call.api,
+        severity=Severity.WARNING if option or it.state.aside else None,
+    )
+
+
+def _sampler(it: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter) -> None:
+    value = _seed_argument(call, entry)
+    if value is not None and v.is_none(value) is not True:
+        return
+    if all_hold(call.args, entry.when) is False or it.entry is None:
+        return
+    reporter.report(
+        it,
+        "DET109",
+        call.node,
+        f"`{call_text(call)}` has a generator of its own and no seed: it suggests other values in every run",
+        f"pass `{entry.seed_arg or 'seed'}=0`",
+        subject=call.api,
+    )
+
+
+def _unseeded_op(it: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter) -> None:
+    if all_hold(call.args, entry.when) is False or any_holds(call.args, entry.unless) is not False:
+        return
+    value = _seed_argument(call, entry)
+    if value is not None and not (isinstance(value, v.Lit) and value.value in (0, None)):
+        return
+    reporter.report(
+        it,
+        "DET110",
+        call.node,
+        f"`{call_text(call)}` ignores the global seed unless it is given one of its own",
+        f"pass `{entry.seed_arg or 'seed'}=` a number other than 0",
+        subject=call.api,
+    )
+
+
+_MAKERS = (
+    "gym.make",
+    "gymnasium.make",
+    "gym.vector.make",
+    "gymnasium.make_vec",
+    "gymnasium.vector.make",
+    "gym.vector.SyncVectorEnv",
+    "gymnasium.vector.SyncVectorEnv",
+)
+
+
+def _environments(hooks: Hooks, reporter: Reporter) -> None:
+    @hooks.on_call(*_MAKERS)
+    def make(it: Interp, call: CallEvent) -> None:
+        if it.entry is not None and "envs" not in it.scratch:
+            it.scratch["envs"] = Where(it, call.node, call.api)
+        if "seed" in call.args.kw:
+            it.scratch["env-seeded"] = True
+
+    @hooks.on_method("reset", "seed", "step")
+    def use(it: Interp, call: CallEvent) -> None:
+        types = owner_types(it, call.owner) if call.owner is not None else []
+        name = call.api.rpartition(".")[2]
+        if any(t.startswith(("torch.", "random.", "numpy.", "tf.")) for t in types):
+            return
+        if name == "step":
+            it.scratch["env-used"] = True
+            return
+        value = call.args.get("seed", 0)
+        if name == "reset":
+            it.scratch["env-used"] = True
+        if value is None or v.is_none(value) is True:
+            option = v.option_of(value) if value is not None else ""
+            if option:
+                it.scratch.setdefault("env-option", option)
+            return
+        it.scratch["env-seeded"] = True
+
+    def any_call(it: Interp, call: CallEvent) -> None:
+        # Anything of an RL library that takes a seed may seed its environments.
+        seed = call.args.kw.get("seed")
+        if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):
+            it.scratch["env-seeded"] = True
+
+    def end(it: Interp) -> None:
+        place = it.scratch.get("envs")
+        if it.entry is None or place is None or "env-seeded" in it.scratch or "env-used" not in it.scratch:
+            return
+        option = it.scratch.get("env-option")
+        why = f" by default (`{option}` is None)" if option else ""
+        reporter.report(
+            it,
+            "DET111",
+            place,
+            f"this environment is never seeded{why}: `reset` takes entropy, and global seeds do not reach it",
+            "call `env.reset(seed=0)` once after making it, and `env.action_space.seed(0)` if actions are sampled",
+            subject="environment",
+            severity=Severity.WARNING if option else None,
+        )
+
+    hooks.any_call.append(any_call)
+    hooks.ends.append(end)
+
+
+_RL_LIBRARIES = ("stable_baselines3.", "sb3_contrib.", "gym.", "gymnasium.", "ray.", "tianshou.", "pettingzoo.", "envpool.")

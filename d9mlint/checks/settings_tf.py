@@ -1,0 +1,255 @@
+"""DET303, DET304, DET306, DET307, DET308, DET311, DET313: TensorFlow's switches, and variables set too late."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.checks.activity import TF_TRAIN, where
+from d9mlint.checks.base import Reporter, Where
+from d9mlint.checks.text import call_text
+from d9mlint.findings import Severity
+from d9mlint.program import values as v
+
+if TYPE_CHECKING:
+    from d9mlint.program.hooks import CallEvent, Hooks
+    from d9mlint.program.interp import Interp
+
+ENABLE = "tf.config.experimental.enable_op_determinism"
+SWITCHES = ("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC")
+AUTOTUNE = ("TF_CUDNN_USE_AUTOTUNE", "TF_USE_CUDNN_AUTOTUNE")
+READ_BY = {
+    "TF_DETERMINISTIC_OPS": ("tensorflow", "tf."),
+    "TF_CUDNN_DETERMINISTIC": ("tensorflow", "tf."),
+    "TF_CUDNN_USE_FRONTEND": ("tensorflow", "tf."),
+    "XLA_FLAGS": ("jax", "jax."),
+    "TORCHINDUCTOR_DETERMINISTIC": ("torch", "torch.compile"),
+}
+# Calls of a library that configure it and do not yet make it read its variables.
+_CONFIGURING = (
+    "tf.config.",
+    "tf.random.set_seed",
+    "tf.get_logger",
+    "tf.autograph.",
+    "tf.compat.v1.logging",
+    "tf.keras.utils.set_random_seed",
+    "jax.config.",
+    "tf.app.",
+    "tf.flags.",
+    "tf.logging.",
+    "tf.compat.v1.disable",
+    "tf.compat.v1.enable",
+    "tf.set_random_seed",
+    "tf.compat.v1.set_random_seed",
+)
+
+
+def register(hooks: Hooks, reporter: Reporter) -> None:
+    """Listen to TensorFlow's switches and to the environment."""
+
+    @hooks.on_call(ENABLE)
+    def enable(it: Interp, call: CallEvent) -> None:
+        it.set_mode("tf.deterministic", v.TRUE, call.node)
+        it.scratch["tf-on"] = True
+
+    @hooks.on_call("tfdeterminism.patch", "tfdeterminism.patch.patch", "fwd9m.tensorflow.enable_determinism")
+    def patch(it: Interp, call: CallEvent) -> None:
+        it.scratch["tf-patched"] = True
+        if it.targets is None or (call.api.startswith("tfd") and it.targets.matches("tensorflow", ">=1.14,<2.1")):
+            return
+        target = it.targets.version("tensorflow")
+        raises = call.api.startswith("tfd")
+        text = f"raises TypeError on TensorFlow {target.version}" if raises else "was never released under this name"
+        reporter.report(
+            it,
+            "DET304",
+            call.node,
+            f"`{call_text(call)}` {text}",
+            _switch_for(it),
+            subject=call.api,
+            severity=Severity.ERROR,
+            targets=(f"tensorflow {target.version}", target.source),
+        )
+
+    @hooks.on_call("fwr13y.d9m.tensorflow.enable_determinism")
+    def fwr13y(it: Interp, call: CallEvent) -> None:
+        it.scratch["tf-on"] = True
+
+    hooks.env.append(lambda it, name, value, node: _env(it, reporter, name, value, node))
+    hooks.any_call.append(_library_use)
+    hooks.ends.append(lambda it: _end(it, reporter))
+    hooks.bare_names.append(lambda it, value, node: _bare(it, reporter, value, node))
+    if reporter.on("DET311"):
+        _threads(hooks, reporter)
+    if reporter.on("DET313"):
+        _gates(hooks, reporter)
+
+
+def _version(it: Interp, spec: str) -> bool:
+    return it.targets is not None and it.targets.matches("tensorflow", spec)
+
+
+def _switch_for(it: Interp) -> str:
+    if _version(it, ">=2.8"):
+        return "call `tf.config.experimental.enable_op_determinism()` at the start"
+    if _version(it, ">=2.1"):
+        return 'set os.environ["TF_DETERMINISTIC_OPS"] = "1" before TensorFlow is imported'
+    return 'use `tfdeterminism.patch()`, or os.environ["TF_CUDNN_DETERMINISTIC"] = "1" before TensorFlow is imported'
+
+
+def _library_use(it: Interp, call: CallEvent) -> None:
+    for library, prefix in (("tensorflow", "tf."), ("jax", "jax."), ("torch.compile", "torch.compile")):
+        if call.api.startswith(prefix) and not call.api.startswith(_CONFIGURING):
+            it.state.flags.setdefault(f"used:{library}", True)
+    if call.api in ("torch.Tensor.cuda", "torch.nn.Module.cuda") or call.api.endswith(".cuda"):
+        it.state.flags.setdefault("used:cuda", True)
+
+
+def _is_on(value: v.Value) -> bool:
+    return not (isinstance(value, v.Lit) and str(value.value).lower() in ("0", "false", "none", ""))
+
+
+def _env(it: Interp, reporter: Reporter, name: str, value: v.Value, node: Any) -> None:
+    if name == "CUBLAS_WORKSPACE_CONFIG" and "used:cuda" in it.state.flags:
+        it.scratch[("late-env", name)] = True
+    if name in SWITCHES and _is_on(value):
+        _deprecated_switch(it, reporter, name, node)
+        it.scratch.setdefault("tf-switch", []).append(name)
+    if name in AUTOTUNE:
+        it.scratch.setdefault("tf-autotune", []).append(Where(it, node, name))
+    reader = READ_BY.get(name)
+    if reader is not None:
+        library = "torch.compile" if reader[0] == "torch" else reader[0]
+        if f"used:{library}" in it.state.flags:
+            reporter.report(
+                it,
+                "DET308",
+                node,
+                f"{name} is set after {reader[0]} has been used: it is read once, and that was before",
+                f"set it before `import {reader[0]}`, or in the shell",
+                subject=name,
+            )
+
+
+def _deprecated_switch(it: Interp, reporter: Reporter, name: str, node: Any) -> None:
+    old = _version(it, "<2.8") if name == "TF_DETERMINISTIC_OPS" else _version(it, "<2.1")
+    if it.targets is None or old:
+        return
+    target = it.targets.version("tensorflow")
+    if "import:torch" in it.state.flags and "import:tensorflow" not in it.state.flags:
+        # Seeding helpers of torch programs set it for good measure; no TensorFlow is there to read it.
+        return
+    reporter.report(
+        it,
+        "DET304",
+        node,
+        f"{name} is replaced by another switch in TensorFlow {target.version}",
+        _switch_for(it),
+        subject=name,
+        severity=Severity.WARNING,
+        targets=(f"tensorflow {target.version}", target.source),
+    )
+
+
+def _switched_on(it: Interp) -> bool:
+    if "tf-on" in it.scratch:
+        return True
+    if _version(it, "<2.1"):
+        return "tf-patched" in it.scratch or "TF_CUDNN_DETERMINISTIC" in it.scratch.get("tf-switch", ())
+    return "TF_DETERMINISTIC_OPS" in it.scratch.get("tf-switch", ())
+
+
+def _end(it: Interp, reporter: Reporter) -> None:
+    wanted = "tf-on" in it.scratch or it.scratch.get("tf-switch") or "tf-patched" in it.scratch
+    for place in it.scratch.get("tf-autotune", []):
+        if wanted:
+            reporter.report(
+                it,
+                "DET307",
+                place,
+                f"{place.subject} interferes with the determinism switch, which chooses cuDNN algorithms itself",
+                "do not set it",
+                subject=place.subject,
+            )
+    for place in it.scratch.get("tf-threads", []):
+        if not wanted:
+            reporter.report(
+                it,
+                "DET311",
+                place,
+                "several TensorFlow threads without op determinism: sums may be split in another way",
+                "set the thread counts to 1, or turn op determinism on",
+                subject=place.subject,
+            )
+    place = where(it, TF_TRAIN)
+    if it.entry is None or place is None or it.device == "cpu" or ("where", "no-gpu") in it.scratch:
+        return
+    if _switched_on(it) or it.targets is None:
+        return
+    target = it.targets.version("tensorflow")
+    reporter.report(
+        it,
+        "DET306",
+        place,
+        f"training with TensorFlow {target.version}, and nothing that {place.entry} runs turns op determinism on",
+        _switch_for(it),
+        subject="tensorflow",
+        targets=(f"tensorflow {target.version}", target.source),
+        entry_wide=True,
+    )
+
+
+def _bare(it: Interp, reporter: Reporter, value: v.Value, node: Any) -> None:
+    if isinstance(value, v.Ext) and it.kb.canonical(value.name) in (ENABLE, "torch.use_deterministic_algorithms"):
+        name = value.name.rpartition(".")[2]
+        reporter.report(
+            it,
+            "DET303",
+            node,
+            f"`{name}` without parentheses is not called: this line does nothing",
+            f"write `{name}()`" if name.startswith("enable") else f"write `{name}(True)`",
+            subject=ENABLE,
+            severity=Severity.ERROR,
+        )
+
+
+def _threads(hooks: Hooks, reporter: Reporter) -> None:
+    @hooks.on_call(
+        "tf.config.threading.set_intra_op_parallelism_threads", "tf.config.threading.set_inter_op_parallelism_threads"
+    )
+    def threads(it: Interp, call: CallEvent) -> None:
+        value = call.args.get("num_threads", 0)
+        if isinstance(value, v.Lit) and value.value != 1:
+            it.scratch.setdefault("tf-threads", []).append(Where(it, call.node, call.api))
+
+    @hooks.on_call("tf.compat.v1.ConfigProto", "tf.ConfigProto")
+    def proto(it: Interp, call: CallEvent) -> None:
+        for name in ("intra_op_parallelism_threads", "inter_op_parallelism_threads"):
+            value = call.args.kw.get(name)
+            if isinstance(value, v.Lit) and value.value != 1:
+                it.scratch.setdefault("tf-threads", []).append(Where(it, call.node, call.api))
+                return
+
+
+def _gates(hooks: Hooks, reporter: Reporter) -> None:
+    def report(it: Interp, call: CallEvent, what: str) -> None:
+        reporter.report(
+            it,
+            "DET313",
+            call.node,
+            f"{what}: gradients may be used while others of the same op are still being computed",
+            "use `gate_gradients=tf.compat.v1.train.Optimizer.GATE_OP` (or True for tf.gradients)",
+            subject=call.api,
+        )
+
+    @hooks.on_call("tf.gradients", "tf.compat.v1.gradients")
+    def gradients(it: Interp, call: CallEvent) -> None:
+        gate = call.args.get("gate_gradients", 4)
+        if gate is None or (isinstance(gate, v.Lit) and not gate.value):
+            report(it, call, "tf.gradients without gate_gradients=True")
+
+    @hooks.on_method("minimize", "compute_gradients")
+    def optimizer(it: Interp, call: CallEvent) -> None:
+        gate = call.args.kw.get("gate_gradients")
+        none = isinstance(gate, v.Ext) and gate.name.endswith(".GATE_NONE")
+        if none or (isinstance(gate, v.Lit) and gate.value == 0 and gate.value is not False):
+            report(it, call, "gate_gradients=GATE_NONE")

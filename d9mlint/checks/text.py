@@ -1,0 +1,25 @@
+"""How findings name a call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.facts import model as m
+
+if TYPE_CHECKING:
+    from d9mlint.program.hooks import CallEvent
+
+
+def node_text(node: Any, fallback: str) -> str:
+    """The called name as it is written, else the canonical name."""
+    if isinstance(node, m.Call):
+        if isinstance(node.func, m.Name):
+            return node.func.id
+        if isinstance(node.func, m.Attr):
+            return node.func.name
+    return fallback
+
+
+def call_text(call: CallEvent) -> str:
+    """The called name of an event as it is written."""
+    return node_text(call.node, call.api)

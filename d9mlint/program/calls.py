@@ -1,0 +1,569 @@
+"""Calls: project functions, classes and instances, library APIs, and values that may be any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.facts import model as m
+from d9mlint.program import rng
+from d9mlint.program import values as v
+from d9mlint.program.data import ENTROPY, TENSOR
+from d9mlint.program.hooks import CallEvent
+from d9mlint.program.libraries import callback_instances, result_type
+from d9mlint.program.state import join_states
+
+if TYPE_CHECKING:
+    from d9mlint.program.interp import Interp
+
+MAX_GUESSES = 3
+"""A method of an unknown receiver is looked for in at most this many project classes."""
+
+
+def call(it: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
+    """The value of calling ``func``."""
+    kind = type(func)
+    if kind is v.Ext:
+        return call_external(it, func.name, args, node)  # type: ignore[union-attr]
+    if isinstance(func, v.Func):
+        return call_function(it, func, args, node)
+    if isinstance(func, v.Member):
+        return call_member(it, func, args, node)
+    if isinstance(func, v.Cls):
+        return instantiate(it, func, args, node)
+    if isinstance(func, v.Partial):
+        merged = v.Args(
+            [*func.args.pos, *args.pos],
+            {**func.args.kw, **args.kw},
+            func.args.star or args.star,
+            func.args.dstar or args.dstar,
+        )
+        return call(it, func.func, merged, node)
+    if isinstance(func, v.AnyOf):
+        return _call_any(it, func, args, node)
+    if isinstance(func, v.Inst):
+        return call_instance(it, func, args, node)
+    if isinstance(func, v.Obj):
+        return call_object(it, func, args, node)
+    callbacks(it, "", args, node)
+    return v.UNKNOWN
+
+
+def _call_any(it: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:
+    results: list[v.Value] = []
+    runs: list[Callable[[], None]] = []
+    for one in func.values:
+        if isinstance(one, v.Lit) or one is v.UNKNOWN:
+            continue
+
+        def run(one: v.Value = one) -> None:
+            results.append(call(it, one, args, node))
+
+        runs.append(run)
+    if not runs:
+        return v.UNKNOWN
+    if len(runs) == 1:
+        runs[0]()
+    else:
+        it.branch(runs)
+    return v.join(results)
+
+
+# --------------------------------------------------------------------------------- project functions
+
+
+def call_function(it: Interp, func: v.Func, args: v.Args, node: Any) -> v.Value:
+    """Run a project function; the same call from the same state is run once."""
+    from d9mlint.program.interp import MAX_DEPTH, Frame
+
+    fn = func.fn
+    if it.exhausted or it.frame.depth > MAX_DEPTH or any(active is fn for active in it.active):
+        return v.UNKNOWN
+    key = (id(fn), id(func.env), _print(func.receiver), _print_args(args), it.state.key(), tuple(it.contexts))
+    known = it.memo.get(key)
+    if known is not None:
+        value, state = known
+        it.state = state.copy()
+        return value
+    it.visited.add(id(fn))
+    env = v.Env(func.env)
+    bind_arguments(it, func, args, env)
+    outer, node_before = it.frame, it._node
+    frame = Frame(func.mod, func.file, env, fn.qualname, outer, it.here(node), func)
+    before = it.state.copy()
+    it.frame = frame
+    it.active.append(fn)
+    decorators = [d.name for d in func.decorated if isinstance(d, v.Ext)]
+    with it.within(*(it.kb.canonical(name) for name in decorators)):
+        it.block(fn.body)
+    it.active.pop()
+    it.frame, it._node = outer, node_before
+    outcomes = [s for _, s in frame.returns]
+    results = [value for value, _ in frame.returns]
+    if it.state.alive:
+        outcomes.append(it.state)
+        if not results or not fn.name == "<lambda>":
+            results.append(v.NONE)
+    if outcomes:
+        it.state = join_states(outcomes)
+    else:
+        # It only raises: a stub of an abstract method more often than the end of the program.
+        it.state = before
+    it.state.alive = True
+    if fn.is_generator:
+        result: v.Value = v.UNKNOWN
+    elif not results:
+        result = v.UNKNOWN
+    else:
+        main = [value for value, s in frame.returns if not s.aside]
+        if it.state.aside or not main or len(main) == len(frame.returns):
+            result = v.join(results)
+        else:
+            result = v.join(main)
+    it.memo[key] = (result, it.state.copy())
+    return result
+
+
+def bind_arguments(it: Interp, func: v.Func, args: v.Args, env: v.Env) -> None:
+    """Give parameters their values; what is not given has its default."""
+    pos = list(args.pos)
+    if func.receiver is not None:
+        pos.insert(0, func.receiver)
+    kw = dict(args.kw)
+    index = 0
+    for param in func.fn.params:
+        name = param.name
+        if param.kind == "v":
+            env.vars[name] = v.Items("t", pos[index:], args.star)
+            index = len(pos)
+        elif param.kind == "w":
+            env.vars[name] = v.Mapping(kw, args.dstar)
+        elif param.kind in ("p", "a") and index < len(pos):
+            env.vars[name] = pos[index]
+            index += 1
+        elif param.kind != "p" and name in kw:
+            env.vars[name] = kw.pop(name)
+        elif args.star or args.dstar:
+            env.vars[name] = v.UNKNOWN
+        else:
+            env.vars[name] = func.defaults.get(name, v.UNKNOWN)
+        if env.vars[name] is v.UNKNOWN and param.annotation is not None:
+            env.vars[name] = annotated(it, func, param.annotation)
+        if env.vars[name] is v.UNKNOWN and _is_forward_input(func, param):
+            tensor = v.Obj("parameter", TENSOR)
+            tensor.likely = True
+            env.vars[name] = tensor
+
+
+def _is_forward_input(func: v.Func, param: m.Param) -> bool:
+    return (
+        func.fn.name == "forward"
+        and func.cls is not None
+        and param.kind in ("p", "a")
+        and param.default is None
+        and param.name != "self"
+        and func.receiver is not None
+    )
+
+
+def annotated(it: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
+    """What an annotation says of a parameter that nothing else is known of: a tensor or a project class."""
+    if isinstance(annotation, m.Const) and isinstance(annotation.value, str):
+        name = annotation.value
+    elif isinstance(annotation, m.Name):
+        name = annotation.id
+    else:
+        return v.UNKNOWN
+    head, _, rest = name.partition(".")
+    env: v.Env | None = func.env
+    value: v.Value | None = None
+    while env is not None and value is None:
+        value = env.vars.get(head)
+        env = env.parent
+    value = value or func.mod.env.vars.get(head)
+    for part in rest.split(".") if rest and value is not None else ():
+        value = it.attribute(value, part) if value is not None else None
+    if isinstance(value, v.Cls):
+        return blank_instance(it, value)
+    if isinstance(value, v.Ext):
+        canonical = it.kb.canonical(value.name)
+        if canonical == TENSOR:
+            tensor = v.Obj("parameter", TENSOR)
+            tensor.likely = True
+            return tensor
+        if canonical.startswith(("torch.", "tf.", "numpy.random.")) and canonical.rpartition(".")[2][:1].isupper():
+            return v.Obj("parameter", canonical)
+    return v.UNKNOWN
+
+
+def blank_instance(it: Interp, cls: v.Cls) -> v.Inst:
+    """An instance of which only the class is known; dataclass defaults stand for its fields."""
+    key = ("blank", id(cls))
+    known = it.scratch.get(key)  # type: ignore[call-overload]
+    if known is None:
+        known = v.Inst(cls)
+        it.scratch[key] = known  # type: ignore[index]
+        if cls.find("__init__") is None and cls.fields:
+            _dataclass_fields(it, known, v.NO_ARGS)
+    result: v.Inst = known
+    return result
+
+
+_PRINT_DEPTH = 3
+
+
+def _print(value: v.Value | None, depth: int = 0) -> Any:
+    """A hashable stand-in for a value: equal ones make a function run alike."""
+    if isinstance(value, v.Lit):
+        return (type(value.value).__name__, value.value, value.option)
+    if value is None or value is v.UNKNOWN:
+        return None
+    if isinstance(value, v.Ext):
+        return value.name
+    if isinstance(value, v.Obj) and value.type == TENSOR:
+        return TENSOR
+    if isinstance(value, v.Func):
+        return (id(value.fn), id(value.env), _print(value.receiver, depth + 1) if depth < _PRINT_DEPTH else 0)
+    if isinstance(value, v.Items) and depth < _PRINT_DEPTH:
+        return (value.kind, value.open, tuple(_print(e, depth + 1) for e in value.elts))
+    return id(value)
+
+
+def _print_args(args: v.Args) -> Any:
+    return (
+        tuple(_print(value) for value in args.pos),
+        tuple((name, _print(value)) for name, value in sorted(args.kw.items())),
+        args.star,
+        args.dstar,
+    )
+
+
+def decorate(it: Interp, decorator: v.Value, value: v.Value, node: Any) -> v.Value:
+    """Apply a decorator: project ones are called, library ones are remembered on the function."""
+    if isinstance(decorator, (v.Ext, v.Obj, v.Member)) or decorator is v.UNKNOWN:
+        for hook in it.hooks.calls.get("@decorator", ()):
+            hook(it, CallEvent("@decorator", v.Args([decorator, value]), node))
+        if isinstance(value, v.Func):
+            value.decorated = (*value.decorated, decorator)
+        return value
+    result = call(it, decorator, v.Args([value]), node)
+    return value if result is v.UNKNOWN or isinstance(result, v.Lit) else result
+
+
+# ------------------------------------------------------------------------------ classes and instances
+
+
+def instantiate(it: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
+    """Make an instance: run ``__init__``, fill dataclass fields, or run what a library base does."""
+    from d9mlint.program.expr import bind_method
+
+    inst = v.Inst(cls, args, node if isinstance(node, m.Call) else None)
+    for hook in it.hooks.instances:
+        hook(it, inst)
+    init = cls.find("__init__")
+    if init is not None:
+        call(it, bind_method(it, init, inst, cls, node), args, node)
+    elif cls.fields and not cls.external_bases():
+        _dataclass_fields(it, inst, args)
+    else:
+        if cls.fields:
+            _dataclass_fields(it, inst, args)
+        for base in cls.external_bases()[:1]:
+            call_external(it, base, args, node)
+    post = cls.find("__post_init__")
+    if post is not None and init is None:
+        call(it, bind_method(it, post, inst, cls, node), v.NO_ARGS, node)
+    return inst
+
+
+def _dataclass_fields(it: Interp, inst: v.Inst, args: v.Args) -> None:
+    names: list[str] = []
+    for cls in reversed(inst.cls.mro()):
+        names += [name for name in cls.fields if name not in names]
+    for index, name in enumerate(names):
+        given = args.kw.get(name)
+        if given is None and index < len(args.pos):
+            given = args.pos[index]
+        if given is None and (args.star or args.dstar):
+            inst.attrs[name] = v.UNKNOWN
+            continue
+        if given is None:
+            default = inst.cls.find(name)
+            given = v.UNKNOWN if default is None else field_default(it, default)
+            if isinstance(given, v.Lit) and not given.option:
+                given = v.Lit(given.value, name)
+        inst.attrs[name] = given
+
+
+def field_default(it: Interp, default: v.Value) -> v.Value:
+    """The default of a dataclass field, also when written as ``field(default=...)``."""
+    if isinstance(default, v.Obj) and default.api.rpartition(".")[2] in ("field", "Field", "ib", "attrib"):
+        found = default.args.get("default", 0 if default.api.startswith("pydantic") else None)
+        if found is not None:
+            return found
+        factory = default.args.get("default_factory") or default.args.get("factory")
+        return call(it, factory, v.NO_ARGS, default.node) if factory is not None else v.UNKNOWN
+    return default
+
+
+def call_instance(it: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Value:
+    """``instance(...)``: its ``__call__``, or a module's ``forward`` / ``call``."""
+    from d9mlint.program.expr import bind_method
+
+    for name in ("__call__", "forward", "call"):
+        found = inst.cls.find(name)
+        if found is not None:
+            return call(it, bind_method(it, found, inst, inst.cls, node), args, node)
+    return call_member(it, v.Member(inst, "__call__"), args, node)
+
+
+def run_methods(it: Interp, inst: v.Inst, node: Any) -> None:
+    """Run every method of an instance that a library will call: once, with unknown arguments."""
+    done = it.scratch.setdefault("run_methods", set())
+    if id(inst) in done:
+        return
+    done.add(id(inst))
+    it.scratch.setdefault("keep", []).append(inst)
+    for cls in inst.cls.mro():
+        for name, member in list(cls.env.vars.items()):
+            if isinstance(member, v.Func) and (not name.startswith("__") or name in _PROTOCOL):
+                if inst.cls.find(name) is member:
+                    call(it, member.bind(inst), v.Args(star=True, dstar=True), node)
+
+
+_PROTOCOL = frozenset({"__getitem__", "__iter__", "__call__", "__len__", "__next__"})
+
+# ------------------------------------------------------------------------------------- library calls
+
+
+def call_external(it: Interp, name: str, args: v.Args, node: Any) -> v.Value:
+    """A library function or class."""
+    from d9mlint.program.models import MODELS
+
+    api = it.kb.canonical(name)
+    for hook in it.hooks.calls.get(api, ()):
+        hook(it, CallEvent(api, args, node))
+    for hook in it.hooks.any_call:
+        hook(it, CallEvent(api, args, node))
+    entries = it.kb.rng(api)
+    unseeded = rng.apply(it, entries, args, node) if entries else False
+    model = MODELS.get(api)
+    if model is not None:
+        modelled = model(it, api, args, node)
+        if modelled is not None:
+            return modelled
+    else:
+        callbacks(it, api, args, node)
+    result = v.Obj(api, result_type(api), args, node if isinstance(node, m.Call) else None)
+    result.file = it.frame.file
+    kinds = {entry.kind for entry in entries}
+    if rng.entropy_result(kinds, unseeded and "draw" in kinds):
+        result.data = ENTROPY
+    return result
+
+
+def callbacks(it: Interp, api: str, args: v.Args, node: Any) -> None:
+    """Functions handed to a library are run by it; so are the methods of objects it trains."""
+    for value in args.values():
+        for one in v.alternatives(value):
+            if isinstance(one, (v.Func, v.Partial)):
+                call(it, one, v.Args(star=True, dstar=True), node)
+            elif isinstance(one, v.Inst) and callback_instances(api):
+                run_methods(it, one, node)
+            elif isinstance(one, v.Items):
+                for elt in one.elts:
+                    if isinstance(elt, (v.Func, v.Partial)):
+                        call(it, elt, v.Args(star=True, dstar=True), node)
+
+
+def owner_types(it: Interp, owner: v.Value) -> list[str]:
+    """Canonical names of the library classes an object is known to be of; ``?`` for unknown."""
+    if isinstance(owner, v.Obj):
+        return [owner.type]
+    if isinstance(owner, v.Inst):
+        return [it.kb.canonical(base) for base in owner.cls.external_bases()]
+    if isinstance(owner, v.Cls):
+        return [it.kb.canonical(base) for base in owner.external_bases()]
+    if isinstance(owner, v.Super):
+        mro = owner.cls.mro()
+        return [it.kb.canonical(b.name) for cls in mro for b in cls.bases if isinstance(b, v.Ext)]
+    if isinstance(owner, v.Items):
+        return [{"t": "tuple", "l": "list", "s": "set"}[owner.kind]]
+    if isinstance(owner, v.Mapping):
+        return ["dict"]
+    if isinstance(owner, v.Lit):
+        return [type(owner.value).__name__]
+    return ["?"]
+
+
+def call_member(it: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value:
+    """A method that no project code defines."""
+    from d9mlint.program.models import METHOD_MODELS
+
+    owner, name = member.owner, member.name
+    if isinstance(owner, v.Super) and name == "__init__":
+        for base in owner_types(it, owner)[:1]:
+            call_external(it, base, args, node)
+        return v.NONE
+    types = owner_types(it, owner) or ["object"]
+    api = f"{types[0]}.{name}"
+    entries = ()
+    for one in types:
+        entries = it.kb.rng(f"{one}.{name}")
+        if entries:
+            api = f"{one}.{name}"
+            break
+    if not entries:
+        entries = tuple(e for e in it.kb.rng_methods(name) if _may_be_method_of(types, e.apis, name))
+    event = CallEvent(it.kb.canonical(api), args, node, owner)
+    for one in dict.fromkeys(f"{t}.{name}" for t in types):
+        for hook in it.hooks.calls.get(it.kb.canonical(one), ()):
+            hook(it, event)
+    for hook in it.hooks.methods.get(name, ()):
+        hook(it, event)
+    for hook in it.hooks.any_call:
+        hook(it, event)
+    unseeded = rng.apply(it, entries, args, node) if entries else False
+    for key in (*(f"{t}.{name}" for t in types), f"*.{name}"):
+        model = METHOD_MODELS.get(key)
+        if model is not None:
+            result = model(it, owner, name, args, node)
+            if result is not None:
+                return result
+    if types == ["?"] or isinstance(owner, v.Obj):
+        guess_method(it, owner, name, args, node)
+    callbacks(it, f"*.{name}", args, node)
+    if isinstance(owner, v.Inst) and callback_instances(f"*.{name}"):
+        run_methods(it, owner, node)
+    result_obj = v.Obj(event.api, result_type(event.api), args, node if isinstance(node, m.Call) else None)
+    result_obj.file = it.frame.file
+    if isinstance(owner, v.Obj) and owner.type == TENSOR and result_obj.type == event.api:
+        result_obj.type = TENSOR
+        result_obj.likely = owner.likely
+    kinds = {entry.kind for entry in entries}
+    if rng.entropy_result(kinds, unseeded and "draw" in kinds) or (
+        isinstance(owner, v.Obj) and owner.data == ENTROPY and name in _ENTROPY_METHODS
+    ):
+        result_obj.data = ENTROPY
+    return result_obj
+
+
+_ENTROPY_METHODS = frozenset(
+    {"timestamp", "item", "total_seconds", "strftime", "tolist", "hex", "__hash__", "isoformat", "int", "microsecond"}
+)
+
+
+def _may_be_method_of(types: list[str], apis: list[str], name: str) -> bool:
+    """Whether a method entry may be meant on a receiver of these types: an unknown receiver, or a match."""
+    if types == ["?"]:
+        # Methods with a trailing underscore or a telling name are a tensor's wherever they stand.
+        return name.endswith("_") or name in ("manual_seed",)
+    owners = {a.rpartition(".")[0] for a in apis if a.rpartition(".")[2] == name}
+    return any(t in owners for t in types)
+
+
+def guess_method(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> None:
+    """An unknown receiver's method: if few project classes define it, any of them may be meant."""
+    if name in COMMON_METHODS or name.startswith("__") or it.exhausted:
+        return
+    candidates = it.methods_named(name)
+    if not candidates or len(candidates) > MAX_GUESSES:
+        return
+    runs: list[Callable[[], None]] = [lambda: None]
+    for cls, func in candidates:
+
+        def run(cls: v.Cls = cls, func: v.Func = func) -> None:
+            call_function(it, func.bind(blank_instance(it, cls)), args, node)
+
+        runs.append(run)
+    it.guessing += 1
+    it.branch(runs)
+    it.guessing -= 1
+
+
+COMMON_METHODS = frozenset(
+    """get items keys values append extend update pop copy add remove insert join split strip format replace
+    lower upper startswith endswith read write close open load save dump step train eval to cuda cpu forward
+    backward fit run reset zero_grad parameters named_parameters state_dict load_state_dict size view reshape
+    mean sum max min log exp item detach numpy float half double long int bool permute transpose squeeze unsqueeze
+    contiguous clone repeat expand apply map filter sort index count find info debug warning error print_help
+    parse_args add_argument start stop wait send recv put next reset_parameters __call__ build predict evaluate
+    compile summary call shape dtype device type norm std var flatten render sample seed action_space""".split()
+)
+
+
+def call_object(it: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
+    """Calling a library object: a layer, a transform, a compiled function."""
+    use_object(it, obj, args, node)
+    for hook in it.hooks.calls.get(f"{obj.type}.__call__", ()):
+        hook(it, CallEvent(f"{obj.type}.__call__", args, node, obj))
+    if obj.api.startswith(("torch.nn.", "torchvision.")):
+        result = v.Obj(f"{obj.api}.__call__", TENSOR, args, None)
+        result.likely = True
+        return result
+    callbacks(it, "", args, node)
+    return v.Obj(f"{obj.api}.__call__", "", args, None)
+
+
+def use_object(it: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int = 0) -> None:
+    """A library object is used: it and what it was built from draw what they draw at use."""
+    entries = it.kb.rng(obj.api)
+    if entries:
+        rng.apply(it, entries, obj.args, obj.node or node, at="use")
+    if depth > 4:
+        return
+    for value in obj.args.values():
+        for one in _flatten(value):
+            if isinstance(one, v.Obj) and one.type != TENSOR:
+                use_object(it, one, v.NO_ARGS, node, depth + 1)
+            elif isinstance(one, (v.Func, v.Partial)) and one is not None:
+                call(it, one, v.Args(star=True), node)
+            elif isinstance(one, v.Inst) and (one.cls.find("__call__") or one.cls.find("forward")):
+                call_instance(it, one, v.Args(star=True), node)
+
+
+def _flatten(value: v.Value) -> list[v.Value]:
+    if isinstance(value, v.Items):
+        return [one for elt in value.elts for one in _flatten(elt)]
+    if isinstance(value, v.AnyOf):
+        return [one for elt in value.values for one in _flatten(elt)]
+    if isinstance(value, v.Mapping):
+        return [one for elt in value.items.values() for one in _flatten(elt)]
+    return [value]
+
+
+class Entered(NamedTuple):
+    """What entering a context manager gives: the ``as`` value and the names it adds to the context."""
+
+    value: v.Value
+    names: list[str]
+
+
+def enter(it: Interp, context: v.Value, node: Any, after: list[Callable[[], None]]) -> Entered:
+    """``with context``: library contexts are remembered by name; ``fork_rng`` restores the RNG."""
+    from d9mlint.program.expr import bind_method
+
+    names: list[str] = []
+    value: v.Value = context
+    for one in v.alternatives(context):
+        if isinstance(one, v.Obj):
+            names.append(one.api)
+            if one.api in ("torch.random.fork_rng", "torch.fork_rng"):
+                kept = dict(it.state.rng)
+                after.append(lambda kept=kept: it.state.rng.update(kept))  # type: ignore[misc]
+        elif isinstance(one, v.Ext):
+            names.append(it.kb.canonical(one.name))
+        elif isinstance(one, v.Inst):
+            found = one.cls.find("__enter__")
+            if found is not None:
+                value = call(it, bind_method(it, found, one, one.cls, node), v.NO_ARGS, node)
+            leave = one.cls.find("__exit__")
+            if leave is not None:
+                bound = bind_method(it, leave, one, one.cls, node)
+                after.append(lambda bound=bound: _leave(it, bound, node))  # type: ignore[misc]
+    return Entered(value, names)
+
+
+def _leave(it: Interp, bound: v.Value, node: Any) -> None:
+    if it.state.alive:
+        call(it, bound, v.Args([v.NONE, v.NONE, v.NONE]), node)

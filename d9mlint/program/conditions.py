@@ -1,0 +1,185 @@
+"""Tests of ``if`` statements: what they decide, by which option, and what holds inside their branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.facts import model as m
+from d9mlint.program import values as v
+
+if TYPE_CHECKING:
+    from d9mlint.program.interp import Interp
+
+
+class Test(NamedTuple):
+    """``answer`` True, False or None for unknown; ``option`` names the option whose default decided it."""
+
+    __test__ = False
+
+    answer: bool | None
+    option: str = ""
+
+
+def condition(it: Interp, node: m.Expr) -> Test:
+    """What a test gives."""
+    if isinstance(node, m.Unary) and node.op == "not":
+        inner = condition(it, node.operand)
+        return Test(None if inner.answer is None else not inner.answer, inner.option)
+    if isinstance(node, m.BoolOp):
+        left = condition(it, node.left)
+        decisive = node.op == "or"
+        if left.answer is decisive and not left.option:
+            return left
+        right = condition(it, node.right)
+        if right.answer is decisive and not right.option:
+            return right
+        if left.answer is decisive:
+            return left
+        if right.answer is decisive:
+            return right
+        if left.answer is None or right.answer is None:
+            return Test(None)
+        return Test(not decisive, left.option or right.option)
+    if isinstance(node, m.Compare):
+        return _compare(it, node)
+    value = it.eval(node)
+    return Test(v.truth(value), v.option_of(value))
+
+
+def _compare(it: Interp, node: m.Compare) -> Test:
+    left = it.eval(node.left)
+    values = [left, *(it.eval(c) for c in node.comparators)]
+    if len(node.ops) != 1:
+        return Test(None)
+    right = values[1]
+    op = node.ops[0]
+    option = v.option_of(left) or v.option_of(right)
+    if op in ("is", "is not", "==", "!=") and isinstance(right, v.Lit) and right.value is None:
+        none = v.is_none(left)
+        return Test(None if none is None else none == (op in ("is", "==")), option)
+    if op in ("in", "not in"):
+        found = _contains(left, right)
+        return Test(None if found is None else found == (op == "in"), option)
+    if isinstance(left, v.Lit) and isinstance(right, v.Lit):
+        return Test(_literals(op, left.value, right.value), option)
+    return Test(None)
+
+
+def _contains(left: v.Value, right: v.Value) -> bool | None:
+    if not isinstance(left, v.Lit):
+        return None
+    if isinstance(right, v.Items) and not right.open and all(isinstance(e, v.Lit) for e in right.elts):
+        return any(isinstance(e, v.Lit) and e.value == left.value for e in right.elts)
+    if isinstance(right, v.Mapping) and left.value in right.items:
+        return True
+    if isinstance(right, v.Lit) and isinstance(right.value, str) and isinstance(left.value, str):
+        return left.value in right.value
+    return None
+
+
+def _literals(op: str, left: Any, right: Any) -> bool | None:
+    try:
+        if op in ("==", "is"):
+            return bool(left == right)
+        if op in ("!=", "is not"):
+            return bool(left != right)
+        if op == "<":
+            return bool(left < right)
+        if op == "<=":
+            return bool(left <= right)
+        if op == ">":
+            return bool(left > right)
+        if op == ">=":
+            return bool(left >= right)
+    except TypeError:
+        return None
+    return None
+
+
+@contextmanager
+def narrowed(it: Interp, test: m.Expr, outcome: bool) -> Iterator[None]:
+    """Inside: names tested by ``test`` have values that agree with its ``outcome``."""
+    undo: list[tuple[dict[Any, v.Value], str, v.Value, v.Value]] = []
+    for name, value in _implied(it, test, outcome):
+        scope = _scope_of(it, name)
+        if scope is None:
+            continue
+        into, key, old = scope
+        into[key] = value
+        undo.append((into, key, old, value))
+    yield
+    for into, key, old, value in undo:
+        if into.get(key) is value:
+            into[key] = old
+
+
+def _implied(it: Interp, test: m.Expr, outcome: bool) -> list[tuple[m.Name, v.Value]]:
+    if isinstance(test, m.Unary) and test.op == "not":
+        return _implied(it, test.operand, not outcome)
+    if isinstance(test, m.BoolOp):
+        if (test.op == "and") == outcome:
+            return _implied(it, test.left, outcome) + _implied(it, test.right, outcome)
+        return []
+    if isinstance(test, m.Name):
+        return _narrow_truth(it, test, outcome)
+    if isinstance(test, m.Compare) and len(test.ops) == 1 and isinstance(test.left, m.Name):
+        known = it.eval(test.left)
+        other = it.eval(test.comparators[0])
+        equal = (test.ops[0] in ("==", "is")) == outcome if test.ops[0] in ("==", "is", "!=", "is not") else None
+        if isinstance(other, v.Lit) and equal is not None:
+            return _narrow_equal(test.left, known, other, equal)
+        if equal is None and isinstance(known, v.Lit) and known.option:
+            return [(test.left, v.Obj(v.GIVEN))]
+    return []
+
+
+def _narrow_truth(it: Interp, name: m.Name, outcome: bool) -> list[tuple[m.Name, v.Value]]:
+    known = it.eval(name)
+    if isinstance(known, v.AnyOf):
+        left = [x for x in known.values if v.truth(x) is not (not outcome)]
+        return [(name, v.join(left))] if left and len(left) < len(known.values) else []
+    if not isinstance(known, v.Lit) or bool(known.value) == outcome:
+        return []
+    if isinstance(known.value, bool):
+        return [(name, v.Lit(outcome, known.option))]
+    return [(name, v.Obj(v.GIVEN) if outcome else v.UNKNOWN)]
+
+
+def _narrow_equal(name: m.Name, known: v.Value, other: v.Lit, equal: bool) -> list[tuple[m.Name, v.Value]]:
+    if equal:
+        if isinstance(known, v.Lit) and known.value == other.value:
+            return []
+        return [(name, v.Lit(other.value, v.option_of(known)))]
+    if isinstance(known, v.AnyOf):
+        left = [x for x in known.values if not (isinstance(x, v.Lit) and x.value == other.value)]
+        return [(name, v.join(left))] if left and len(left) < len(known.values) else []
+    if isinstance(known, v.Lit) and known.value == other.value:
+        return [(name, v.Obj(v.GIVEN))]
+    return []
+
+
+def _scope_of(it: Interp, name: m.Name) -> tuple[dict[Any, v.Value], str, v.Value] | None:
+    """The dict, key and present value that a (dotted) name is read from."""
+    parts = name.id.split(".")
+    if len(parts) == 1:
+        env: v.Env | None = it.frame.env
+        while env is not None:
+            if parts[0] in env.vars:
+                return env.vars, parts[0], env.vars[parts[0]]
+            env = env.parent
+        return None
+    owner = it.lookup(parts[0])
+    for part in parts[1:-1]:
+        if owner is None:
+            return None
+        owner = it.attribute(owner, part)
+    key = parts[-1]
+    if isinstance(owner, (v.Inst, v.Obj)) and key in owner.attrs:
+        return owner.attrs, key, owner.attrs[key]
+    if isinstance(owner, v.Mapping) and key in owner.items:
+        return owner.items, key, owner.items[key]
+    if isinstance(owner, v.Mod) and key in owner.env.vars:
+        return owner.env.vars, key, owner.env.vars[key]
+    return None

@@ -1,0 +1,239 @@
+"""Operators, items and iteration over abstract values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.facts import model as m
+from d9mlint.program import values as v
+
+if TYPE_CHECKING:
+    from d9mlint.program.interp import Interp
+
+ENTROPY = "entropy"
+"""``Obj.data`` of a value that differs from run to run; it survives arithmetic and conversions."""
+
+TENSOR = "torch.Tensor"
+ENVIRON = frozenset({"os.environ", "os.environb"})
+
+
+def is_entropy(value: v.Value) -> bool:
+    """Whether a value is known to differ from run to run."""
+    return isinstance(value, v.Obj) and value.data == ENTROPY
+
+
+def binary(it: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> v.Value:
+    """``left op right``: literals are folded, tensors and entropy stay what they are."""
+    if isinstance(left, v.Lit) and isinstance(right, v.Lit):
+        return _fold(op, left, right)
+    for side in (left, right):
+        if is_entropy(side):
+            return side
+    for side in (left, right):
+        if isinstance(side, v.Obj) and side.type == TENSOR:
+            result = v.Obj("operator", TENSOR)
+            result.likely = side.likely
+            return result
+    if op == "+" and isinstance(left, v.Items) and isinstance(right, v.Items):
+        return v.Items(left.kind, left.elts + right.elts, left.open or right.open)
+    if op == "+" and isinstance(left, v.Items):
+        return v.Items(left.kind, left.elts, True)
+    if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
+        return v.Mapping({**left.items, **right.items}, left.open or right.open)
+    for hook in it.hooks.operators:
+        hook(it, op, left, right, node)
+    return v.UNKNOWN
+
+
+def _fold(op: str, left: v.Lit, right: v.Lit) -> v.Value:
+    a, b = left.value, right.value
+    option = left.option or right.option
+    try:
+        if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+            if op == "+":
+                return v.Lit(a + b, option)
+            if op == "-":
+                return v.Lit(a - b, option)
+            if op == "*":
+                return v.Lit(a * b, option)
+            if op == "//" and b:
+                return v.Lit(a // b, option)
+            if op == "%" and b:
+                return v.Lit(a % b, option)
+            if op == "/" and b:
+                return v.Lit(a / b, option)
+            if op == "**" and abs(b) <= 64 and abs(a) <= 1024:
+                return v.Lit(a**b, option)
+        if isinstance(a, str) and isinstance(b, str) and op == "+" and len(a) + len(b) < 4096:
+            return v.Lit(a + b, option)
+    except (OverflowError, TypeError, ValueError):
+        pass
+    return v.UNKNOWN
+
+
+def aug_assign(it: Interp, stmt: m.AugAssign) -> None:
+    """``target op= value``."""
+    from d9mlint.program.expr import assign
+
+    value = it.eval(stmt.value)
+    target = stmt.target
+    if isinstance(target, m.Subscript):
+        owner = it.eval(target.value)
+        index = it.eval(target.index)
+        for hook in it.hooks.item_updates:
+            hook(it, owner, index, stmt.op, value, stmt)
+        return
+    old = it.eval(target)
+    if isinstance(old, v.Items) and stmt.op == "+":
+        extra = value.elts if isinstance(value, v.Items) else []
+        assign(it, target, v.Items(old.kind, [*old.elts, *extra], True if not extra else old.open))
+        return
+    if isinstance(target, m.Name) and "." not in target.id:
+        result = binary(it, stmt.op, old, value, stmt)
+        assign(it, target, v.UNKNOWN if it.frame.jumps and isinstance(result, v.Lit) else result)
+    else:
+        # An attribute that is counted up has no one value.
+        kept = old if isinstance(old, v.Obj) else v.UNKNOWN
+        assign(it, target, binary(it, stmt.op, kept, value, stmt))
+
+
+def elements(it: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value] | None:
+    """All elements of a value in iteration order, or None when they are not all known."""
+    if isinstance(value, v.Items) and not value.open and value.kind != "s":
+        return value.elts
+    return None
+
+
+def element(it: Interp, value: v.Value) -> v.Value:
+    """What iterating a value gives."""
+    if isinstance(value, v.Items):
+        return v.join(value.elts) if value.elts else v.UNKNOWN
+    if isinstance(value, v.Mapping):
+        return v.UNKNOWN
+    if isinstance(value, v.Inst):
+        it.hooks.iterate(it, value)
+        found = value.cls.find("__iter__")
+        if found is not None:
+            from d9mlint.program.expr import bind_method
+
+            it.call(bind_method(it, found, value, value.cls, None), v.NO_ARGS, None)
+        return v.UNKNOWN
+    if isinstance(value, v.Obj):
+        if value.api in _PASS_THROUGH:
+            inner = value.args.get("", 0)
+            one = element(it, inner) if inner is not None else v.UNKNOWN
+            return v.Items("t", [v.UNKNOWN, one]) if value.api == "builtins.enumerate" else one
+        if value.api == "builtins.zip":
+            return v.Items("t", [element(it, x) for x in value.args.pos], value.args.star)
+        it.hooks.iterate(it, value)
+        if value.type == TENSOR:
+            return v.Obj("torch.Tensor.__iter__", TENSOR)
+        return v.UNKNOWN
+    if isinstance(value, v.AnyOf):
+        return v.join([element(it, one) for one in value.values])
+    return v.UNKNOWN
+
+
+_PASS_THROUGH = frozenset(
+    {
+        "builtins.enumerate",
+        "builtins.reversed",
+        "builtins.iter",
+        "tqdm.tqdm",
+        "tqdm.auto.tqdm",
+        "tqdm.notebook.tqdm",
+        "tqdm.tqdm_notebook",
+        "tqdm.autonotebook.tqdm",
+        "rich.progress.track",
+        "progressbar.progressbar",
+        "itertools.islice",
+    }
+)
+
+
+def subscript(it: Interp, value: v.Value, index: v.Value, node: m.Subscript) -> v.Value:
+    """``value[index]``."""
+    for hook in it.hooks.items:
+        hook(it, value, index, node)
+    if isinstance(value, v.Mapping):
+        if isinstance(index, v.Lit):
+            found = value.items.get(index.value)
+            if found is not None:
+                return found
+            return v.UNKNOWN
+        return v.join(value.items.values()) if value.items and not value.open else _some(value)
+    if isinstance(value, v.Items):
+        if isinstance(index, v.Lit) and isinstance(index.value, int) and not value.open:
+            try:
+                return value.elts[index.value]
+            except IndexError:
+                return v.UNKNOWN
+        return v.join(value.elts) if value.elts else v.UNKNOWN
+    if isinstance(value, v.Ext):
+        if value.name in ENVIRON and isinstance(index, v.Lit):
+            setting = it.state.env.get(str(index.value))
+            return v.Lit(setting.value, setting.option) if setting and setting.value is not None else v.UNKNOWN
+        return value if value.name not in ENVIRON else v.UNKNOWN
+    if isinstance(value, v.Inst):
+        found = value.cls.find("__getitem__")
+        if found is not None:
+            from d9mlint.program.expr import bind_method
+
+            return it.call(bind_method(it, found, value, value.cls, node), v.Args([index]), node)
+        return v.UNKNOWN
+    if isinstance(value, v.Obj):
+        if isinstance(index, v.Lit) and isinstance(index.value, str) and index.value in value.attrs:
+            return value.attrs[index.value]
+        if value.type == TENSOR:
+            result = v.Obj("torch.Tensor.__getitem__", TENSOR)
+            result.likely = value.likely
+            return result
+        return value if is_entropy(value) else v.UNKNOWN
+    if isinstance(value, v.AnyOf):
+        return v.join([subscript(it, one, index, node) for one in value.values])
+    return v.UNKNOWN
+
+
+def _some(value: v.Mapping) -> v.Value:
+    """A value of an open mapping under an unknown key: its functions and classes may be what is meant."""
+    callables = [x for x in value.items.values() if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))]
+    return v.join([*callables, v.UNKNOWN]) if callables else v.UNKNOWN
+
+
+def set_item(it: Interp, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
+    """``owner[index] = value``."""
+    for hook in it.hooks.item_writes:
+        hook(it, owner, index, value, node)
+    if isinstance(owner, v.Ext) and owner.name in ENVIRON:
+        if isinstance(index, v.Lit):
+            it.set_env(str(index.value), value, node)
+    elif isinstance(owner, v.Mapping):
+        if isinstance(index, v.Lit) and not isinstance(index.value, (list, dict)):
+            if it.branching and index.value in owner.items:
+                value = v.join((owner.items[index.value], value))
+            owner.items[index.value] = value
+        else:
+            owner.open = True
+            owner.items[id(node)] = value
+    elif isinstance(owner, v.Items):
+        owner.open = True
+        owner.elts = [*owner.elts, value][-16:]
+    elif isinstance(owner, v.Obj) and isinstance(index, v.Lit) and isinstance(index.value, str):
+        owner.attrs[index.value] = value
+    elif isinstance(owner, v.Inst):
+        found = owner.cls.find("__setitem__")
+        if found is not None:
+            from d9mlint.program.expr import bind_method
+
+            it.call(bind_method(it, found, owner, owner.cls, node), v.Args([index, value]), node)
+
+
+def delete(it: Interp, target: m.Expr) -> None:
+    """``del target`` for items and attributes."""
+    if isinstance(target, m.Subscript):
+        owner, index = it.eval(target.value), it.eval(target.index)
+        if isinstance(owner, v.Ext) and owner.name in ENVIRON and isinstance(index, v.Lit):
+            it.state.env.pop(str(index.value), None)
+        elif isinstance(owner, v.Mapping) and isinstance(index, v.Lit):
+            owner.items.pop(index.value, None)
+            owner.open = True

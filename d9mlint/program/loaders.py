@@ -1,0 +1,104 @@
+"""Data loaders: their datasets, collate functions and samplers run when they are iterated.
+
+In which process they run decides which RNG state they see. With workers, PyTorch seeds ``torch`` and
+``random`` in each worker from the loader's base seed (and NumPy's global state too from 1.9 on), so there
+these RNGs are as seeded as ``torch`` was; before 1.9 NumPy's state is a copy of the parent's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.program import rng
+from d9mlint.program import values as v
+
+if TYPE_CHECKING:
+    from d9mlint.program.interp import Interp
+
+LOADER = "torch.utils.data.DataLoader"
+
+
+def make_loader(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``DataLoader(...)``: nothing is drawn until it is iterated, at the latest at the program's end."""
+    loader = v.Obj(LOADER, "", args, node)
+    loader.file = it.frame.file
+    frame = it.frame
+
+    def later() -> None:
+        it.frame, kept = frame, it.frame
+        consume(it, loader)
+        it.frame = kept
+
+    it.pending.append(later)
+    return loader
+
+
+def consume(it: Interp, loader: v.Obj) -> None:
+    """A loader is iterated for the first time: its sampler and dataset run now."""
+    if loader.data == "consumed":
+        return
+    loader.data = "consumed"
+    args, node = loader.args, loader.node
+    for value in (args.get("sampler"), args.get("batch_sampler")):
+        if value is not None:
+            use(it, value, node)
+    rng.apply(it, it.kb.rng(LOADER), args, node, at="use")
+    workers = args.get("num_workers", 5)
+    in_workers = v.truth(workers) if workers is not None else False
+    before = dict(it.state.rng)
+    if in_workers:
+        parent = it.state.level("torch")
+        for name in ("python", "numpy") if it.workers_seed_numpy() else ("python",):
+            it.state.rng[name] = parent
+    elif in_workers is None:
+        # Here or in workers: only what is unseeded in both is surely unseeded.
+        for name in ("python", "numpy"):
+            if it.state.level("torch").level > it.state.level(name).level:
+                it.state.rng[name] = it.state.level("torch")
+    dataset = args.get("dataset", 0)
+    if dataset is not None:
+        use(it, dataset, node)
+    collate = args.get("collate_fn")
+    if isinstance(collate, (v.Func, v.Partial)):
+        it.call(collate, v.Args([v.UNKNOWN]), node)
+    elif isinstance(collate, v.Inst):
+        use(it, collate, node)
+    it.state.rng = {**it.state.rng, **{k: x for k, x in before.items()}}
+    for name in ("python", "numpy"):
+        if name not in before:
+            it.state.rng.pop(name, None)
+
+
+def use(it: Interp, value: v.Value, node: Any, depth: int = 0) -> None:
+    """A dataset, sampler or transform is used: project ones run, library ones draw and use their parts."""
+    from d9mlint.program.calls import use_object
+    from d9mlint.program.expr import bind_method
+
+    if depth > 4:
+        return
+    if isinstance(value, v.Inst):
+        for name in ("__getitem__", "__getitems__", "__iter__", "__call__"):
+            found = value.cls.find(name)
+            if found is not None:
+                bound = bind_method(it, found, value, value.cls, node)
+                it.call(bound, v.Args([] if name == "__iter__" else [v.UNKNOWN]), node)
+    elif isinstance(value, v.AnyOf):
+        for one in value.values:
+            use(it, one, node, depth + 1)
+    elif isinstance(value, v.Items):
+        for one in value.elts:
+            use(it, one, node, depth + 1)
+    elif isinstance(value, v.Obj) and value.type != "torch.Tensor":
+        use_object(it, value, v.NO_ARGS, node)
+        for one in value.args.values():
+            if isinstance(one, (v.Inst, v.Items, v.AnyOf)):
+                use(it, one, node, depth + 1)
+
+
+def on_iterate(it: Interp, value: v.Value) -> None:
+    """A value is iterated: if it is a loader, it is consumed."""
+    if isinstance(value, v.Obj) and value.type == LOADER:
+        consume(it, value)
+
+
+LOADER_MODELS = {LOADER: make_loader}

@@ -1,0 +1,467 @@
+"""Models of builtins and libraries: what their calls give, where the abstract run needs to know.
+
+A model returns the result of a call, or None to let the general treatment (an ``Obj``) stand. Everything
+that is a fact about random numbers or determinism lives in the knowledge base, not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.program import options as opt
+from d9mlint.program import values as v
+from d9mlint.program.data import ENTROPY, is_entropy
+from d9mlint.program.loaders import LOADER_MODELS
+from d9mlint.program.processes import PROCESS_MODELS
+
+if TYPE_CHECKING:
+    from d9mlint.program.interp import Interp
+
+Model = Callable[["Interp", str, v.Args, Any], "v.Value | None"]
+MethodModel = Callable[["Interp", v.Value, str, v.Args, Any], "v.Value | None"]
+
+
+def _first(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    return args.pos[0] if args.pos else next(iter(args.kw.values()), None)
+
+
+def _first_model(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """Wrappers of a model or function that behave like what they wrap."""
+    first = args.pos[0] if args.pos else args.kw.get("module") or args.kw.get("model")
+    return first if isinstance(first, (v.Inst, v.Obj, v.Func, v.AnyOf, v.Partial)) else None
+
+
+def _convert(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``int(x)``, ``float(x)``, ``str(x)`` ...: literals are converted, entropy stays entropy."""
+    first = args.pos[0] if args.pos else None
+    if first is None:
+        return None
+    if is_entropy(first):
+        return first
+    if isinstance(first, v.Lit) and first.value is not None and len(args.pos) == 1:
+        kind = {"int": int, "float": float, "str": str, "bool": bool, "abs": abs}.get(api.rpartition(".")[2])
+        try:
+            return v.Lit(kind(first.value), first.option) if kind else None
+        except (TypeError, ValueError, OverflowError):
+            return None
+    if isinstance(first, v.AnyOf) and any(is_entropy(x) for x in first.values):
+        return first
+    return None
+
+
+def _hash(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    first = args.pos[0] if args.pos else None
+    if isinstance(first, v.Lit) and isinstance(first.value, (int, float, bool)):
+        return v.UNKNOWN
+    result = v.Obj("builtins.hash", "", args, node)
+    if isinstance(first, v.Lit):
+        result.data = ENTROPY
+    return result
+
+
+def _sequence(kind: str) -> Model:
+    def model(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+        if not args.pos:
+            return v.Items(kind, [], False)
+        first = args.pos[0]
+        it.hooks.iterate(it, first)
+        if isinstance(first, v.Items):
+            return v.Items(kind, list(first.elts), first.open)
+        if kind == "s":
+            return v.Items(kind, [], True)
+        return None
+
+    return model
+
+
+def _dict(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    first = args.pos[0] if args.pos else None
+    items: dict[Any, v.Value] = {}
+    is_open = args.dstar
+    if isinstance(first, v.Mapping):
+        items.update(first.items)
+        is_open = is_open or first.open
+    elif first is not None:
+        is_open = True
+    items.update(args.kw)
+    return v.Mapping(items, is_open)
+
+
+def _vars(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    first = args.pos[0] if args.pos else None
+    if isinstance(first, (v.Obj, v.Inst)):
+        return v.Mapping(first.attrs, open=True)
+    return first if isinstance(first, v.Mapping) else None
+
+
+def _getattr(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    if len(args.pos) < 2:
+        return v.UNKNOWN
+    owner, name = args.pos[0], args.pos[1]
+    if isinstance(name, v.Lit) and isinstance(name.value, str):
+        value = it.attribute(owner, name.value, node)
+        if len(args.pos) > 2 and isinstance(value, v.Member):
+            return v.join((args.pos[2], v.UNKNOWN)) if isinstance(owner, v.Inst) else v.UNKNOWN
+        return value
+    if isinstance(owner, v.Mod):
+        # Objects built by name: anything callable that the module defines may be meant.
+        found = [x for x in owner.env.vars.values() if isinstance(x, (v.Cls, v.Func)) and x.mod is owner]
+        return v.join([*found, v.UNKNOWN]) if 0 < len(found) < v.MAX_ALTERNATIVES else v.UNKNOWN
+    return v.UNKNOWN
+
+
+def _setattr(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    from d9mlint.program.expr import set_attribute
+
+    if len(args.pos) == 3 and isinstance(args.pos[1], v.Lit) and isinstance(args.pos[1].value, str):
+        owner = args.pos[0]
+        for part in args.pos[1].value.split(".")[:-1]:
+            owner = it.attribute(owner, part, node)
+        set_attribute(it, owner, args.pos[1].value.split(".")[-1], args.pos[2], node)
+    return v.NONE
+
+
+def _hasattr(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    if len(args.pos) == 2 and isinstance(args.pos[1], v.Lit):
+        owner, name = args.pos[0], args.pos[1].value
+        if isinstance(owner, v.Obj) and owner.type == opt.NAMESPACE:
+            return v.Lit(name in owner.attrs)
+        if isinstance(owner, v.Mapping) and owner.attributes and name in owner.items:
+            return v.TRUE
+    return v.UNKNOWN
+
+
+def _isinstance(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """Only literals are judged: a value's class is rarely known well enough to prune a branch."""
+    kinds = {"builtins.int": int, "builtins.str": str, "builtins.float": float, "builtins.bool": bool}
+    if len(args.pos) == 2 and isinstance(args.pos[0], v.Lit) and isinstance(args.pos[1], v.Ext):
+        kind = kinds.get(args.pos[1].name)
+        if kind is not None:
+            return v.Lit(isinstance(args.pos[0].value, kind), args.pos[0].option)
+    return v.UNKNOWN
+
+
+def _super(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    if len(args.pos) == 2 and isinstance(args.pos[0], v.Cls):
+        return v.Super(args.pos[0], args.pos[1])
+    frame: Any = it.frame
+    while frame is not None and frame.func is None:
+        frame = frame.caller
+    if frame is not None and frame.func.cls is not None and frame.func.receiver is not None:
+        return v.Super(frame.func.cls, frame.func.receiver)
+    return v.UNKNOWN
+
+
+def _partial(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    if not args.pos:
+        return None
+    return v.Partial(args.pos[0], v.Args(args.pos[1:], args.kw, args.star, args.dstar))
+
+
+def _decorator_factory(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``functools.wraps(f)`` and friends leave what they decorate as it is."""
+    return v.Obj(api, "", v.NO_ARGS, node)
+
+
+def _import_module(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    name = args.pos[0] if args.pos else None
+    if isinstance(name, v.Lit) and isinstance(name.value, str) and not name.value.startswith("."):
+        mod = it.import_parents(it.frame.file, name.value.split("."))
+        if mod is not None:
+            return mod
+        it.external_import(name.value, node)
+        return v.Ext(name.value)
+    return v.UNKNOWN
+
+
+def _getenv(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    name, default = args.get("key", 0), args.get("default", 1)
+    if not isinstance(name, v.Lit):
+        return v.UNKNOWN
+    setting = it.state.env.get(str(name.value))
+    if setting is not None:
+        return v.Lit(setting.value, setting.option) if setting.value is not None else v.UNKNOWN
+    if isinstance(default, v.Lit):
+        return v.Lit(default.value, f"${name.value}")
+    return v.Lit(None, f"${name.value}") if default is None else v.UNKNOWN
+
+
+def _setenv(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    name, value = args.get("key", 0), args.get("value", 1)
+    if isinstance(name, v.Lit) and value is not None:
+        it.set_env(str(name.value), value, node, default_only=api.endswith("setdefault"))
+    return v.NONE
+
+
+def _update_env(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    first = args.pos[0] if args.pos else None
+    items: dict[Any, v.Value] = dict(first.items) if isinstance(first, v.Mapping) else {}
+    for key, value in {**items, **args.kw}.items():
+        if isinstance(key, str):
+            it.set_env(key, value, node)
+    return v.NONE
+
+
+def _pop_env(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    if args.pos and isinstance(args.pos[0], v.Lit):
+        it.state.env.pop(str(args.pos[0].value), None)
+    return v.UNKNOWN
+
+
+def _exit(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    it.state.alive = False
+    return v.NONE
+
+
+def _cuda_available(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    return v.Lit(it.device != "cpu", "a GPU")
+
+
+def _namespace_dict(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    key = args.pos[0] if args.pos else None
+    default = args.pos[1] if len(args.pos) > 1 else args.kw.get("default", v.NONE)
+    if isinstance(owner, v.Mapping) and isinstance(key, v.Lit):
+        found = owner.items.get(key.value)
+        if found is not None:
+            return found
+        if owner.open:
+            return v.UNKNOWN if not isinstance(default, v.Lit) or default.value is None else default
+        return default
+    if isinstance(owner, v.Mapping):
+        # A table of functions or classes looked up by an unknown name.
+        found_all = [x for x in owner.items.values() if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))]
+        return v.join([*found_all, v.UNKNOWN]) if found_all else v.UNKNOWN
+    return None
+
+
+def _dict_update(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    if isinstance(owner, v.Mapping):
+        for value in args.pos:
+            if isinstance(value, v.Mapping):
+                owner.items.update(value.items)
+                owner.open = owner.open or value.open
+            else:
+                owner.open = True
+        owner.items.update(args.kw)
+        owner.open = owner.open or args.dstar
+        return v.NONE
+    return None
+
+
+def _dict_values(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    if not isinstance(owner, v.Mapping):
+        return None
+    if name == "items":
+        pairs: list[v.Value] = [
+            v.Items("t", [v.Lit(k) if isinstance(k, str) else v.UNKNOWN, x]) for k, x in owner.items.items()
+        ]
+        return v.Items("l", pairs, owner.open)
+    if name == "keys":
+        return v.Items("l", [v.Lit(k) for k in owner.items if isinstance(k, str)], owner.open)
+    return v.Items("l", list(owner.items.values()), owner.open)
+
+
+def _list_append(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    if isinstance(owner, v.Items):
+        added = args.pos[-1] if args.pos else v.UNKNOWN
+        if name in ("append", "add", "insert"):
+            if len(owner.elts) < 64:
+                owner.elts = [*owner.elts, added]
+            owner.open = owner.open or bool(it.frame.jumps) or bool(it.branching)
+        elif isinstance(added, v.Items):
+            owner.elts = [*owner.elts, *added.elts][:64]
+            owner.open = True
+        else:
+            owner.open = True
+        return v.NONE
+    return None
+
+
+def _copy(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    if isinstance(owner, v.Mapping):
+        return v.Mapping(dict(owner.items), owner.open, owner.attributes)
+    return owner if isinstance(owner, (v.Items, v.Obj, v.Inst)) else None
+
+
+def _self(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """Methods that return their receiver: ``model.to(device)``, ``model.cuda()``, ``generator.manual_seed()``."""
+    if isinstance(owner, v.Inst):
+        return owner
+    if isinstance(owner, v.Obj) and (owner.api.startswith(("torch.nn.", "torchvision.models")) or owner.type == "torch.Generator"):
+        return owner
+    return None
+
+
+def _module_apply(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``model.apply(init)`` runs the function on every submodule and returns the model."""
+    if isinstance(owner, v.Inst):
+        for value in args.pos:
+            if isinstance(value, (v.Func, v.Partial)):
+                it.call(value, v.Args([v.UNKNOWN]), node)
+        return owner
+    return None
+
+
+def _prepare(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``accelerator.prepare(a, b)`` and ``fabric.setup(...)`` give back what they were given."""
+    if isinstance(owner, v.Obj) and owner.type.rpartition(".")[2] in ("Accelerator", "Fabric"):
+        return args.pos[0] if len(args.pos) == 1 else v.Items("t", list(args.pos), args.star)
+    return None
+
+
+def _from_checkpoint(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    if isinstance(owner, v.Cls):
+        return it.call(owner, v.Args(star=True, dstar=True), node)
+    return None
+
+
+def _entry_call(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``fire.Fire(main)``, ``typer.run(main)``, ``absl.app.run(main)``, ``pyrallis``-like wrappers."""
+    target = args.pos[0] if args.pos else args.kw.get("main")
+    if target is None and api.startswith(("absl.app", "tf.")):
+        target = it.frame.mod.env.vars.get("main")
+    if isinstance(target, v.Func):
+        kw = opt.option_params(it, target)
+        pos: list[v.Value] = [v.UNKNOWN] if api.startswith(("absl.app", "tf.")) else []
+        return it.call(target, v.Args(pos, kw.kw), node)
+    if isinstance(target, (v.Mapping, v.Items)):
+        for one in target.items.values() if isinstance(target, v.Mapping) else target.elts:
+            if isinstance(one, v.Func):
+                it.branch([lambda: None, lambda one=one: it.call(one, opt.option_params(it, one), node) and None])  # type: ignore[misc]
+        return v.UNKNOWN
+    return None
+
+
+def _parse_dataclass(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``tyro.cli(Args)``, ``pyrallis.parse(config_class=Args)``, ``OmegaConf.structured(Args)``: defaults."""
+    for value in args.values():
+        if isinstance(value, v.Cls):
+            return it.call(value, v.NO_ARGS, node)
+        if isinstance(value, v.Func) and api == "tyro.cli":
+            return it.call(value, opt.option_params(it, value), node)
+        if isinstance(value, v.Inst):
+            return value
+    return None
+
+
+MODELS: dict[str, Model] = {
+    **LOADER_MODELS,
+    **PROCESS_MODELS,
+    **{f"builtins.{n}": _convert for n in ("int", "float", "str", "abs", "round", "bool")},
+    "builtins.hash": _hash,
+    "builtins.list": _sequence("l"),
+    "builtins.tuple": _sequence("t"),
+    "builtins.set": _sequence("s"),
+    "builtins.frozenset": _sequence("s"),
+    "builtins.dict": _dict,
+    "collections.OrderedDict": _dict,
+    "builtins.vars": _vars,
+    "builtins.getattr": _getattr,
+    "builtins.setattr": _setattr,
+    "builtins.hasattr": _hasattr,
+    "builtins.isinstance": _isinstance,
+    "builtins.super": _super,
+    "builtins.exit": _exit,
+    "builtins.quit": _exit,
+    "sys.exit": _exit,
+    "os._exit": _exit,
+    "functools.partial": _partial,
+    "functools.wraps": _decorator_factory,
+    "copy.deepcopy": _first,
+    "copy.copy": _first,
+    "importlib.import_module": _import_module,
+    "builtins.__import__": _import_module,
+    "os.getenv": _getenv,
+    "os.environ.get": _getenv,
+    "os.putenv": _setenv,
+    "os.environ.setdefault": _setenv,
+    "os.environ.__setitem__": _setenv,
+    "os.environ.update": _update_env,
+    "os.environ.pop": _pop_env,
+    "os.unsetenv": _pop_env,
+    "torch.cuda.is_available": _cuda_available,
+    "tf.test.is_gpu_available": _cuda_available,
+    "torch.nn.DataParallel": _first_model,
+    "torch.nn.parallel.DataParallel": _first_model,
+    "torch.nn.parallel.DistributedDataParallel": _first_model,
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm": _first_model,
+    "torch.compile": _first_model,
+    "torch.jit.script": _first_model,
+    "tf.function": _first_model,
+    "argparse.ArgumentParser": opt.new_parser,
+    "configargparse.ArgParser": opt.new_parser,
+    "configargparse.ArgumentParser": opt.new_parser,
+    "configargparse.get_argument_parser": opt.new_parser,
+    "optparse.OptionParser": opt.new_parser,
+    "argparse.Namespace": opt.make_namespace,
+    "types.SimpleNamespace": opt.make_namespace,
+    "easydict.EasyDict": opt.make_namespace,
+    "munch.Munch": opt.make_namespace,
+    "addict.Dict": opt.make_namespace,
+    "ml_collections.ConfigDict": opt.make_namespace,
+    "ml_collections.config_dict.ConfigDict": opt.make_namespace,
+    **{
+        f"{head}.DEFINE_{kind}": opt.define_flag
+        for head in ("absl.flags", "tf.app.flags", "tf.compat.v1.app.flags", "tf.compat.v1.flags", "tf.flags")
+        for kind in ("integer", "string", "float", "bool", "boolean", "enum", "list")
+    },
+    "absl.app.run": _entry_call,
+    "tf.app.run": _entry_call,
+    "tf.compat.v1.app.run": _entry_call,
+    "fire.Fire": _entry_call,
+    "typer.run": _entry_call,
+    "tyro.cli": _parse_dataclass,
+    "pyrallis.parse": _parse_dataclass,
+    "draccus.parse": _parse_dataclass,
+    "simple_parsing.parse": _parse_dataclass,
+    "omegaconf.OmegaConf.structured": _parse_dataclass,
+    "omegaconf.OmegaConf.load": opt.load_config,
+    "omegaconf.OmegaConf.create": opt.to_attributes,
+    "omegaconf.OmegaConf.merge": opt.to_attributes,
+    "yaml.safe_load": opt.load_config,
+    "yaml.load": opt.load_config,
+    "yaml.full_load": opt.load_config,
+    "json.load": opt.load_config,
+}
+
+METHOD_MODELS: dict[str, MethodModel] = {
+    "*.add_argument": opt.add_argument,
+    "*.add_option": opt.add_argument,
+    "*.add": opt.add_argument,
+    "*.add_argument_group": opt.same_parser,
+    "*.add_mutually_exclusive_group": opt.same_parser,
+    "*.add_subparsers": opt.same_parser,
+    "*.add_parser": opt.same_parser,
+    "*.set_defaults": opt.set_defaults,
+    "*.parse_args": opt.parse_args,
+    "*.parse_known_args": opt.parse_args,
+    "*.parse_intermixed_args": opt.parse_args,
+    "*.parse_args_into_dataclasses": opt.hf_parse,
+    "*.parse_json_file": opt.hf_parse,
+    "*.get": _namespace_dict,
+    "*.pop": _namespace_dict,
+    "*.setdefault": _namespace_dict,
+    "*.update": _dict_update,
+    "*.items": _dict_values,
+    "*.keys": _dict_values,
+    "*.values": _dict_values,
+    "list.append": _list_append,
+    "list.extend": _list_append,
+    "list.insert": _list_append,
+    "set.add": _list_append,
+    "*.copy": _copy,
+    "*.to": _self,
+    "*.cuda": _self,
+    "*.cpu": _self,
+    "*.half": _self,
+    "*.float": _self,
+    "*.train": _self,
+    "*.eval": _self,
+    "*.manual_seed": _self,
+    "*.requires_grad_": _self,
+    "*.apply": _module_apply,
+    "*.prepare": _prepare,
+    "*.setup": _prepare,
+    "*.load_from_checkpoint": _from_checkpoint,
+}

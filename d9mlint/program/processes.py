@@ -1,0 +1,66 @@
+"""Other processes and threads: with which RNG state and modes they start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.program import values as v
+from d9mlint.program.state import State
+
+if TYPE_CHECKING:
+    from d9mlint.program.interp import Interp
+
+
+def _spawn(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``torch.multiprocessing.spawn(fn, args=(...))``: a fresh interpreter; nothing of the parent's state."""
+    func = args.get("fn", 0)
+    given = args.get("args", 1)
+    rest = list(given.elts) if isinstance(given, v.Items) else []
+    star = not isinstance(given, v.Items) and given is not None
+    if func is not None:
+        _in_state(it, _fresh(it), func, v.Args([v.UNKNOWN, *rest], star=star), node)
+    return v.NONE
+
+
+def _process(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``Process(target=f, args=(...))`` and ``Thread``: run when made, forked from the present state."""
+    func = args.get("target", 1)
+    given = args.get("args", 3)
+    rest = list(given.elts) if isinstance(given, v.Items) else []
+    if func is not None:
+        star = given is not None and not isinstance(given, v.Items)
+        state = it.state.copy()
+        _in_state(it, state, func, v.Args(rest, star=star, dstar=args.get("kwargs", 4) is not None), node)
+    return v.Obj(api, "", args, node)
+
+
+def _fresh(it: Interp) -> State:
+    """The state of a new interpreter: modules imported (and what their bodies seeded), environment inherited."""
+    state = State(it.state.default_level)
+    state.rng = dict(it.scratch.get("module_rng", {}))
+    state.modes = dict(it.scratch.get("module_modes", {}))
+    state.env = dict(it.state.env)
+    state.flags = {k: x for k, x in it.state.flags.items() if k.startswith("import:")}
+    return state
+
+
+def _in_state(it: Interp, state: State, func: v.Value, args: v.Args, node: Any) -> None:
+    outer = it.state
+    it.state = state
+    for one in v.alternatives(func):
+        it.call(one, args, node)
+    # What the child did has happened (it trained), but seeds and modes stay its own.
+    for name, site in it.state.flags.items():
+        if not name.startswith("draw:"):
+            outer.flags.setdefault(name, site)
+    it.state = outer
+
+
+PROCESS_MODELS = {
+    "torch.multiprocessing.spawn": _spawn,
+    "torch.multiprocessing.start_processes": _spawn,
+    "torch_xla.distributed.xla_multiprocessing.spawn": _spawn,
+    "multiprocessing.Process": _process,
+    "torch.multiprocessing.Process": _process,
+    "threading.Thread": _process,
+}
