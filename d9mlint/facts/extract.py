@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from d9mlint.facts.model import SCHEMA, FileFacts, Problem
-from d9mlint.syntax.guard import too_complex
-from d9mlint.syntax.module import line_starts, lower_module
+from d9mlint.syntax.module import TooComplex, line_starts, lower_module
 
 
 def extract(text: str, digest: str) -> FileFacts:
     """The facts of one file. Never raises for what the text holds: see ``FileFacts.problem``."""
-    reason = too_complex(text)
-    if reason is not None:
-        return failed(text, digest, reason)
     try:
         lowered = lower_module(text)
+    except TooComplex as error:
+        return failed(text, digest, str(error))
     except RecursionError:
         return failed(text, digest, "the code is nested too deeply to be analysed")
     return FileFacts(

@@ -8,6 +8,9 @@ from typing import Any
 from d9mlint.facts.model import Class, Expr, Function, Stmt
 from d9mlint.syntax.tokens import Desync, Tokens
 
+DEEPEST = 400
+"""Chains that are nested in the facts (operators, ``elif``) may be so long: whoever reads facts recurses."""
+
 Node = Any
 """A libcst node. The lowering dispatches on its class; nothing else is asked of libcst's types."""
 
@@ -57,6 +60,12 @@ class Cursor:
         """Note the span of a simple statement or of a header."""
         if self.extents is not None:
             self.extents.append((start, end))
+
+    @staticmethod
+    def limit(depth: int) -> None:
+        """Refuse a chain that nests too deeply."""
+        if depth > DEEPEST:
+            raise RecursionError
 
     def operator_before(self, k: int, operator: str) -> int:
         """The operator stands right before token ``k``: from now on that token starts with it.

@@ -212,6 +212,7 @@ def _if(c: Cursor, node: Node, out: list[Stmt]) -> None:
         arms.append((test, block(c, current.body), start, end))
         current = current.orelse
         word = "elif"
+    c.limit(len(arms))
     orelse = _else(c, current)
     for test, body, start, end in reversed(arms):
         orelse = [If(test, body, orelse, start, end)]

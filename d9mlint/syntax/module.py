@@ -13,12 +13,17 @@ from d9mlint.syntax import lower_literal, lower_match, lower_stmt  # noqa: F401 
 from d9mlint.syntax.codegen import scan_tree
 from d9mlint.syntax.comments import place
 from d9mlint.syntax.cursor import Cursor
+from d9mlint.syntax.guard import too_complex
 from d9mlint.syntax.lower_def import block
 from d9mlint.syntax.problems import syntax_problem
-from d9mlint.syntax.tokens import Desync, Tokens, scan
+from d9mlint.syntax.tokens import Desync, Tokens, scan, split
 
 _NEWLINE = re.compile(r"\r\n?|\n")
 _KEYWORDS = frozenset(keyword.kwlist)
+
+
+class TooComplex(Exception):
+    """The text is more than the parser can be trusted with; the argument says why."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +43,17 @@ def line_starts(text: str) -> list[int]:
 
 
 def lower_module(text: str) -> Lowered:
-    """Parse and lower ``text``. Lets RecursionError through."""
+    """Parse and lower ``text``. Raises TooComplex or RecursionError where that cannot be done."""
+    pieces = split(text)
+    reason = too_complex(text, pieces)
+    if reason is not None:
+        raise TooComplex(reason)
     try:
         tree = cst.parse_module(text)
     except cst.ParserSyntaxError as error:
         return Lowered([], [], [], [], syntax_problem(text, line_starts(text), error))
     try:
-        return _lower(text, tree, scan(text))
+        return _lower(text, tree, scan(text, pieces))
     except (Desync, IndexError):
         # Characters that Python and regular expressions see differently; the tree knows best.
         return _lower(text, tree, _shifted(scan_tree(tree), len(text) - len(tree.code)))

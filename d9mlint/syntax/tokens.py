@@ -54,11 +54,15 @@ class Desync(Exception):
     """The tokens of the text and the nodes of the tree don't agree."""
 
 
-def scan(text: str) -> Tokens:
-    """All significant tokens of ``text``, which is taken to be correct Python."""
-    parts = _SPLIT.split(text)
-    bounds = list(accumulate(map(len, parts)))
-    starts, ends, texts = bounds[0:-1:2], bounds[1::2], parts[1::2]
+def split(text: str) -> list[str]:
+    """What stands between tokens and the tokens (comments are tokens here), in turns."""
+    return _SPLIT.split(text)
+
+
+def scan(text: str, pieces: list[str]) -> Tokens:
+    """All significant tokens of ``text``, which is taken to be correct Python; ``pieces`` are its split."""
+    bounds = list(accumulate(map(len, pieces)))
+    starts, ends, texts = bounds[0:-1:2], bounds[1::2], pieces[1::2]
     comments: list[tuple[int, str]] = []
     if "#" in text:
         comments = [(start, t) for start, t in zip(starts, texts) if t[0] == "#"]
