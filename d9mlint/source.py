@@ -122,14 +122,20 @@ def line_starts(text: str) -> list[int]:
     return [0, *(m.end() for m in _LINE_END.finditer(text))]
 
 
-def read_source(path: str) -> Source:
-    """Read a file. What can not be read or decoded becomes ``Source.problem``, never an exception."""
+def read_bytes(path: str) -> bytes | Trouble:
+    """The content of a file, up to the largest size that is analysed, or why it can not be read."""
     try:
         with open(path, "rb") as stream:
-            data = stream.read(MAX_NOTEBOOK_BYTES + 1)
+            return stream.read(MAX_NOTEBOOK_BYTES + 1)
     except OSError as error:
-        message = f"the file can not be read: {error.strerror or error}"
-        return Source(path, b"", "", "utf-8", problem=Trouble("DET002", message, 0, 0))
+        return Trouble("DET002", f"the file can not be read: {error.strerror or error}", 0, 0)
+
+
+def read_source(path: str) -> Source:
+    """Read a file. What can not be read or decoded becomes ``Source.problem``, never an exception."""
+    data = read_bytes(path)
+    if isinstance(data, Trouble):
+        return Source(path, b"", "", "utf-8", problem=data)
     return make_source(path, data)
 
 

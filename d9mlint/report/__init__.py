@@ -1,0 +1,17 @@
+"""Reports: a result as text for people and for other programs, one module a format."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from d9mlint.report.common import Options
+    from d9mlint.run import Result
+
+
+def render(result: Result, output_format: str, options: Options) -> str:
+    """A result in one of the formats, ending with a newline."""
+    module = importlib.import_module(f"d9mlint.report.{output_format.replace('-', '_')}")
+    text: str = module.render(result, options)
+    return text

@@ -1,0 +1,124 @@
+"""What several formats share: names of files, places, safe text."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.discover import relative_to
+from d9mlint.findings import Applicability, Finding
+from d9mlint.source import Source
+
+if TYPE_CHECKING:
+    from d9mlint.run import Item, Result
+
+TAB = 4
+"""Columns of a tab in text output."""
+
+
+class Options(NamedTuple):
+    """How to print: ``cwd`` is what paths are shown relative to, ``width`` the columns of the terminal,
+    ``unsafe_fixes`` whether fixes that may change meaning count as fixable."""
+
+    cwd: str
+    color: bool = False
+    width: int = 120
+    unsafe_fixes: bool = False
+    evidence: dict[str, Any] | None = None
+
+
+STYLES = {"error": "1;31", "warning": "1;33", "advice": "1;36", "bold": "1", "dim": "2", "path": "36", "green": "32"}
+
+
+def paint(text: str, style: str, options: Options) -> str:
+    """Text in a colour, where colours are wanted."""
+    return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if options.color and text else text
+
+
+def clean(text: str) -> str:
+    """Text with control characters replaced, so that linted code can not steer the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _stand_in(c) for c in text)
+
+
+def _stand_in(char: str) -> str:
+    code = ord(char)
+    if code < 32:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 127 else "\N{REPLACEMENT CHARACTER}"
+
+
+def shown_path(path: str, options: Options) -> str:
+    """A path as people are shown it: relative to the working directory where it is below it."""
+    return clean(relative_to(path, options.cwd))
+
+
+def place(source: Source, offset: int, options: Options) -> str:
+    """``file:row:column``, with the cell in a notebook."""
+    at = source.location(offset)
+    cell = f"cell {at.cell}:" if at.cell is not None else ""
+    return f"{shown_path(source.path, options)}:{cell}{at.row}:{at.column}"
+
+
+def row_place(source: Source, offset: int, options: Options) -> str:
+    """``file:row``, with the cell in a notebook."""
+    return place(source, offset, options).rpartition(":")[0]
+
+
+def width(char: str) -> int:
+    """The columns a character takes in a terminal."""
+    if char == "\t":
+        return TAB
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def is_fixable(finding: Finding, options: Options) -> bool:
+    """Whether ``--fix`` with these options would apply the fix of a finding."""
+    if finding.fix is None:
+        return False
+    kind = finding.fix.applicability
+    return kind is Applicability.SAFE or (kind is Applicability.UNSAFE and options.unsafe_fixes)
+
+
+def count(number: int, word: str) -> str:
+    """``1 file``, ``2 files``."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def summary(result: Result, options: Options) -> list[str]:
+    """The closing lines of text reports."""
+    items = result.items
+    if not items:
+        lines = [f"No findings in {count(len(result.files), 'file')}."]
+    else:
+        severities = [i.finding.severity.value for i in items]
+        parts = []
+        for name in ("error", "warning"):
+            if name in severities:
+                parts.append(count(severities.count(name), name))
+        if "advice" in severities:
+            parts.append(f"{severities.count('advice')} advice")
+        files = len({i.finding.path for i in items})
+        lines = [f"Found {count(len(items), 'finding')} in {count(files, 'file')} ({', '.join(parts)})."]
+    fixable = sum(is_fixable(i.finding, options) for i in items)
+    if fixable:
+        lines.append(f"[*] {fixable} fixable with --fix.")
+    if result.baselined:
+        lines.append(f"{count(result.baselined, 'finding')} of the baseline not shown.")
+    return lines
+
+
+def flow_note(message: str, where: str) -> str:
+    """A step of a flow as one line."""
+    if message.endswith(" here"):
+        return f"{message.removesuffix(' here')} at {where}"
+    return f"{message} ({where})"
+
+
+def edits_in_order(item: Item) -> Iterable[Any]:
+    """The edits of an item's fix by place."""
+    return sorted(item.finding.fix.edits) if item.finding.fix else ()

@@ -1,0 +1,158 @@
+"""The cache of whole runs: a run that would repeat an earlier one reads its findings instead.
+
+The key covers all that bears on the findings: the content of every file of the project, the rules, this
+tool's own code, and what was asked for. Configuration files that the analysis opened on its way are kept
+with the result, by digest, and looked at again before it is believed; those that exist but were not
+opened are part of the key by name and time, because a new one may be found where an old search failed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from d9mlint import __version__
+from d9mlint.facts.model import SCHEMA, Comment
+from d9mlint.findings import Finding
+from d9mlint.source import Trouble
+
+FORMAT = 1
+KEPT = 16
+"""How many results are kept; the oldest go."""
+CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".txt", ".lock")
+
+
+class Analysis(msgspec.Struct):
+    """What the checks found in all files, before suppressions. ``comments`` by path."""
+
+    findings: list[Finding]
+    comments: dict[str, list[Comment]]
+    config_files: list[str]
+
+
+class _Entry(msgspec.Struct):
+    key: str
+    analysis: Analysis
+    configs: dict[str, str]
+
+
+def content_digest(data: bytes | Trouble) -> str:
+    """A digest of a file's bytes, or of why it can not be read."""
+    content = data if isinstance(data, bytes) else repr(data).encode()
+    return hashlib.blake2b(content, digest_size=20).hexdigest()
+
+
+def run_key(root: str, digests: Mapping[str, str], configured: Iterable[str]) -> str:
+    """The key of a run: equal keys mean equal findings."""
+    key = hashlib.blake2b(digest_size=20)
+    for part in (str(FORMAT), __version__, str(SCHEMA), tool_digest(), root, *configured):
+        key.update(part.encode("utf-8", "surrogatepass") + b"\0")
+    for path in sorted(digests):
+        key.update(f"{path}\0{digests[path]}\0".encode("utf-8", "surrogatepass"))
+    directories = sorted({os.path.dirname(p) for p in digests} | {root})
+    for line in _configs(directories, root):
+        key.update(line.encode("utf-8", "surrogatepass") + b"\0")
+    return key.hexdigest()
+
+
+def _configs(directories: Iterable[str], root: str) -> list[str]:
+    """Name, size and time of every configuration file beside the code, and one level below it."""
+    lines: list[str] = []
+    seen: set[str] = set()
+    pending = [(d, 2) for d in directories]
+    while pending:
+        directory, depth = pending.pop()
+        if directory in seen or not directory.startswith(root):
+            continue
+        seen.add(directory)
+        try:
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    if entry.name.endswith(CONFIG_SUFFIXES):
+                        stat = entry.stat()
+                        lines.append(f"{entry.path}\0{stat.st_size}\0{stat.st_mtime_ns}")
+                    elif depth and not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+                        pending.append((entry.path, depth - 1))
+        except OSError:
+            continue
+    return sorted(lines)
+
+
+def tool_digest() -> str:
+    """Size and time of every file of this tool and its rules: an edited tool forgets what it knew."""
+    from d9mlint.knowledge import rules_directory
+
+    package = os.path.dirname(os.path.abspath(__file__))
+    digest = hashlib.blake2b(digest_size=16)
+    for top in (package, str(rules_directory())):
+        for directory, names, files in os.walk(top):
+            names[:] = sorted(n for n in names if n not in ("__pycache__", "evidence"))
+            for name in sorted(files):
+                if name.endswith((".py", ".md", ".yaml")):
+                    stat = os.stat(os.path.join(directory, name))
+                    digest.update(f"{directory}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
+    return digest.hexdigest()
+
+
+class ResultCache:
+    """Results below ``directory``, which also holds the cached facts. Every failure is a miss."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self._runs = os.path.join(directory, "runs")
+
+    def read(self, key: str) -> Analysis | None:
+        """The result of an equal run, or None."""
+        path = os.path.join(self._runs, key)
+        try:
+            with open(path, "rb") as stream:
+                entry = msgspec.msgpack.decode(stream.read(), type=_Entry)
+            os.utime(path)
+        except (OSError, msgspec.MsgspecError, ValueError):
+            return None
+        if entry.key != key or any(_file_digest(p) != d for p, d in entry.configs.items()):
+            return None
+        return entry.analysis
+
+    def write(self, key: str, analysis: Analysis) -> None:
+        """Keep a result; a cache that can not be written is no reason to fail."""
+        entry = _Entry(key, analysis, {p: _file_digest(p) for p in analysis.config_files})
+        temporary = os.path.join(self._runs, f".{key}.{os.getpid()}")
+        try:
+            os.makedirs(self._runs, exist_ok=True)
+            mark_cache(self.directory)
+            with open(temporary, "wb") as stream:
+                stream.write(msgspec.msgpack.encode(entry))
+            os.replace(temporary, os.path.join(self._runs, key))
+            self._trim()
+        except (OSError, TypeError, ValueError):
+            pass
+
+    def _trim(self) -> None:
+        with os.scandir(self._runs) as entries:
+            found = sorted((e.stat().st_mtime_ns, e.path) for e in entries)
+        for _, path in found[:-KEPT]:
+            os.unlink(path)
+
+
+def mark_cache(directory: str) -> None:
+    """Tell backup tools and git that a directory is a cache."""
+    tag = os.path.join(directory, "CACHEDIR.TAG")
+    if not os.path.exists(tag):
+        with open(tag, "w", encoding="ascii") as stream:
+            stream.write("Signature: 8a477f597d28d172789f06886806bc55\n# Made by d9mlint.\n")
+    ignore = os.path.join(directory, ".gitignore")
+    if not os.path.exists(ignore):
+        with open(ignore, "w", encoding="ascii") as stream:
+            stream.write("*\n")
+
+
+def _file_digest(path: str) -> str:
+    try:
+        with open(path, "rb") as stream:
+            return content_digest(stream.read())
+    except OSError:
+        return "missing"
