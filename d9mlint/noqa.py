@@ -46,8 +46,8 @@ def _blocked_rows(source: Source) -> set[int]:
                 if end < 0:
                     end = len(text)
                     break
-                backslashes = len(text[:end]) - len(text[position:end].rstrip("\\")) - position
-                if backslashes % 2 == 0:
+                inside = text[position:end]
+                if (len(inside) - len(inside.rstrip("\\"))) % 2 == 0:
                     break
                 end += 1
             first, last = source.row_column(match.start())[0], source.row_column(end)[0]

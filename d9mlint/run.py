@@ -85,14 +85,16 @@ def check(
     paths: Sequence[str],
     settings: Settings,
     *,
-    stdin: tuple[str, bytes] | None = None,
+    stdin: str | None = None,
+    overlay: Mapping[str, bytes] | None = None,
     revision: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
     """Lint ``paths`` and return what is to be reported.
 
-    ``stdin`` is a file's name and its content, which stand in for what is on disk. With ``revision`` only
-    findings on rows that differ from that git revision are kept. ``progress`` is told what is being done.
+    ``overlay`` holds the content of files, by absolute path, that stands in for what is on disk; ``stdin``
+    is the path of one of them, which is then linted instead of ``paths``. With ``revision`` only findings
+    on rows that differ from that git revision are kept. ``progress`` is told what is being done.
     Raises UsageError for a request that can not be carried out; what is wrong with a file is a finding.
     """
     from d9mlint import knowledge as knowledge_base
@@ -109,8 +111,7 @@ def check(
         found.root, torch_version=settings.torch_version, tensorflow_version=settings.tensorflow_version
     )
     data: dict[str, bytes | Trouble] = {path: read_bytes(path) for path in found.files}
-    if stdin is not None:
-        data[_stdin_path(stdin[0])] = stdin[1]
+    data.update({path: content for path, content in (overlay or {}).items() if path in data})
     sources = Sources(data)
     clock.lap("read")
     analysis = _analysis(found, data, sources, settings, knowledge, targets, selection, clock, progress)
@@ -132,11 +133,7 @@ class _Clock:
         self._last = now
 
 
-def _stdin_path(name: str) -> str:
-    return absolute(name)
-
-
-def _discover(paths: Sequence[str], settings: Settings, stdin: tuple[str, bytes] | None) -> Discovery:
+def _discover(paths: Sequence[str], settings: Settings, stdin: str | None) -> Discovery:
     """What to read and to report; a file that comes from standard input need not exist."""
     exclude = (*settings.exclude, *settings.extend_exclude)
     if stdin is None:
@@ -146,10 +143,10 @@ def _discover(paths: Sequence[str], settings: Settings, stdin: tuple[str, bytes]
             exclude_base=settings.base,
             respect_gitignore=settings.respect_gitignore,
         )
-    path = _stdin_path(stdin[0])
-    if os.path.basename(path) == STDIN:
-        return Discovery(os.path.dirname(path), (path,), frozenset({path}))
+    path = absolute(stdin)
     directory = os.path.dirname(path)
+    if os.path.basename(path) == STDIN:
+        return Discovery(directory, (path,), frozenset({path}))
     while not os.path.isdir(directory):
         directory = os.path.dirname(directory)
     anchor = path if os.path.exists(path) else directory
@@ -198,18 +195,14 @@ def _analyse(
     progress: Callable[[str], None] | None,
 ) -> Analysis:
     from d9mlint import checks
-    from d9mlint.facts.gather import gather
     from d9mlint.program.link import ProjectFile, link
 
     if progress is not None:
         progress(f"reading {len(sources)} files")
-    readable = [s for s in sources.values() if s.problem is None]
-    jobs = settings.jobs or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else "1")
-    facts = gather(readable, jobs=jobs, cache=cache.directory if cache else None)
+    by_path = _gather(sources, settings, cache.directory if cache else None)
     clock.lap("facts")
     if progress is not None:
         progress("following the program")
-    by_path = dict(zip((s.path for s in readable), facts, strict=True))
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
     program = link(files, found.root, knowledge, targets, settings.device)
     findings = checks.run(program, selection.codes)
@@ -222,6 +215,24 @@ def _analyse(
         comments={p: f.comments for p, f in by_path.items() if f.comments},
         config_files=sorted(program.config_files),
     )
+
+
+def _gather(sources: Sources, settings: Settings, cache: str | None) -> dict[str, FileFacts]:
+    """The facts of every file that could be read, by path."""
+    from d9mlint.facts.gather import gather
+
+    readable = [s for s in sources.values() if s.problem is None]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    facts = gather(readable, jobs=settings.jobs or cores, cache=cache)
+    return {source.path: one for source, one in zip(readable, facts, strict=True)}
+
+
+def gather_files(paths: Sequence[str], settings: Settings) -> tuple[Discovery, Sources, dict[str, FileFacts]]:
+    """Discovery and facts alone, for commands that ask about the program and not about its hazards."""
+    found = _discover(paths, settings, None)
+    sources = Sources({path: read_bytes(path) for path in found.files})
+    cache = cache_directory(settings, found.root) if settings.cache else None
+    return found, sources, _gather(sources, settings, cache)
 
 
 def _hashable(findings: Sequence[Finding]) -> bool:

@@ -1,0 +1,243 @@
+"""The ``check`` command: what is done with a run's result."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from d9mlint.discover import absolute, relative_to
+from d9mlint.errors import UsageError
+from d9mlint.report import render
+from d9mlint.report.common import Options, count
+from d9mlint.run import STDIN, Result, check
+from d9mlint.settings import Settings
+
+_RANK = {"advice": 0, "warning": 1, "error": 2}
+
+
+class Request(NamedTuple):
+    """What the command line asks for beyond the settings."""
+
+    paths: tuple[str, ...]
+    output_file: str | None = None
+    statistics: bool = False
+    exit_zero: bool = False
+    show_diff: bool = False
+    fix_only: bool = False
+    add_noqa: str | None = None
+    update_baseline: bool = False
+    diff_from: str | None = None
+    stdin_filename: str | None = None
+    show_settings: bool = False
+    verify: bool = False
+    quiet: bool = False
+
+
+def carry_out(request: Request, settings: Settings) -> int:
+    """Lint, fix or write what was asked for, print the report, and return the exit code."""
+    stdin, overlay = _standard_input(request)
+    if request.update_baseline:
+        return _update_baseline(request, settings, stdin, overlay)
+    progress = Progress(enabled=not request.quiet and sys.stderr.isatty())
+
+    def lint(contents: Mapping[str, bytes]) -> Result:
+        return check(
+            request.paths,
+            settings,
+            stdin=stdin,
+            overlay=contents,
+            revision=request.diff_from,
+            progress=progress.say,
+        )
+
+    try:
+        if settings.fix or request.fix_only or request.show_diff:
+            return _fix(request, settings, stdin, overlay, lint, progress)
+        result = lint(overlay)
+    finally:
+        progress.close()
+    if request.verify:
+        from d9mlint.verify.command import verify_result
+
+        result = verify_result(result, settings)
+    if request.add_noqa is not None:
+        return _add_noqa(request, result)
+    _report(request, settings, result)
+    return _exit_code(request, settings, result)
+
+
+def _standard_input(request: Request) -> tuple[str | None, dict[str, bytes]]:
+    if "-" not in request.paths:
+        return None, {}
+    if len(request.paths) > 1:
+        raise UsageError("- (standard input) can not be mixed with other paths.")
+    name = absolute(request.stdin_filename or STDIN)
+    return name, {name: sys.stdin.buffer.read()}
+
+
+def _exit_code(request: Request, settings: Settings, result: Result) -> int:
+    least = _RANK[settings.fail_on]
+    failing = any(i.finding.severity.rank >= least for i in result.items)
+    return 1 if failing and not request.exit_zero else 0
+
+
+def report_options(settings: Settings, to_file: bool = False) -> Options:
+    """How to print, by the settings, the terminal and the environment."""
+    color = not to_file and _wants_color(settings.color)
+    columns = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() and not to_file else 120
+    return Options(absolute("."), color, max(columns, 60), settings.unsafe_fixes)
+
+
+def _wants_color(choice: str) -> bool:
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _report(request: Request, settings: Settings, result: Result) -> None:
+    options = report_options(settings, to_file=request.output_file is not None)
+    if request.statistics:
+        from d9mlint.report import statistics
+
+        if settings.output_format in ("json", "json-lines"):
+            text = statistics.render_json(result)
+        else:
+            text = statistics.render(result, options)
+    else:
+        text = render(result, settings.output_format, options)
+    _write(text, request.output_file)
+
+
+def _write(text: str, output_file: str | None) -> None:
+    """Print a text, or write it to a file; always UTF-8, so that output does not hang on the locale."""
+    data = text.encode("utf-8", "replace")
+    if output_file is None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        directory = os.path.dirname(absolute(output_file))
+        os.makedirs(directory, exist_ok=True)
+        with open(output_file, "wb") as stream:
+            stream.write(data)
+    except OSError as error:
+        raise UsageError(f"{output_file} can not be written: {error.strerror or error}.") from error
+
+
+def _update_baseline(
+    request: Request, settings: Settings, stdin: str | None, overlay: Mapping[str, bytes]
+) -> int:
+    import msgspec
+
+    from d9mlint.baseline import write_baseline
+
+    if not settings.baseline:
+        raise UsageError("--update-baseline needs --baseline FILE, or baseline in the configuration.")
+    result = check(request.paths, msgspec.structs.replace(settings, baseline=""), stdin=stdin, overlay=overlay)
+    write_baseline(settings.baseline, [(i.finding, i.fingerprint) for i in result.items], result.root)
+    shown = relative_to(settings.baseline, absolute("."))
+    print(f"Wrote {count(len(result.items), 'finding')} to {shown}.")
+    return 0
+
+
+def _fix(
+    request: Request,
+    settings: Settings,
+    stdin: str | None,
+    overlay: Mapping[str, bytes],
+    lint: Callable[[Mapping[str, bytes]], Result],
+    progress: Progress,
+) -> int:
+    from d9mlint.fix.rounds import fix, unified_diff, write_atomically
+
+    fixed = fix(lint, overlay, settings.unsafe_fixes)
+    progress.close()
+    cwd = absolute(".")
+    if request.show_diff:
+        text = "".join(
+            unified_diff(path, fixed.originals[path], data, relative_to(path, cwd))
+            for path, data in sorted(fixed.changes.items())
+        )
+        _write(text, request.output_file)
+        if not request.quiet and fixed.count:
+            print(f"Would fix {count(fixed.count, 'finding')}.", file=sys.stderr)
+        return 1 if fixed.changes and not request.exit_zero else 0
+    if stdin is not None:
+        sys.stdout.buffer.write(fixed.changes.get(stdin, overlay[stdin]))
+        return 0 if request.fix_only else _exit_code(request, settings, fixed.result)
+    for path, data in sorted(fixed.changes.items()):
+        write_atomically(path, data, fixed.originals[path])
+    if not request.fix_only:
+        _report(request, settings, fixed.result)
+    if fixed.count and not request.quiet:
+        print(f"Fixed {count(fixed.count, 'finding')}.", file=sys.stderr)
+    return 0 if request.fix_only else _exit_code(request, settings, fixed.result)
+
+
+def _add_noqa(request: Request, result: Result) -> int:
+    from d9mlint.fix.rounds import write_atomically
+    from d9mlint.noqa import add_noqa, comment_row
+
+    rows: dict[str, dict[int, set[str]]] = {}
+    for item in result.items:
+        f = item.finding
+        source = result.sources[f.path]
+        if source.problem is None and source.cells is None and f.code not in ("DET001", "DET002", "DET003"):
+            rows.setdefault(f.path, {}).setdefault(comment_row(source, f.start), set()).add(f.code)
+    added = 0
+    for path, codes in sorted(rows.items()):
+        source = result.sources[path]
+        text = add_noqa(source, list(codes.items()), " ".join((request.add_noqa or "").split()))
+        write_atomically(path, text.encode(source.encoding, "strict"), source.data)
+        added += sum(map(len, codes.values()))
+    print(f"Added {count(added, 'suppression')} in {count(len(rows), 'file')}.")
+    return 0
+
+
+class Progress:
+    """One line on standard error that says what is being done, when the run lasts over a second."""
+
+    def __init__(self, enabled: bool) -> None:
+        self._enabled = enabled
+        self._began = time.monotonic()
+        self._shown = False
+        self._message = ""
+        self._timer: threading.Timer | None = None
+
+    def say(self, message: str) -> None:
+        """Show a message now or, early in the run, when a second has passed."""
+        if not self._enabled:
+            return
+        self._message = message
+        wait = 1.0 - (time.monotonic() - self._began)
+        if wait <= 0:
+            self._show()
+        elif self._timer is None:
+            self._timer = threading.Timer(wait, self._show)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _show(self) -> None:
+        self._shown = True
+        sys.stderr.write(f"\r\x1b[K{self._message} ...")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Take the line away."""
+        self._enabled = False
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = False

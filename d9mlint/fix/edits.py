@@ -1,0 +1,108 @@
+"""Applying edits to one source."""
+
+from __future__ import annotations
+
+import ast
+import json
+import warnings
+from collections.abc import Sequence
+
+from d9mlint.findings import Edit, Finding
+from d9mlint.notebooks import load_notebook
+from d9mlint.source import Source, make_source
+
+
+class BrokenFix(ValueError):
+    """A fix that can not be applied, or would leave a file that does not parse."""
+
+
+def without_overlaps(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings, in order, whose fixes do not touch each other; the others wait for the next round."""
+    taken: list[Edit] = []
+    chosen: list[Finding] = []
+    for finding in findings:
+        edits = finding.fix.edits if finding.fix else ()
+        fresh = [e for e in edits if e not in taken]
+        if edits and not any(_touch(e, other) for e in fresh for other in taken):
+            chosen.append(finding)
+            taken += fresh
+    return chosen
+
+
+def _touch(one: Edit, other: Edit) -> bool:
+    if one.start == one.end or other.start == other.end:
+        return one.start <= other.end and other.start <= one.end
+    return one.start < other.end and other.start < one.end
+
+
+def apply_edits(source: Source, edits: Sequence[Edit]) -> bytes:
+    """The file's new content. Line ends, byte order mark and encoding stay what they are.
+
+    Raises BrokenFix when it would not parse, or can not be written in the file's encoding.
+    """
+    ordered = sorted(set(edits))
+    for first, second in zip(ordered, ordered[1:], strict=False):
+        if second.start < first.end:
+            raise BrokenFix("its edits overlap")
+    if any(e.start > e.end or e.end > len(source.raw) for e in ordered):
+        raise BrokenFix("its edits are outside of the file")
+    if source.cells is not None:
+        data = _edit_notebook(source, ordered)
+    else:
+        newline = source.newline
+        try:
+            data = _edit(source.raw, ordered, 0, newline).encode(source.encoding)
+        except UnicodeEncodeError as error:
+            raise BrokenFix(f"it can not be written in {source.encoding}") from error
+    _must_parse(source, make_source(source.path, data))
+    return data
+
+
+def _edit(text: str, edits: Sequence[Edit], base: int, newline: str) -> str:
+    for edit in reversed(edits):
+        content = edit.content.replace("\n", newline) if newline != "\n" else edit.content
+        text = text[: edit.start - base] + content + text[edit.end - base :]
+    return text
+
+
+def _edit_notebook(source: Source, edits: Sequence[Edit]) -> bytes:
+    notebook = load_notebook(source.data)
+    assert source.cells is not None
+    for cell in source.cells:
+        inside = [e for e in edits if cell.start <= e.start and e.end <= cell.end]
+        if inside:
+            text = _edit(source.raw[cell.start : cell.end], inside, cell.start, "\n")
+            written = notebook["cells"][cell.number - 1]
+            as_list = isinstance(written.get("source"), list)
+            written["source"] = text.splitlines(keepends=True) if as_list else text
+            edits = [e for e in edits if e not in inside]
+    if edits:
+        raise BrokenFix("it reaches over several cells")
+    head = source.data[:200].decode("utf-8", "replace")
+    second = head.split("\n")[1] if "\n" in head else ""
+    blanks = second[: len(second) - len(second.lstrip())]
+    indent: int | str | None = ("\t" if "\t" in blanks else len(blanks)) if blanks else None
+    text = json.dumps(notebook, indent=indent, ensure_ascii=False)
+    end = "\n" if source.data.endswith(b"\n") else ""
+    return (text + end).encode("utf-8", "surrogatepass")
+
+
+def _must_parse(old: Source, new: Source) -> None:
+    if new.problem is not None:
+        raise BrokenFix(new.problem.message)
+    error = _syntax_error(new.text)
+    # Python 2 or newer syntax than ours: the parser of the analysis judges in the next round.
+    if error is not None and _syntax_error(old.text) is None:
+        raise BrokenFix(error)
+
+
+def _syntax_error(text: str) -> str | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as error:
+        return error.msg
+    except (ValueError, RecursionError, MemoryError) as error:
+        return str(error) or type(error).__name__
+    return None

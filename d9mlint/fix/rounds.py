@@ -1,0 +1,150 @@
+"""Rounds of linting and fixing until nothing is left to fix, and writing what came of it."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from d9mlint.errors import UsageError
+from d9mlint.findings import Finding, Severity
+from d9mlint.fix.edits import BrokenFix, apply_edits, without_overlaps
+from d9mlint.report.common import Options, is_fixable
+from d9mlint.run import Item, Result
+from d9mlint.source import Source, make_source
+
+if TYPE_CHECKING:
+    from d9mlint.knowledge.model import RulePage
+
+ROUNDS = 10
+"""Fixes may make way for others; more rounds than this mean two that undo each other."""
+
+
+class Fixed(NamedTuple):
+    """``result`` is that of the last round, with a DET002 for each fix that was dropped; ``changes`` the new
+    content of the changed files by path; ``count`` how many findings were mended."""
+
+    result: Result
+    changes: dict[str, bytes]
+    originals: dict[str, bytes]
+    count: int
+
+
+def fix(
+    lint: Callable[[Mapping[str, bytes]], Result], overlay: Mapping[str, bytes], unsafe: bool
+) -> Fixed:
+    """Apply all fixes. ``lint`` lints with some files' contents replaced; nothing is written."""
+    options = Options("", unsafe_fixes=unsafe)
+    changes: dict[str, bytes] = {}
+    originals: dict[str, bytes] = {}
+    broken: dict[tuple[str, str, str], Finding] = {}
+    count = 0
+    result = lint(overlay)
+    for _ in range(ROUNDS):
+        by_path: dict[str, list[Finding]] = {}
+        for item in result.items:
+            f = item.finding
+            if is_fixable(f, options) and (f.path, item.fingerprint, f.message) not in broken:
+                by_path.setdefault(f.path, []).append(f)
+        done = 0
+        marks = {id(i.finding): i.fingerprint for i in result.items}
+        for path, findings in sorted(by_path.items()):
+            source = result.sources[path]
+            data, mended, dropped = _fix_file(source, without_overlaps(findings))
+            for f, reason in dropped:
+                broken[(path, marks[id(f)], f.message)] = _dropped(f, reason)
+            if mended and data != source.data:
+                originals.setdefault(path, source.data)
+                changes[path] = data
+                done += mended
+        if not done:
+            break
+        count += done
+        result = lint({**overlay, **changes})
+    if broken:
+        result = _with_dropped(result, list(broken.values()))
+    return Fixed(result, changes, originals, count)
+
+
+def _fix_file(source: Source, findings: Sequence[Finding]) -> tuple[bytes, int, list[tuple[Finding, str]]]:
+    """All fixes at once; one by one when that breaks the file, leaving out those that do."""
+    edits = [e for f in findings if f.fix for e in f.fix.edits]
+    try:
+        return apply_edits(source, edits), len(findings), []
+    except BrokenFix as error:
+        if len(findings) == 1:
+            return source.data, 0, [(findings[0], str(error))]
+    kept: list[Finding] = []
+    dropped: list[tuple[Finding, str]] = []
+    data = source.data
+    for finding in findings:
+        try:
+            data = apply_edits(source, [e for f in (*kept, finding) if f.fix for e in f.fix.edits])
+            kept.append(finding)
+        except BrokenFix as error:
+            dropped.append((finding, str(error)))
+    return data, len(kept), dropped
+
+
+def _dropped(f: Finding, reason: str) -> Finding:
+    return Finding(
+        "DET002",
+        f.path,
+        f.start,
+        f.end,
+        f"The fix of {f.code} was not applied, the file would not parse any more: {reason}",
+        "Make the change by hand.",
+        Severity.ERROR,
+        subject=f"{f.code} {f.subject}",
+        scope=f.scope,
+    )
+
+
+def _with_dropped(result: Result, dropped: Sequence[Finding]) -> Result:
+    from d9mlint.baseline import fingerprints
+
+    page: RulePage | None = next((p for p in result.rules if p.code == "DET002"), None)
+    if page is None:
+        return result
+    marks = fingerprints(dropped, result.root)
+    extra = [Item(f, mark, page) for f, mark in zip(dropped, marks, strict=True)]
+    items = sorted([*result.items, *extra], key=lambda i: i.finding.sort_key)
+    return result._replace(items=tuple(items))
+
+
+def unified_diff(path: str, old: bytes, new: bytes, shown: str) -> str:
+    """The change of a file as a unified diff; of its cells' text for a notebook."""
+    before, after = make_source(path, old), make_source(path, new)
+    lines = difflib.unified_diff(
+        before.raw.splitlines(keepends=True), after.raw.splitlines(keepends=True), shown, shown, n=3
+    )
+    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+
+
+def write_atomically(path: str, data: bytes, expected: bytes) -> None:
+    """Replace a file's content at once, keeping its mode; links are followed.
+
+    Raises UsageError when it can not be written, or was changed since it was read.
+    """
+    target = os.path.realpath(path)
+    temporary = ""
+    try:
+        with open(target, "rb") as stream:
+            if stream.read() != expected:
+                raise UsageError(f"{path} was changed while it was being linted; it is left as it is.")
+        mode = os.stat(target).st_mode
+        if not os.access(target, os.W_OK):
+            raise PermissionError(13, "Permission denied")
+        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".d9mlint-")
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, mode & 0o7777)
+        os.replace(temporary, target)
+    except OSError as error:
+        if temporary and os.path.exists(temporary):
+            os.unlink(temporary)
+        raise UsageError(f"{path} can not be written: {error.strerror or error}.") from error
