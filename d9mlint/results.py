@@ -83,7 +83,7 @@ def _configs(directories: Iterable[str], root: str) -> list[str]:
 
 def tool_digest() -> str:
     """Size and time of every file of this tool and its rules: an edited tool forgets what it knew."""
-    from d9mlint.knowledge import rules_directory
+    from d9mlint.knowledge.loader import rules_directory
 
     package = os.path.dirname(os.path.abspath(__file__))
     digest = hashlib.blake2b(digest_size=16)
