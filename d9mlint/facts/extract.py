@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from d9mlint.facts.model import SCHEMA, FileFacts, Problem
-from d9mlint.syntax.module import TooComplex, line_starts, lower_module
+from d9mlint.facts.failure import TOO_DEEP, count_lines, failed
+from d9mlint.facts.limits import collector_off, frames
+from d9mlint.facts.model import SCHEMA, FileFacts
+from d9mlint.syntax.module import Lowered, TooComplex, lower_module
+
+FRAMES = 1000
+"""How deep a file's lowering may recurse, whoever calls: the same file must give the same facts."""
 
 
 def extract(text: str, digest: str) -> FileFacts:
     """The facts of one file. Never raises for what the text holds: see ``FileFacts.problem``."""
     try:
-        lowered = lower_module(text)
+        with collector_off(), frames(FRAMES):
+            lowered = lower_module(text)
     except TooComplex as error:
         return failed(text, digest, str(error))
     except RecursionError:
-        return failed(text, digest, "the code is nested too deeply to be analysed")
+        return failed(text, digest, TOO_DEEP)
+    return _facts(text, digest, lowered)
+
+
+def _facts(text: str, digest: str, lowered: Lowered) -> FileFacts:
     return FileFacts(
         SCHEMA,
         digest,
@@ -24,15 +34,3 @@ def extract(text: str, digest: str) -> FileFacts:
         lowered.words,
         lowered.problem,
     )
-
-
-def count_lines(text: str) -> int:
-    """The number of lines, an unfinished last one included."""
-    starts = line_starts(text)
-    return len(starts) - (starts[-1] == len(text))
-
-
-def failed(text: str, digest: str, reason: str) -> FileFacts:
-    """Facts that say that the analysis of a file has failed, and why."""
-    end = len(text.split("\n", 1)[0].rstrip("\r"))
-    return FileFacts(SCHEMA, digest, count_lines(text), [], [], [], [], Problem("DET002", reason, 0, end))

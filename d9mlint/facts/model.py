@@ -29,7 +29,7 @@ class _Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
 # ---------------------------------------------------------------------------------------- expressions
 
 
-class Name(_Node, tag=1):
+class Name(_Node, frozen=True, tag=1):
     """A plain name, or a chain of attributes rooted in one: ``torch.backends.cudnn.benchmark``."""
 
     id: str
@@ -37,7 +37,7 @@ class Name(_Node, tag=1):
     end: int
 
 
-class Attr(_Node, tag=2):
+class Attr(_Node, frozen=True, tag=2):
     """Attributes of an expression that is no name: ``f(x).a.b`` has value ``f(x)``, name ``a.b``."""
 
     value: Expr
@@ -46,23 +46,23 @@ class Attr(_Node, tag=2):
     end: int
 
 
-class Const(_Node, tag=3):
+class Const(_Node, frozen=True, tag=3):
     """A literal. Concatenated strings are joined, a sign is part of a number. Ints beyond 64 bits, complex
     numbers and strings with lone surrogates are ``Other``."""
 
-    value: None | bool | int | float | str
+    value: bool | int | float | str | None
     start: int
     end: int
 
 
-class Keyword(_Node):
+class Keyword(_Node, frozen=True):
     """One keyword argument; ``name`` is None for ``**value``."""
 
     name: str | None
     value: Expr
 
 
-class Call(_Node, tag=4):
+class Call(_Node, frozen=True, tag=4):
     """A call. ``*x`` among the positional arguments is a ``Star``."""
 
     func: Expr
@@ -72,7 +72,7 @@ class Call(_Node, tag=4):
     end: int
 
 
-class Seq(_Node, tag=5):
+class Seq(_Node, frozen=True, tag=5):
     """A tuple, list or set display; ``kind`` is ``t``, ``l`` or ``s``."""
 
     kind: str
@@ -81,7 +81,7 @@ class Seq(_Node, tag=5):
     end: int
 
 
-class Dict(_Node, tag=6):
+class Dict(_Node, frozen=True, tag=6):
     """A dict display; a key is None for ``**value``."""
 
     keys: list[Expr | None]
@@ -90,7 +90,7 @@ class Dict(_Node, tag=6):
     end: int
 
 
-class BinOp(_Node, tag=7):
+class BinOp(_Node, frozen=True, tag=7):
     """``left op right``; ``op`` is the operator as written: ``+``, ``//``, ``@``, ..."""
 
     op: str
@@ -100,7 +100,7 @@ class BinOp(_Node, tag=7):
     end: int
 
 
-class BoolOp(_Node, tag=8):
+class BoolOp(_Node, frozen=True, tag=8):
     """``left and right`` or ``left or right``; ``op`` is ``and`` or ``or``."""
 
     op: str
@@ -108,14 +108,14 @@ class BoolOp(_Node, tag=8):
     right: Expr
 
 
-class Unary(_Node, tag=9):
+class Unary(_Node, frozen=True, tag=9):
     """``op`` is ``not``, ``-``, ``+`` or ``~``. A signed number literal is a ``Const`` instead."""
 
     op: str
     operand: Expr
 
 
-class Compare(_Node, tag=10):
+class Compare(_Node, frozen=True, tag=10):
     """``left ops[0] comparators[0] ops[1] ...``; ops as written, ``is not`` and ``not in`` with one space."""
 
     left: Expr
@@ -123,7 +123,7 @@ class Compare(_Node, tag=10):
     comparators: list[Expr]
 
 
-class IfExp(_Node, tag=11):
+class IfExp(_Node, frozen=True, tag=11):
     """``body if test else orelse``."""
 
     test: Expr
@@ -131,7 +131,7 @@ class IfExp(_Node, tag=11):
     orelse: Expr
 
 
-class Subscript(_Node, tag=12):
+class Subscript(_Node, frozen=True, tag=12):
     """``value[index]``; several comma-separated indices are one ``Seq`` of kind ``t``."""
 
     value: Expr
@@ -140,7 +140,7 @@ class Subscript(_Node, tag=12):
     end: int
 
 
-class Lambda(_Node, tag=13):
+class Lambda(_Node, frozen=True, tag=13):
     """``function`` is an index into ``FileFacts.functions``; its body is one ``Return``."""
 
     function: int
@@ -148,7 +148,7 @@ class Lambda(_Node, tag=13):
     end: int
 
 
-class Generator(_Node):
+class Generator(_Node, frozen=True):
     """One ``for target in iter if ...`` clause of a comprehension."""
 
     target: Expr
@@ -156,7 +156,7 @@ class Generator(_Node):
     ifs: list[Expr]
 
 
-class Comp(_Node, tag=14):
+class Comp(_Node, frozen=True, tag=14):
     """A comprehension; ``kind`` is ``l``, ``s``, ``d`` or ``g``; ``value`` is set for ``d`` only."""
 
     kind: str
@@ -167,7 +167,7 @@ class Comp(_Node, tag=14):
     end: int
 
 
-class FString(_Node, tag=15):
+class FString(_Node, frozen=True, tag=15):
     """An f-string: constant text as ``Const``, replacement fields as their expressions."""
 
     parts: list[Expr]
@@ -175,20 +175,20 @@ class FString(_Node, tag=15):
     end: int
 
 
-class Star(_Node, tag=16):
+class Star(_Node, frozen=True, tag=16):
     """``*value``."""
 
     value: Expr
 
 
-class Wait(_Node, tag=17):
+class Wait(_Node, frozen=True, tag=17):
     """``await``, ``yield`` or ``yield from``, named by ``kind``: ``await``, ``yield``, ``from``."""
 
     kind: str
     value: Expr | None
 
 
-class Walrus(_Node, tag=18):
+class Walrus(_Node, frozen=True, tag=18):
     """``target := value``; target is a plain name."""
 
     target: str
@@ -197,7 +197,7 @@ class Walrus(_Node, tag=18):
     end: int
 
 
-class Slice(_Node, tag=19):
+class Slice(_Node, frozen=True, tag=19):
     """``lower:upper:step`` inside a subscript."""
 
     lower: Expr | None
@@ -205,14 +205,14 @@ class Slice(_Node, tag=19):
     step: Expr | None
 
 
-class Other(_Node, tag=20):
+class Other(_Node, frozen=True, tag=20):
     """Anything else (an ellipsis, a complex number, a huge int)."""
 
     start: int
     end: int
 
 
-class Bytes(_Node, tag=21):
+class Bytes(_Node, frozen=True, tag=21):
     """A bytes literal; its value is not kept."""
 
     start: int
@@ -248,7 +248,7 @@ Expr = Union[
 # those of a compound statement's header from its keyword to its colon (exclusive of the colon).
 
 
-class ExprStmt(_Node, tag=1):
+class ExprStmt(_Node, frozen=True, tag=1):
     """An expression for its effect. Docstrings are dropped."""
 
     value: Expr
@@ -256,7 +256,7 @@ class ExprStmt(_Node, tag=1):
     end: int
 
 
-class Assign(_Node, tag=2):
+class Assign(_Node, frozen=True, tag=2):
     """``targets[0] = targets[1] = ... = value``."""
 
     targets: list[Expr]
@@ -265,7 +265,7 @@ class Assign(_Node, tag=2):
     end: int
 
 
-class AnnAssign(_Node, tag=3):
+class AnnAssign(_Node, frozen=True, tag=3):
     """``target: annotation = value``; value None without one."""
 
     target: Expr
@@ -275,7 +275,7 @@ class AnnAssign(_Node, tag=3):
     end: int
 
 
-class AugAssign(_Node, tag=4):
+class AugAssign(_Node, frozen=True, tag=4):
     """``target op= value``; ``op`` without the equals sign."""
 
     target: Expr
@@ -285,7 +285,7 @@ class AugAssign(_Node, tag=4):
     end: int
 
 
-class Return(_Node, tag=5):
+class Return(_Node, frozen=True, tag=5):
     """``return value``."""
 
     value: Expr | None
@@ -293,7 +293,7 @@ class Return(_Node, tag=5):
     end: int
 
 
-class If(_Node, tag=6):
+class If(_Node, frozen=True, tag=6):
     """``elif`` is an ``If`` alone in ``orelse``."""
 
     test: Expr
@@ -303,7 +303,7 @@ class If(_Node, tag=6):
     end: int
 
 
-class For(_Node, tag=7):
+class For(_Node, frozen=True, tag=7):
     """A ``for`` or ``async for`` loop."""
 
     target: Expr
@@ -314,7 +314,7 @@ class For(_Node, tag=7):
     end: int
 
 
-class While(_Node, tag=8):
+class While(_Node, frozen=True, tag=8):
     """A ``while`` loop."""
 
     test: Expr
@@ -324,7 +324,7 @@ class While(_Node, tag=8):
     end: int
 
 
-class Handler(_Node):
+class Handler(_Node, frozen=True):
     """One ``except`` clause; ``type`` None when bare."""
 
     type: Expr | None
@@ -332,7 +332,7 @@ class Handler(_Node):
     body: list[Stmt]
 
 
-class Try(_Node, tag=9):
+class Try(_Node, frozen=True, tag=9):
     """``try`` and ``try*``."""
 
     body: list[Stmt]
@@ -343,14 +343,14 @@ class Try(_Node, tag=9):
     end: int
 
 
-class WithItem(_Node):
+class WithItem(_Node, frozen=True):
     """One context manager of a ``with``."""
 
     context: Expr
     target: Expr | None
 
 
-class With(_Node, tag=10):
+class With(_Node, frozen=True, tag=10):
     """A ``with`` or ``async with`` statement."""
 
     items: list[WithItem]
@@ -359,7 +359,7 @@ class With(_Node, tag=10):
     end: int
 
 
-class FunctionDef(_Node, tag=11):
+class FunctionDef(_Node, frozen=True, tag=11):
     """``function`` is an index into ``FileFacts.functions``. The span is the header's, from ``def``."""
 
     function: int
@@ -367,7 +367,7 @@ class FunctionDef(_Node, tag=11):
     end: int
 
 
-class ClassDef(_Node, tag=12):
+class ClassDef(_Node, frozen=True, tag=12):
     """``cls`` is an index into ``FileFacts.classes``. The span is the header's, from ``class``."""
 
     cls: int
@@ -375,14 +375,14 @@ class ClassDef(_Node, tag=12):
     end: int
 
 
-class Alias(_Node):
+class Alias(_Node, frozen=True):
     """``name as asname``; asname None without one."""
 
     name: str
     asname: str | None
 
 
-class Import(_Node, tag=13):
+class Import(_Node, frozen=True, tag=13):
     """``import a.b as c, d``."""
 
     names: list[Alias]
@@ -390,7 +390,7 @@ class Import(_Node, tag=13):
     end: int
 
 
-class ImportFrom(_Node, tag=14):
+class ImportFrom(_Node, frozen=True, tag=14):
     """``from ..module import names``; level is the number of dots; a star import has one Alias ``*``."""
 
     module: str
@@ -400,7 +400,7 @@ class ImportFrom(_Node, tag=14):
     end: int
 
 
-class ScopeDecl(_Node, tag=15):
+class ScopeDecl(_Node, frozen=True, tag=15):
     """``global`` or ``nonlocal`` names."""
 
     kind: str
@@ -409,7 +409,7 @@ class ScopeDecl(_Node, tag=15):
     end: int
 
 
-class Delete(_Node, tag=16):
+class Delete(_Node, frozen=True, tag=16):
     """``del targets``."""
 
     targets: list[Expr]
@@ -417,7 +417,7 @@ class Delete(_Node, tag=16):
     end: int
 
 
-class Raise(_Node, tag=17):
+class Raise(_Node, frozen=True, tag=17):
     """``raise exc from cause``."""
 
     exc: Expr | None
@@ -425,7 +425,7 @@ class Raise(_Node, tag=17):
     end: int
 
 
-class Assert(_Node, tag=18):
+class Assert(_Node, frozen=True, tag=18):
     """``assert test, message``."""
 
     test: Expr
@@ -433,7 +433,7 @@ class Assert(_Node, tag=18):
     end: int
 
 
-class Case(_Node):
+class Case(_Node, frozen=True):
     """One ``case``: literal values the pattern names at its top level (``|`` alternatives), the names it
     binds, its guard and body; ``irrefutable`` for ``case _`` and a bare name without guard."""
 
@@ -444,7 +444,7 @@ class Case(_Node):
     body: list[Stmt]
 
 
-class Match(_Node, tag=19):
+class Match(_Node, frozen=True, tag=19):
     """A ``match`` statement."""
 
     subject: Expr
@@ -453,7 +453,7 @@ class Match(_Node, tag=19):
     end: int
 
 
-class Jump(_Node, tag=20):
+class Jump(_Node, frozen=True, tag=20):
     """``break`` or ``continue``. ``pass`` is dropped."""
 
     kind: str
@@ -487,7 +487,7 @@ Stmt = Union[
 # -------------------------------------------------------------------------------------- definitions
 
 
-class Param(_Node):
+class Param(_Node, frozen=True):
     """A parameter; ``kind`` is ``p`` positional-only, ``a`` ordinary, ``v`` for ``*args``, ``k``
     keyword-only, ``w`` for ``**kwargs``."""
 
@@ -497,7 +497,7 @@ class Param(_Node):
     annotation: Expr | None
 
 
-class Function(_Node):
+class Function(_Node, frozen=True):
     """A function, a lambda (name ``<lambda>``) or, at index 0, the module body (name ``<module>``).
 
     ``qualname`` is ``Class.method`` or ``outer.inner`` (without ``<locals>``). ``parent`` is the index of
@@ -520,7 +520,7 @@ class Function(_Node):
     is_generator: bool
 
 
-class Class(_Node):
+class Class(_Node, frozen=True):
     """A class; ``parent`` is the index of the function around it, ``cls`` of the class around it or -1."""
 
     name: str
@@ -535,7 +535,7 @@ class Class(_Node):
     cls: int
 
 
-class Comment(_Node):
+class Comment(_Node, frozen=True):
     """A comment that may be addressed to a linter (it says ``noqa`` or ``d9mlint``, in any case).
 
     ``own_line`` when nothing but white space stands before it. ``first`` and ``last`` are the rows
@@ -551,7 +551,7 @@ class Comment(_Node):
     last: int
 
 
-class Problem(_Node):
+class Problem(_Node, frozen=True):
     """Why a file has no facts: ``code`` is DET001 (syntax) or DET002 (analysis failed)."""
 
     code: str
@@ -560,7 +560,7 @@ class Problem(_Node):
     end: int
 
 
-class FileFacts(_Node):
+class FileFacts(_Node, frozen=True):
     """All facts of one file. ``functions[0]`` is the module body.
 
     ``words`` are all identifiers the code uses (names, attributes, keyword arguments, import parts),

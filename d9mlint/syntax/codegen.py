@@ -64,12 +64,7 @@ class _Recorder(CodegenState):
 
 def _significant(value: str) -> bool:
     char = value[0]
-    return (
-        char.isidentifier()
-        or char.isdigit()
-        or char in "()[]{}'\""
-        or (char == "." and len(value) > 1)
-    )
+    return char.isidentifier() or char.isdigit() or char in "()[]{}'\"" or (char == "." and len(value) > 1)
 
 
 def scan_tree(module: cst.Module) -> Tokens:

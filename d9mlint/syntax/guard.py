@@ -55,7 +55,7 @@ def _measure(between: Sequence[str], tokens: Sequence[str], kinds: dict[str, int
     """The longest chain and the deepest nesting of brackets."""
     longest = deepest = count = 0
     outer: list[int] = []
-    for piece, token in zip(between, tokens):
+    for piece, token in zip(between, tokens, strict=False):
         kind = kinds[piece]
         if kind:
             if kind > 0:

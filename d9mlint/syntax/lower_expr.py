@@ -258,23 +258,22 @@ def _binary(c: Cursor, node: Node) -> Expr:
 
 
 def _boolean(c: Cursor, node: Node) -> Expr:
-    """A chain ``a and b and c`` leans to the right in libcst's tree; it is written down so, too."""
-    lefts: list[tuple[str, Expr]] = []
-    closing = 0
-    right = node
-    while right.__class__ is cst.BooleanOperation:
-        c.i += len(right.lpar)
-        closing += len(right.rpar)
-        left = lower(c, right.left)
-        op = OPERATORS[right.operator.__class__]
+    """A chain ``a and b and c`` leans to the left, too."""
+    chain = [node]
+    c.i += len(node.lpar)
+    left = node.left
+    while left.__class__ is cst.BooleanOperation:
+        c.i += len(left.lpar)
+        chain.append(left)
+        left = left.left
+    c.limit(len(chain))
+    result = lower(c, left)
+    while chain:
+        link = chain.pop()
+        op = OPERATORS[link.operator.__class__]
         c.word(op)
-        lefts.append((op, left))
-        right = right.right
-    c.limit(len(lefts))
-    result = lower(c, right)
-    c.i += closing
-    for op, left in reversed(lefts):
-        result = BoolOp(op, left, result)
+        result = BoolOp(op, result, lower(c, link.right))
+        c.i += len(link.rpar)
     return result
 
 

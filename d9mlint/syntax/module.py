@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import keyword
-import re
 from dataclasses import dataclass
 
 import libcst as cst
 
 from d9mlint.facts.model import Class, Comment, Function, Problem
+from d9mlint.source import line_starts
 from d9mlint.syntax import lower_literal, lower_match, lower_stmt  # noqa: F401  they fill the tables
 from d9mlint.syntax.codegen import scan_tree
 from d9mlint.syntax.comments import place
@@ -18,7 +18,6 @@ from d9mlint.syntax.lower_def import block
 from d9mlint.syntax.problems import syntax_problem
 from d9mlint.syntax.tokens import Desync, Tokens, scan, split
 
-_NEWLINE = re.compile(r"\r\n?|\n")
 _KEYWORDS = frozenset(keyword.kwlist)
 
 
@@ -35,11 +34,6 @@ class Lowered:
     comments: list[Comment]
     words: list[str]
     problem: Problem | None = None
-
-
-def line_starts(text: str) -> list[int]:
-    """The offsets at which lines start."""
-    return [0, *(match.end() for match in _NEWLINE.finditer(text))]
 
 
 def lower_module(text: str) -> Lowered:

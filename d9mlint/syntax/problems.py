@@ -15,7 +15,9 @@ def syntax_problem(text: str, lines: Sequence[int], error: cst.ParserSyntaxError
     """DET001 for a text that libcst rejects: CPython's message and place if it rejects it too."""
     found = _compile(text)
     if found is None:
-        message = error.message.strip().splitlines()[-1].strip() if error.message.strip() else "invalid syntax"
+        message = (
+            error.message.strip().splitlines()[-1].strip() if error.message.strip() else "invalid syntax"
+        )
         return _at(text, lines, message, error.raw_line, error.raw_column + 1, None, None)
     return _at(text, lines, found.msg, found.lineno, found.offset, found.end_lineno, found.end_offset)
 

@@ -65,13 +65,15 @@ def scan(text: str, pieces: list[str]) -> Tokens:
     starts, ends, texts = bounds[0:-1:2], bounds[1::2], pieces[1::2]
     comments: list[tuple[int, str]] = []
     if "#" in text:
-        comments = [(start, t) for start, t in zip(starts, texts) if t[0] == "#"]
+        comments = [(start, t) for start, t in zip(starts, texts, strict=True) if t[0] == "#"]
         if comments:
             keep = [t[0] != "#" for t in texts]
-            starts = [s for s, k in zip(starts, keep) if k]
-            ends = [e for e, k in zip(ends, keep) if k]
-            texts = [t for t, k in zip(texts, keep) if k]
-    formatted = [k for k, t in enumerate(texts) if t[-1] in "'\"" and t[0] in "fFtTrR" and _FORMATTED.match(t)]
+            starts = [s for s, k in zip(starts, keep, strict=True) if k]
+            ends = [e for e, k in zip(ends, keep, strict=True) if k]
+            texts = [t for t, k in zip(texts, keep, strict=True) if k]
+    formatted = [
+        k for k, t in enumerate(texts) if t[-1] in "'\"" and t[0] in "fFtTrR" and _FORMATTED.match(t)
+    ]
     if not formatted:
         return Tokens(starts, ends, texts, comments)
     out = Tokens([], [], [], comments)
