@@ -8,7 +8,7 @@ from typing import Any
 
 from d9mlint.discover import relative_to
 from d9mlint.facts import model as m
-from d9mlint.program.entries import find_entries
+from d9mlint.program.entries import find_entries, imported_files
 from d9mlint.program.modules import Found, ModuleFile, Modules
 from d9mlint.run import gather_files
 from d9mlint.settings import Settings
@@ -21,7 +21,7 @@ def entry_graph(paths: Sequence[str], settings: Settings) -> list[dict[str, Any]
     files = [ModuleFile(p, relative_to(p, found.root), f) for p, f in facts.items()]
     modules = Modules(files, found.root)
     result: list[dict[str, Any]] = []
-    for entry in find_entries(modules):
+    for entry in find_entries(modules, imported_files(modules)):
         if entry.file.path in found.reported:
             reached = _reached(modules, entry.file)
             result.append(

@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 
 UNUSED = "DET003"
 
-_NOQA = re.compile(
-    r"#\s*noqa\b(?!\s*:\s*[a-z])(?:\s*:\s*(?P<codes>[A-Z][A-Z0-9]*(?:[\s,]+[A-Z]+[0-9]+)*))?", re.IGNORECASE
-)
+_NOQA = re.compile(r"#\s*(?i:noqa)\b(?:\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*))?")
 _PRAGMA = re.compile(
     r"#\s*d9mlint\s*:\s*(?P<verb>ignore|file-ignore|disable|enable|[\w-]+)(?:\s*\[(?P<codes>[^\]]*)\])?"
 )
-_NOQA_CODES = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
+_NOQA_CODES = re.compile(r"[A-Z]+[0-9]+")
 VERBS = ("ignore", "file-ignore", "disable", "enable")
 
 
@@ -64,7 +62,8 @@ def suppressions(
         for match in _NOQA.finditer(comment.text):
             words = None
             if match["codes"] is not None:
-                words = [(w, w.upper() if w.upper() in rules else None) for w in _NOQA_CODES.findall(match["codes"])]
+                written = _NOQA_CODES.findall(match["codes"])
+                words = [(w, w if w in rules else None) for w in written]
             found.append(_make("noqa", comment, match, words, comment.first, comment.last))
         for match in _PRAGMA.finditer(comment.text):
             verb = match["verb"]
@@ -156,7 +155,7 @@ def unused(
                 result.append(_finding(path, one, text, "Remove it.", _removal(one, (), source)))
             continue
         stale = [w for w, c in one.words if c is not None and c in enabled and (i, c) not in used]
-        strange = [w for w, c in one.words if c is None and (verb != "noqa" or w.upper().startswith("DET"))]
+        strange = [w for w, c in one.words if c is None and (verb != "noqa" or w.startswith("DET"))]
         if stale:
             text = f"This {verb} comment hides nothing: {', '.join(stale)}"
             kept = [w for w, _ in one.words if w not in stale]
