@@ -1,1 +1,114 @@
 """The knowledge of d9mlint: rule pages and versioned facts about libraries, loaded from ``rules/``."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from d9mlint.knowledge.errors import KnowledgeError
+from d9mlint.knowledge.loader import Compiled, load_compiled
+from d9mlint.knowledge.model import OpEntry, RngEntry, RulePage, SettingEntry
+
+__all__ = ["Knowledge", "KnowledgeError", "load"]
+
+
+class Knowledge:
+    """The knowledge base, indexed for look-ups by name. All look-ups take names as a program imports them."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.digest = compiled.digest
+        self.newest = compiled.newest
+        self.rules: dict[str, RulePage] = {page.code: page for page in compiled.rules}
+        self._names = {page.name: page for page in compiled.rules}
+        self._exact = compiled.exact
+        self._prefixes = sorted(compiled.prefixes.items(), key=lambda item: -len(item[0]))
+        self._canonical: dict[str, str] = {}
+        self._rng: dict[str, tuple[RngEntry, ...]] = {}
+        self._rng_methods: dict[str, tuple[RngEntry, ...]] = {}
+        self._rng_wild: list[tuple[str, RngEntry]] = []
+        self._ops: dict[str, tuple[OpEntry, ...]] = {}
+        self._op_methods: dict[str, tuple[OpEntry, ...]] = {}
+        self._settings: dict[str, SettingEntry] = {}
+        self._index(compiled)
+
+    def _index(self, compiled: Compiled) -> None:
+        for entry in compiled.rng:
+            for api in entry.apis:
+                if api.endswith("*"):
+                    self._rng_wild.append((api[:-1], entry))
+                    continue
+                name = self.canonical(api)
+                if entry not in self._rng.get(name, ()):
+                    self._rng[name] = (*self._rng.get(name, ()), entry)
+                if entry.method:
+                    bare = name.rpartition(".")[2]
+                    self._rng_methods[bare] = (*self._rng_methods.get(bare, ()), entry)
+        for op in compiled.ops:
+            for api in op.apis:
+                name = self.canonical(api)
+                self._ops[name] = (*self._ops.get(name, ()), op)
+                if name.startswith(("torch.Tensor.", "tf.Variable.")):
+                    bare = name.rpartition(".")[2]
+                    self._op_methods[bare] = (*self._op_methods.get(bare, ()), op)
+        for setting in compiled.settings:
+            for api in setting.names:
+                self._settings[f"env:{api}" if setting.kind == "env" else api] = setting
+
+    def canonical(self, dotted: str) -> str:
+        """The one name by which the knowledge base knows an API."""
+        known = self._canonical.get(dotted)
+        if known is None:
+            known = self._canonical[dotted] = self._canonicalise(dotted)
+        return known
+
+    def _canonicalise(self, dotted: str) -> str:
+        name = dotted
+        for _ in range(4):
+            replaced = self._exact.get(name)
+            if replaced is None:
+                for prefix, target in self._prefixes:
+                    if name.startswith(prefix):
+                        replaced = target + name[len(prefix) :]
+                        break
+            if replaced is None or replaced == name:
+                break
+            name = replaced
+        if name.startswith("torch.nn.modules."):
+            # torch.nn.modules.conv.Conv2d is torch.nn.Conv2d.
+            name = "torch.nn." + name.rpartition(".")[2]
+        return name
+
+    def rng(self, dotted: str) -> tuple[RngEntry, ...]:
+        """What a function or class does to random number generators; empty for most."""
+        name = self.canonical(dotted)
+        found = self._rng.get(name)
+        if found is None:
+            found = tuple(entry for prefix, entry in self._rng_wild if name.startswith(prefix))
+            self._rng[name] = found
+        return found
+
+    def rng_methods(self, name: str) -> tuple[RngEntry, ...]:
+        """Entries of methods with this bare name."""
+        return self._rng_methods.get(name, ())
+
+    def ops(self, dotted: str) -> tuple[OpEntry, ...]:
+        """Ops without run-to-run guarantee under this name."""
+        return self._ops.get(self.canonical(dotted), ())
+
+    def op_methods(self, name: str) -> tuple[OpEntry, ...]:
+        """Ops that are tensor or variable methods with this bare name."""
+        return self._op_methods.get(name, ())
+
+    def setting(self, name: str) -> SettingEntry | None:
+        """A setting by its dotted name, or ``env:NAME``."""
+        return self._settings.get(name)
+
+    def rule(self, code_or_name: str) -> RulePage | None:
+        """A rule page by code (any case) or name."""
+        return self.rules.get(code_or_name.upper()) or self._names.get(code_or_name)
+
+
+@lru_cache(maxsize=2)
+def load(root: Path | None = None) -> Knowledge:
+    """The knowledge base, read once a process. Raises KnowledgeError."""
+    return Knowledge(load_compiled(root))

@@ -1,0 +1,72 @@
+"""Rule pages: Markdown with front matter."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from d9mlint.knowledge.errors import KnowledgeError
+from d9mlint.knowledge.model import RulePage
+
+KEYS = (
+    "code",
+    "name",
+    "family",
+    "summary",
+    "severity",
+    "confidence",
+    "default",
+    "fixable",
+    "since",
+    "libraries",
+)
+
+
+def parse_page(path: str, text: str) -> RulePage:
+    """A rule page of its file's text. Raises KnowledgeError."""
+    found = re.match(r"---\n(.*?)\n---\n(.*)", text, re.DOTALL)
+    if found is None:
+        raise KnowledgeError(path, 1, "no front matter between two lines of ---")
+    import yaml
+
+    try:
+        front: Any = yaml.safe_load(found.group(1))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise KnowledgeError(path, (mark.line + 2) if mark else 1, f"front matter is no YAML: {error}") from error
+    if not isinstance(front, dict):
+        raise KnowledgeError(path, 2, "front matter is no mapping")
+    for key in KEYS:
+        if key not in front:
+            raise KnowledgeError(path, 2, f"front matter lacks `{key}`")
+    unknown = [key for key in front if key not in KEYS]
+    if unknown:
+        line = 2 + next(i for i, row in enumerate(found.group(1).split("\n")) if row.startswith(f"{unknown[0]}:"))
+        raise KnowledgeError(path, line, f"unknown key `{unknown[0]}`")
+    front = {key: _text(value) if key in ("fixable", "since", "code", "name") else value for key, value in front.items()}
+    body = found.group(2)
+    sections: dict[str, str] = {}
+    title = ""
+    lines: list[str] = []
+    fenced = False
+    for row in body.split("\n"):
+        fenced = fenced != row.startswith("```")
+        if row.startswith("## ") and not fenced:
+            if title:
+                sections[title] = "\n".join(lines).strip()
+            title, lines = row[3:].strip(), []
+        else:
+            lines.append(row)
+    if title:
+        sections[title] = "\n".join(lines).strip()
+    try:
+        return msgspec.convert({**front, "path": path, "markdown": body.strip(), "sections": sections}, RulePage)
+    except msgspec.ValidationError as error:
+        raise KnowledgeError(path, 2, str(error)) from error
+
+
+def _text(value: Any) -> str:
+    """YAML reads an unquoted ``no`` as False."""
+    return {False: "no", True: "always"}.get(value, str(value)) if isinstance(value, bool) else str(value)

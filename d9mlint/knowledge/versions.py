@@ -1,0 +1,69 @@
+"""Versions and version ranges as the knowledge base writes them: ``>=1.7,<2.10``, ``torch>=1.13``, ``any``."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_CLAUSE = re.compile(r"^\s*([A-Za-z_][\w.-]*)?\s*(>=|<=|==|!=|~=|>|<)\s*v?([\w.+*-]+)\s*$")
+
+
+@lru_cache(maxsize=4096)
+def parse(version: str) -> tuple[int, ...]:
+    """The release part of a version as numbers: ``2.13.0+cu126`` is (2, 13, 0); empty when there is none."""
+    found = re.match(r"\s*v?(\d+(?:\.\d+)*)", version)
+    return tuple(int(part) for part in found.group(1).split(".")) if found else ()
+
+
+def compare(a: tuple[int, ...], b: tuple[int, ...]) -> int:
+    """-1, 0 or 1; missing parts count as zero."""
+    width = max(len(a), len(b))
+    left, right = a + (0,) * (width - len(a)), b + (0,) * (width - len(b))
+    return (left > right) - (left < right)
+
+
+@lru_cache(maxsize=4096)
+def split(spec: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """A range as (library named in it or ``""``, clauses of operator and version).
+
+    Raises ValueError for text that is no range.
+    """
+    text = spec.strip()
+    if text in ("", "any", "*"):
+        return "", ()
+    library = ""
+    clauses: list[tuple[str, str]] = []
+    for part in text.split(","):
+        found = _CLAUSE.match(part)
+        if found is None:
+            raise ValueError(f"not a version range: {spec!r}")
+        library = library or (found.group(1) or "")
+        clauses.append((found.group(2), found.group(3)))
+    return library, tuple(clauses)
+
+
+@lru_cache(maxsize=16384)
+def matches(spec: str, version: str) -> bool:
+    """Whether a version lies in a range; a library name in the range is not looked at."""
+    have = parse(version)
+    for operator, wanted in split(spec)[1]:
+        want = parse(wanted)
+        if operator in ("==", "!=") and wanted.endswith(".*"):
+            equal = have[: len(want)] == want
+        else:
+            equal = compare(have, want) == 0
+        order = compare(have, want)
+        if operator == "~=":
+            holds = order >= 0 and have[: len(want) - 1] == want[:-1]
+        else:
+            holds = {
+                ">=": order >= 0,
+                "<=": order <= 0,
+                ">": order > 0,
+                "<": order < 0,
+                "==": equal,
+                "!=": not equal,
+            }[operator]
+        if not holds:
+            return False
+    return True
