@@ -14,8 +14,6 @@ Every class is an array-like msgspec struct, so that a cached file decodes strai
 
 from __future__ import annotations
 
-from typing import Union
-
 import msgspec
 
 SCHEMA = 1
@@ -219,29 +217,29 @@ class Bytes(_Node, frozen=True, tag=21):
     end: int
 
 
-Expr = Union[
-    Name,
-    Attr,
-    Const,
-    Call,
-    Seq,
-    Dict,
-    BinOp,
-    BoolOp,
-    Unary,
-    Compare,
-    IfExp,
-    Subscript,
-    Lambda,
-    Comp,
-    FString,
-    Star,
-    Wait,
-    Walrus,
-    Slice,
-    Other,
-    Bytes,
-]
+Expr = (
+    Name
+    | Attr
+    | Const
+    | Call
+    | Seq
+    | Dict
+    | BinOp
+    | BoolOp
+    | Unary
+    | Compare
+    | IfExp
+    | Subscript
+    | Lambda
+    | Comp
+    | FString
+    | Star
+    | Wait
+    | Walrus
+    | Slice
+    | Other
+    | Bytes
+)
 
 # ----------------------------------------------------------------------------------------- statements
 # ``start`` and ``end`` are those of a simple statement without its trailing comment and newline, and
@@ -461,28 +459,28 @@ class Jump(_Node, frozen=True, tag=20):
     end: int
 
 
-Stmt = Union[
-    ExprStmt,
-    Assign,
-    AnnAssign,
-    AugAssign,
-    Return,
-    If,
-    For,
-    While,
-    Try,
-    With,
-    FunctionDef,
-    ClassDef,
-    Import,
-    ImportFrom,
-    ScopeDecl,
-    Delete,
-    Raise,
-    Assert,
-    Match,
-    Jump,
-]
+Stmt = (
+    ExprStmt
+    | Assign
+    | AnnAssign
+    | AugAssign
+    | Return
+    | If
+    | For
+    | While
+    | Try
+    | With
+    | FunctionDef
+    | ClassDef
+    | Import
+    | ImportFrom
+    | ScopeDecl
+    | Delete
+    | Raise
+    | Assert
+    | Match
+    | Jump
+)
 
 # -------------------------------------------------------------------------------------- definitions
 

@@ -50,7 +50,7 @@ def lower_module(text: str) -> Lowered:
         return _lower(text, tree, scan(text, pieces))
     except (Desync, IndexError):
         # Characters that Python and regular expressions see differently; the tree knows best.
-        return _lower(text, tree, _shifted(scan_tree(tree), len(text) - len(tree.code)))
+        return _lower(text, tree, _shifted(scan_tree(tree), int(text.startswith("\ufeff"))))
 
 
 def _shifted(tokens: Tokens, by: int) -> Tokens:
