@@ -1,0 +1,66 @@
+"""What all tests share: the command line as a user runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+
+class Ran(NamedTuple):
+    """What a run of the program printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_caches(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tests neither read nor write the caches of the person who runs them, and no colours are wanted."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    for name in ("FORCE_COLOR", "NO_COLOR"):
+        os.environ.pop(name, None)
+
+
+@pytest.fixture
+def run() -> Callable[..., Ran]:
+    """Runs ``d9mlint`` in a process of its own."""
+
+    def run(
+        *arguments: str | Path,
+        cwd: Path | str | None = None,
+        stdin: bytes | None = None,
+        env: dict[str, str] | None = None,
+    ) -> Ran:
+        done = subprocess.run(
+            [sys.executable, "-m", "d9mlint", *map(str, arguments)],
+            cwd=cwd,
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            env={**os.environ, **(env or {})},
+            timeout=120,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
+    """Writes files below a directory that is marked as a project's root."""
+
+    def project(files: dict[str, str]) -> Path:
+        for name, text in {"pyproject.toml": "", **files}.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="")
+        return tmp_path
+
+    return project

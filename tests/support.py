@@ -1,0 +1,169 @@
+"""Programs in Markdown, linted, and compared with what their comments expect.
+
+On a line of code: ``# error: [DET209]`` for a finding that starts there, ``# ok`` for none,
+``# todo-error: [DET209]`` for one that is known to be missed; a todo that starts to pass fails the run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from d9mlint.run import Result, check
+from d9mlint.settings import load_settings
+
+ROOT = Path(__file__).resolve().parent.parent
+RULES = ROOT / "rules"
+CASES = ROOT / "tests" / "cases"
+
+_EXPECT = re.compile(r"[ \t]*# (?:(error|todo-error): \[([^\]]*)\]|ok\b.*|expect-none)[ \t]*$")
+_FENCE = re.compile(r"^```(\S*)[ \t]*(.*)$")
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, the words after it, its text, the 1-based line of its first line of
+    text, and the nearest heading of each level above it."""
+
+    language: str
+    info: tuple[str, ...]
+    text: str
+    line: int
+    headings: tuple[str, ...]
+
+
+class Program(NamedTuple):
+    """A program to lint: texts by path without expectations, the expected codes by (path, row), the codes
+    that are known to be missed, and settings."""
+
+    name: str
+    files: dict[str, str]
+    errors: dict[tuple[str, int], set[str]]
+    todos: dict[tuple[str, int], set[str]]
+    settings: dict[str, Any]
+
+
+def blocks(text: str) -> list[Block]:
+    """All fenced blocks of a Markdown text."""
+    found: list[Block] = []
+    headings: list[str] = []
+    inside: list[str] | None = None
+    fence = ("", "", 0)
+    for number, line in enumerate(text.splitlines(), 1):
+        match = _FENCE.match(line)
+        if inside is None and match:
+            fence, inside = (match[1], match[2], number + 1), []
+        elif inside is not None and line == "```":
+            found.append(
+                Block(fence[0], tuple(fence[1].split()), "\n".join(inside) + "\n", fence[2], tuple(headings))
+            )
+            inside = None
+        elif inside is not None:
+            inside.append(line)
+        elif line.startswith("#"):
+            level = len(line) - len(line.lstrip("#"))
+            headings = [*headings[: level - 1], *[""] * (level - 1 - len(headings)), line.lstrip("# ")]
+    assert inside is None, f"a block that starts at line {fence[2]} is not closed"
+    return found
+
+
+def split_files(text: str) -> dict[str, str]:
+    """The files of a block, each begun by ``# file: name``; ``train.py`` when nothing is said."""
+    files: dict[str, list[str]] = {}
+    current = "train.py"
+    for line in text.splitlines():
+        match = re.match(r"# file: (\S+)$", line)
+        if match:
+            current = match[1]
+            files[current] = []
+        else:
+            files.setdefault(current, []).append(line)
+    return {name: "\n".join(lines) + "\n" if lines else "" for name, lines in files.items()}
+
+
+def expectations(text: str) -> tuple[str, dict[int, set[str]], dict[int, set[str]]]:
+    """A text without its expectations, and the codes expected and known to be missed by row."""
+    errors: dict[int, set[str]] = {}
+    todos: dict[int, set[str]] = {}
+    lines: list[str] = []
+    for row, line in enumerate(text.splitlines(), 1):
+        while match := _EXPECT.search(line):
+            line = line[: match.start()]
+            if match[1]:
+                codes = {c.strip() for c in match[2].split(",")}
+                (errors if match[1] == "error" else todos).setdefault(row, set()).update(codes)
+        lines.append(line)
+    return "\n".join(lines) + ("\n" if lines else ""), errors, todos
+
+
+def make_program(name: str, files: dict[str, str], settings: dict[str, Any]) -> Program:
+    """A program of texts that carry expectations. A notebook's cells are divided by ``# %%`` lines."""
+    texts: dict[str, str] = {}
+    errors: dict[tuple[str, int], set[str]] = {}
+    todos: dict[tuple[str, int], set[str]] = {}
+    for path, text in files.items():
+        if path.endswith((".py", ".ipynb")):
+            if path.endswith(".ipynb"):
+                cells = re.split(r"^# %%.*\n", text, flags=re.MULTILINE)
+                text = "".join(cells)
+                texts[path] = notebook([expectations(c)[0] for c in cells if c])
+            code, expected, missed = expectations(text)
+            texts.setdefault(path, code)
+            errors.update({(path, row): codes for row, codes in expected.items()})
+            todos.update({(path, row): codes for row, codes in missed.items()})
+        else:
+            texts[path] = text
+    return Program(name, texts, errors, todos, settings)
+
+
+def notebook(cells: list[str]) -> str:
+    """A notebook with these code cells."""
+    made = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": c.splitlines(True)}
+        for c in cells
+    ]
+    return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
+
+
+def write_program(program: Program, directory: Path) -> None:
+    """Write a program's files, and a pyproject.toml that marks its root when it has none of its own."""
+    for path, text in program.files.items():
+        target = directory / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8", newline="")
+    if not (directory / "pyproject.toml").exists():
+        (directory / "pyproject.toml").write_text("")
+
+
+def lint(directory: Path, settings: dict[str, Any]) -> Result:
+    """Lint a directory with configuration keys set as on the command line, without a cache."""
+    overrides = {"cache": False, "jobs": 1, **settings}
+    return check([str(directory)], load_settings(str(directory), overrides=overrides))
+
+
+def mismatches(program: Program, directory: Path, only: set[str] | None = None) -> list[str]:
+    """What differs from the expectations, a line each; ``only`` limits it to some codes."""
+    result = lint(directory, program.settings)
+    found: dict[tuple[str, int], set[str]] = {}
+    for item in result.items:
+        f = item.finding
+        row = result.sources[f.path].row_column(f.start)[0]
+        if only is None or f.code in only:
+            found.setdefault((str(Path(f.path).relative_to(directory.resolve())), row), set()).add(f.code)
+    lines: list[str] = []
+    for place in sorted({*found, *program.errors, *program.todos}):
+        got, wanted = found.get(place, set()), program.errors.get(place, set())
+        todo = program.todos.get(place, set())
+        where = f"{place[0]}:{place[1]}"
+        lines += [f"{where}: expected {code}, which is not reported" for code in sorted(wanted - got)]
+        lines += [f"{where}: {code} is reported and not expected" for code in sorted(got - wanted - todo)]
+        lines += [f"{where}: the todo for {code} passes now, make it an error" for code in sorted(todo & got)]
+    return lines
+
+
+def block_settings(info: tuple[str, ...]) -> dict[str, Any]:
+    """Settings from the words after a fence: ``torch=2.4 tensorflow=2.15 device=cuda``."""
+    names = {"torch": "torch-version", "tensorflow": "tensorflow-version", "device": "device"}
+    pairs = (word.split("=", 1) for word in info if "=" in word)
+    return {names[key]: value for key, value in pairs}

@@ -1,0 +1,64 @@
+"""Every code block of a rule page does what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from support import RULES, Block, block_settings, blocks, expectations, make_program, mismatches, split_files, write_program
+
+from d9mlint.fix.rounds import fix
+from d9mlint.run import check
+from d9mlint.settings import load_settings
+
+
+def _pages() -> list[tuple[str, Path, Block, Block | None]]:
+    found = []
+    for path in sorted(RULES.glob("DET*.md")):
+        previous: Block | None = None
+        for block in blocks(path.read_text(encoding="utf-8")):
+            if block.language != "python" or "ignore" in block.info:
+                continue
+            found.append((path.name[:6], path, block, previous if "fixed" in block.info else None))
+            previous = block
+    return found
+
+
+PAGES = _pages()
+IDS = [f"{code}:{block.line}" for code, _, block, _ in PAGES]
+
+
+@pytest.mark.parametrize(("code", "path", "block", "before"), PAGES, ids=IDS)
+def test_block(code: str, path: Path, block: Block, before: Block | None, tmp_path: Path) -> None:
+    settings = {"extend-select": [code], **block_settings(block.info)}
+    if before is not None:
+        _check_fixed(code, block, before, tmp_path)
+        return
+    program = make_program(code, split_files(block.text), settings)
+    write_program(program, tmp_path)
+    mentioned = {code} | {c for codes in program.errors.values() for c in codes}
+    wrong = mismatches(program, tmp_path, only=mentioned)
+    assert not wrong, f"{path.name}:{block.line}\n" + "\n".join(wrong)
+
+
+def _check_fixed(code: str, block: Block, before: Block, directory: Path) -> None:
+    overrides = {"select": [code, "DET101", "DET301"] if code == "DET003" else [code], "cache": False, "jobs": 1}
+    overrides.update(block_settings(before.info))
+    program = make_program(code, split_files(before.text), {})
+    write_program(program, directory)
+    settings = load_settings(str(directory), overrides=overrides)
+    fixed = fix(lambda overlay: check([str(directory)], settings, overlay=overlay), {}, "unsafe" in block.info)
+    for name, text in split_files(block.text).items():
+        wanted = expectations(text)[0]
+        got = fixed.changes.get((directory / name).resolve().as_posix(), (directory / name).read_bytes()).decode()
+        assert got == wanted
+
+
+def test_pages_have_examples_of_both_kinds() -> None:
+    for path in sorted(RULES.glob("DET*.md")):
+        text = path.read_text(encoding="utf-8")
+        if path.name.startswith("DET00"):
+            continue
+        assert len(re.findall(r"# (?:todo-)?error: \[", text)) >= 3, f"{path.name}: at least 3 lines with findings"
+        assert len(re.findall(r"# ok\b", text)) >= 3, f"{path.name}: at least 3 lines without"
