@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Where
+from d9mlint.facts import model as m
 from d9mlint.program import values as v
 from d9mlint.program.calls import owner_types
 
@@ -20,6 +21,37 @@ TORCH_TRAIN = "train:torch"
 TF_TRAIN = "train:tensorflow"
 TRAIN = "train"
 CUDA = "cuda"
+LOADS = "loads-weights"
+PRODUCES = "produces"
+
+_OUTPUT_METHODS = (
+    "save",
+    "savefig",
+    "save_pretrained",
+    "save_weights",
+    "write",
+    "writelines",
+    "to_csv",
+    "to_json",
+    "to_pickle",
+    "to_parquet",
+    "write_text",
+    "add_scalar",
+    "add_image",
+    "add_histogram",
+    "log",
+    "imshow",
+    "show",
+    "render",
+)
+_OUTPUT_CALLS = frozenset(
+    """torch.save numpy.save numpy.savez numpy.savez_compressed numpy.savetxt json.dump pickle.dump joblib.dump
+    torchvision.utils.save_image cv2.imwrite imageio.imwrite imageio.imsave imageio.mimsave scipy.misc.imsave
+    matplotlib.pyplot.savefig matplotlib.pyplot.show matplotlib.pyplot.imsave wandb.log shutil.copy shutil.move
+    soundfile.write torchaudio.save scipy.io.wavfile.write tf.saved_model.save h5py.File yaml.dump os.rename
+    torch.onnx.export os.symlink csv.writer""".split()
+)
+_SHAPE_ATTRIBUTES = frozenset({"shape", "size", "ndim", "dtype", "device", "numel", "__name__", "dim", "type"})
 
 _TRAINER_LIBRARIES = ("lightning", "pytorch_lightning", "transformers", "trl", "accelerate", "fastai", "ignite")
 _TF_LIBRARIES = ("tf.", "keras.")
@@ -78,7 +110,7 @@ def register(hooks: Hooks) -> None:
             note(it, TRAIN, call.node, "minimize")
             note(it, TF_TRAIN, call.node, "minimize")
 
-    @hooks.on_call("torch.autograd.backward", "torch.autograd.grad")
+    @hooks.on_call("torch.autograd.backward")
     def autograd(it: Interp, call: CallEvent) -> None:
         note(it, TRAIN, call.node, "backward")
         note(it, TORCH_TRAIN, call.node, "backward")
@@ -92,6 +124,19 @@ def register(hooks: Hooks) -> None:
         target = call.args.get("device", 0)
         if target is not None and on_cuda(target):
             note(it, CUDA, call.node, "to")
+
+    @hooks.on_method("load_state_dict", "load_weights", "restore", "from_pretrained", "load_from_checkpoint")
+    def loads(it: Interp, call: CallEvent) -> None:
+        note(it, LOADS, call.node, call.api)
+
+    @hooks.on_method(*_OUTPUT_METHODS)
+    def writes(it: Interp, call: CallEvent) -> None:
+        note(it, PRODUCES, call.node, call.api)
+
+    @hooks.on_call("builtins.print")
+    def prints(it: Interp, call: CallEvent) -> None:
+        if isinstance(call.node, m.Call) and any(_tells(arg) for arg in call.node.args):
+            note(it, PRODUCES, call.node, call.api)
 
     hooks.any_call.append(_any_call)
     hooks.env.append(_env)
@@ -121,8 +166,31 @@ _DEVICE_FREE = frozenset(
 )
 
 
+def _tells(node: m.Expr) -> bool:
+    """Whether a printed expression shows a value, and not only text or a shape."""
+    if isinstance(node, m.Const):
+        return False
+    if isinstance(node, m.FString):
+        return any(_tells(part) for part in node.parts)
+    if isinstance(node, m.Name):
+        return node.id.rpartition(".")[2] not in _SHAPE_ATTRIBUTES
+    if isinstance(node, m.Attr):
+        return node.name.rpartition(".")[2] not in _SHAPE_ATTRIBUTES
+    if isinstance(node, m.Call):
+        if isinstance(node.func, m.Name) and node.func.id in ("len", "type"):
+            return False
+        return _tells(node.func) if isinstance(node.func, (m.Name, m.Attr)) else True
+    if isinstance(node, m.Subscript):
+        return _tells(node.value)
+    if isinstance(node, (m.Seq,)):
+        return any(_tells(elt) for elt in node.elts)
+    return True
+
+
 def _any_call(it: Interp, call: CallEvent) -> None:
     api = call.api
+    if api in _OUTPUT_CALLS:
+        note(it, PRODUCES, call.node, api)
     if api.startswith("torch.cuda.") and api not in _DEVICE_FREE:
         note(it, "cuda-api", call.node, api)
     elif api == "torch.device" and on_cuda(v.Obj(api, "", call.args)):

@@ -150,18 +150,32 @@ def is_visible(dataset: v.Value, depth: int = 0) -> bool:
     if isinstance(dataset, v.Obj):
         if dataset.type == "torch.Tensor":
             return True
-        if dataset.api.startswith(_QUIET_LIBRARIES):
-            inner = [a for a in dataset.args.values() if isinstance(a, (v.Inst, v.Obj, v.Unknown, v.Items))]
-            return not (dataset.api.startswith("torch.utils.data.") and not inner) and all(
-                is_visible(a, depth + 1) or a is v.UNKNOWN and not dataset.api.startswith("torch.utils.data.Subset")
-                for a in inner
+        if dataset.api.startswith("torch.utils.data."):
+            # Wrappers of other datasets: as visible as what they wrap.
+            return bool(dataset.args.pos or dataset.args.kw) and all(
+                is_visible(a, depth + 1) for a in dataset.args.values()[:1]
             )
+        if dataset.api.startswith(_QUIET_LIBRARIES):
+            # Everything but paths and flags is a transform.
+            helpers = [a for a in dataset.args.values() if isinstance(a, (v.Obj, v.Items, v.AnyOf))]
+            hidden = dataset.args.kw.get("transform") is v.UNKNOWN or dataset.args.dstar
+            return not hidden and all(_quiet_helper(a, depth + 1) for a in helpers)
         return False
     if isinstance(dataset, (v.Items, v.Mapping)):
         return True
     if isinstance(dataset, v.AnyOf):
         return all(is_visible(one, depth + 1) for one in dataset.values)
     return isinstance(dataset, v.Lit)
+
+
+def _quiet_helper(value: v.Value, depth: int) -> bool:
+    if isinstance(value, v.Obj) and not value.api.startswith(("os.", "pathlib.", "builtins.", "?.", "str.", v.GIVEN)):
+        return is_visible(value, depth)
+    if isinstance(value, v.AnyOf):
+        return all(_quiet_helper(one, depth + 1) for one in value.values)
+    if isinstance(value, v.Items):
+        return all(_quiet_helper(one, depth + 1) for one in value.elts)
+    return True
 
 
 def _quiet_bases(inst: v.Inst) -> bool:

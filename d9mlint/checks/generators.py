@@ -119,27 +119,29 @@ _MAKERS = (
 def _environments(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call(*_MAKERS)
     def make(it: Interp, call: CallEvent) -> None:
-        if it.entry is not None and "envs" not in it.scratch:
-            it.scratch["envs"] = Where(it, call.node, call.api)
+        it.scratch["envs"] = True
         if "seed" in call.args.kw:
             it.scratch["env-seeded"] = True
 
-    @hooks.on_method("reset", "seed", "step")
+    @hooks.on_method("reset", "seed", "sample")
     def use(it: Interp, call: CallEvent) -> None:
-        types = owner_types(it, call.owner) if call.owner is not None else []
         name = call.api.rpartition(".")[2]
+        if isinstance(call.owner, v.Member) and call.owner.name in _SPACES:
+            if name == "seed":
+                it.scratch["space-seeded"] = True
+            elif name == "sample" and "envs" in it.scratch:
+                it.scratch.setdefault("space-sample", Where(it, call.node, call.owner.name))
+            return
+        if name == "sample":
+            return
+        types = owner_types(it, call.owner) if call.owner is not None else []
         if any(t.startswith(("torch.", "random.", "numpy.", "tf.")) for t in types):
             return
-        if name == "step":
-            it.scratch["env-used"] = True
-            return
         value = call.args.get("seed", 0)
-        if name == "reset":
-            it.scratch["env-used"] = True
         if value is None or v.is_none(value) is True:
-            option = v.option_of(value) if value is not None else ""
-            if option:
-                it.scratch.setdefault("env-option", option)
+            if name == "reset" and "envs" in it.scratch:
+                option = v.option_of(value) if value is not None else ""
+                it.scratch.setdefault("env-reset", Where(it, call.node, "reset", option))
             return
         it.scratch["env-seeded"] = True
 
@@ -150,17 +152,27 @@ def _environments(hooks: Hooks, reporter: Reporter) -> None:
             it.scratch["env-seeded"] = True
 
     def end(it: Interp) -> None:
-        place = it.scratch.get("envs")
-        if it.entry is None or place is None or "env-seeded" in it.scratch or "env-used" not in it.scratch:
+        sample = it.scratch.get("space-sample")
+        if it.entry is not None and sample is not None and "space-seeded" not in it.scratch:
+            reporter.report(
+                it,
+                "DET111",
+                sample,
+                f"`{sample.subject}.sample()` draws from a generator of the space's own, which is never seeded",
+                f"call `env.{sample.subject}.seed(0)` once",
+                subject="space",
+            )
+        place = it.scratch.get("env-reset")
+        if it.entry is None or place is None or "env-seeded" in it.scratch:
             return
-        option = it.scratch.get("env-option")
+        option = place.option
         why = f" by default (`{option}` is None)" if option else ""
         reporter.report(
             it,
             "DET111",
             place,
             f"this environment is never seeded{why}: `reset` takes entropy, and global seeds do not reach it",
-            "call `env.reset(seed=0)` once after making it, and `env.action_space.seed(0)` if actions are sampled",
+            "call `env.reset(seed=0)` once after making it",
             subject="environment",
             severity=Severity.WARNING if option else None,
         )
@@ -169,4 +181,5 @@ def _environments(hooks: Hooks, reporter: Reporter) -> None:
     hooks.ends.append(end)
 
 
+_SPACES = ("action_space", "observation_space", "single_action_space", "single_observation_space")
 _RL_LIBRARIES = ("stable_baselines3.", "sb3_contrib.", "gym.", "gymnasium.", "ray.", "tianshou.", "pettingzoo.", "envpool.")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks import generators
-from d9mlint.checks.activity import trains
-from d9mlint.checks.base import Reporter, Where
+from d9mlint.checks.activity import LOADS, PRODUCES, trains, where
+from d9mlint.checks.base import Reporter, Where, argument_node
 from d9mlint.checks.text import node_text
+from d9mlint.facts import model as m
 from d9mlint.findings import Confidence, Severity
 from d9mlint.program import values as v
 from d9mlint.program.data import is_entropy
@@ -59,11 +60,12 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
     @hooks.on_call("torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
     def cuda_seed(it: Interp, call: CallEvent) -> None:
-        it.scratch.setdefault("cuda-seeds", []).append((id(it.frame.env), Where(it, call.node, call.api)))
+        key = (id(it.frame.env), _argument_key(call))
+        it.scratch.setdefault("cuda-seeds", []).append((key, Where(it, call.node, call.api)))
 
     @hooks.on_call("torch.manual_seed", "torch.random.manual_seed")
     def torch_seed(it: Interp, call: CallEvent) -> None:
-        it.scratch.setdefault("torch-seeds", set()).add(id(it.frame.env))
+        it.scratch.setdefault("torch-seeds", set()).add((id(it.frame.env), _argument_key(call)))
         it.scratch.setdefault("keep", []).append(it.frame.env)
 
 
@@ -79,7 +81,9 @@ class _Seeds:
             self._split(it, rng, level, entry, node)
             return
         weak: bool | str = entry.kind in _TRAINING_ONLY
-        if it.state.aside:
+        if it.guessing:
+            weak = "guess"
+        elif it.state.aside:
             weak = "aside"
         key = ("first-draw", rng, weak)
         place = it.scratch.get(key)
@@ -87,7 +91,8 @@ class _Seeds:
             place = Where(it, node, rng, level.option)
             it.scratch[key] = place
             it.scratch[("draw-api", rng, weak)] = node_text(node, entry.apis[0])
-        it.state.flags.setdefault(f"unseeded:{rng}", place)
+        if not it.guessing:
+            it.state.flags.setdefault(f"unseeded:{rng}", place)
 
     def _split(self, it: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
         api = node_text(node, entry.apis[0])
@@ -185,14 +190,13 @@ class _Seeds:
             places = [p for p in (weak, strong) if p is not None]
             place = min(places, key=lambda p: p.order) if places else it.scratch.get(("first-draw", rng, "aside"))
         else:
-            place = strong or (None if imported else weak)
-            if place is weak and place is not None and not _weak_matters(it):
-                place = None
+            # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
+            place = strong or (weak if where(it, LOADS) is None and not imported else None)
         if place is None:
             return
         confidence = None
-        if imported and not training:
-            # A library module's own smoke test: nobody compares two runs of it.
+        if not training and (imported or where(it, PRODUCES) is None):
+            # A module's own smoke test, or a program that leaves nothing behind: nobody compares two runs of it.
             confidence = Confidence.LOW
         severity: Severity | None = None
         api = it.scratch[("draw-api", rng, True if place is weak else False if place is strong else "aside")]
@@ -235,9 +239,9 @@ class _Seeds:
 
     def _redundant(self, it: Interp) -> None:
         self._hash_seed(it)
-        beside: set[int] = it.scratch.get("torch-seeds", set())
-        for env, place in it.scratch.get("cuda-seeds", []):
-            if env in beside:
+        beside: set[Any] = it.scratch.get("torch-seeds", set())
+        for key, place in it.scratch.get("cuda-seeds", []):
+            if key in beside:
                 self.reporter.report(
                     it,
                     "DET112",
@@ -248,9 +252,12 @@ class _Seeds:
                 )
 
 
-def _weak_matters(it: Interp) -> bool:
-    """Without training, initial weights matter unless weights are loaded."""
-    return ("where", "loads-weights") not in it.scratch
+def _argument_key(call: CallEvent) -> str:
+    """What a seeding call is given, as written: another seed for the devices is no repetition."""
+    node = argument_node(call.node, "seed", 0)
+    if isinstance(node, m.Name):
+        return node.id
+    return repr(node.value) if isinstance(node, m.Const) else type(node).__name__
 
 
 def entropy_source(value: v.Value | None) -> v.Obj | None:

@@ -15,7 +15,7 @@ def node_text(node: Any, fallback: str) -> str:
     if isinstance(node, m.Call):
         if isinstance(node.func, m.Name):
             return node.func.id
-        if isinstance(node.func, m.Attr):
+        if isinstance(node.func, m.Attr) and node.func.name != "__init__":
             return node.func.name
     return fallback
 

@@ -26,6 +26,8 @@ def binary(it: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> v.V
     """``left op right``: literals are folded, tensors and entropy stay what they are."""
     if isinstance(left, v.Lit) and isinstance(right, v.Lit):
         return _fold(op, left, right)
+    for hook in it.hooks.operators:
+        hook(it, op, left, right, node)
     for side in (left, right):
         if is_entropy(side):
             return side
@@ -40,8 +42,6 @@ def binary(it: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> v.V
         return v.Items(left.kind, left.elts, True)
     if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
         return v.Mapping({**left.items, **right.items}, left.open or right.open)
-    for hook in it.hooks.operators:
-        hook(it, op, left, right, node)
     return v.UNKNOWN
 
 

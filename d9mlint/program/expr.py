@@ -63,6 +63,8 @@ def attribute(it: Interp, value: v.Value, name: str, node: Any = None) -> v.Valu
     if isinstance(value, v.Obj):
         if name in value.attrs:
             return value.attrs[name]
+        if name == "dataset" and value.type == "torch.utils.data.DataLoader":
+            return value.args.get("dataset", 0) or v.UNKNOWN
         return v.Member(value, name)
     if isinstance(value, v.Mapping):
         if value.attributes and name in value.items:
@@ -216,7 +218,11 @@ def _seq(it: Interp, node: m.Seq) -> v.Value:
                 is_open = True
         else:
             elts.append(it.eval(elt))
-    return v.Items(node.kind, elts, is_open)
+    result = v.Items(node.kind, elts, is_open)
+    if node.kind == "s":
+        for hook in it.hooks.sets:
+            hook(it, node, result)
+    return result
 
 
 def _dict(it: Interp, node: m.Dict) -> v.Value:
@@ -343,7 +349,11 @@ def _comp(it: Interp, node: m.Comp) -> v.Value:
     it.frame = outer
     if node.kind == "d":
         return v.Mapping({index: one for index, one in enumerate(results)}, open=True)
-    return v.Items("l" if node.kind == "g" else node.kind, results, is_open)
+    result = v.Items("l" if node.kind == "g" else node.kind, results, is_open)
+    if node.kind == "s":
+        for hook in it.hooks.sets:
+            hook(it, node, result)
+    return result
 
 
 def _fstring(it: Interp, node: m.FString) -> v.Value:

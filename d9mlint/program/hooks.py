@@ -47,6 +47,9 @@ class Hooks:
     item_writes: list[Callable[..., None]] = field(default_factory=list)
     item_updates: list[Callable[..., None]] = field(default_factory=list)
     operators: list[Callable[..., None]] = field(default_factory=list)
+    sets: list[Callable[[Interp, Any, v.Value], None]] = field(default_factory=list)
+    # Calls whose result is sorted somewhere, by the id of their node.
+    sorted_nodes: set[int] = field(default_factory=set)
     bare_names: list[Callable[[Interp, v.Value, Any], None]] = field(default_factory=list)
     instances: list[Callable[[Interp, v.Inst], None]] = field(default_factory=list)
     ends: list[Callable[[Interp], None]] = field(default_factory=list)

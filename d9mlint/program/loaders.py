@@ -101,4 +101,11 @@ def on_iterate(it: Interp, value: v.Value) -> None:
         consume(it, value)
 
 
-LOADER_MODELS = {LOADER: make_loader}
+def split(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``random_split(dataset, lengths)``: parts of the dataset."""
+    dataset = args.get("dataset", 0)
+    part = v.Obj("torch.utils.data.Subset", "", v.Args([dataset] if dataset is not None else []), node)
+    return v.Items("l", [part], open=True)
+
+
+LOADER_MODELS = {LOADER: make_loader, "torch.utils.data.random_split": split}

@@ -37,6 +37,7 @@ def _process(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
 def _fresh(it: Interp) -> State:
     """The state of a new interpreter: modules imported (and what their bodies seeded), environment inherited."""
     state = State(it.state.default_level)
+    state.aside = it.state.aside
     state.rng = dict(it.scratch.get("module_rng", {}))
     state.modes = dict(it.scratch.get("module_modes", {}))
     state.env = dict(it.state.env)

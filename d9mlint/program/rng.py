@@ -85,6 +85,8 @@ def apply(it: Interp, entries: tuple[RngEntry, ...], args: v.Args, node: Any, *,
     """
     unseeded = False
     for entry in entries:
+        if entry.versions and it.targets is not None and not it.targets.matches(entry.library, entry.versions):
+            continue
         if at == "call" and (entry.seeds or entry.kind in ("seeder", "anti-seed")):
             _seed(it, entry, args, node)
         if entry.draws and (entry.at == "use") == (at == "use") and draws_now(args, entry):

@@ -91,12 +91,15 @@ def join_states(states: list[State]) -> State:
         return main
     first = alive[0].copy()
     for other in alive[1:]:
-        for name in {**first.rng, **other.rng}:
-            first.rng[name] = _join_rng(first.level(name), other.level(name))
-        _join_settings(first.modes, other.modes)
-        _join_settings(first.env, other.env)
-        for name, site in other.flags.items():
-            first.flags.setdefault(name, site)
+        if first.rng != other.rng:
+            for name in {**first.rng, **other.rng}:
+                first.rng[name] = _join_rng(first.level(name), other.level(name))
+        if first.modes != other.modes:
+            _join_settings(first.modes, other.modes)
+        if first.env != other.env:
+            _join_settings(first.env, other.env)
+        if len(first.flags) != len(other.flags) or first.flags.keys() != other.flags.keys():
+            first.flags = {**other.flags, **first.flags}
     return first
 
 

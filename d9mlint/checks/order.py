@@ -1,0 +1,359 @@
+"""DET209 and DET210: listings and sets whose order becomes observable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.checks.base import Reporter, replace_fix
+from d9mlint.checks.text import call_text
+from d9mlint.facts import model as m
+from d9mlint.findings import Applicability, Confidence, Edit, Fix
+from d9mlint.program import values as v
+from d9mlint.program.usage import called_name, nodes, parents, receiver
+
+if TYPE_CHECKING:
+    from d9mlint.program.hooks import CallEvent, Hooks
+    from d9mlint.program.interp import Interp
+
+LISTINGS = ("os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.iglob", "os.fwalk")
+PATH_METHODS = ("glob", "rglob", "iterdir")
+SILENT_CALLS = frozenset(
+    """sorted len set frozenset sum min max any all Counter bool isinstance natsorted humansorted os_sorted print
+    unique fromkeys isdisjoint issubset issuperset union intersection difference intersection_update update
+    difference_update symmetric_difference remove rmtree unlink debug info warning sort_values count index
+    nlargest nsmallest mean std median dict type id hasattr assertEqual assertTrue set_postfix""".split()
+)
+TRANSPARENT_CALLS = frozenset({"list", "tuple", "iter", "reversed", "map", "filter", "tqdm", "trange", "track", "chain", "islice"})
+VISIBLE_CALLS = frozenset(
+    """enumerate zip sample choice choices shuffle train_test_split permutation join array asarray DataFrame Series
+    next random_split cycle extend""".split()
+)
+# Methods by which a loop over entries keeps them in the order in which they came.
+KEEPING = frozenset({"append", "extend", "insert", "appendleft", "write", "writelines", "writerow", "put", "concatenate"})
+
+
+def register(hooks: Hooks, reporter: Reporter) -> None:
+    """Listen to listings and sets being made."""
+    if reporter.on("DET209"):
+
+        @hooks.on_call(*LISTINGS)
+        def listing(it: Interp, call: CallEvent) -> None:
+            _listing(it, call, reporter)
+
+        @hooks.on_method(*PATH_METHODS)
+        def path_method(it: Interp, call: CallEvent) -> None:
+            if isinstance(call.owner, v.Obj) and call.owner.type.startswith("pathlib."):
+                _listing(it, call, reporter)
+
+        @hooks.on_call("builtins.sorted")
+        def sort(it: Interp, call: CallEvent) -> None:
+            first = call.args.pos[0] if call.args.pos else None
+            dropped = isinstance(it._node, m.ExprStmt) and it._node.value is call.node
+            if isinstance(first, v.Obj) and first.node is not None and not dropped:
+                it.hooks.sorted_nodes.add(id(first.node))
+
+    if reporter.on("DET210"):
+
+        @hooks.on_call("builtins.set", "builtins.frozenset")
+        def made(it: Interp, call: CallEvent) -> None:
+            elements = call.args.pos[0] if call.args.pos else None
+            if elements is not None:
+                _set(it, call.node, elements, reporter)
+
+        hooks.sets.append(lambda it, node, value: _set(it, node, value, reporter))
+
+
+def _function(it: Interp) -> m.Function | None:
+    frame: Any = it.frame
+    while frame is not None:
+        if frame.func is not None:
+            found: m.Function = frame.func.fn
+            return found
+        if not frame.is_class:
+            return frame.file.facts.functions[0] if frame.file.facts.functions else None
+        frame = frame.caller
+    return None
+
+
+# -------------------------------------------------------------------------------------------- DET209
+
+
+def _listing(it: Interp, call: CallEvent, reporter: Reporter) -> None:
+    function = _function(it)
+    if function is None or not isinstance(call.node, m.Call):
+        return
+    use = Use(it, function, walk=call.api in ("os.walk", "os.fwalk"))
+    answer = use.of(call.node)
+    if not answer:
+        return
+    if answer == "returned" and id(call.node) in it.hooks.sorted_nodes:
+        return
+    if answer == "returned":
+        # The caller may sort: known only at the end.
+        node, name = call.node, call_text(call)
+        it.pending.append(lambda: None if id(node) in it.hooks.sorted_nodes else _report(it, reporter, call, name, place))
+        from d9mlint.checks.base import Where
+
+        place: Any = Where(it, call.node, call.api)
+        return
+    _report(it, reporter, call, call_text(call), call.node)
+
+
+def _report(it: Interp, reporter: Reporter, call: CallEvent, name: str, place: Any) -> None:
+    fixable = call.api not in ("os.walk", "os.fwalk", "os.scandir")
+    fix = None
+    if fixable:
+        edits = (Edit(call.node.start, call.node.start, "sorted("), Edit(call.node.end, call.node.end, ")"))
+        fix = Fix(Applicability.SAFE, "sort the entries", edits)
+    reporter.report(
+        it,
+        "DET209",
+        place,
+        f"the order of `{name}` becomes visible: the file system may give another one",
+        "sort the entries" if fixable else "sort the names (and `dirs.sort()` for os.walk) before they are used",
+        subject=call.api,
+        fix=fix,
+    )
+
+
+class Use:
+    """Judges how an ordered-by-chance value is used: ``""`` harmless or unknown, ``"visible"``, ``"returned"``."""
+
+    def __init__(self, it: Interp, function: m.Function, walk: bool = False) -> None:
+        self.it = it
+        self.function = function
+        self.parents = parents(function)
+        self.walk = walk
+        self.depth = 0
+
+    def of(self, node: Any) -> str:
+        """How the value of an expression is used."""
+        parent = self.parents.get(id(node))
+        self.depth += 1
+        if parent is None or self.depth > 30:
+            return "returned" if self.function.name == "<lambda>" else ""
+        if isinstance(parent, m.Call):
+            return self._argument(parent, node)
+        if isinstance(parent, m.Keyword):
+            return ""
+        if isinstance(parent, m.Attr):
+            return self._method(parent)
+        if isinstance(parent, m.Subscript):
+            return "visible" if parent.value is node else ""
+        if isinstance(parent, m.Generator):
+            return self._comprehension(parent)
+        if isinstance(parent, m.For):
+            return self._loop(parent) if parent.iter is node else ""
+        if isinstance(parent, (m.Assign, m.AnnAssign)):
+            return self._assigned(parent)
+        if isinstance(parent, m.AugAssign):
+            return self._name(parent.target, after=parent.end)
+        if isinstance(parent, m.Return):
+            return "returned"
+        if isinstance(parent, m.Wait):
+            return "visible" if parent.kind == "from" else ""
+        if isinstance(parent, (m.BinOp, m.IfExp, m.BoolOp, m.Star, m.Walrus)):
+            return self.of(parent)
+        return ""
+
+    def _argument(self, call: m.Call, node: Any) -> str:
+        name = called_name(call)
+        if call.func is node or name in SILENT_CALLS:
+            return ""
+        if name in ("append", "add", "extend", "insert"):
+            # Kept in a list as it is, or element by element: what happens to that list decides.
+            target = receiver(call)
+            return self._names(target, after=call.end) if target and name == "extend" else ""
+        if name in TRANSPARENT_CALLS:
+            return self.of(call)
+        if name in ("enumerate", "zip"):
+            return self._positions(call)
+        return "visible" if name in VISIBLE_CALLS else ""
+
+    def _positions(self, call: m.Call) -> str:
+        """Numbered or paired by position: visible unless that number is only shown."""
+        parent = self.parents.get(id(call))
+        if isinstance(parent, m.Call) and called_name(parent) in SILENT_CALLS:
+            return "" if called_name(parent) == "sorted" else "visible"
+        if isinstance(parent, m.For):
+            return self._loop(parent, numbered=True)
+        return "visible"
+
+    def _method(self, attr: m.Attr) -> str:
+        name = attr.name.partition(".")[0]
+        if name in ("sort", "index", "count", "pop", "remove", "union", "intersection", "difference"):
+            return "" if name != "pop" else "visible"
+        return ""
+
+    def _comprehension(self, generator: m.Generator) -> str:
+        comp = self.parents.get(id(generator))
+        if not isinstance(comp, m.Comp):
+            return ""
+        if comp.kind in "sd":
+            return ""
+        return self.of(comp)
+
+    def _loop(self, loop: m.For, numbered: bool = False) -> str:
+        """A loop over entries: visible when its body keeps them in order and nothing sorts them later."""
+        if self.walk and self._sorts_walk(loop):
+            return ""
+        kept: list[str] = []
+        for node in nodes(loop.body):
+            if isinstance(node, m.Call) and called_name(node) in KEEPING and receiver(node):
+                kept.append(receiver(node))
+            elif isinstance(node, m.Wait) and node.kind in ("yield", "from"):
+                return "visible"
+            elif isinstance(node, m.AugAssign) and node.op == "+" and _grows(node):
+                if isinstance(node.target, m.Name):
+                    kept.append(node.target.id)
+            elif isinstance(node, m.Assign):
+                for target in node.targets:
+                    if isinstance(target, m.Subscript) and _by_count(node.value, loop if numbered else None):
+                        return "visible"
+                    if isinstance(target, m.Subscript) and numbered and _uses(target.index, loop.target):
+                        return "visible"
+        for name in dict.fromkeys(kept):
+            if self._names(name, after=loop.start, appended=True):
+                return "visible"
+        return ""
+
+    def _sorts_walk(self, loop: m.For) -> bool:
+        names = [t.id for t in loop.target.elts if isinstance(t, m.Name)] if isinstance(loop.target, m.Seq) else []
+        if len(names) < 3:
+            return False
+        sorts = {receiver(n) for n in nodes(loop.body) if isinstance(n, m.Call) and called_name(n) == "sort"}
+        sorts |= {
+            a.id for n in nodes(loop.body) if isinstance(n, m.Call) and called_name(n) == "sorted" for a in n.args if isinstance(a, m.Name)
+        }
+        return names[1] in sorts and names[2] in sorts
+
+    def _assigned(self, stmt: Any) -> str:
+        targets = stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]
+        answers = [self._name(t, after=stmt.end) for t in targets]
+        return next((a for a in answers if a), "")
+
+    def _name(self, target: m.Expr, after: int) -> str:
+        return self._names(target.id, after) if isinstance(target, m.Name) else ""
+
+    def _names(self, name: str, after: int, appended: bool = False) -> str:
+        """How a name that holds the entries is used behind an offset (anywhere, for ``self.name``)."""
+        functions = [self.function]
+        if name.startswith("self.") and self.function.cls >= 0:
+            facts = self.it.frame.file.facts
+            functions = [f for f in facts.functions if f.cls == self.function.cls]
+        visible = ""
+        for function in functions:
+            above = self.parents if function is self.function else parents(function)
+            start = after if function is self.function else -1
+            for node in nodes(function.body):
+                if not isinstance(node, m.Name) or node.start < start:
+                    continue
+                if node.id == f"{name}.sort":
+                    return ""
+                if node.id.startswith(f"{name}.") and node.id[len(name) + 1 :] in ("pop",):
+                    visible = visible or "visible"
+                if node.id != name:
+                    continue
+                up = above.get(id(node))
+                if isinstance(up, m.Call) and called_name(up) in ("sorted", "natsorted", "humansorted", "os_sorted"):
+                    stmt = above.get(id(up))
+                    if not isinstance(stmt, m.ExprStmt):
+                        return ""
+                    continue
+                if isinstance(up, (m.Assign, m.AnnAssign)) and node in getattr(up, "targets", [getattr(up, "target", None)]):
+                    continue
+                inner = Use(self.it, function, self.walk)
+                inner.depth = self.depth + 1
+                if isinstance(up, m.Call) and up.func is not node and _project_call(up):
+                    continue
+                visible = visible or inner.of(node)
+        return visible
+
+
+def _project_call(call: m.Call) -> bool:
+    """A call that is none of those that are judged: what it does with the entries is not known."""
+    name = called_name(call)
+    return name not in SILENT_CALLS | TRANSPARENT_CALLS | VISIBLE_CALLS | KEEPING
+
+
+def _grows(stmt: m.AugAssign) -> bool:
+    value = stmt.value
+    return isinstance(value, (m.Seq, m.Comp)) or (isinstance(value, m.Call) and called_name(value) in ("list", "glob"))
+
+
+def _by_count(value: m.Expr, loop: m.For | None) -> bool:
+    """Whether a stored value numbers the entries: ``len(x)``, or the index of an enumerated loop."""
+    for node in [value, *nodes_of(value)]:
+        if isinstance(node, m.Call) and called_name(node) == "len":
+            return True
+    return loop is not None and _uses(value, loop.target)
+
+
+def _uses(value: m.Expr, target: m.Expr) -> bool:
+    first = target.elts[0] if isinstance(target, m.Seq) and target.elts else target
+    if not isinstance(first, m.Name):
+        return False
+    return any(isinstance(n, m.Name) and n.id.partition(".")[0] == first.id for n in [value, *nodes_of(value)])
+
+
+def nodes_of(value: m.Expr) -> list[Any]:
+    """All nodes below an expression."""
+    from d9mlint.program.usage import children
+
+    found: list[Any] = []
+    stack: list[Any] = [value]
+    while stack:
+        for child in children(stack.pop()):
+            found.append(child)
+            stack.append(child)
+    return found
+
+
+# -------------------------------------------------------------------------------------------- DET210
+
+
+def _set(it: Interp, node: Any, elements: v.Value, reporter: Reporter) -> None:
+    function = _function(it)
+    if function is None or node is None or _numbers(elements) or _int_elements(node):
+        return
+    if not Use(it, function).of(node):
+        return
+    reporter.report(
+        it,
+        "DET210",
+        node,
+        "the order of this set becomes visible: that of strings is another one in every run",
+        "use `sorted(...)`, or `dict.fromkeys(...)` to keep the order of first appearance",
+        subject="set",
+        confidence=None if _strings(elements) else Confidence.MEDIUM,
+    )
+
+
+def _numbers(value: v.Value) -> bool:
+    """Whether all elements are surely numbers, whose hashes are not randomised."""
+    if isinstance(value, v.Items):
+        return bool(value.elts) and all(
+            isinstance(e, v.Lit) and isinstance(e.value, (int, float)) for e in value.elts
+        )
+    return isinstance(value, v.Obj) and value.api in ("builtins.range", "numpy.arange", "torch.arange")
+
+
+def _int_elements(node: Any) -> bool:
+    """Whether the elements are written as ``int(...)`` or ``len(...)`` calls."""
+    source = node.args[0] if isinstance(node, m.Call) and node.args else node
+    if isinstance(source, m.Comp):
+        return called_name(source.elt) in ("int", "len", "float", "ord", "round", "id")
+    return isinstance(source, m.Call) and called_name(source) in ("range", "map") and _maps_int(source)
+
+
+def _maps_int(call: m.Call) -> bool:
+    return called_name(call) == "range" or (
+        bool(call.args) and isinstance(call.args[0], m.Name) and call.args[0].id in ("int", "len", "float")
+    )
+
+
+def _strings(value: v.Value) -> bool:
+    return isinstance(value, v.Items) and any(isinstance(e, v.Lit) and isinstance(e.value, str) for e in value.elts)
+
+
+__all__ = ["LISTINGS", "register", "replace_fix"]
