@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint import baseline as baselines
 from d9mlint import suppress
@@ -98,6 +98,7 @@ def check(
     Raises UsageError for a request that can not be carried out; what is wrong with a file is a finding.
     """
     from d9mlint import knowledge as knowledge_base
+    from d9mlint.targets import find_targets
 
     clock = _Clock()
     knowledge = knowledge_base.load()
@@ -106,7 +107,9 @@ def check(
     clock.lap("setup")
     found = _discover(paths, settings, stdin)
     file_ignores = FileIgnores(knowledge.rules, settings, found.root)
-    targets = _targets(found, settings)
+    targets = find_targets(
+        found.root, torch_version=settings.torch_version, tensorflow_version=settings.tensorflow_version
+    )
     data: dict[str, bytes | Trouble] = {path: read_bytes(path) for path in found.files}
     data.update({path: content for path, content in (overlay or {}).items() if path in data})
     sources = Sources(data)
@@ -128,16 +131,6 @@ class _Clock:
         now = time.perf_counter()
         self.laps[name] = self.laps.get(name, 0.0) + now - self._last
         self._last = now
-
-
-def _targets(found: Discovery, settings: Settings) -> Any:
-    try:
-        from d9mlint.targets import find_targets
-    except ImportError:
-        return None
-    return find_targets(
-        found.root, torch_version=settings.torch_version, tensorflow_version=settings.tensorflow_version
-    )
 
 
 def _discover(paths: Sequence[str], settings: Settings, stdin: str | None) -> Discovery:
