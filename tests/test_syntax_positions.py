@@ -17,7 +17,7 @@ from d9mlint.facts.extract import extract
 from d9mlint.source import line_starts
 from d9mlint.syntax import codegen, module
 from d9mlint.syntax.cursor import EXPR, STMT
-from d9mlint.syntax.tokens import scan, split
+from d9mlint.syntax.tokens import Desync, scan, split
 
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
 FILES = ["argparse.py", "dataclasses.py", "inspect.py", "random.py", "ast.py", "json/decoder.py"]
@@ -74,21 +74,26 @@ TRICKY = {
     "strings": "x = f(b'a' rb'\\'') + 'b' \"c\" u'd' + r'\\\\' + '''e'f''g''' + \"\"\"\"h\"\"\" + f(1)\n",
     "stars": "a, *b = *c, f(*d, **e)\nprint(*f(1), *g(2), **{**h(3)})\nfor x, in *a, b: pass\n",
     "slices": "x[f(1):g(2):h(3), ..., ::i(4), *j]\nx[1,]\nx[()]\n",
-    "comprehensions": "[f(a) for a in b if c(a) for d in e(1)]\n{a: b(1) for a, b in c}\ng(i for i in h(2))\n{a for a in b}\n"
+    "comprehensions": "[f(a) for a in b if c(a) for d in e(1)]\n{a: b(1) for a, b in c}\ng(i for i in h(2))\n"
+    "{a for a in b}\n"
     "async def f():\n  return [a async for a in b(1)]\n",
     "chains": "x = a and b(1) and c or d(2) or (e and f(3))\ny = a < b(1) is not c not in d(2) != e\n",
     "conditional": "x = f(1) if g(2) else h(3) if i else j\n",
     "yield": "def f():\n  x = yield\n  yield f(1), 2\n  y = yield from g(2)\n  await h(3)\n",
     "imports": "import a.b as c, d\nfrom ... import e\nfrom ....f import (g as h, i,)\nfrom . import *\n",
-    "try": "try: f(1)\nexcept (A, b(1)) as e: g(2)\nexcept: raise h(3) from i(4)\nelse: j(5)\nfinally: k(6)\n",
+    "try": "try: f(1)\nexcept (A, b(1)) as e: g(2)\nexcept: raise h(3) from i(4)\nelse: j(5)\n"
+    "finally: k(6)\n",
     "try star": "try: f(1)\nexcept* A as e: g(2)\n",
-    "with": "with a(1) as b, c(2): d(3)\nwith (e(4) as f, g(5),): h(6)\nwith (i(7)): j(8)\nasync def f():\n  async with a(1): pass\n",
+    "with": "with a(1) as b, c(2): d(3)\nwith (e(4) as f, g(5),): h(6)\nwith (i(7)): j(8)\nasync def f():\n"
+    "  async with a(1): pass\n",
     "elif": "if a(1): b(2)\nelif c(3): d(4)\nelif e(5):\n  f(6)\nelse: g(7)\nwhile h(8): break\nelse: i(9)\n",
     "classes": "class A: x: int = f(1)\nclass B(C, *d(1), metaclass=e(2), **g): pass\nclass D(): pass\n",
     "type parameters": "def f[T: a(1), *U, **V](x: T) -> U: g(2)\nclass A[T](B[T]): h(3)\ntype X[T] = i(4)\n",
-    "statements": "global a, b\ndel (a), b[f(1)]\ndel (c, d)\nassert f(1), g(2)\nx: int\nx @= h(3)\nx **= 1\nx //= 2;\n",
+    "statements": "global a, b\ndel (a), b[f(1)]\ndel (c, d)\nassert f(1), g(2)\nx: int\nx @= h(3)\nx **= 1\n"
+    "x //= 2;\n",
     "comments": "f(1,  # a ( ' \"\n  g(2) # ]\n)\n# }\nh(3)\n",
-    "parameters": "def f(a, /, b: c(1) = d(2), *, e=g(3), **h): pass\ndef i(*a: *b): pass\ndef j(a, *, k): pass\n",
+    "parameters": "def f(a, /, b: c(1) = d(2), *, e=g(3), **h): pass\ndef i(*a: *b): pass\n"
+    "def j(a, *, k): pass\n",
     "empty": "",
     "only comments": "# a\n\n# b",
     "tuples": "x = ()\ny = 1,\nz = (1, f(2),)\nfor i, j in k(3), : pass\n",
@@ -193,7 +198,7 @@ def test_both_ways_to_find_tokens_agree(name: str, monkeypatch: pytest.MonkeyPat
     expected = extract(text, "")
 
     def unusable(*_: object) -> None:
-        raise module.Desync
+        raise Desync
 
     monkeypatch.setattr(module, "scan", unusable)
     assert extract(text, "") == expected

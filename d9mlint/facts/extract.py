@@ -20,6 +20,8 @@ def extract(text: str, digest: str) -> FileFacts:
         return failed(text, digest, str(error))
     except RecursionError:
         return failed(text, digest, TOO_DEEP)
+    except Exception as error:  # whatever it is, it is about one file of many
+        return failed(text, digest, f"{type(error).__name__}: {error}")
     return _facts(text, digest, lowered)
 
 

@@ -44,13 +44,13 @@ def lower_module(text: str) -> Lowered:
         raise TooComplex(reason)
     try:
         tree = cst.parse_module(text)
-    except cst.ParserSyntaxError as error:
+        try:
+            return _lower(text, tree, scan(text, pieces))
+        except (Desync, IndexError):
+            # Characters that Python and regular expressions see differently; the tree knows best.
+            return _lower(text, tree, _shifted(scan_tree(tree), int(text.startswith("\ufeff"))))
+    except (cst.ParserSyntaxError, SyntaxError) as error:  # the latter for what a string literal holds
         return Lowered([], [], [], [], syntax_problem(text, line_starts(text), error))
-    try:
-        return _lower(text, tree, scan(text, pieces))
-    except (Desync, IndexError):
-        # Characters that Python and regular expressions see differently; the tree knows best.
-        return _lower(text, tree, _shifted(scan_tree(tree), int(text.startswith("\ufeff"))))
 
 
 def _shifted(tokens: Tokens, by: int) -> Tokens:

@@ -11,15 +11,15 @@ import libcst as cst
 from d9mlint.facts.model import Problem
 
 
-def syntax_problem(text: str, lines: Sequence[int], error: cst.ParserSyntaxError) -> Problem:
-    """DET001 for a text that libcst rejects: CPython's message and place if it rejects it too."""
+def syntax_problem(text: str, lines: Sequence[int], error: cst.ParserSyntaxError | SyntaxError) -> Problem:
+    """DET001 for a text that cannot be read: CPython's message and place if it rejects it, too."""
     found = _compile(text)
-    if found is None:
-        message = (
-            error.message.strip().splitlines()[-1].strip() if error.message.strip() else "invalid syntax"
-        )
-        return _at(text, lines, message, error.raw_line, error.raw_column + 1, None, None)
-    return _at(text, lines, found.msg, found.lineno, found.offset, found.end_lineno, found.end_offset)
+    if found is not None:
+        return _at(text, lines, found.msg, found.lineno, found.offset, found.end_lineno, found.end_offset)
+    if isinstance(error, SyntaxError):
+        return _at(text, lines, error.msg, None, None, None, None)
+    message = (error.message.strip() or "invalid syntax").splitlines()[-1].strip()
+    return _at(text, lines, message, error.raw_line, error.raw_column + 1, None, None)
 
 
 def _compile(text: str) -> SyntaxError | None:
