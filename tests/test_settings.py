@@ -1,0 +1,91 @@
+"""Configuration: where values come from, and what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from d9mlint import knowledge
+from d9mlint.errors import UsageError
+from d9mlint.select import select
+from d9mlint.settings import KEYS, Settings, field, load_settings, show_settings
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_the_nearest_file_counts_and_paths_are_relative_to_it(tmp_path: Path) -> None:
+    write(tmp_path / "pyproject.toml", '[tool.d9mlint]\nselect = ["DET1"]\n')
+    write(tmp_path / "sub/pyproject.toml", "[tool.other]\n")
+    write(tmp_path / "sub/deep/d9mlint.toml", 'baseline = "known.json"\n')
+    assert load_settings(str(tmp_path / "sub")).select == ("DET1",)
+    assert load_settings(str(tmp_path / "sub/deep")).baseline == str(tmp_path / "sub/deep/known.json")
+    assert load_settings(str(tmp_path / "sub"), isolated=True).select == ()
+
+
+def test_files_extend_each_other(tmp_path: Path) -> None:
+    write(tmp_path / "base.toml", 'select = ["DET1"]\nignore = ["DET112"]\n')
+    write(tmp_path / "sub/d9mlint.toml", 'extend = "../base.toml"\nselect = ["DET3"]\n')
+    got = load_settings(str(tmp_path / "sub"))
+    assert (got.select, got.ignore) == (("DET3",), ("DET112",))
+    assert got.origins["ignore"] == f"{tmp_path}/base.toml:2"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("pyproject.toml", '[tool.d9mlint]\n\nselct = ["DET1"]\n', r"pyproject\.toml:3: unknown key selct. Did you mean select"),
+        ("d9mlint.toml", 'device = "gpu"\n', r"d9mlint\.toml:1: device must be one of cuda, cpu"),
+        ("d9mlint.toml", "jobs = true\n", "jobs must be a number"),
+        ("d9mlint.toml", "select = 'DET1'\n", "select must be a list of strings"),
+        ("d9mlint.toml", "\n\ntorch-version = 'new'\n", r":3: torch-version must be a version"),
+        ("d9mlint.toml", "[per-file-ignores]\n'a' = 3\n", r":1: per-file-ignores must be a list"),
+        ("d9mlint.toml", "select = [\n", "not valid TOML"),
+        ("d9mlint.toml", "extend = 'd9mlint.toml'\n", "extends itself"),
+        ("d9mlint.toml", "extend = 'none.toml'\n", "does not exist"),
+        ("pyproject.toml", "[tool]\nd9mlint = 5\n", "is not a table"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_named_with_file_and_line(tmp_path: Path, name: str, text: str, message: str) -> None:
+    write(tmp_path / name, text)
+    with pytest.raises(UsageError, match=message):
+        load_settings(str(tmp_path))
+
+
+def test_every_key_has_a_field_and_is_shown_with_its_origin(tmp_path: Path) -> None:
+    write(tmp_path / "d9mlint.toml", "jobs = 3\n")
+    settings = load_settings(str(tmp_path), overrides={"device": "cpu"})
+    text = show_settings(settings)
+    assert all(hasattr(settings, field(key)) and f"\n{key} = " in "\n" + text for key in KEYS)
+    assert f"jobs = 3  # {tmp_path}/d9mlint.toml:1" in text
+    assert 'device = "cpu"  # command line' in text
+
+
+def codes(**keys: tuple[str, ...]) -> set[str]:
+    return set(select(knowledge.load().rules, Settings(**keys)).codes)
+
+
+def test_the_longest_selector_wins() -> None:
+    rules = knowledge.load().rules
+    assert codes() == {c for c, p in rules.items() if p.default}
+    assert {c for c in codes(select=("DET3",)) if c > "DET003"} == {c for c in rules if c.startswith("DET3")}
+    assert codes(select=("ALL",)) == set(rules)
+    assert "DET301" in codes(select=("DET301",), ignore=("DET3",))
+    assert "DET301" not in codes(select=("DET3",), ignore=("DET301",))
+    assert "DET301" not in codes(select=("ALL",), ignore=("cudnn-benchmark",))
+    assert codes(select=("seeds",)) - {"DET001", "DET002"} == {c for c, p in rules.items() if p.family == "seeds"}
+    assert "DET112" in codes(extend_select=("DET112",)) and "DET112" not in codes()
+
+
+def test_unreadable_files_are_reported_unless_ignored_by_name() -> None:
+    assert {"DET001", "DET002"} < codes(select=("DET301",))
+    assert "DET001" not in codes(select=("DET301",), ignore=("DET001",))
+
+
+def test_an_unknown_rule_names_the_nearest() -> None:
+    with pytest.raises(UsageError, match=r"no rule cudnn-benchmrk\. Did you mean cudnn-benchmark\?"):
+        codes(select=("cudnn-benchmrk",))
