@@ -73,12 +73,15 @@ def _parse(sources: Sequence[SourceLike], jobs: int) -> dict[str, tuple[bytes, b
     """Packed facts by digest, and whether they are a matter of the text alone (a crash or a time limit
     may not come again: they are not for the cache)."""
     total = sum(len(source.text) for source in sources)
-    if total <= SERIAL:
-        from d9mlint.facts.extract import extract
+    if total > SERIAL:
+        from d9mlint.facts.pool import NoProcesses, Pool
 
-        return {s.digest: (pack(s.text, extract(s.text, s.digest)), True) for s in sources}
-    from d9mlint.facts.pool import Pool
+        largest_first = sorted(sources, key=lambda s: (-len(s.text), s.digest))
+        workers = max(1, min(jobs, len(sources), total // SHARE))
+        try:
+            return Pool(workers).run([(s.digest, s.text) for s in largest_first])
+        except NoProcesses:
+            pass
+    from d9mlint.facts.extract import extract
 
-    largest_first = sorted(sources, key=lambda s: (-len(s.text), s.digest))
-    workers = max(1, min(jobs, len(sources), total // SHARE))
-    return Pool(workers).run([(s.digest, s.text) for s in largest_first])
+    return {s.digest: (pack(s.text, extract(s.text, s.digest)), True) for s in sources}

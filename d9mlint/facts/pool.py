@@ -17,12 +17,19 @@ from collections.abc import Sequence
 
 from d9mlint.facts.codec import pack
 from d9mlint.facts.failure import CRASHED, TOO_SLOW, failed
-from d9mlint.facts.worker import receive, send
+from d9mlint.facts.worker import READY, receive, send
 
 TIME_LIMIT = 60.0
 """Seconds that one file may take."""
 
+ATTEMPTS = 2
+"""A process may have been killed for a reason that is not its file's: each file has a second chance."""
+
 _BOOT = "import sys; sys.path[:] = {path!r}; from d9mlint.facts.worker import main; main()"
+
+
+class NoProcesses(Exception):
+    """This Python cannot start itself again (it is part of another program, say)."""
 
 
 class Pool:
@@ -70,33 +77,33 @@ class Pool:
 
     def _serve(self) -> None:
         """Work off the tasks with one process, replaced when it dies."""
-        process = _start()
+        process: subprocess.Popen[bytes] | None = None
         try:
             while not self._stop:
                 try:
                     digest, text = self._tasks.popleft()
                 except IndexError:
                     return
-                answer = self._ask(process, digest, text)
-                if answer is None:
+                for _ in range(ATTEMPTS):
+                    process = process or _start()
+                    answer = self._ask(process, digest, text)
+                    if answer is not None:
+                        self._results[digest] = (answer, True)
+                        break
                     late = process in self._late
                     _end(process)
-                    process = _start()
-                    if not late and not self._stop:  # maybe it was killed for another reason: once more
-                        answer = self._ask(process, digest, text)
-                        if answer is None:
-                            late = process in self._late
-                            _end(process)
-                            process = _start()
+                    process = None
+                    if late or self._stop:
+                        break
                 if answer is None:
                     reason = TOO_SLOW if late else CRASHED
                     self._results[digest] = (pack(text, failed(text, digest, reason)), False)
-                else:
-                    self._results[digest] = (answer, True)
         except BaseException as error:
             self._errors.append(error)
+            self._stop = True
         finally:
-            _end(process)
+            if process is not None:
+                _end(process)
 
     def _ask(self, process: subprocess.Popen[bytes], digest: str, text: str) -> bytes | None:
         """The packed facts of a text; None where the process died over it."""
@@ -115,13 +122,22 @@ class Pool:
 
 
 def _start() -> subprocess.Popen[bytes]:
+    """A process that is ready; raises NoProcesses where there is no way to have one."""
     path = [os.path.abspath(entry) for entry in sys.path]
-    return subprocess.Popen(
-        [sys.executable, "-I", "-c", _BOOT.format(path=path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _BOOT.format(path=path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+    except (OSError, ValueError) as error:
+        raise NoProcesses from error
+    assert process.stdout is not None
+    if receive(process.stdout, 1) != [READY]:
+        _end(process)
+        raise NoProcesses
+    return process
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -1,7 +1,7 @@
 """The other end of the pool: a process that reads texts from standard input and answers with facts.
 
 A message is two lengths (8 bytes, little-endian: digest, text) and the two; an answer one length and the
-packed facts. The process ends when its input does.
+packed facts. Before all that the process says that it is ready. It ends when its input does.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from typing import IO
 
 COLLECT_EVERY = 4_000_000
 """Characters after which whatever cycles the parser's errors have left behind are collected."""
+
+
+READY = b"ready"
 
 
 def send(stream: IO[bytes], *parts: bytes) -> None:
@@ -43,6 +46,7 @@ def main() -> None:
     answers = sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing but answers may be written to the pipe
     gc.disable()
+    send(answers, READY)
     read = 0
     while (message := receive(sys.stdin.buffer, 2)) is not None:
         text = message[1].decode("utf-8", "surrogatepass")
