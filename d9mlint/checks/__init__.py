@@ -16,14 +16,27 @@ if TYPE_CHECKING:
 
 def run(program: Program, codes: Iterable[str]) -> list[Finding]:
     """Run the checks of the given rule codes over a program; findings in their total order."""
-    from d9mlint.checks import activity, data, memory, ops, order, seeds, settings, settings_tf
+    from d9mlint.checks import (
+        activity,
+        checkpoints,
+        data,
+        kernels,
+        loading,
+        memory,
+        ops,
+        order,
+        seeds,
+        settings,
+        settings_tf,
+        tfdata,
+    )
 
     wanted = frozenset(codes)
     hooks = Hooks()
     reporter = Reporter(program, wanted)
     hooks.iterations.append(on_iterate)
     activity.register(hooks)
-    for family in (seeds, settings, settings_tf, data, order, memory, ops):
+    for family in (seeds, settings, settings_tf, data, loading, tfdata, order, memory, ops, kernels, checkpoints):
         family.register(hooks, reporter)
     program.run(hooks)
     return reporter.findings()

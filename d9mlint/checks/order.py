@@ -63,7 +63,8 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         hooks.sets.append(lambda it, node, value: _set(it, node, value, reporter))
 
 
-def _function(it: Interp) -> m.Function | None:
+def enclosing_function(it: Interp) -> m.Function | None:
+    """The project function that is running, or the module body."""
     frame: Any = it.frame
     while frame is not None:
         if frame.func is not None:
@@ -79,7 +80,7 @@ def _function(it: Interp) -> m.Function | None:
 
 
 def _listing(it: Interp, call: CallEvent, reporter: Reporter) -> None:
-    function = _function(it)
+    function = enclosing_function(it)
     if function is None or not isinstance(call.node, m.Call):
         return
     use = Use(it, function, walk=call.api in ("os.walk", "os.fwalk"))
@@ -313,7 +314,7 @@ def nodes_of(value: m.Expr) -> list[Any]:
 
 
 def _set(it: Interp, node: Any, elements: v.Value, reporter: Reporter) -> None:
-    function = _function(it)
+    function = enclosing_function(it)
     if function is None or node is None or _numbers(elements) or _int_elements(node):
         return
     if not Use(it, function).of(node):

@@ -63,6 +63,20 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         key = (id(it.frame.env), _argument_key(call))
         it.scratch.setdefault("cuda-seeds", []).append((key, Where(it, call.node, call.api)))
 
+    @hooks.on_call("torch.utils.data.random_split")
+    def split(it: Interp, call: CallEvent) -> None:
+        if call.args.get("generator", 2) is None and it.state.level("torch").level == SEEDED:
+            reporter.report(
+                it,
+                "DET109",
+                call.node,
+                "random_split without generator=: which elements go where hangs on everything drawn before",
+                "pass `generator=torch.Generator().manual_seed(0)`",
+                subject=call.api,
+                severity=Severity.ADVICE,
+                entry_wide=True,
+            )
+
     @hooks.on_call("torch.manual_seed", "torch.random.manual_seed")
     def torch_seed(it: Interp, call: CallEvent) -> None:
         it.scratch.setdefault("torch-seeds", set()).add((id(it.frame.env), _argument_key(call)))
@@ -79,6 +93,9 @@ class _Seeds:
         """An unseeded RNG is drawn from."""
         if entry.kind == "split":
             self._split(it, rng, level, entry, node)
+            return
+        if entry.kind == "tf-shuffle":
+            self._tf_shuffle(it, entry, node)
             return
         weak: bool | str = entry.kind in _TRAINING_ONLY
         if it.guessing:
@@ -109,8 +126,23 @@ class _Seeds:
             entry_wide=True,
         )
 
+    def _tf_shuffle(self, it: Interp, entry: RngEntry, node: Any) -> None:
+        name = entry.apis[0].rpartition(".")[2]
+        what = "shuffles by default" if name == "list_files" else "shuffles"
+        self.reporter.report(
+            it,
+            "DET207",
+            node,
+            f"`{name}` {what}, without a seed and without a global TensorFlow seed before: another order in every run",
+            "pass `seed=0`, or call `tf.random.set_seed(0)` first",
+            subject=f"tf.data.Dataset.{name}",
+            entry_wide=True,
+        )
+
     def seeded(self, it: Interp, entry: RngEntry, args: v.Args, node: Any, rngs: list[str]) -> None:
         """A seeding call: its seed may differ from run to run, and it may come too late."""
+        if "in-worker-init" in it.scratch:
+            return
         value = seed_value(args, entry)
         if self._bad_seed(it, entry, value, args, node):
             for rng in rngs:

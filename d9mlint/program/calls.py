@@ -357,9 +357,14 @@ def call_external(it: Interp, name: str, args: v.Args, node: Any) -> v.Value:
     result = v.Obj(api, result_type(api), args, node if isinstance(node, m.Call) else None)
     result.file = it.frame.file
     kinds = {entry.kind for entry in entries}
-    if rng.entropy_result(kinds, unseeded and "draw" in kinds):
+    derived = api.startswith(_DERIVING) and any(rng.is_entropy(value) for value in args.values())
+    if derived or rng.entropy_result(kinds, unseeded and "draw" in kinds):
         result.data = ENTROPY
     return result
+
+
+# Functions whose result carries on what their arguments know of entropy: conversions and hashes.
+_DERIVING = ("builtins.", "math.", "hashlib.", "struct.", "zlib.", "binascii.", "numpy.")
 
 
 def callbacks(it: Interp, api: str, args: v.Args, node: Any) -> None:
@@ -437,6 +442,8 @@ def call_member(it: Interp, member: v.Member, args: v.Args, node: Any) -> v.Valu
         run_methods(it, owner, node)
     result_obj = v.Obj(event.api, result_type(event.api), args, node if isinstance(node, m.Call) else None)
     result_obj.file = it.frame.file
+    if name == "state_dict":
+        result_obj.attrs["@owner"] = owner
     if isinstance(owner, v.Obj) and owner.type == TENSOR and result_obj.type == event.api:
         result_obj.type = TENSOR
         result_obj.likely = owner.likely

@@ -605,6 +605,10 @@ class Interp:
         """Whether DataLoader workers seed NumPy's global state: from torch 1.9 on."""
         return self.targets is None or not self.targets.matches("torch", "<1.9")
 
+    def kb_matches(self, library: str, spec: str) -> bool:
+        """Whether the target version of a library lies in a range; False without targets."""
+        return self.targets is not None and self.targets.matches(library, spec)
+
     def at_module_level(self) -> bool:
         """Whether only module bodies are running."""
         return all(frame.func is None for frame in self.stack())

@@ -1,0 +1,196 @@
+"""DET601 and DET602: checkpoints that do not carry, or do not restore, everything a run goes on from."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.checks.base import Reporter, Where
+from d9mlint.facts import model as m
+from d9mlint.program import values as v
+from d9mlint.program.usage import children
+
+if TYPE_CHECKING:
+    from d9mlint.knowledge.model import RngEntry
+    from d9mlint.program.hooks import CallEvent, Hooks
+    from d9mlint.program.interp import Interp
+
+STATES = {
+    "torch.get_rng_state": "torch",
+    "torch.random.get_rng_state": "torch",
+    "torch.cuda.get_rng_state": "cuda",
+    "torch.cuda.get_rng_state_all": "cuda",
+    "numpy.random.get_state": "numpy",
+    "random.getstate": "python",
+}
+RESTORES = {
+    "torch.set_rng_state": "torch",
+    "torch.cuda.set_rng_state": "cuda",
+    "torch.cuda.set_rng_state_all": "cuda",
+    "numpy.random.set_state": "numpy",
+    "random.setstate": "python",
+}
+NAMES = {"torch": "torch RNG state", "cuda": "CUDA RNG state", "numpy": "NumPy RNG state", "python": "Python RNG state"}
+_EPOCH = re.compile(r"epoch|step|iter", re.IGNORECASE)
+_OPTIMIZER = re.compile(r"optim|(^|[._])opt([._]|$|_?[a-z]?$)", re.IGNORECASE)
+_SCHEDULER = re.compile(r"sched|lr_s", re.IGNORECASE)
+_SCALER = re.compile(r"scaler|amp", re.IGNORECASE)
+
+
+def register(hooks: Hooks, reporter: Reporter) -> None:
+    """Listen to saving, loading and what the program uses."""
+    if not reporter.on("DET601", "DET602"):
+        return
+
+    def drawn(it: Interp, rng: str, entry: RngEntry) -> None:
+        if entry.kind not in ("init", "split") and rng in ("torch", "numpy", "python"):
+            it.scratch.setdefault("uses", set()).add(rng)
+
+    hooks.any_draw.append(drawn)
+
+    def used(it: Interp, call: CallEvent) -> None:
+        if call.api.startswith("torch.optim.lr_scheduler."):
+            it.scratch.setdefault("uses", set()).add("scheduler")
+        elif call.api.rpartition(".")[2] == "GradScaler" and call.api.startswith("torch."):
+            it.scratch.setdefault("uses", set()).add("scaler")
+        state = STATES.get(call.api)
+        if state is not None:
+            it.scratch.setdefault("saved-states", set()).add(state)
+        restore = RESTORES.get(call.api)
+        if restore is not None:
+            it.scratch.setdefault("restored-states", set()).add(restore)
+
+    hooks.any_call.append(used)
+
+    @hooks.on_call("torch.save")
+    def save(it: Interp, call: CallEvent) -> None:
+        content = call.args.get("obj", 0)
+        if content is None or it.entry is None:
+            return
+        found = contents(content, _written(call.node))
+        if "optimizer" in found and "unknown" not in found:
+            it.scratch.setdefault("checkpoints", []).append((Where(it, call.node, "torch.save"), found))
+
+    @hooks.on_call("torch.load")
+    def load(it: Interp, call: CallEvent) -> None:
+        it.scratch.setdefault("loads", []).append(Where(it, call.node, "torch.load"))
+
+    hooks.ends.append(lambda it: _end(it, reporter))
+
+
+def _end(it: Interp, reporter: Reporter) -> None:
+    if it.entry is None:
+        return
+    from d9mlint.checks.activity import may_use_cuda, trains
+
+    uses = set(it.scratch.get("uses", ()))
+    if "torch" in uses and may_use_cuda(it):
+        uses.add("cuda")
+    for place, found in it.scratch.get("checkpoints", []):
+        if not trains(it):
+            continue
+        lacks = [] if "epoch" in found else ["the epoch or step"]
+        lacks += [f"the {what} state" for what in ("scheduler", "scaler") if what in uses and what not in found]
+        lacks += [f"the {NAMES[rng]}" for rng in ("torch", "cuda", "numpy", "python") if rng in uses and rng not in found]
+        if lacks:
+            reporter.report(
+                it,
+                "DET601",
+                place,
+                f"a run resumed from this checkpoint is another one: it lacks {_listed(lacks)}",
+                "save what is missing, and restore it when resuming",
+                subject="torch.save",
+            )
+    missing = set(it.scratch.get("saved-states", ())) - set(it.scratch.get("restored-states", ()))
+    if missing:
+        for place in it.scratch.get("loads", [])[:1]:
+            names = _listed([f"the {NAMES[rng]}" for rng in ("torch", "cuda", "numpy", "python") if rng in missing])
+            reporter.report(
+                it,
+                "DET602",
+                place,
+                f"the program saves {names} and restores it nowhere: a resumed run goes on from another state",
+                "call torch.set_rng_state, torch.cuda.set_rng_state_all, np.random.set_state, random.setstate on load",
+                subject="torch.load",
+            )
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+
+
+def _written(node: Any) -> list[str]:
+    """Names written in the saved expression: keys and variables."""
+    if not isinstance(node, m.Call) or not node.args:
+        return []
+    names: list[str] = []
+    stack: list[Any] = [node.args[0]]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, m.Name):
+            names.append(one.id)
+        stack.extend(children(one))
+    return names
+
+
+def contents(value: v.Value, written: list[str]) -> set[str]:
+    """What a saved value carries: ``optimizer``, ``scheduler``, ``scaler``, ``epoch``, RNG names; ``unknown``
+    when there may be more than can be seen."""
+    found: set[str] = set()
+    _collect(value, "", found, 0)
+    for name in written:
+        last = name.rpartition(".")[2]
+        if _EPOCH.search(last):
+            found.add("epoch")
+    return found
+
+
+def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
+    if depth > 4:
+        return
+    if isinstance(value, v.Mapping):
+        if value.open and not value.items:
+            found.add("unknown")
+        if value.open:
+            found.add("unknown")
+        for name, item in value.items.items():
+            _collect(item, str(name), found, depth + 1)
+        return
+    if isinstance(value, v.Items):
+        for item in value.elts:
+            _collect(item, key, found, depth + 1)
+        return
+    if _EPOCH.search(key):
+        found.add("epoch")
+    if isinstance(value, v.AnyOf):
+        for one in value.values:
+            _collect(one, key, found, depth + 1)
+        return
+    if isinstance(value, v.Obj):
+        state = STATES.get(value.api)
+        if state is not None:
+            found.add(state)
+        owner = value.attrs.get("@owner")
+        kind = owner.type if isinstance(owner, v.Obj) else value.type
+        text = f"{key} {_receiver(value.node)}"
+        if kind.startswith("torch.optim.lr_scheduler") or _SCHEDULER.search(text):
+            found.add("scheduler")
+        elif kind.startswith("torch.optim.") or _OPTIMIZER.search(text):
+            found.add("optimizer")
+        elif kind.endswith("GradScaler") or _SCALER.search(text):
+            found.add("scaler")
+    elif value is v.UNKNOWN or isinstance(value, v.Member):
+        if _SCHEDULER.search(key):
+            found.add("scheduler")
+        elif _OPTIMIZER.search(key):
+            found.add("optimizer")
+        elif _SCALER.search(key):
+            found.add("scaler")
+        elif re.search(r"rng|random", key, re.IGNORECASE):
+            found.update(STATES.values())
+
+
+def _receiver(node: Any) -> str:
+    if isinstance(node, m.Call) and isinstance(node.func, m.Name):
+        return node.func.id.rpartition(".")[0]
+    return ""

@@ -1,0 +1,119 @@
+"""DET408, DET501, DET701: atomics in kernels of the project, Horovod's fusion, sampling without a seed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from d9mlint.checks.base import Reporter
+from d9mlint.checks.text import call_text
+from d9mlint.program import values as v
+from d9mlint.program.calls import owner_types
+from d9mlint.program.state import UNSEEDED
+
+if TYPE_CHECKING:
+    from d9mlint.program.hooks import CallEvent, Hooks
+    from d9mlint.program.interp import Interp
+
+HOROVOD = ("torch", "tensorflow", "tensorflow.keras", "keras", "mxnet", "")
+
+
+def register(hooks: Hooks, reporter: Reporter) -> None:
+    """Listen to kernels, Horovod and generation."""
+    if reporter.on("DET408"):
+        _atomics(hooks, reporter)
+    if reporter.on("DET501"):
+        _fusion(hooks, reporter)
+    if reporter.on("DET701"):
+        _sampling(hooks, reporter)
+
+
+def _atomics(hooks: Hooks, reporter: Reporter) -> None:
+    def report(it: Interp, call: CallEvent, what: str) -> None:
+        reporter.report(
+            it,
+            "DET408",
+            call.node,
+            f"{what}: which thread adds first is up to the hardware, and floating-point sums depend on the order",
+            "reduce in a fixed order (sort by index and sum segments, or a tree in shared memory), or add integers",
+            subject=call.api,
+        )
+
+    @hooks.on_call("triton.language.atomic_add", "numba.cuda.atomic.add", "numba.cuda.atomic.sub")
+    def atomic(it: Interp, call: CallEvent) -> None:
+        value = call.args.pos[-1] if call.args.pos else None
+        if call.api.startswith("triton"):
+            value = call.args.get("val", 1)
+        if isinstance(value, v.Lit) and isinstance(value.value, int):
+            return
+        report(it, call, f"`{call_text(call)}`")
+
+    @hooks.on_call(
+        "cupy.RawKernel",
+        "cupy.RawModule",
+        "torch.utils.cpp_extension.load_inline",
+        "cupy.ElementwiseKernel",
+        "cupy.ReductionKernel",
+    )
+    def source(it: Interp, call: CallEvent) -> None:
+        for value in call.args.values():
+            for one in value.elts if isinstance(value, v.Items) else (value,):
+                if isinstance(one, v.Lit) and isinstance(one.value, str) and "atomicAdd" in one.value:
+                    report(it, call, "`atomicAdd` in this kernel")
+                    return
+
+
+def _fusion(hooks: Hooks, reporter: Reporter) -> None:
+    @hooks.on_call(*(f"horovod.{part}.init" if part else "horovod.init" for part in HOROVOD))
+    def init(it: Interp, call: CallEvent) -> None:
+        setting = it.state.env.get("HOROVOD_FUSION_THRESHOLD")
+        if it.entry is None or (setting is not None and setting.value in ("0", None)):
+            return
+        state = "is not set" if setting is None else f"is {setting.value}"
+        reporter.report(
+            it,
+            "DET501",
+            call.node,
+            f"HOROVOD_FUSION_THRESHOLD {state}: which gradients are fused hangs on timing, and with it the order of sums",
+            'set os.environ["HOROVOD_FUSION_THRESHOLD"] = "0" before `init()`',
+            subject="HOROVOD_FUSION_THRESHOLD",
+        )
+
+
+def _sampling(hooks: Hooks, reporter: Reporter) -> None:
+    @hooks.on_method("generate", "__call__")
+    def generate(it: Interp, call: CallEvent) -> None:
+        sample = call.args.kw.get("do_sample")
+        if sample is None or v.truth(sample) is not True or it.entry is None:
+            return
+        types = owner_types(it, call.owner) if call.owner is not None else []
+        if isinstance(call.owner, v.Inst) and not types:
+            return
+        if it.state.level("torch").level != UNSEEDED:
+            return
+        reporter.report(
+            it,
+            "DET701",
+            call.node,
+            "generation samples (do_sample=True) and nothing seeds torch before: other tokens in every run",
+            "call `transformers.set_seed(0)` first, or decode greedily",
+            subject="generate",
+        )
+
+    @hooks.on_call("vllm.SamplingParams")
+    def params(it: Interp, call: CallEvent) -> None:
+        temperature = call.args.kw.get("temperature")
+        seed = call.args.kw.get("seed")
+        if call.args.dstar or (seed is not None and v.is_none(seed) is not True):
+            return
+        if temperature is not None and isinstance(temperature, v.Lit) and temperature.value == 0:
+            return
+        if temperature is not None and not isinstance(temperature, v.Lit):
+            return
+        reporter.report(
+            it,
+            "DET701",
+            call.node,
+            "SamplingParams with a temperature and no seed: what a request draws depends on how requests are scheduled",
+            "pass `seed=0`, or `temperature=0.0`",
+            subject=call.api,
+        )

@@ -1,0 +1,252 @@
+"""DET202, DET203, DET211, DET212: orders, epochs and workers of PyTorch loaders and process pools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.checks.base import Reporter, Where
+from d9mlint.checks.data import what_is_drawn
+from d9mlint.checks.order import Use, enclosing_function
+from d9mlint.checks.text import call_text
+from d9mlint.findings import Severity
+from d9mlint.program import values as v
+from d9mlint.program.data import is_entropy
+from d9mlint.program.loaders import LOADER
+from d9mlint.program.rng import seed_value
+from d9mlint.program.state import SEEDED, UNSEEDED
+
+if TYPE_CHECKING:
+    from d9mlint.knowledge.model import RngEntry
+    from d9mlint.program.hooks import CallEvent, Hooks
+    from d9mlint.program.interp import Interp
+
+SAMPLERS = (
+    "torch.utils.data.RandomSampler",
+    "torch.utils.data.WeightedRandomSampler",
+    "torch.utils.data.SubsetRandomSampler",
+)
+DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
+# Libraries whose trainers call set_epoch themselves.
+EPOCH_CALLERS = ("import:lightning", "import:pytorch_lightning", "import:accelerate", "import:transformers", "import:ignite")
+PROCESSES = ("multiprocessing.Process", "torch.multiprocessing.Process", "torch.multiprocessing.spawn", "threading.Thread")
+
+
+def register(hooks: Hooks, reporter: Reporter) -> None:
+    """Listen to loaders, samplers and pools."""
+    if reporter.on("DET202"):
+        _generators(hooks, reporter)
+    if reporter.on("DET203"):
+        _epochs(hooks, reporter)
+    if reporter.on("DET211"):
+        _pools(hooks, reporter)
+    if reporter.on("DET212"):
+        _worker_init(hooks, reporter)
+
+
+# -------------------------------------------------------------------------------------------- DET202
+
+
+def _generators(hooks: Hooks, reporter: Reporter) -> None:
+    def judge(it: Interp, call: CallEvent, what: str) -> None:
+        generator = call.args.kw.get("generator")
+        if generator is not None and v.is_none(generator) is not True:
+            return
+        place = Where(it, call.node, call.api)
+
+        def later() -> None:
+            level = it.state.level("torch").level
+            if it.entry is None or level not in (SEEDED, UNSEEDED):
+                return
+            seeded = level == SEEDED
+            why = (
+                "its order hangs on everything drawn before"
+                if seeded
+                else "and torch is never seeded: another order in every run"
+            )
+            reporter.report(
+                it,
+                "DET202",
+                place,
+                f"{what} without generator=: {why}",
+                "pass `generator=torch.Generator().manual_seed(0)`",
+                subject=call.api,
+                severity=Severity.ADVICE if seeded else Severity.ERROR,
+                entry_wide=True,
+            )
+
+        it.pending.append(later)
+
+    @hooks.on_call(LOADER)
+    def loader(it: Interp, call: CallEvent) -> None:
+        shuffle = call.args.get("shuffle", 2)
+        if shuffle is not None and v.truth(shuffle) is True and not call.args.dstar:
+            judge(it, call, "DataLoader(shuffle=True)")
+
+    @hooks.on_call(*SAMPLERS)
+    def sampler(it: Interp, call: CallEvent) -> None:
+        judge(it, call, call.api.rpartition(".")[2])
+
+
+# -------------------------------------------------------------------------------------------- DET203
+
+
+def _epochs(hooks: Hooks, reporter: Reporter) -> None:
+    @hooks.on_call(DISTRIBUTED_SAMPLER)
+    def made(it: Interp, call: CallEvent) -> None:
+        shuffle = call.args.get("shuffle", 3)
+        if shuffle is not None and v.truth(shuffle) is not True:
+            return
+        it.scratch.setdefault("distributed-samplers", []).append(Where(it, call.node, call.api))
+
+    @hooks.on_method("set_epoch")
+    def set_epoch(it: Interp, call: CallEvent) -> None:
+        it.scratch["set-epoch"] = True
+
+    def end(it: Interp) -> None:
+        if it.entry is None or "set-epoch" in it.scratch or it.exhausted:
+            return
+        if any(name in it.state.flags for name in EPOCH_CALLERS):
+            return
+        for place in it.scratch.get("distributed-samplers", []):
+            reporter.report(
+                it,
+                "DET203",
+                place,
+                "this DistributedSampler shuffles, and nothing calls set_epoch: every epoch has the same order",
+                "call `sampler.set_epoch(epoch)` at the start of each epoch",
+                subject=place.subject,
+            )
+
+    hooks.ends.append(end)
+
+
+# -------------------------------------------------------------------------------------------- DET211
+
+POOL_TYPES = ("Pool", "ThreadPool", "ProcessPoolExecutor", "ThreadPoolExecutor")
+POOL_METHODS = (
+    "map",
+    "imap",
+    "starmap",
+    "map_async",
+    "starmap_async",
+    "apply_async",
+    "submit",
+    "imap_unordered",
+    "apply",
+)
+
+
+def _pools(hooks: Hooks, reporter: Reporter) -> None:
+    @hooks.on_call("concurrent.futures.as_completed", "asyncio.as_completed")
+    def completed(it: Interp, call: CallEvent) -> None:
+        unordered(it, call, "as_completed")
+
+    def unordered(it: Interp, call: CallEvent, name: str) -> None:
+        function = enclosing_function(it)
+        if function is None or call.node is None or not Use(it, function).of(call.node):
+            return
+        reporter.report(
+            it,
+            "DET211",
+            call.node,
+            f"`{name}` gives results in the order in which they finish, and that order is kept",
+            "collect them by key, or use `map` / `imap`, which keep the order of the inputs",
+            subject=name,
+        )
+
+    @hooks.on_method(*POOL_METHODS)
+    def pool(it: Interp, call: CallEvent) -> None:
+        owner = call.owner
+        if not isinstance(owner, v.Obj) or owner.type.rpartition(".")[2] not in POOL_TYPES:
+            return
+        name = call.api.rpartition(".")[2]
+        if name == "imap_unordered":
+            unordered(it, call, name)
+        func = call.args.pos[0] if call.args.pos else call.args.kw.get("func")
+        if not isinstance(func, (v.Func, v.Partial)):
+            return
+        drawn = what_is_drawn(it, it.frame, [func]) & {"python", "numpy", "torch"}
+        if drawn:
+            names = {"python": "`random`", "numpy": "`np.random`", "torch": "torch"}
+            reporter.report(
+                it,
+                "DET211",
+                call.node,
+                f"the function given to `{name}` draws from {' and '.join(names[r] for r in sorted(drawn))}: "
+                "who draws first is up to the scheduler",
+                "give every item a seed of its own: `rng = np.random.default_rng([seed, index])`",
+                subject=name,
+            )
+
+    @hooks.on_method("share_memory")
+    def shared(it: Interp, call: CallEvent) -> None:
+        if isinstance(call.owner, v.Inst) or (isinstance(call.owner, v.Obj) and call.owner.api.startswith("torch.nn")):
+            it.scratch.setdefault("shared-models", []).append(Where(it, call.node, "share_memory"))
+
+    @hooks.on_call(*PROCESSES)
+    def process(it: Interp, call: CallEvent) -> None:
+        it.scratch["processes"] = True
+
+    def end(it: Interp) -> None:
+        if it.entry is None or "processes" not in it.scratch:
+            return
+        for place in it.scratch.get("shared-models", []):
+            reporter.report(
+                it,
+                "DET211",
+                place,
+                "several processes update these parameters at once: the order of updates differs in every run",
+                "use DistributedDataParallel, or one process",
+                subject=place.subject,
+            )
+
+    hooks.ends.append(end)
+
+
+# -------------------------------------------------------------------------------------------- DET212
+
+
+def _worker_init(hooks: Hooks, reporter: Reporter) -> None:
+    @hooks.on_call(LOADER)
+    def loader(it: Interp, call: CallEvent) -> None:
+        init = call.args.get("worker_init_fn", 9)
+        if not isinstance(init, (v.Func, v.Partial)):
+            return
+        state, memo, scratch = it.state, it.memo, dict(it.scratch)
+        it.state, it.memo = state.copy(), {}
+        it.scratch["in-worker-init"] = True
+        try:
+            it.call(init, v.Args([v.Obj("worker id")]), None)
+        finally:
+            it.state, it.memo, it.scratch = state, memo, scratch
+
+    def seeded(it: Interp, entry: RngEntry, args: v.Args, node: Any, rngs: list[str]) -> None:
+        if "in-worker-init" not in it.scratch:
+            return
+        value = seed_value(args, entry)
+        if isinstance(value, v.Lit) and value.value is not None:
+            text = "every worker gets the same seed"
+        elif is_entropy(value) if value is not None else False:
+            text = "this seed differs from run to run"
+        elif isinstance(value, v.Obj) and value.api == "torch.initial_seed" and "numpy" in rngs:
+            text = "torch.initial_seed() has 64 bits, and np.random.seed takes 32: it raises ValueError"
+        else:
+            return
+        reporter.report(
+            it,
+            "DET212",
+            node,
+            f"in a worker_init_fn: {text}",
+            "seed with `torch.initial_seed() % 2**32`, which differs by worker and epoch",
+            subject=call_text_of(entry),
+        )
+
+    hooks.seeds.append(seeded)
+
+
+def call_text_of(entry: RngEntry) -> str:
+    """The name of a seeding API."""
+    return entry.apis[0]
+
+
+__all__ = ["call_text", "register"]
