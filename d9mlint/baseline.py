@@ -91,13 +91,23 @@ def _unquote(name: str) -> str:
     name = name.rstrip("\t")
     if not name.startswith('"'):
         return name
-    return name[1:-1].encode("latin-1", "replace").decode("unicode_escape").encode("latin-1").decode("utf-8", "replace")
+    return (
+        name[1:-1]
+        .encode("latin-1", "replace")
+        .decode("unicode_escape")
+        .encode("latin-1")
+        .decode("utf-8", "replace")
+    )
 
 
 def _git(directory: str, *arguments: str) -> str:
     try:
         done = subprocess.run(
-            ["git", "-C", directory, *arguments], capture_output=True, text=True, encoding="utf-8", errors="replace"
+            ["git", "-C", directory, *arguments],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
         )
     except OSError as error:
         raise UsageError(f"git can not be run: {error.strerror or error}.") from error

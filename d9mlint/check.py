@@ -143,7 +143,9 @@ def _update_baseline(
 
     if not settings.baseline:
         raise UsageError("--update-baseline needs --baseline FILE, or baseline in the configuration.")
-    result = check(request.paths, msgspec.structs.replace(settings, baseline=""), stdin=stdin, overlay=overlay)
+    result = check(
+        request.paths, msgspec.structs.replace(settings, baseline=""), stdin=stdin, overlay=overlay
+    )
     write_baseline(settings.baseline, [(i.finding, i.fingerprint) for i in result.items], result.root)
     shown = relative_to(settings.baseline, absolute("."))
     print(f"Wrote {count(len(result.items), 'finding')} to {shown}.")
@@ -169,8 +171,8 @@ def _fix(
             for path, data in sorted(fixed.changes.items())
         )
         _write(text, request.output_file)
-        if not request.quiet and fixed.count:
-            print(f"Would fix {count(fixed.count, 'finding')}.", file=sys.stderr)
+        if not request.quiet and fixed.mended:
+            print(f"Would fix {count(fixed.mended, 'finding')}.", file=sys.stderr)
         return 1 if fixed.changes and not request.exit_zero else 0
     if stdin is not None:
         sys.stdout.buffer.write(fixed.changes.get(stdin, overlay[stdin]))
@@ -179,8 +181,8 @@ def _fix(
         write_atomically(path, data, fixed.originals[path])
     if not request.fix_only:
         _report(request, settings, fixed.result)
-    if fixed.count and not request.quiet:
-        print(f"Fixed {count(fixed.count, 'finding')}.", file=sys.stderr)
+    if fixed.mended and not request.quiet:
+        print(f"Fixed {count(fixed.mended, 'finding')}.", file=sys.stderr)
     return 0 if request.fix_only else _exit_code(request, settings, fixed.result)
 
 

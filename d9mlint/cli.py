@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,12 @@ from d9mlint.settings import (
     load_settings,
     show_settings,
 )
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+else:
+    # Not generic in older versions of click.
+    ParamType = click.ParamType
 
 SUBCOMMANDS = ("check", "clean", "completion", "config", "graph", "rule", "version")
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -59,20 +65,32 @@ def group() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
     arguments = list(arguments)
-    if not arguments or (arguments[0] not in SUBCOMMANDS and arguments[0] not in ("-h", "--help", "--version")):
+    if not arguments or (
+        arguments[0] not in SUBCOMMANDS and arguments[0] not in ("-h", "--help", "--version")
+    ):
         arguments.insert(0, "check")
     try:
         code = group.main(arguments, prog_name="d9mlint", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.exceptions.NoSuchOption as error:
-        known = [o for p in (error.ctx.command.params if error.ctx else []) for o in p.opts if o.startswith("--")]
+        known = [
+            o for p in (error.ctx.command.params if error.ctx else []) for o in p.opts if o.startswith("--")
+        ]
         return _fail(f"There is no option {error.option_name}.{nearest(error.option_name, known)}")
     except click.ClickException as error:
         return _fail(error.format_message())
     except click.exceptions.Abort:
         raise KeyboardInterrupt from None
     except UsageError as error:
-        return _fail(str(error))
+        return _fail(str(error) + _command_hint(arguments[1:], str(error)))
+
+
+def _command_hint(arguments: Sequence[str], message: str) -> str:
+    """A word that is no path may be a misspelt sub-command."""
+    word = arguments[0] if arguments else ""
+    if message != f"{word} does not exist.":
+        return ""
+    return nearest(word, SUBCOMMANDS).replace("Did you mean", "Did you mean the command")
 
 
 def _fail(message: str) -> int:
@@ -87,7 +105,7 @@ def _codes(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> 
     return tuple(part for text in value for part in (p.strip() for p in text.split(",")) if part)
 
 
-class Choice(click.ParamType):
+class Choice(ParamType):
     """One of some words; the nearest is named for any other."""
 
     name = "choice"
@@ -100,7 +118,9 @@ class Choice(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value not in self.choices:
-            self.fail(f"{value!r} is none of {', '.join(self.choices)}.{nearest(value, self.choices)}", param, ctx)
+            self.fail(
+                f"{value!r} is none of {', '.join(self.choices)}.{nearest(value, self.choices)}", param, ctx
+            )
         return value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
@@ -113,32 +133,48 @@ def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that set settings; each is named as the configuration key it overrides."""
     options = [
         click.option("--select", multiple=True, callback=_codes, metavar="RULES", help="Rules to run."),
+        click.option("--ignore", multiple=True, callback=_codes, metavar="RULES", help="Rules not to run."),
         click.option(
-            "--ignore", multiple=True, callback=_codes, metavar="RULES", help="Rules not to run."
-        ),
-        click.option(
-            "--extend-select", multiple=True, callback=_codes, metavar="RULES", help="Rules to run in addition."
+            "--extend-select",
+            multiple=True,
+            callback=_codes,
+            metavar="RULES",
+            help="Rules to run in addition.",
         ),
         click.option("--min-severity", type=Choice(SEVERITIES), help="Report nothing below this severity."),
-        click.option("--min-confidence", type=Choice(CONFIDENCES), help="Report nothing less sure than this."),
-        click.option("--exclude", multiple=True, callback=_codes, metavar="PATTERNS", help="Files not to read."),
         click.option(
-            "--extend-exclude", multiple=True, callback=_codes, metavar="PATTERNS", help="More files not to read."
+            "--min-confidence", type=Choice(CONFIDENCES), help="Report nothing less sure than this."
         ),
-        click.option("--torch-version", metavar="VERSION", help="The PyTorch version the program is meant for."),
+        click.option(
+            "--exclude", multiple=True, callback=_codes, metavar="PATTERNS", help="Files not to read."
+        ),
+        click.option(
+            "--extend-exclude",
+            multiple=True,
+            callback=_codes,
+            metavar="PATTERNS",
+            help="More files not to read.",
+        ),
+        click.option(
+            "--torch-version", metavar="VERSION", help="The PyTorch version the program is meant for."
+        ),
         click.option(
             "--tensorflow-version", metavar="VERSION", help="The TensorFlow version the program is meant for."
         ),
         click.option("--device", type=Choice(DEVICES), help="The device the program may run on."),
         click.option("--output-format", type=Choice(FORMATS), help="How findings are printed."),
-        click.option("--fail-on", type=Choice(SEVERITIES), help="The least severity that makes the exit code 1."),
+        click.option(
+            "--fail-on", type=Choice(SEVERITIES), help="The least severity that makes the exit code 1."
+        ),
         click.option("--baseline", metavar="FILE", help="A file of known findings that are not reported."),
         click.option("--jobs", "-j", type=int, metavar="N", help="Worker processes."),
         click.option("--cache/--no-cache", default=None, help="Keep results from run to run."),
         click.option("--cache-dir", metavar="DIR", help="Where they are kept."),
         click.option("--color", type=Choice(COLORS), help="Colours in text output."),
         click.option("--fix/--no-fix", default=None, help="Apply safe fixes."),
-        click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Let --fix apply unsafe fixes too."),
+        click.option(
+            "--unsafe-fixes/--no-unsafe-fixes", default=None, help="Let --fix apply unsafe fixes too."
+        ),
         click.option("--config", metavar="FILE", help="The configuration file to use."),
         click.option("--isolated", is_flag=True, help="Read no configuration file."),
     ]
@@ -189,8 +225,7 @@ def check_command(paths: tuple[str, ...], **options: Any) -> int:
     """
     from d9mlint import check
 
-    own = ("output_file statistics exit_zero show_diff fix_only add_noqa update_baseline diff_from "
-           "stdin_filename show_settings verify quiet").split()
+    own = ["output_file", "statistics", "exit_zero", "show_diff", "fix_only", "add_noqa", "update_baseline", "diff_from", "stdin_filename", "show_settings", "verify", "quiet"]
     request = check.Request(paths=paths or (".",), **{name: options.pop(name) for name in own})
     anchor = [p for p in request.paths if p != "-"]
     if request.stdin_filename and "-" in request.paths:

@@ -42,7 +42,8 @@ def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
     if output_format == "json":
         keys = ("code", "name", "family", "summary", "severity", "confidence", "default", "fixable", "since")
         data: list[dict[str, Any]] = [
-            {**{k: getattr(p, k) for k in keys}, "libraries": list(p.libraries), "markdown": p.markdown} for p in chosen
+            {**{k: getattr(p, k) for k in keys}, "libraries": list(p.libraries), "markdown": p.markdown}
+            for p in chosen
         ]
         click.echo(json.dumps(data, indent=2, ensure_ascii=False))
     elif every:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from d9mlint.source import Source
 
-_TOKEN = re.compile(r"\"\"\"|'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#.*|\\.", re.DOTALL)
+_TOKEN = re.compile(r"\"\"\"|'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\r\n]*|\\.", re.DOTALL)
 
 
 def noqa_row(source: Source, offset: int) -> int:

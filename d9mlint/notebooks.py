@@ -61,7 +61,7 @@ def cell_texts(data: bytes) -> tuple[str, str, tuple[Cell, ...]]:
 def load_notebook(data: bytes) -> dict[str, Any]:
     """The notebook as JSON data. Raises NotebookError when it is none."""
     try:
-        notebook = json.loads(data.decode("utf-8-sig"))
+        notebook: Any = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise NotebookError(f"not UTF-8 at byte {error.start}") from error
     except RecursionError as error:
@@ -74,7 +74,7 @@ def load_notebook(data: bytes) -> dict[str, Any]:
     for number, cell in enumerate(cells, 1):
         if not isinstance(cell, dict) or not _is_text(cell.get("source", "")):
             raise NotebookError(f"cell {number} is malformed")
-    return notebook
+    return dict(notebook)
 
 
 def cell_source(cell: dict[str, Any]) -> str:

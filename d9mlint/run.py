@@ -208,7 +208,9 @@ def _analyse(
     findings = checks.run(program, selection.codes)
     clock.lap("checks")
     for entry, message in program.failures:
-        findings.append(_failure("DET002", entry.file.path, 0, 0, f"This program can not be followed: {message}"))
+        findings.append(
+            _failure("DET002", entry.file.path, 0, 0, f"This program can not be followed: {message}")
+        )
     findings += _problems(sources, by_path)
     return Analysis(
         findings=sorted(set(findings), key=lambda f: f.sort_key) if _hashable(findings) else findings,

@@ -73,7 +73,9 @@ class Key(NamedTuple):
 
 
 KEYS: dict[str, Key] = {
-    "select": Key("list", "rules to run: codes, prefixes, names, families or ALL (default: the default rules)"),
+    "select": Key(
+        "list", "rules to run: codes, prefixes, names, families or ALL (default: the default rules)"
+    ),
     "extend-select": Key("list", "rules to run in addition"),
     "ignore": Key("list", "rules not to run"),
     "extend-ignore": Key("list", "rules not to run, in addition"),
@@ -162,7 +164,8 @@ def _parse(path: str) -> dict[str, Any]:
         import tomli as tomllib
     try:
         with open(path, "rb") as stream:
-            return tomllib.load(stream)
+            data: dict[str, Any] = tomllib.load(stream)
+            return data
     except OSError as error:
         raise UsageError(f"{path} can not be read: {error.strerror or error}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -120,7 +120,13 @@ def make_program(name: str, files: dict[str, str], settings: dict[str, Any]) -> 
 def notebook(cells: list[str]) -> str:
     """A notebook with these code cells."""
     made = [
-        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": c.splitlines(True)}
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "outputs": [],
+            "execution_count": None,
+            "source": c.splitlines(True),
+        }
         for c in cells
     ]
     return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"

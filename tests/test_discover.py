@@ -36,7 +36,15 @@ def test_arguments_filter_what_is_reported_not_what_is_read(tmp_path: Path) -> N
 
 
 def test_environments_and_build_outputs_are_left_out(tmp_path: Path) -> None:
-    make(tmp_path, "pyproject.toml", "a.py", ".venv/x.py", "build/x.py", "node_modules/x.py", "lib/site-packages/x.py")
+    make(
+        tmp_path,
+        "pyproject.toml",
+        "a.py",
+        ".venv/x.py",
+        "build/x.py",
+        "node_modules/x.py",
+        "lib/site-packages/x.py",
+    )
     make(tmp_path, "anything/pyvenv.cfg", "anything/lib/x.py", ".hidden/y.py")
     assert names(tmp_path, ".")[0] == [".hidden/y.py", "a.py"]
 
@@ -84,7 +92,20 @@ PATTERNS = [
     "*.py", "!keep.py", "/a", "a/", "a/b", "**/b", "a/**", "a/**/c", "?.py", "[ab].py", "[!a].py", "b*", "\\#x", "# c",
     "!a/keep.py", "a/*", "*", "!*/", "\\!x", "d e", "x ", "**/a/b.py", "a**b",
 ]  # fmt: skip
-PATHS = ["a/b/c.py", "a/keep.py", "keep.py", "a.py", "b/a/b.py", "b.py", "ab.py", "#x", "d e", "!x", "c/a", "x"]
+PATHS = [
+    "a/b/c.py",
+    "a/keep.py",
+    "keep.py",
+    "a.py",
+    "b/a/b.py",
+    "b.py",
+    "ab.py",
+    "#x",
+    "d e",
+    "!x",
+    "c/a",
+    "x",
+]
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +121,17 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_ignore_patterns_mean_what_git_means(repository: Path, chosen: list[str]) -> None:
     (repository / ".gitignore").write_text("\n".join(chosen) + "\n")
     done = subprocess.run(
-        ["git", "-C", str(repository), "-c", "core.excludesFile=/dev/null", "ls-files", "-z", "--others", "--ignored"]
+        [
+            "git",
+            "-C",
+            str(repository),
+            "-c",
+            "core.excludesFile=/dev/null",
+            "ls-files",
+            "-z",
+            "--others",
+            "--ignored",
+        ]
         + ["--exclude-standard"],
         capture_output=True,
         text=True,

@@ -6,7 +6,17 @@ import re
 from pathlib import Path
 
 import pytest
-from support import RULES, Block, block_settings, blocks, expectations, make_program, mismatches, split_files, write_program
+from support import (
+    RULES,
+    Block,
+    block_settings,
+    blocks,
+    expectations,
+    make_program,
+    mismatches,
+    split_files,
+    write_program,
+)
 
 from d9mlint.fix.rounds import fix
 from d9mlint.run import check
@@ -43,15 +53,23 @@ def test_block(code: str, path: Path, block: Block, before: Block | None, tmp_pa
 
 
 def _check_fixed(code: str, block: Block, before: Block, directory: Path) -> None:
-    overrides = {"select": [code, "DET101", "DET301"] if code == "DET003" else [code], "cache": False, "jobs": 1}
+    overrides = {
+        "select": [code, "DET101", "DET301"] if code == "DET003" else [code],
+        "cache": False,
+        "jobs": 1,
+    }
     overrides.update(block_settings(before.info))
     program = make_program(code, split_files(before.text), {})
     write_program(program, directory)
     settings = load_settings(str(directory), overrides=overrides)
-    fixed = fix(lambda overlay: check([str(directory)], settings, overlay=overlay), {}, "unsafe" in block.info)
+    fixed = fix(
+        lambda overlay: check([str(directory)], settings, overlay=overlay), {}, "unsafe" in block.info
+    )
     for name, text in split_files(block.text).items():
         wanted = expectations(text)[0]
-        got = fixed.changes.get((directory / name).resolve().as_posix(), (directory / name).read_bytes()).decode()
+        got = fixed.changes.get(
+            (directory / name).resolve().as_posix(), (directory / name).read_bytes()
+        ).decode()
         assert got == wanted
 
 
@@ -60,5 +78,7 @@ def test_pages_have_examples_of_both_kinds() -> None:
         text = path.read_text(encoding="utf-8")
         if path.name.startswith("DET00"):
             continue
-        assert len(re.findall(r"# (?:todo-)?error: \[", text)) >= 3, f"{path.name}: at least 3 lines with findings"
+        assert len(re.findall(r"# (?:todo-)?error: \[", text)) >= 3, (
+            f"{path.name}: at least 3 lines with findings"
+        )
         assert len(re.findall(r"# ok\b", text)) >= 3, f"{path.name}: at least 3 lines without"

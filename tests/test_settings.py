@@ -77,7 +77,9 @@ def test_the_longest_selector_wins() -> None:
     assert "DET301" in codes(select=("DET301",), ignore=("DET3",))
     assert "DET301" not in codes(select=("DET3",), ignore=("DET301",))
     assert "DET301" not in codes(select=("ALL",), ignore=("cudnn-benchmark",))
-    assert codes(select=("seeds",)) - {"DET001", "DET002"} == {c for c, p in rules.items() if p.family == "seeds"}
+    assert codes(select=("seeds",)) - {"DET001", "DET002"} == {
+        c for c, p in rules.items() if p.family == "seeds"
+    }
     assert "DET112" in codes(extend_select=("DET112",)) and "DET112" not in codes()
 
 

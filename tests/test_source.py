@@ -41,7 +41,9 @@ def test_an_encoding_cookie_after_code_is_a_comment() -> None:
         (b"x = 1\0\n", "DET001", "null bytes", 5),
     ],
 )
-def test_what_can_not_be_decoded_is_a_problem_at_its_place(data: bytes, code: str, message: str, start: int) -> None:
+def test_what_can_not_be_decoded_is_a_problem_at_its_place(
+    data: bytes, code: str, message: str, start: int
+) -> None:
     problem = make_source("/a.py", data).problem
     assert problem is not None
     assert (problem.code, problem.start) == (code, start)
@@ -118,7 +120,8 @@ def test_neutral_cells_keep_their_length_and_lines(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"{", b"[]", b'{"worksheets": []}', b'{"cells": [3]}', b'{"cells": [{"source": 5}]}', b"\xff\xfe"]
+    "data",
+    [b"", b"{", b"[]", b'{"worksheets": []}', b'{"cells": [3]}', b'{"cells": [{"source": 5}]}', b"\xff\xfe"],
 )
 def test_a_malformed_notebook_is_a_problem(data: bytes) -> None:
     problem = make_source("/a.ipynb", data).problem
@@ -126,6 +129,9 @@ def test_a_malformed_notebook_is_a_problem(data: bytes) -> None:
 
 
 def test_a_notebook_in_another_language_has_no_cells() -> None:
-    raw = {"cells": [{"cell_type": "code", "source": "x <- 1"}], "metadata": {"kernelspec": {"language": "R"}}}
+    raw = {
+        "cells": [{"cell_type": "code", "source": "x <- 1"}],
+        "metadata": {"kernelspec": {"language": "R"}},
+    }
     source = make_source("/a.ipynb", json.dumps(raw).encode())
     assert (source.text, source.problem) == ("", None)

@@ -143,7 +143,7 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
 
     def unordered(it: Interp, call: CallEvent, name: str) -> None:
         function = enclosing_function(it)
-        if function is None or call.node is None or not Use(it, function).of(call.node):
+        if function is None or call.node is None or not Use(it, function, printed=True).of(call.node):
             return
         reporter.report(
             it,

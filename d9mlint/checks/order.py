@@ -120,11 +120,13 @@ def _report(it: Interp, reporter: Reporter, call: CallEvent, name: str, place: A
 class Use:
     """Judges how an ordered-by-chance value is used: ``""`` harmless or unknown, ``"visible"``, ``"returned"``."""
 
-    def __init__(self, it: Interp, function: m.Function, walk: bool = False) -> None:
+    def __init__(self, it: Interp, function: m.Function, walk: bool = False, printed: bool = False) -> None:
         self.it = it
         self.function = function
         self.parents = parents(function)
         self.walk = walk
+        # Whether printing counts: it does for results, not for the names in a folder.
+        self.printed = printed
         self.depth = 0
 
     def of(self, node: Any) -> str:
@@ -159,6 +161,8 @@ class Use:
 
     def _argument(self, call: m.Call, node: Any) -> str:
         name = called_name(call)
+        if name == "print" and self.printed:
+            return "visible"
         if call.func is node or name in SILENT_CALLS:
             return ""
         if name in ("append", "add", "extend", "insert"):
@@ -263,7 +267,7 @@ class Use:
                     continue
                 if isinstance(up, (m.Assign, m.AnnAssign)) and node in getattr(up, "targets", [getattr(up, "target", None)]):
                     continue
-                inner = Use(self.it, function, self.walk)
+                inner = Use(self.it, function, self.walk, self.printed)
                 inner.depth = self.depth + 1
                 if isinstance(up, m.Call) and up.func is not node and _project_call(up):
                     continue

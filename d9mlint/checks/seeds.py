@@ -13,7 +13,7 @@ from d9mlint.findings import Confidence, Severity
 from d9mlint.program import values as v
 from d9mlint.program.data import is_entropy
 from d9mlint.program.rng import seed_value
-from d9mlint.program.state import SEEDED, Rng
+from d9mlint.program.state import SEEDED, UNSEEDED, Rng
 
 if TYPE_CHECKING:
     from d9mlint.knowledge.model import RngEntry
@@ -65,15 +65,18 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
     @hooks.on_call("torch.utils.data.random_split")
     def split(it: Interp, call: CallEvent) -> None:
-        if call.args.get("generator", 2) is None and it.state.level("torch").level == SEEDED:
+        level = it.state.level("torch").level
+        if call.args.get("generator", 2) is None and level in (SEEDED, UNSEEDED):
+            seeded = level == SEEDED
             reporter.report(
                 it,
                 "DET109",
                 call.node,
-                "random_split without generator=: which elements go where hangs on everything drawn before",
+                "random_split without generator=: which elements go where "
+                + ("hangs on everything drawn before" if seeded else "differs in every run, as torch is unseeded"),
                 "pass `generator=torch.Generator().manual_seed(0)`",
                 subject=call.api,
-                severity=Severity.ADVICE,
+                severity=Severity.ADVICE if seeded else Severity.WARNING,
                 entry_wide=True,
             )
 

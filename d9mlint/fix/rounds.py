@@ -24,17 +24,15 @@ ROUNDS = 10
 
 class Fixed(NamedTuple):
     """``result`` is that of the last round, with a DET002 for each fix that was dropped; ``changes`` the new
-    content of the changed files by path; ``count`` how many findings were mended."""
+    content of the changed files by path; ``mended`` how many findings were."""
 
     result: Result
     changes: dict[str, bytes]
     originals: dict[str, bytes]
-    count: int
+    mended: int
 
 
-def fix(
-    lint: Callable[[Mapping[str, bytes]], Result], overlay: Mapping[str, bytes], unsafe: bool
-) -> Fixed:
+def fix(lint: Callable[[Mapping[str, bytes]], Result], overlay: Mapping[str, bytes], unsafe: bool) -> Fixed:
     """Apply all fixes. ``lint`` lints with some files' contents replaced; nothing is written."""
     options = Options("", unsafe_fixes=unsafe)
     changes: dict[str, bytes] = {}
@@ -120,7 +118,9 @@ def unified_diff(path: str, old: bytes, new: bytes, shown: str) -> str:
     lines = difflib.unified_diff(
         before.raw.splitlines(keepends=True), after.raw.splitlines(keepends=True), shown, shown, n=3
     )
-    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+    return "".join(
+        line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines
+    )
 
 
 def write_atomically(path: str, data: bytes, expected: bytes) -> None:

@@ -28,7 +28,15 @@ class Options(NamedTuple):
     evidence: dict[str, Any] | None = None
 
 
-STYLES = {"error": "1;31", "warning": "1;33", "advice": "1;36", "bold": "1", "dim": "2", "path": "36", "green": "32"}
+STYLES = {
+    "error": "1;31",
+    "warning": "1;33",
+    "advice": "1;36",
+    "bold": "1",
+    "dim": "2",
+    "path": "36",
+    "green": "32",
+}
 
 
 def paint(text: str, style: str, options: Options) -> str:

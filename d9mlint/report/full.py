@@ -42,8 +42,10 @@ def block(result: Result, item: Item, options: Options) -> list[str]:
     lines = [f"{paint(f.code, f.severity.value, options)} {mark}{paint(clean(f.message), 'bold', options)}"]
     lines += frame(source, f.start, f.end, f.severity.value, options)
     if f.help:
-        lines += [f"{_word('help', options)} {clean(part)}" if i == 0 else f"      {clean(part)}"
-                  for i, part in enumerate(f.help.splitlines())]
+        lines += [
+            f"{_word('help', options)} {clean(part)}" if i == 0 else f"      {clean(part)}"
+            for i, part in enumerate(f.help.splitlines())
+        ]
     if f.fix is not None:
         lines += diff(source, f.fix, options)
     for step in f.flow:
@@ -107,7 +109,7 @@ def _expand(text: str) -> list[tuple[str, int]]:
             shown.append((" " * blanks, blanks))
             at += blanks
         else:
-            safe = char if char.isprintable() or width(char) == 0 and char.isprintable() else clean(char)
+            safe = char if char.isprintable() or (width(char) == 0 and char.isprintable()) else clean(char)
             columns = width(safe) if len(safe) == 1 else len(safe)
             shown.append((safe, columns))
             at += columns
@@ -133,7 +135,11 @@ def _cut(text: str, start: int, stop: int, room: int) -> tuple[str, tuple[str, s
     prefix = ""
     if total > room:
         # Keep the start of the span in view, with some of what stands before it.
-        while left < start and sum(c for _, c in cells[left:stop]) > room - 2 or _before(cells, left, start) > room // 2:
+        while (
+            (left < start
+            and sum(c for _, c in cells[left:stop]) > room - 2)
+            or _before(cells, left, start) > room // 2
+        ):
             left += 1
         prefix = "…" if left else ""
     shown, used = prefix, len(prefix)

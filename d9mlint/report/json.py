@@ -53,7 +53,11 @@ def entry(result: Result, item: Item) -> dict[str, Any]:
         "flow": [
             {
                 "filename": step.path,
-                **(location(result.sources[step.path], step.start) if step.path in result.sources else NOWHERE),
+                **(
+                    location(result.sources[step.path], step.start)
+                    if step.path in result.sources
+                    else NOWHERE
+                ),
                 "message": step.message,
             }
             for step in f.flow

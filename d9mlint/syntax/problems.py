@@ -48,8 +48,8 @@ def _at(
     start = _offset(text, lines, row or 1, column or 1)
     end = _offset(text, lines, end_row, end_column) if end_row and end_column else start + 1
     if end <= start or text[start:end].isspace():
-        end = min(start + 1, len(text))
-    return Problem("DET001", message, start, max(start, end))
+        end = start + 1
+    return Problem("DET001", message, start, min(end, len(text)))
 
 
 def _offset(text: str, lines: Sequence[int], row: int, column: int) -> int:
