@@ -225,7 +225,7 @@ def check_command(paths: tuple[str, ...], **options: Any) -> int:
     """
     from d9mlint import check
 
-    own = ["output_file", "statistics", "exit_zero", "show_diff", "fix_only", "add_noqa", "update_baseline", "diff_from", "stdin_filename", "show_settings", "verify", "quiet"]
+    own = [name for name in check.Request._fields if name != "paths"]
     request = check.Request(paths=paths or (".",), **{name: options.pop(name) for name in own})
     anchor = [p for p in request.paths if p != "-"]
     if request.stdin_filename and "-" in request.paths:

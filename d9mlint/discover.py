@@ -18,7 +18,14 @@ from d9mlint.ignore import Ignore, ignored, make_ignore
 MARKERS = ("pyproject.toml", "d9mlint.toml", ".git", "setup.py", "setup.cfg")
 """A directory that holds one of these is a project's root."""
 
-DEFAULT_EXCLUDE = [".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv*", ".vscode", ".d9mlint_cache", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist", "node_modules", "site-packages", "venv", "wandb", "mlruns", "*.egg-info"]
+# fmt: off
+DEFAULT_EXCLUDE = (
+    ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox",
+    ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv*", ".vscode",
+    ".d9mlint_cache", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist",
+    "node_modules", "site-packages", "venv", "wandb", "mlruns", "*.egg-info",
+)
+# fmt: on
 """Names that hold no code of the project itself."""
 
 ENVIRONMENT_MARKER = "pyvenv.cfg"

@@ -148,7 +148,7 @@ def _is_magic(line: str) -> bool:
 
 
 def _neutral(line: str) -> str:
-    """A magic as a comment; inside a block as a statement that does nothing, so that the block is not empty."""
+    """A magic as a comment; inside a block as a statement, so that the block is not empty."""
     timed = _TIME.match(line)
     if timed:
         # "%time f(x)" runs f(x) in the kernel.

@@ -43,7 +43,8 @@ class Hidden(NamedTuple):
 
 class Result(NamedTuple):
     """What a run found. ``items`` are in total order; ``baselined`` counts what the baseline holds back;
-    ``files`` are the reported files, ``read`` all of them; ``rules`` those that ran; ``timings`` in seconds."""
+    ``files`` are the reported files, ``read`` counts all; ``rules`` are those that ran; ``timings`` in
+    seconds."""
 
     root: str
     items: tuple[Item, ...]

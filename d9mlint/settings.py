@@ -64,7 +64,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Key(NamedTuple):
-    """One setting: its ``kind`` (``list``, ``table``, ``bool``, ``int``, ``path``, ``version`` or ``choice``),
+    """One setting: its ``kind`` (``list``, ``table``, ``bool``, ``int``, ``path``, ``version``, ``choice``),
     the values a choice has, and what it means."""
 
     kind: str
@@ -251,9 +251,9 @@ def _check(key: str, value: Any, place: str, directory: str) -> Any:
     if not isinstance(value, str):
         raise wrong("a string")
     if spec.kind == "choice" and value not in spec.choices:
-        raise UsageError(
-            f"{place}: {key} must be one of {', '.join(spec.choices)}, not {value!r}.{nearest(value, spec.choices)}"
-        )
+        known = ", ".join(spec.choices)
+        hint = nearest(value, spec.choices)
+        raise UsageError(f"{place}: {key} must be one of {known}, not {value!r}.{hint}")
     if spec.kind == "version" and not re.fullmatch(r"\d+(\.\d+){0,3}", value):
         raise wrong("a version such as 2.4")
     if spec.kind == "path" and value:

@@ -38,7 +38,7 @@ def test_files_extend_each_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("pyproject.toml", '[tool.d9mlint]\n\nselct = ["DET1"]\n', r"pyproject\.toml:3: unknown key selct. Did you mean select"),
+        ("pyproject.toml", '[tool.d9mlint]\n\nselct = []\n', r":3: unknown key selct. Did you mean select"),
         ("d9mlint.toml", 'device = "gpu"\n', r"d9mlint\.toml:1: device must be one of cuda, cpu"),
         ("d9mlint.toml", "jobs = true\n", "jobs must be a number"),
         ("d9mlint.toml", "select = 'DET1'\n", "select must be a list of strings"),

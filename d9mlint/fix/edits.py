@@ -6,6 +6,7 @@ import ast
 import json
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 
 from d9mlint.findings import Edit, Finding
 from d9mlint.notebooks import load_notebook
@@ -41,7 +42,7 @@ def apply_edits(source: Source, edits: Sequence[Edit]) -> bytes:
     Raises BrokenFix when it would not parse, or can not be written in the file's encoding.
     """
     ordered = sorted(set(edits))
-    for first, second in zip(ordered, ordered[1:], strict=False):
+    for first, second in pairwise(ordered):
         if second.start < first.end:
             raise BrokenFix("its edits overlap")
     if any(e.start > e.end or e.end > len(source.raw) for e in ordered):

@@ -1,4 +1,4 @@
-"""The format for people: the code around each finding, what to write instead, and the way that leads there."""
+"""The format for people: the code around a finding, what to write instead, the way that leads there."""
 
 from __future__ import annotations
 
@@ -135,11 +135,9 @@ def _cut(text: str, start: int, stop: int, room: int) -> tuple[str, tuple[str, s
     prefix = ""
     if total > room:
         # Keep the start of the span in view, with some of what stands before it.
-        while (
-            (left < start
-            and sum(c for _, c in cells[left:stop]) > room - 2)
-            or _before(cells, left, start) > room // 2
-        ):
+        while (left < start and sum(c for _, c in cells[left:stop]) > room - 2) or _before(
+            cells, left, start
+        ) > room // 2:
             left += 1
         prefix = "…" if left else ""
     shown, used = prefix, len(prefix)
