@@ -1,6 +1,6 @@
 """The versions that a project's own files pin: requirements, pyproject, setup, lock and environment files.
 
-Every reader takes a text and yields what it requires; what can not be read becomes a problem with file and line.
+Every reader adds what a text requires; what can not be read becomes a problem with file and line.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _LOCKED = re.compile(r"""^\s*(?:-\s*)?(name|version)\s*[=:]\s*["']?([^"'\s]+)["'
 
 
 class Pin(NamedTuple):
-    """A version or a range that a file asks for; ``aside`` when only to test, document or build the project."""
+    """A version or a range that a file asks for; ``aside`` when only to test, document or build."""
 
     library: str
     spec: str
@@ -258,7 +258,8 @@ def _toml(reader: _Reader, name: str, text: str) -> dict[str, Any]:
     else:
         import tomli as tomllib
     try:
-        return tomllib.loads(text.replace("\r\n", "\n"))
+        parsed: dict[str, Any] = tomllib.loads(text.replace("\r\n", "\n"))
+        return parsed
     except tomllib.TOMLDecodeError as error:
         where = re.search(r"at line (\d+)", str(error))
         reader.problem(name, int(where.group(1)) if where else 0, f"not valid TOML: {error}")

@@ -16,7 +16,6 @@ import msgspec
 from d9mlint.knowledge.versions import compare, matches, parse, split
 from d9mlint.pins import DISTRIBUTIONS, Pin, Pins, Problem, pinned, read_pins
 
-
 _NEWEST = "9999"
 """Taken for the version of a library of which no release is known."""
 
@@ -63,7 +62,7 @@ class Targets:
         return found
 
     def matches(self, library: str, spec: str) -> bool:
-        """Whether the target version is in a range; a library that the range names goes before ``library``."""
+        """Whether the target version is in a range; a library that the range names replaces ``library``."""
         named, clauses = split(spec)
         version = self.version(named or library).version
         return not clauses or matches(spec, version or _NEWEST)

@@ -219,6 +219,15 @@ def test_tokens_of_real_code_need_no_second_way(monkeypatch: pytest.MonkeyPatch)
             assert extract(text, "").problem is None, name
 
 
+def test_what_libcst_drops_is_counted() -> None:
+    """PositionProvider takes form feeds and byte order marks for nothing; the text does not."""
+    text = "\ufeff\x0cf(1)\na·b(2)\n\x0cg(3)  # noqa\n"
+    facts = extract(text, "")
+    spans = [(n.start, n.end) for n in _nodes(facts.functions) if isinstance(n, m.Call)]
+    assert [text[a:b] for a, b in sorted(spans)] == ["f(1)", "a·b(2)", "g(3)"]
+    assert [text[c.start :] for c in facts.comments] == ["# noqa\n"]
+
+
 def test_tokens_of_the_text_and_of_the_tree_are_equal() -> None:
     for name in FILES[:3]:
         text = (STDLIB / name).read_text(encoding="utf-8")

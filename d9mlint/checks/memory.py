@@ -64,7 +64,8 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
             else:
                 read(it, owner)
         for value in event.args.values():
-            for one in value.elts if isinstance(value, v.Items) else (value,):
+            parts = value.elts if isinstance(value, v.Items) else v.alternatives(value)
+            for one in parts:
                 if _is_fresh(one):
                     assert isinstance(one, v.Obj)
                     # Handed to a call that may fill it: an initialiser, a collective, out=.

@@ -9,6 +9,7 @@ from d9mlint.checks.text import call_text
 from d9mlint.facts import model as m
 from d9mlint.findings import Applicability, Confidence, Edit, Fix
 from d9mlint.program import values as v
+from d9mlint.program.scopes import assigned_names
 from d9mlint.program.usage import called_name, nodes, parents, receiver
 
 if TYPE_CHECKING:
@@ -128,6 +129,8 @@ class Use:
         # Whether printing counts: it does for results, not for the names in a folder.
         self.printed = printed
         self.depth = 0
+        # Whether the value became a sequence on the way: a set that is returned as a set shows no order.
+        self.listed = False
 
     def of(self, node: Any) -> str:
         """How the value of an expression is used."""
@@ -170,6 +173,7 @@ class Use:
             target = receiver(call)
             return self._names(target, after=call.end) if target and name == "extend" else ""
         if name in TRANSPARENT_CALLS:
+            self.listed = True
             return self.of(call)
         if name in ("enumerate", "zip"):
             return self._positions(call)
@@ -196,6 +200,7 @@ class Use:
             return ""
         if comp.kind in "sd":
             return ""
+        self.listed = True
         return self.of(comp)
 
     def _loop(self, loop: m.For, numbered: bool = False) -> str:
@@ -203,9 +208,12 @@ class Use:
         if self.walk and self._sorts_walk(loop):
             return ""
         kept: list[str] = []
+        # What is opened or made anew in each round keeps nothing of the order.
+        local = assigned_names(loop)
         for node in nodes(loop.body):
             if isinstance(node, m.Call) and called_name(node) in KEEPING and receiver(node):
-                kept.append(receiver(node))
+                if receiver(node).partition(".")[0] not in local:
+                    kept.append(receiver(node))
             elif isinstance(node, m.Wait) and node.kind in ("yield", "from"):
                 return "visible"
             elif isinstance(node, m.AugAssign) and node.op == "+" and _grows(node):
@@ -271,7 +279,9 @@ class Use:
                 inner.depth = self.depth + 1
                 if isinstance(up, m.Call) and up.func is not node and _project_call(up):
                     continue
+                inner.listed = self.listed
                 visible = visible or inner.of(node)
+                self.listed = inner.listed
         return visible
 
 
@@ -303,7 +313,8 @@ def _uses(value: m.Expr, target: m.Expr) -> bool:
 
 def nodes_of(value: m.Expr) -> list[Any]:
     """All nodes below an expression."""
-    from d9mlint.program.usage import children
+    from d9mlint.program.scopes import assigned_names
+from d9mlint.program.usage import children
 
     found: list[Any] = []
     stack: list[Any] = [value]
@@ -321,7 +332,9 @@ def _set(it: Interp, node: Any, elements: v.Value, reporter: Reporter) -> None:
     function = enclosing_function(it)
     if function is None or node is None or _numbers(elements) or _int_elements(node):
         return
-    if not Use(it, function).of(node):
+    use = Use(it, function)
+    answer = use.of(node)
+    if not answer or (answer == "returned" and not use.listed):
         return
     reporter.report(
         it,

@@ -178,7 +178,7 @@ class _Seeds:
                 place,
                 f"the seed given to `{api}` comes from `{source.api}`: it is another one in every run",
                 "use a fixed number, or record the seed and allow it to be set by an option",
-                subject=api,
+                subject=source.api,
             )
             _forgive_draw(it, place.site)
             return True

@@ -48,19 +48,25 @@ def lower_module(text: str) -> Lowered:
             return _lower(text, tree, scan(text, pieces))
         except (Desync, IndexError):
             # Characters that Python and regular expressions see differently; the tree knows best.
-            return _lower(text, tree, _shifted(scan_tree(tree), int(text.startswith("\ufeff"))))
+            return _lower(text, tree, _placed(scan_tree(tree), text))
     except (cst.ParserSyntaxError, SyntaxError) as error:  # the latter for what a string literal holds
         return Lowered([], [], [], [], syntax_problem(text, line_starts(text), error))
 
 
-def _shifted(tokens: Tokens, by: int) -> Tokens:
-    """Tokens of a tree that has dropped a byte order mark."""
-    if not by:
-        return tokens
+def _placed(tokens: Tokens, text: str) -> Tokens:
+    """Tokens of a tree, at their places in the text: libcst drops byte order marks and form feeds."""
     starts, ends, texts, comments = tokens
-    return Tokens(
-        [s + by for s in starts], [e + by for e in ends], texts, [(at + by, text) for at, text in comments]
-    )
+    shift = done = 0
+    for k, token in enumerate(texts):
+        start = starts[k] + shift
+        if not text.startswith(token, start):
+            found = text.find(token, done)
+            if found < 0:
+                raise Desync
+            shift += found - start
+        starts[k] += shift
+        done = ends[k] = ends[k] + shift
+    return Tokens(starts, ends, texts, [(text.find(comment, at), comment) for at, comment in comments])
 
 
 def _lower(text: str, tree: cst.Module, tokens: Tokens) -> Lowered:
