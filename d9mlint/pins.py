@@ -392,7 +392,7 @@ def _conda(reader: _Reader, name: str, item: str, line: int) -> None:
         reader.problem(name, line, f"not a requirement: {item[:60]}")
         return
     spec = re.sub(r"\[.*\]$", "", found.group(2)).strip()
-    fuzzy = re.fullmatch(r"=?\s*(\d[\w.]*)(\.?\*)?(?:[= ].*)?", spec)
+    fuzzy = re.fullmatch(r"=?\s*(\d\w*(?:\.\w+)*)(\.?\*)?(?:[= ].*)?", spec)
     if fuzzy:
         spec = f"=={fuzzy.group(1)}" + (".*" if fuzzy.group(1).count(".") < 2 else "")
     else:

@@ -1,0 +1,302 @@
+"""Target versions: which of the things that may say a version counts, and how it is read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from d9mlint import targets as targets_module
+from d9mlint.markers import holds
+from d9mlint.pins import normal_spec
+from d9mlint.targets import Target, Targets, find_targets, releases
+
+
+@pytest.fixture(autouse=True)
+def _nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(targets_module, "installed", dict)
+
+
+def project(root: Path, **files: str) -> Targets:
+    """A project with these files; ``__`` in a name is a dot, ``___`` a slash."""
+    for name, text in files.items():
+        path = root / name.replace("___", "/").replace("__", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return find_targets(root, {})
+
+
+def test_what_is_given_goes_before_everything(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==1.9.0\n")
+    found = find_targets(tmp_path, {"torch": "2.4", "tensorflow": ""})
+    assert found.version("torch") == Target("2.4", "2.4", "given as an option or setting")
+    assert find_targets(tmp_path, {}).version("torch").version == "1.9.0"
+
+
+def test_a_pin_names_file_and_line(tmp_path: Path) -> None:
+    found = project(tmp_path, requirements__txt="# what we use\nnumpy>=1.20\ntorch==1.7.1+cu110  # old\n")
+    assert found.version("torch") == Target("1.7.1", "1.7.1", "pinned in requirements.txt:3")
+    assert found.files == ("requirements.txt",)
+
+
+def test_a_range_gives_its_newest_release_and_its_oldest(tmp_path: Path) -> None:
+    found = project(tmp_path, requirements__txt="torch>=1.7,<2.1\n")
+    target = found.version("torch")
+    assert (target.version, target.low) == ("2.0", "1.7")
+    assert target.older[:2] == ("1.13", "1.12")
+    assert target.source == "newest that requirements.txt:1 admits (>=1.7,<2.1)"
+    assert found.matches("torch", ">=1.7,<2.10")
+    assert not found.matches("torch", "<1.13")
+    assert found.differs("torch", ">=1.13,<2.6") == "1.12"
+    assert found.differs("torch", ">=1.0") == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "version", "low"),
+    [
+        ("torch==1.8.*", "1.8", "1.8"),
+        ("torch~=1.8", "1.13", "1.8"),
+        ("torch~=1.8.1", "1.8.1", "1.8.1"),
+        ("torch<=1.8", "1.8", "1.0"),
+        ("torch>=2.1.2,<2.2", "2.1.2", "2.1.2"),
+        ("torch>=99", "99", "99"),
+        ("torch (>=1.7,<1.9)", "1.8", "1.7"),
+        ("torch[opt]==1.9.1 ; python_version >= '3.0'", "1.9.1", "1.9.1"),
+        ("PyTorch==1.9.1", "1.9.1", "1.9.1"),
+        (
+            "torch @ https://example.org/whl/cu118/torch-2.1.0%2Bcu118-cp310-linux_x86_64.whl",
+            "2.1.0",
+            "2.1.0",
+        ),
+        ("https://example.org/torch-1.4.0-cp37-cp37m-linux_x86_64.whl", "1.4.0", "1.4.0"),
+        ("torch==1.9.1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11", "1.9.1", "1.9.1"),
+    ],
+)
+def test_forms_of_a_requirement(tmp_path: Path, line: str, version: str, low: str) -> None:
+    target = project(tmp_path, requirements__txt=line + "\n").version("torch")
+    assert (target.version, target.low) == (version, low)
+
+
+def test_lines_after_a_continuation_keep_their_numbers(tmp_path: Path) -> None:
+    text = "six==1.0 \\\n  --hash=sha256:00\ntorch==2.0.1\n"
+    assert project(tmp_path, requirements__txt=text).version("torch").source == "pinned in requirements.txt:3"
+
+
+def test_a_name_without_a_version_pins_nothing(tmp_path: Path) -> None:
+    found = project(tmp_path, requirements__txt="torch\ntensorflow-gpu\n")
+    newest = releases("torch")[0]
+    assert found.version("torch") == Target(newest, newest, "newest known")
+
+
+def test_the_installed_version_counts_only_without_a_pin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(targets_module, "installed", lambda: {"torch": "2.3.1", "tensorflow": "2.9.0"})
+    found = project(tmp_path, requirements__txt="torch==1.9\n")
+    assert found.version("torch").source == "pinned in requirements.txt:1"
+    assert found.version("tensorflow") == Target("2.9.0", "2.9.0", "installed")
+
+
+def test_the_installed_version_is_found_without_an_import() -> None:
+    code = (
+        "import sys; from d9mlint.targets import find_targets; t = find_targets('/nowhere', {});"
+        "print(t.version('numpy').source, t.key() and {'torch', 'numpy'} & set(sys.modules))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split()[-1] == "set()"
+
+
+def test_includes_are_followed_and_may_go_in_circles(tmp_path: Path) -> None:
+    found = project(
+        tmp_path,
+        requirements__txt="-r requirements/base.txt\n-r gone.txt\n",
+        requirements___base__txt="-c more.txt\n-r ../requirements.txt\n",
+        requirements___more__txt="torch==2.2.0\n",
+    )
+    assert found.version("torch").source == "pinned in requirements/more.txt:1"
+    assert [str(w) for w in found.warnings] == ["requirements.txt:2: includes gone.txt, which is not there"]
+
+
+def test_pins_to_test_or_document_come_last(tmp_path: Path) -> None:
+    found = project(
+        tmp_path,
+        requirements___docs__txt="torch==1.2\n",
+        pyproject__toml='[project]\nname = "x"\ndependencies = ["torch>=2.0,<2.3"]\n'
+        '[project.optional-dependencies]\ntest = ["torch==2.0.0"]\n',
+    )
+    assert found.version("torch").version == "2.2"
+
+
+def test_pyproject_in_all_its_dialects(tmp_path: Path) -> None:
+    text = """
+[project]
+name = "x"
+dependencies = ["numpy==1.21.0"]
+[project.optional-dependencies]
+gpu = ["tensorflow-gpu==2.4.1; sys_platform == 'linux'", "tensorflow-macos==2.9 ; sys_platform == 'darwin'"]
+[dependency-groups]
+train = ["lightning>=2.0,<2.2", {include-group = "dev"}]
+[tool.poetry.dependencies]
+python = "^3.8"
+torch = "^1.7"
+transformers = {version = "~4.30", extras = ["torch"]}
+torchvision = [{version = "0.9.1", python = ">=3.8"}]
+[tool.poetry.group.dev.dependencies]
+jax = "0.4.1"
+"""
+    found = project(tmp_path, pyproject__toml=text)
+    assert found.version("numpy") == Target("1.21.0", "1.21.0", "pinned in pyproject.toml:4")
+    assert found.version("tensorflow").version == "2.4.1"
+    assert found.version("lightning").version == "2.1"
+    assert (found.version("torch").version, found.version("torch").low) == ("1.13", "1.7")
+    assert found.version("transformers").version == "4.30"
+    assert found.version("torchvision").version == "0.9.1"
+    assert found.version("jax").version == "0.4.1"
+    assert not found.warnings
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("uv.lock", '[[package]]\nname = "torch"\nversion = "2.1.2+cu118"\nsource = { registry = "x" }\n'),
+        ("poetry.lock", '[[package]]\nname = "torch"\nversion = "2.1.2"\ndescription = ""\n'),
+        ("pdm.lock", '[[package]]\nname = "torch"\nversion = "2.1.2"\n'),
+        ("Pipfile.lock", '{"default": {"torch": {"version": "==2.1.2"}}, "develop": {}}'),
+    ],
+)
+def test_a_lock_is_more_exact_than_a_range(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["torch>=1.10"]\n')
+    (tmp_path / name).write_text(text)
+    target = find_targets(tmp_path, {}).version("torch")
+    assert target.version == "2.1.2"
+    assert target.source.startswith(f"pinned in {name}:")
+
+
+def test_setup_files_and_pipfile(tmp_path: Path) -> None:
+    setup = 'from setuptools import setup\n# "torch==1.0"\nsetup(install_requires=["torch==1.8.1", "six"])\n'
+    (tmp_path / "a").mkdir()
+    assert project(tmp_path / "a", setup__py=setup).version("torch").source == "pinned in setup.py:3"
+    (tmp_path / "b").mkdir()
+    cfg = "[options]\ninstall_requires =\n    six\n    tensorflow>=2.3,<2.6\n"
+    assert project(tmp_path / "b", setup__cfg=cfg).version("tensorflow").version == "2.5"
+    (tmp_path / "c").mkdir()
+    pipfile = '[packages]\ntorch = "==1.6.0"\nkeras = "*"\n'
+    assert project(tmp_path / "c", Pipfile=pipfile).version("torch").source == "pinned in Pipfile:2"
+
+
+@pytest.mark.parametrize(
+    ("item", "version"),
+    [
+        ("pytorch=1.7.1", "1.7.1"),
+        ("pytorch::pytorch=1.7", "1.7"),
+        ("pytorch=1.7.1=py3.8_cuda11.0.221_cudnn8.0.5_0", "1.7.1"),
+        ("pytorch==1.7.1", "1.7.1"),
+        ("pytorch 1.7.*", "1.7"),
+        ("pytorch>=1.7,<1.9a0", "1.8"),
+    ],
+)
+def test_conda_environments(tmp_path: Path, item: str, version: str) -> None:
+    text = f"dependencies:\n  - python=3.8\n  - {item}\n  - pip:\n    - tensorflow==2.3.0\n"
+    found = project(tmp_path, environment__yml=text)
+    assert found.version("torch").version == version
+    assert ":3" in found.version("torch").source
+    assert found.version("tensorflow").source == "pinned in environment.yml:5"
+
+
+def test_keras_and_torchvision_follow_their_frameworks(tmp_path: Path) -> None:
+    found = find_targets(tmp_path, {"tensorflow": "2.12", "torch": "1.9"})
+    assert found.version("keras").version == "2.12"
+    assert found.version("torchvision").version == "0.10"
+    assert find_targets(tmp_path, {"tensorflow": "2.16"}).matches("keras", ">=3.0")
+    assert find_targets(tmp_path, {"keras": "2.3", "tensorflow": "2.16"}).version("keras").version == "2.3"
+
+
+def test_a_range_may_name_its_library(tmp_path: Path) -> None:
+    found = find_targets(tmp_path, {"torch": "1.12", "torch_scatter": "2.0"})
+    assert found.matches("torch_scatter", "torch<1.13")
+    assert not found.matches("torch_scatter", "torch>=1.13")
+    assert found.matches("torch_scatter", "any")
+    assert found.matches("torch_scatter", "")
+    assert found.matches("a_library_nobody_knows", ">=1.15")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "warning"),
+    [
+        ("pyproject.toml", "[project\n", "pyproject.toml:1: not valid TOML"),
+        ("environment.yml", "a: [\nb", "environment.yml:"),
+        ("Pipfile.lock", '{\n"default": ', "Pipfile.lock:2: not valid JSON"),
+        ("setup.cfg", "install_requires = x\n", "setup.cfg:"),
+        ("requirements.txt", "six\n???\n", "requirements.txt:2: not a requirement: ???"),
+        ("requirements.txt", "torch>=one\n", "requirements.txt:1: not a version range: >=one"),
+    ],
+)
+def test_a_malformed_file_is_a_warning(tmp_path: Path, name: str, text: str, warning: str) -> None:
+    (tmp_path / name).write_text(text)
+    found = find_targets(tmp_path, {})
+    assert found.version("torch").source == "newest known"
+    assert [str(w) for w in found.warnings][0].startswith(warning)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\xff\xfet\x00o\x00r\x00c\x00h\x00=\x00=\x001\x00.\x009\x00\n\x00", b"\xef\xbb\xbftorch==1.9\r\n"],
+)
+def test_byte_order_marks(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "requirements.txt").write_bytes(data)
+    assert find_targets(tmp_path, {}).version("torch").version == "1.9"
+
+
+def test_odd_shapes_are_survived(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").mkdir()
+    (tmp_path / "Pipfile.lock").write_text("[" * 100_000)
+    (tmp_path / "poetry.lock").write_bytes(bytes(range(256)))
+    (tmp_path / "pyproject.toml").write_text('project = 3\ntool = "x"\n')
+    (tmp_path / "environment.yml").write_text("- 1\n")
+    assert find_targets(tmp_path, {}).version("torch").source == "newest known"
+
+
+def test_nothing_is_read_before_a_question_and_the_key_tells_projects_apart(tmp_path: Path) -> None:
+    found = find_targets(tmp_path, {})
+    (tmp_path / "requirements.txt").write_text("torch==1.9\n")
+    assert found.version("torch").version == "1.9"
+    other = find_targets(tmp_path / "elsewhere", {})
+    assert hash(found.key()) is not None
+    assert found.key() != other.key()
+    assert repr(found) == repr(find_targets(tmp_path, {}))
+
+
+@pytest.mark.parametrize(
+    ("marker", "answer"),
+    [
+        ("sys_platform == 'linux'", True),
+        ("sys_platform == 'darwin'", False),
+        ("platform_system != 'Windows' and python_version >= '3.6'", True),
+        ("python_version < '3.6' or (os_name == 'nt')", False),
+        ("'lin' in sys_platform", True),
+        ("sys_platform not in 'win32 darwin'", True),
+        ("extra == 'gpu'", True),
+        ("python_version == '2.*'", False),
+        ("what is this", True),
+    ],
+)
+def test_markers(marker: str, answer: bool) -> None:
+    assert holds(marker) is answer
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("^1.7", ">=1.7,<2"),
+        ("^0.7.1", ">=0.7.1,<0.8"),
+        ("~1.7.1", ">=1.7.1,<1.8"),
+        ("1.7", "==1.7"),
+        ("*", ""),
+        ("<1 || >=2", ">=2"),
+        ("nonsense!", None),
+    ],
+)
+def test_ranges_of_poetry_and_conda(written: str, plain: str | None) -> None:
+    assert normal_spec(written) == plain
