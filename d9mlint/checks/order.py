@@ -10,7 +10,7 @@ from d9mlint.facts import model as m
 from d9mlint.findings import Applicability, Confidence, Edit, Fix
 from d9mlint.program import values as v
 from d9mlint.program.scopes import assigned_names
-from d9mlint.program.usage import called_name, nodes, parents, receiver
+from d9mlint.program.usage import called_name, children, nodes, parents, receiver
 
 if TYPE_CHECKING:
     from d9mlint.program.hooks import CallEvent, Hooks
@@ -313,9 +313,6 @@ def _uses(value: m.Expr, target: m.Expr) -> bool:
 
 def nodes_of(value: m.Expr) -> list[Any]:
     """All nodes below an expression."""
-    from d9mlint.program.scopes import assigned_names
-from d9mlint.program.usage import children
-
     found: list[Any] = []
     stack: list[Any] = [value]
     while stack:
