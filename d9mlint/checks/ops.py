@@ -1,14 +1,15 @@
-"""DET401, DET402 and DET403: ops without run-to-run guarantee, judged by the target version."""
+"""DET401-DET405 and DET407: ops without run-to-run guarantee, judged by the target version."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.checks.activity import TF_TRAIN, TORCH_TRAIN, may_use_cuda, where
 from d9mlint.checks.base import Reporter, Where
 from d9mlint.checks.text import call_text
 from d9mlint.findings import Confidence, Severity
 from d9mlint.program import values as v
+from d9mlint.program.calls import CPU_CONTEXT
 from d9mlint.program.rng import all_hold, any_holds
 
 if TYPE_CHECKING:
@@ -16,29 +17,52 @@ if TYPE_CHECKING:
     from d9mlint.program.hooks import CallEvent, Hooks
     from d9mlint.program.interp import Interp
 
-NO_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.set_grad_enabled"})
-# Ops that whole-program rules speak about already: convolutions (DET301, DET302), matrix products (DET305).
-TOLD_ELSEWHERE = frozenset({"torch.conv", "torch.conv_transpose", "torch.cublas_matmul", "torch.bmm_sparse"})
+NO_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
+TF_LIBRARIES = frozenset({"tensorflow", "keras"})
+# Libraries that run on the GPU by themselves, without torch or TensorFlow code that shows it.
+OWN_DEVICE = frozenset({"catboost", "lightgbm", "xgboost", "jax", "cupy"})
+CODES = frozenset({"DET401", "DET402", "DET403", "DET404", "DET405", "DET407"})
+RNN_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
+RNN_VALUES = (":16:8", ":4096:2", ":4096:8")
+
+
+class Candidate(NamedTuple):
+    """An op that was called: judged at the end of the run, when modes and devices are known."""
+
+    place: Where
+    text: str
+    entry: OpEntry
+    past: OpHistory
+    sure: Confidence
+    api: str
 
 
 def register(hooks: Hooks, reporter: Reporter) -> None:
     """Listen to all calls of ops that the knowledge base knows."""
-    if not reporter.on("DET401", "DET402", "DET403"):
+    if not reporter.on(*CODES):
         return
 
     def any_call(it: Interp, call: CallEvent) -> None:
-        name = call.api.rpartition(".")[2]
+        if it.entry is None:
+            return
         entries = it.kb.ops(call.api)
         likely = False
-        if not entries and call.owner is not None and call.api.startswith("?.") and name.endswith("_"):
-            entries = it.kb.op_methods(name)
-            likely = True
+        if not entries and call.owner is not None and call.api.startswith("?."):
+            name = call.api.rpartition(".")[2]
+            # A trailing underscore is a tensor's even where nothing is known of the receiver.
+            if name.endswith("_"):
+                entries = it.kb.op_methods(name)
+                likely = True
         for entry in entries:
-            if entry.id not in TOLD_ELSEWHERE and entry.rule in ("DET401", "DET402", "DET403", ""):
+            if _code(entry) in CODES:
                 _candidate(it, call, entry, likely)
 
     hooks.any_call.append(any_call)
     hooks.ends.append(lambda it: _end(it, reporter))
+
+
+def _code(entry: OpEntry) -> str:
+    return entry.rule or ("DET403" if entry.library in TF_LIBRARIES else "DET401")
 
 
 def history(it: Interp, entry: OpEntry) -> OpHistory | None:
@@ -52,7 +76,7 @@ def history(it: Interp, entry: OpEntry) -> OpHistory | None:
 
 
 def _candidate(it: Interp, call: CallEvent, entry: OpEntry, likely: bool) -> None:
-    if entry.device not in ("cuda", "both") or it.device == "cpu":
+    if CPU_CONTEXT in it.contexts or any(_on_cpu(value) for value in call.args.pos):
         return
     answer = all_hold(call.args, entry.when)
     if answer is False or any_holds(call.args, entry.unless) is True:
@@ -65,56 +89,93 @@ def _candidate(it: Interp, call: CallEvent, entry: OpEntry, likely: bool) -> Non
     sure = Confidence.HIGH
     if not entry.static or entry.confidence == "low" or not entry.practical:
         sure = Confidence.LOW
-    elif likely or answer is None or entry.confidence == "medium":
+    elif likely or answer is None or entry.confidence == "medium" or _likely_only(call.owner):
         sure = Confidence.MEDIUM
-    place = Where(it, call.node, call.api)
-    it.scratch.setdefault("ops", []).append((place, call_text(call), entry, past, sure, call.api))
+    found = Candidate(Where(it, call.node, call.api), call_text(call), entry, past, sure, call.api)
+    it.scratch.setdefault("ops", []).append(found)
+
+
+def _on_cpu(value: v.Value) -> bool:
+    return isinstance(value, v.Obj) and value.api.endswith(".cpu")
+
+
+def _likely_only(owner: v.Value | None) -> bool:
+    return isinstance(owner, v.Obj) and owner.likely
 
 
 def _end(it: Interp, reporter: Reporter) -> None:
-    """Whether the mode is on, and whether the program trains on a GPU, is known at the end of the run."""
+    if it.entry is None:
+        return
     mode = it.mode("torch.deterministic")
-    for place, text, entry, past, sure, api in it.scratch.get("ops", []):
-        is_tf = entry.library in ("tensorflow", "keras")
+    torch_on = bool(mode.value or it.scratch.get("mode-on"))
+    torch_unknown = mode.value is None or bool(it.scratch.get("mode-unknown"))
+    tf_on = "tf-on" in it.scratch or bool(it.scratch.get("tf-switch"))
+    on_gpu = may_use_cuda(it)
+    for found in it.scratch.get("ops", []):
+        library = found.entry.library
+        is_tf = library in TF_LIBRARIES
+        gpu = ("where", "no-gpu") not in it.scratch and it.device != "cpu" if is_tf or library in OWN_DEVICE else on_gpu
+        if not gpu and not (torch_on and found.past.behaviour == "raises" and found.entry.device in ("cpu", "both")):
+            continue
+        if not is_tf and torch_unknown and _code(found.entry) != "DET407":
+            continue
         training = where(it, TF_TRAIN if is_tf else TORCH_TRAIN)
-        if it.entry is None:
+        if found.entry.passes == "backward" and training is None and library not in OWN_DEVICE:
             continue
-        if entry.passes == "backward" and training is None:
-            continue
-        if not is_tf and not may_use_cuda(it):
-            continue
-        if "no-gpu" in {k[1] for k in it.scratch if isinstance(k, tuple) and k[0] == "where"}:
-            continue
-        on = ("tf-on" in it.scratch or bool(it.scratch.get("tf-switch"))) if is_tf else bool(mode.value or it.scratch.get("mode-on"))
-        unknown = not is_tf and (mode.value is None or bool(it.scratch.get("mode-unknown")))
-        if unknown:
-            continue
-        target = it.targets.version(entry.library) if it.targets is not None else None
-        version = f"{entry.library} {target.version}" if target is not None else entry.library
-        code = "DET403" if is_tf else "DET401"
-        if on:
-            if past.behaviour != "raises":
-                continue
-            code = "DET403" if is_tf else "DET402"
-            message = f"`{text}` raises under deterministic mode on CUDA ({version})"
-            severity = Severity.ERROR
-        else:
-            part = {"forward": "its result", "backward": "its gradient", "both": "its result and gradient"}[entry.passes]
-            message = f"`{text}` on CUDA: {part} may differ from run to run ({version})"
-            if past.behaviour == "raises":
-                message += "; deterministic mode does not mend it, it raises"
-            severity = Severity.WARNING
-        reporter.report(
-            it,
-            code,
-            place,
-            message,
-            entry.remedy or "turn deterministic mode on, or use another op",
-            subject=api,
-            severity=severity,
-            confidence=sure,
-            targets=(version, target.source) if target is not None else (),
-        )
+        _judge(it, reporter, found, tf_on if is_tf else torch_on, gpu)
 
 
-__all__ = ["history", "register", "v"]
+def _judge(it: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: bool) -> None:
+    """Report an op that varies, or that raises because the mode is on."""
+    entry, past = found.entry, found.past
+    code = _code(entry)
+    target = it.targets.version(entry.library) if it.targets is not None else None
+    version = f"{entry.library} {target.version}" if target is not None else entry.library
+    severity = Severity.WARNING
+    part = {"forward": "its result", "backward": "its gradient"}.get(entry.passes, "its result and gradient")
+    if code == "DET405":
+        setting = it.state.env.get(RNN_VARIABLE)
+        if setting is not None and (setting.value is None or setting.value in RNN_VALUES):
+            return
+        message = f"`{found.text}` on CUDA without {RNN_VARIABLE}: cuDNN's recurrent kernels may differ from run to run"
+    elif on and past.behaviour == "raises":
+        if code == "DET401":
+            code = "DET402"
+        severity = Severity.ERROR
+        message = f"`{found.text}` raises under deterministic mode{' on CUDA' if gpu else ''} ({version})"
+    elif on and past.behaviour == "deterministic_alternative" and not _own_switch(entry):
+        return
+    elif on and code != "DET404":
+        message = f"`{found.text}` on CUDA: {part} may differ from run to run also under deterministic mode ({version})"
+    else:
+        message = f"`{found.text}` on CUDA: {part} may differ from run to run ({version})"
+        if past.behaviour == "raises":
+            message += "; deterministic mode does not mend it, it raises"
+    targets: tuple[str, ...] = (version, target.source) if target is not None else ()
+    older = _older(it, entry, past)
+    if older:
+        targets = (*targets, older)
+    reporter.report(
+        it,
+        code,
+        found.place,
+        message,
+        entry.remedy or "turn deterministic mode on, or use another op",
+        subject=found.api,
+        severity=severity,
+        confidence=found.sure,
+        targets=targets,
+    )
+
+
+def _own_switch(entry: OpEntry) -> bool:
+    """Whether an argument of the call is what makes it deterministic, whatever torch's mode."""
+    return any(test.arg == "deterministic" for test in entry.when)
+
+
+def _older(it: Interp, entry: OpEntry, past: OpHistory) -> str:
+    """A note when an older release in the project's range behaves differently."""
+    if it.targets is None:
+        return ""
+    older = it.targets.differs(entry.library, past.versions)
+    return f"{entry.library} {older}, which the project admits too, behaves differently" if older else ""

@@ -546,6 +546,14 @@ class Entered(NamedTuple):
     names: list[str]
 
 
+CPU_CONTEXT = "on the CPU"
+"""Active inside ``with tf.device("/CPU:0")``."""
+
+
+def _names_cpu(value: v.Value) -> bool:
+    return isinstance(value, v.Lit) and isinstance(value.value, str) and "cpu" in value.value.lower()
+
+
 def enter(it: Interp, context: v.Value, node: Any, after: list[Callable[[], None]]) -> Entered:
     """``with context``: library contexts are remembered by name; ``fork_rng`` restores the RNG."""
     from d9mlint.program.expr import bind_method
@@ -555,6 +563,8 @@ def enter(it: Interp, context: v.Value, node: Any, after: list[Callable[[], None
     for one in v.alternatives(context):
         if isinstance(one, v.Obj):
             names.append(one.api)
+            if one.api in ("tf.device", "torch.device") and one.args.pos and _names_cpu(one.args.pos[0]):
+                names.append(CPU_CONTEXT)
             if one.api in ("torch.random.fork_rng", "torch.fork_rng"):
                 kept = dict(it.state.rng)
                 after.append(lambda kept=kept: it.state.rng.update(kept))  # type: ignore[misc]
