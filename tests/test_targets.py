@@ -237,7 +237,7 @@ def test_a_malformed_file_is_a_warning(tmp_path: Path, name: str, text: str, war
     (tmp_path / name).write_text(text)
     found = find_targets(tmp_path, {})
     assert found.version("torch").source == "newest known"
-    assert [str(w) for w in found.warnings][0].startswith(warning)
+    assert next(str(w) for w in found.warnings).startswith(warning)
 
 
 @pytest.mark.parametrize(
