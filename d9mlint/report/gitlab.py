@@ -1,0 +1,38 @@
+"""GitLab's code quality report."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.discover import relative_to
+from d9mlint.report.common import Options
+
+if TYPE_CHECKING:
+    from d9mlint.run import Item, Result
+
+SEVERITIES = {"error": "major", "warning": "minor", "advice": "info"}
+
+
+def render(result: Result, options: Options) -> str:
+    """All findings as one JSON list; ``[]`` when there are none. Paths are relative to the project's root."""
+    return json.dumps([_entry(result, item) for item in result.items], indent=2, ensure_ascii=False) + "\n"
+
+
+def _entry(result: Result, item: Item) -> dict[str, Any]:
+    f = item.finding
+    source = result.sources[f.path]
+    (row, column), (end_row, end_column) = source.row_column(f.start), source.row_column(max(f.end, f.start))
+    return {
+        "description": f"{f.code} {f.message}",
+        "check_name": item.rule.name,
+        "fingerprint": item.fingerprint,
+        "severity": SEVERITIES[f.severity.value],
+        "location": {
+            "path": relative_to(f.path, result.root),
+            "positions": {
+                "begin": {"line": row, "column": column},
+                "end": {"line": end_row, "column": end_column},
+            },
+        },
+    }

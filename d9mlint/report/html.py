@@ -1,0 +1,86 @@
+"""One HTML page without scripts or links to elsewhere: to keep beside a result, or to send."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+from d9mlint import __version__
+from d9mlint.report import full
+from d9mlint.report.common import Options, clean, flow_note, is_fixable, place, row_place, summary
+
+if TYPE_CHECKING:
+    from d9mlint.run import Item, Result
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem;
+  color: #1c1c1c; background: #fff; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.05rem; margin: 2rem 0 .3rem; }
+pre { background: #f5f5f5; border-left: 4px solid #bbb; padding: .6rem .8rem; overflow-x: auto;
+  margin: .4rem 0; }
+.error pre { border-color: #c62828; } .warning pre { border-color: #e69500; }
+.advice pre { border-color: #2a7ab0; }
+.level { border-radius: .25rem; color: #fff; font-size: .8rem; padding: .1rem .4rem; }
+.error .level { background: #c62828; } .warning .level { background: #9a6400; }
+.advice .level { background: #2a7ab0; }
+table { border-collapse: collapse; }
+td, th { border: 1px solid #ccc; padding: .2rem .6rem; text-align: left; }
+.where { color: #555; font-family: monospace; } ol { margin: .3rem 0; }
+@media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818; } pre { background: #242424; }
+  .where { color: #aaa; } td, th { border-color: #444; } }
+"""
+
+
+def render(result: Result, options: Options) -> str:
+    """All findings with their code, the way that leads there, and counts by rule."""
+    plain = options._replace(color=False, width=140)
+    counts: dict[str, int] = {}
+    pages = {}
+    for item in result.items:
+        counts[item.finding.code] = counts.get(item.finding.code, 0) + 1
+        pages[item.finding.code] = item.rule
+    rows = "".join(
+        f"<tr><td>{code}</td><td>{_e(pages[code].name)}</td><td>{_e(pages[code].summary)}</td>"
+        f"<td>{number}</td></tr>\n"
+        for code, number in sorted(counts.items())
+    )
+    table = f"<table><tr><th>Rule</th><th>Name</th><th>About</th><th>Findings</th></tr>\n{rows}</table>\n"
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>d9mlint report</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>d9mlint report</h1>\n"
+        + "".join(f"<p>{_e(line)}</p>\n" for line in summary(result, plain))
+        + (table if rows else "")
+        + "".join(_section(result, item, plain) for item in result.items)
+        + f"<p>d9mlint {__version__}</p>\n</body>\n</html>\n"
+    )
+
+
+def _section(result: Result, item: Item, options: Options) -> str:
+    f = item.finding
+    source = result.sources[f.path]
+    shown = full.frame(source, f.start, f.end, f.severity.value, options)[1:]
+    parts = [
+        f'<section class="{f.severity.value}">',
+        f'<h2><span class="level">{f.severity.value}</span> {f.code} {_e(clean(f.message))}</h2>',
+        f'<div class="where">{_e(place(source, f.start, options))}</div>',
+        f"<pre>{_e(chr(10).join(shown))}</pre>",
+    ]
+    if f.help:
+        fixable = " (--fix does this)" if is_fixable(f, options) else ""
+        parts.append(f"<p><b>help:</b> {_e(clean(f.help))}{fixable}</p>")
+    if f.flow:
+        parts.append("<ol>")
+        for step in f.flow:
+            other = result.sources.get(step.path)
+            where = row_place(other, step.start, options) if other is not None else clean(step.path)
+            parts.append(f"<li>{_e(flow_note(clean(step.message), where))}</li>")
+        parts.append("</ol>")
+    if f.targets:
+        parts.append(f"<p>This is so for {_e(', '.join(f.targets))}.</p>")
+    parts.append("</section>\n")
+    return "\n".join(parts)
+
+
+def _e(text: str) -> str:
+    return html.escape(text)

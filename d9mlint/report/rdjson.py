@@ -1,0 +1,55 @@
+"""The diagnostic format of reviewdog."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.report.common import Options, edits_in_order, shown_path
+from d9mlint.report.json import rule_url
+
+if TYPE_CHECKING:
+    from d9mlint.run import Item, Result
+    from d9mlint.source import Source
+
+SEVERITIES = {"error": "ERROR", "warning": "WARNING", "advice": "INFO"}
+
+
+def render(result: Result, options: Options) -> str:
+    """All findings as one diagnostic result. Columns count bytes of UTF-8, as the format asks."""
+    data = {
+        "source": {"name": "d9mlint"},
+        "severity": "WARNING",
+        "diagnostics": [_diagnostic(result, item, options) for item in result.items],
+    }
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _diagnostic(result: Result, item: Item, options: Options) -> dict[str, Any]:
+    f = item.finding
+    source = result.sources[f.path]
+    code: dict[str, Any] = {"value": f.code}
+    url = rule_url(item.rule)
+    if url:
+        code["url"] = url
+    diagnostic: dict[str, Any] = {
+        "message": f"{f.message}\n{f.help}" if f.help else f.message,
+        "location": {"path": shown_path(f.path, options), "range": _range(source, f.start, f.end)},
+        "severity": SEVERITIES[f.severity.value],
+        "code": code,
+    }
+    if f.fix is not None and source.cells is None:
+        diagnostic["suggestions"] = [
+            {"range": _range(source, e.start, e.end), "text": e.content} for e in edits_in_order(item)
+        ]
+    return diagnostic
+
+
+def _range(source: Source, start: int, end: int) -> dict[str, Any]:
+    return {"start": _position(source, start), "end": _position(source, max(start, end))}
+
+
+def _position(source: Source, offset: int) -> dict[str, int]:
+    row, column = source.row_column(offset)
+    before = source.raw[source.starts[row - 1] : source.starts[row - 1] + column - 1]
+    return {"line": row, "column": len(before.encode("utf-8", "replace")) + 1}

