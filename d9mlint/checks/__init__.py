@@ -36,7 +36,19 @@ def run(program: Program, codes: Iterable[str]) -> list[Finding]:
     reporter = Reporter(program, wanted)
     hooks.iterations.append(on_iterate)
     activity.register(hooks)
-    for family in (seeds, settings, settings_tf, data, loading, tfdata, order, memory, ops, kernels, checkpoints):
+    for family in (
+        seeds,
+        settings,
+        settings_tf,
+        data,
+        loading,
+        tfdata,
+        order,
+        memory,
+        ops,
+        kernels,
+        checkpoints,
+    ):
         family.register(hooks, reporter)
     program.run(hooks)
     return reporter.findings()

@@ -45,15 +45,52 @@ _OUTPUT_METHODS = (
     "render",
 )
 _OUTPUT_CALLS = frozenset(
-    """torch.save numpy.save numpy.savez numpy.savez_compressed numpy.savetxt json.dump pickle.dump joblib.dump
-    torchvision.utils.save_image cv2.imwrite imageio.imwrite imageio.imsave imageio.mimsave scipy.misc.imsave
-    matplotlib.pyplot.savefig matplotlib.pyplot.show matplotlib.pyplot.imsave wandb.log shutil.copy shutil.move
-    soundfile.write torchaudio.save scipy.io.wavfile.write tf.saved_model.save h5py.File yaml.dump os.rename
-    torch.onnx.export os.symlink csv.writer""".split()
+    [
+        "torch.save",
+        "numpy.save",
+        "numpy.savez",
+        "numpy.savez_compressed",
+        "numpy.savetxt",
+        "json.dump",
+        "pickle.dump",
+        "joblib.dump",
+        "torchvision.utils.save_image",
+        "cv2.imwrite",
+        "imageio.imwrite",
+        "imageio.imsave",
+        "imageio.mimsave",
+        "scipy.misc.imsave",
+        "matplotlib.pyplot.savefig",
+        "matplotlib.pyplot.show",
+        "matplotlib.pyplot.imsave",
+        "wandb.log",
+        "shutil.copy",
+        "shutil.move",
+        "soundfile.write",
+        "torchaudio.save",
+        "scipy.io.wavfile.write",
+        "tf.saved_model.save",
+        "h5py.File",
+        "yaml.dump",
+        "os.rename",
+        "torch.onnx.export",
+        "os.symlink",
+        "csv.writer",
+    ]
 )
-_SHAPE_ATTRIBUTES = frozenset({"shape", "size", "ndim", "dtype", "device", "numel", "__name__", "dim", "type"})
+_SHAPE_ATTRIBUTES = frozenset(
+    {"shape", "size", "ndim", "dtype", "device", "numel", "__name__", "dim", "type"}
+)
 
-_TRAINER_LIBRARIES = ("lightning", "pytorch_lightning", "transformers", "trl", "accelerate", "fastai", "ignite")
+_TRAINER_LIBRARIES = (
+    "lightning",
+    "pytorch_lightning",
+    "transformers",
+    "trl",
+    "accelerate",
+    "fastai",
+    "ignite",
+)
 _TF_LIBRARIES = ("tf.", "keras.")
 
 
@@ -162,7 +199,12 @@ def on_cuda(value: v.Value) -> bool:
 
 
 _DEVICE_FREE = frozenset(
-    {"torch.cuda.is_available", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "torch.cuda.device_count"}
+    {
+        "torch.cuda.is_available",
+        "torch.cuda.manual_seed",
+        "torch.cuda.manual_seed_all",
+        "torch.cuda.device_count",
+    }
 )
 
 

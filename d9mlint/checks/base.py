@@ -156,7 +156,9 @@ def _with_message(finding: Finding, message: str) -> Finding:
     return msgspec.structs.replace(finding, message=message)
 
 
-def replace_fix(node: Any, content: str, message: str, applicability: Applicability = Applicability.SAFE) -> Fix:
+def replace_fix(
+    node: Any, content: str, message: str, applicability: Applicability = Applicability.SAFE
+) -> Fix:
     """A fix that replaces a node's text."""
     return Fix(applicability, message, (Edit(node.start, node.end, content),))
 
@@ -168,6 +170,10 @@ def argument_node(node: Any, name: str, pos: int | None = None) -> m.Expr | None
     for keyword in node.keywords:
         if keyword.name == name:
             return keyword.value
-    if pos is not None and pos < len(node.args) and not any(isinstance(a, m.Star) for a in node.args[: pos + 1]):
+    if (
+        pos is not None
+        and pos < len(node.args)
+        and not any(isinstance(a, m.Star) for a in node.args[: pos + 1])
+    ):
         return node.args[pos]
     return None

@@ -30,7 +30,12 @@ RESTORES = {
     "numpy.random.set_state": "numpy",
     "random.setstate": "python",
 }
-NAMES = {"torch": "torch RNG state", "cuda": "CUDA RNG state", "numpy": "NumPy RNG state", "python": "Python RNG state"}
+NAMES = {
+    "torch": "torch RNG state",
+    "cuda": "CUDA RNG state",
+    "numpy": "NumPy RNG state",
+    "python": "Python RNG state",
+}
 _EPOCH = re.compile(r"epoch|step|iter", re.IGNORECASE)
 _OPTIMIZER = re.compile(r"optim|(^|[._])opt([._]|$|_?[a-z]?$)", re.IGNORECASE)
 _SCHEDULER = re.compile(r"sched|lr_s", re.IGNORECASE)
@@ -90,8 +95,14 @@ def _end(it: Interp, reporter: Reporter) -> None:
         if not trains(it):
             continue
         lacks = [] if "epoch" in found else ["the epoch or step"]
-        lacks += [f"the {what} state" for what in ("scheduler", "scaler") if what in uses and what not in found]
-        lacks += [f"the {NAMES[rng]}" for rng in ("torch", "cuda", "numpy", "python") if rng in uses and rng not in found]
+        lacks += [
+            f"the {what} state" for what in ("scheduler", "scaler") if what in uses and what not in found
+        ]
+        lacks += [
+            f"the {NAMES[rng]}"
+            for rng in ("torch", "cuda", "numpy", "python")
+            if rng in uses and rng not in found
+        ]
         if lacks:
             reporter.report(
                 it,
@@ -104,7 +115,9 @@ def _end(it: Interp, reporter: Reporter) -> None:
     missing = set(it.scratch.get("saved-states", ())) - set(it.scratch.get("restored-states", ()))
     if missing:
         for place in it.scratch.get("loads", [])[:1]:
-            names = _listed([f"the {NAMES[rng]}" for rng in ("torch", "cuda", "numpy", "python") if rng in missing])
+            names = _listed(
+                [f"the {NAMES[rng]}" for rng in ("torch", "cuda", "numpy", "python") if rng in missing]
+            )
             reporter.report(
                 it,
                 "DET602",

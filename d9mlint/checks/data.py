@@ -69,10 +69,14 @@ def _judge_loader(it: Interp, reporter: Reporter, place: Where, frame: Any, args
     severity = Severity.WARNING
     if "numpy" in drawn and old_numpy:
         severity = Severity.ERROR
-        reasons.append("its dataset draws from `np.random`, whose state every worker gets a copy of before torch 1.9")
+        reasons.append(
+            "its dataset draws from `np.random`, whose state every worker gets a copy of before torch 1.9"
+        )
     if "own" in drawn:
         severity = Severity.ERROR
-        reasons.append("its dataset keeps a generator, and every worker gets a copy of it that gives the same numbers")
+        reasons.append(
+            "its dataset keeps a generator, and every worker gets a copy of it that gives the same numbers"
+        )
     if "other" in drawn:
         severity = Severity.ERROR
         reasons.append("its transforms draw from generators that nobody seeds in the workers")
@@ -89,7 +93,12 @@ def _judge_loader(it: Interp, reporter: Reporter, place: Where, frame: Any, args
         reasons.append("its dataset can not be seen and may draw from NumPy or `random`")
         confidence = Confidence.MEDIUM
     generator = args.get("generator", 12)
-    if severity is Severity.WARNING and generator is not None and v.is_none(generator) is not True and not old_numpy:
+    if (
+        severity is Severity.WARNING
+        and generator is not None
+        and v.is_none(generator) is not True
+        and not old_numpy
+    ):
         # A seeded generator= gives the base seed, and with it everything that workers reseed.
         return
     if by_option:
@@ -146,7 +155,11 @@ def is_visible(dataset: v.Value, depth: int = 0) -> bool:
     if depth > 5:
         return False
     if isinstance(dataset, v.Inst):
-        return dataset.cls.find("__getitem__") is not None or dataset.cls.find("__iter__") is not None or _quiet_bases(dataset)
+        return (
+            dataset.cls.find("__getitem__") is not None
+            or dataset.cls.find("__iter__") is not None
+            or _quiet_bases(dataset)
+        )
     if isinstance(dataset, v.Obj):
         if dataset.type == "torch.Tensor":
             return True
@@ -169,7 +182,9 @@ def is_visible(dataset: v.Value, depth: int = 0) -> bool:
 
 
 def _quiet_helper(value: v.Value, depth: int) -> bool:
-    if isinstance(value, v.Obj) and not value.api.startswith(("os.", "pathlib.", "builtins.", "?.", "str.", v.GIVEN)):
+    if isinstance(value, v.Obj) and not value.api.startswith(
+        ("os.", "pathlib.", "builtins.", "?.", "str.", v.GIVEN)
+    ):
         return is_visible(value, depth)
     if isinstance(value, v.AnyOf):
         return all(_quiet_helper(one, depth + 1) for one in value.values)
@@ -193,7 +208,9 @@ def _shard(hooks: Hooks, reporter: Reporter) -> None:
         known = isinstance(owner, v.Obj) and owner.type == "tf.data.Dataset"
         if isinstance(owner, v.Obj) and not known and not owner.type.startswith(("?", "tf.", "object")):
             return
-        if isinstance(owner, (v.Inst, v.Cls, v.Super)) or (isinstance(owner, v.Obj) and owner.type.startswith("datasets")):
+        if isinstance(owner, (v.Inst, v.Cls, v.Super)) or (
+            isinstance(owner, v.Obj) and owner.type.startswith("datasets")
+        ):
             return
         if not known and ("import:tensorflow" not in it.state.flags or "import:datasets" in it.state.flags):
             return

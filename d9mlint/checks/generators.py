@@ -39,7 +39,11 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
 
 def _seed_argument(call: CallEvent, entry: RngEntry) -> v.Value | None:
-    value = call.args.get(entry.seed_arg, entry.seed_pos) if entry.seed_arg or entry.seed_pos is not None else None
+    value = (
+        call.args.get(entry.seed_arg, entry.seed_pos)
+        if entry.seed_arg or entry.seed_pos is not None
+        else None
+    )
     if value is None and entry.seed_default is not msgspec.UNSET and entry.seed_default is not None:
         return v.Lit(entry.seed_default)
     return value
@@ -182,4 +186,13 @@ def _environments(hooks: Hooks, reporter: Reporter) -> None:
 
 
 _SPACES = ("action_space", "observation_space", "single_action_space", "single_observation_space")
-_RL_LIBRARIES = ("stable_baselines3.", "sb3_contrib.", "gym.", "gymnasium.", "ray.", "tianshou.", "pettingzoo.", "envpool.")
+_RL_LIBRARIES = (
+    "stable_baselines3.",
+    "sb3_contrib.",
+    "gym.",
+    "gymnasium.",
+    "ray.",
+    "tianshou.",
+    "pettingzoo.",
+    "envpool.",
+)

@@ -27,8 +27,19 @@ SAMPLERS = (
 )
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
 # Libraries whose trainers call set_epoch themselves.
-EPOCH_CALLERS = ("import:lightning", "import:pytorch_lightning", "import:accelerate", "import:transformers", "import:ignite")
-PROCESSES = ("multiprocessing.Process", "torch.multiprocessing.Process", "torch.multiprocessing.spawn", "threading.Thread")
+EPOCH_CALLERS = (
+    "import:lightning",
+    "import:pytorch_lightning",
+    "import:accelerate",
+    "import:transformers",
+    "import:ignite",
+)
+PROCESSES = (
+    "multiprocessing.Process",
+    "torch.multiprocessing.Process",
+    "torch.multiprocessing.spawn",
+    "threading.Thread",
+)
 
 
 def register(hooks: Hooks, reporter: Reporter) -> None:
@@ -180,7 +191,9 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
 
     @hooks.on_method("share_memory")
     def shared(it: Interp, call: CallEvent) -> None:
-        if isinstance(call.owner, v.Inst) or (isinstance(call.owner, v.Obj) and call.owner.api.startswith("torch.nn")):
+        if isinstance(call.owner, v.Inst) or (
+            isinstance(call.owner, v.Obj) and call.owner.api.startswith("torch.nn")
+        ):
             it.scratch.setdefault("shared-models", []).append(Where(it, call.node, "share_memory"))
 
     @hooks.on_call(*PROCESSES)

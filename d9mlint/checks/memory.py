@@ -12,13 +12,66 @@ if TYPE_CHECKING:
     from d9mlint.program.hooks import CallEvent, Hooks
     from d9mlint.program.interp import Interp
 
-EMPTY = frozenset({"torch.empty", "torch.empty_like", "torch.empty_strided", "torch.Tensor.new_empty", "torch.Tensor"})
+EMPTY = frozenset(
+    {"torch.empty", "torch.empty_like", "torch.empty_strided", "torch.Tensor.new_empty", "torch.Tensor"}
+)
 # Methods that look at no element.
 _SHAPE_METHODS = frozenset(
-    """size dim numel element_size stride data_ptr requires_grad_ is_contiguous get_device nelement type_as to cuda
-    cpu detach share_memory_ pin_memory view reshape expand unsqueeze squeeze permute transpose t contiguous flatten
-    new_zeros new_ones new_empty new_tensor new_full register_hook is_cuda type numpy chunk split unbind narrow
-    select index_select unfold diagonal as_strided storage untyped_storage resize_ half float double long int""".split()
+    [
+        "size",
+        "dim",
+        "numel",
+        "element_size",
+        "stride",
+        "data_ptr",
+        "requires_grad_",
+        "is_contiguous",
+        "get_device",
+        "nelement",
+        "type_as",
+        "to",
+        "cuda",
+        "cpu",
+        "detach",
+        "share_memory_",
+        "pin_memory",
+        "view",
+        "reshape",
+        "expand",
+        "unsqueeze",
+        "squeeze",
+        "permute",
+        "transpose",
+        "t",
+        "contiguous",
+        "flatten",
+        "new_zeros",
+        "new_ones",
+        "new_empty",
+        "new_tensor",
+        "new_full",
+        "register_hook",
+        "is_cuda",
+        "type",
+        "numpy",
+        "chunk",
+        "split",
+        "unbind",
+        "narrow",
+        "select",
+        "index_select",
+        "unfold",
+        "diagonal",
+        "as_strided",
+        "storage",
+        "untyped_storage",
+        "resize_",
+        "half",
+        "float",
+        "double",
+        "long",
+        "int",
+    ]
 )
 
 
@@ -89,6 +142,8 @@ def _is_fresh(value: v.Value | None) -> bool:
     if value.api == "torch.Tensor":
         # torch.Tensor(2, 3) allocates; torch.Tensor(list) copies.
         sizes = value.args.pos
-        return len(sizes) > 1 or (bool(sizes) and isinstance(sizes[0], v.Lit) and isinstance(sizes[0].value, int))
+        return len(sizes) > 1 or (
+            bool(sizes) and isinstance(sizes[0], v.Lit) and isinstance(sizes[0].value, int)
+        )
     sizes = value.args.pos[:1]
     return not (sizes and isinstance(sizes[0], v.Lit) and sizes[0].value == 0)

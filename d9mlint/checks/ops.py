@@ -114,9 +114,15 @@ def _end(it: Interp, reporter: Reporter) -> None:
     for found in it.scratch.get("ops", []):
         library = found.entry.library
         is_tf = library in TF_LIBRARIES
-        gpu = ("where", "no-gpu") not in it.scratch and it.device != "cpu" if is_tf or library in OWN_DEVICE else on_gpu
+        gpu = (
+            ("where", "no-gpu") not in it.scratch and it.device != "cpu"
+            if is_tf or library in OWN_DEVICE
+            else on_gpu
+        )
         gpu = gpu and found.entry.device in ("cuda", "both")
-        if not gpu and not (torch_on and found.past.behaviour == "raises" and found.entry.device in ("cpu", "both")):
+        if not gpu and not (
+            torch_on and found.past.behaviour == "raises" and found.entry.device in ("cpu", "both")
+        ):
             continue
         if not is_tf and torch_unknown and _code(found.entry) != "DET407":
             continue

@@ -19,18 +19,86 @@ if TYPE_CHECKING:
 LISTINGS = ("os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.iglob", "os.fwalk")
 PATH_METHODS = ("glob", "rglob", "iterdir")
 SILENT_CALLS = frozenset(
-    """sorted len set frozenset sum min max any all Counter bool isinstance natsorted humansorted os_sorted print
-    unique fromkeys isdisjoint issubset issuperset union intersection difference intersection_update update
-    difference_update symmetric_difference remove rmtree unlink debug info warning sort_values count index
-    nlargest nsmallest mean std median dict type id hasattr assertEqual assertTrue set_postfix""".split()
+    [
+        "sorted",
+        "len",
+        "set",
+        "frozenset",
+        "sum",
+        "min",
+        "max",
+        "any",
+        "all",
+        "Counter",
+        "bool",
+        "isinstance",
+        "natsorted",
+        "humansorted",
+        "os_sorted",
+        "print",
+        "unique",
+        "fromkeys",
+        "isdisjoint",
+        "issubset",
+        "issuperset",
+        "union",
+        "intersection",
+        "difference",
+        "intersection_update",
+        "update",
+        "difference_update",
+        "symmetric_difference",
+        "remove",
+        "rmtree",
+        "unlink",
+        "debug",
+        "info",
+        "warning",
+        "sort_values",
+        "count",
+        "index",
+        "nlargest",
+        "nsmallest",
+        "mean",
+        "std",
+        "median",
+        "dict",
+        "type",
+        "id",
+        "hasattr",
+        "assertEqual",
+        "assertTrue",
+        "set_postfix",
+    ]
 )
-TRANSPARENT_CALLS = frozenset({"list", "tuple", "iter", "reversed", "map", "filter", "tqdm", "trange", "track", "chain", "islice"})
+TRANSPARENT_CALLS = frozenset(
+    {"list", "tuple", "iter", "reversed", "map", "filter", "tqdm", "trange", "track", "chain", "islice"}
+)
 VISIBLE_CALLS = frozenset(
-    """enumerate zip sample choice choices shuffle train_test_split permutation join array asarray DataFrame Series
-    next random_split cycle extend""".split()
+    [
+        "enumerate",
+        "zip",
+        "sample",
+        "choice",
+        "choices",
+        "shuffle",
+        "train_test_split",
+        "permutation",
+        "join",
+        "array",
+        "asarray",
+        "DataFrame",
+        "Series",
+        "next",
+        "random_split",
+        "cycle",
+        "extend",
+    ]
 )
 # Methods by which a loop over entries keeps them in the order in which they came.
-KEEPING = frozenset({"append", "extend", "insert", "appendleft", "write", "writelines", "writerow", "put", "concatenate"})
+KEEPING = frozenset(
+    {"append", "extend", "insert", "appendleft", "write", "writelines", "writerow", "put", "concatenate"}
+)
 
 
 def register(hooks: Hooks, reporter: Reporter) -> None:
@@ -93,7 +161,9 @@ def _listing(it: Interp, call: CallEvent, reporter: Reporter) -> None:
     if answer == "returned":
         # The caller may sort: known only at the end.
         node, name = call.node, call_text(call)
-        it.pending.append(lambda: None if id(node) in it.hooks.sorted_nodes else _report(it, reporter, call, name, place))
+        it.pending.append(
+            lambda: None if id(node) in it.hooks.sorted_nodes else _report(it, reporter, call, name, place)
+        )
         from d9mlint.checks.base import Where
 
         place: Any = Where(it, call.node, call.api)
@@ -112,7 +182,9 @@ def _report(it: Interp, reporter: Reporter, call: CallEvent, name: str, place: A
         "DET209",
         place,
         f"the order of `{name}` becomes visible: the file system may give another one",
-        "sort the entries" if fixable else "sort the names (and `dirs.sort()` for os.walk) before they are used",
+        "sort the entries"
+        if fixable
+        else "sort the names (and `dirs.sort()` for os.walk) before they are used",
         subject=call.api,
         fix=fix,
     )
@@ -231,12 +303,20 @@ class Use:
         return ""
 
     def _sorts_walk(self, loop: m.For) -> bool:
-        names = [t.id for t in loop.target.elts if isinstance(t, m.Name)] if isinstance(loop.target, m.Seq) else []
+        names = (
+            [t.id for t in loop.target.elts if isinstance(t, m.Name)]
+            if isinstance(loop.target, m.Seq)
+            else []
+        )
         if len(names) < 3:
             return False
         sorts = {receiver(n) for n in nodes(loop.body) if isinstance(n, m.Call) and called_name(n) == "sort"}
         sorts |= {
-            a.id for n in nodes(loop.body) if isinstance(n, m.Call) and called_name(n) == "sorted" for a in n.args if isinstance(a, m.Name)
+            a.id
+            for n in nodes(loop.body)
+            if isinstance(n, m.Call) and called_name(n) == "sorted"
+            for a in n.args
+            if isinstance(a, m.Name)
         }
         return names[1] in sorts and names[2] in sorts
 
@@ -268,12 +348,19 @@ class Use:
                 if node.id != name:
                     continue
                 up = above.get(id(node))
-                if isinstance(up, m.Call) and called_name(up) in ("sorted", "natsorted", "humansorted", "os_sorted"):
+                if isinstance(up, m.Call) and called_name(up) in (
+                    "sorted",
+                    "natsorted",
+                    "humansorted",
+                    "os_sorted",
+                ):
                     stmt = above.get(id(up))
                     if not isinstance(stmt, m.ExprStmt):
                         return ""
                     continue
-                if isinstance(up, (m.Assign, m.AnnAssign)) and node in getattr(up, "targets", [getattr(up, "target", None)]):
+                if isinstance(up, (m.Assign, m.AnnAssign)) and node in getattr(
+                    up, "targets", [getattr(up, "target", None)]
+                ):
                     continue
                 inner = Use(self.it, function, self.walk, self.printed)
                 inner.depth = self.depth + 1
@@ -293,7 +380,9 @@ def _project_call(call: m.Call) -> bool:
 
 def _grows(stmt: m.AugAssign) -> bool:
     value = stmt.value
-    return isinstance(value, (m.Seq, m.Comp)) or (isinstance(value, m.Call) and called_name(value) in ("list", "glob"))
+    return isinstance(value, (m.Seq, m.Comp)) or (
+        isinstance(value, m.Call) and called_name(value) in ("list", "glob")
+    )
 
 
 def _by_count(value: m.Expr, loop: m.For | None) -> bool:
@@ -308,7 +397,9 @@ def _uses(value: m.Expr, target: m.Expr) -> bool:
     first = target.elts[0] if isinstance(target, m.Seq) and target.elts else target
     if not isinstance(first, m.Name):
         return False
-    return any(isinstance(n, m.Name) and n.id.partition(".")[0] == first.id for n in [value, *nodes_of(value)])
+    return any(
+        isinstance(n, m.Name) and n.id.partition(".")[0] == first.id for n in [value, *nodes_of(value)]
+    )
 
 
 def nodes_of(value: m.Expr) -> list[Any]:
@@ -368,7 +459,9 @@ def _maps_int(call: m.Call) -> bool:
 
 
 def _strings(value: v.Value) -> bool:
-    return isinstance(value, v.Items) and any(isinstance(e, v.Lit) and isinstance(e.value, str) for e in value.elts)
+    return isinstance(value, v.Items) and any(
+        isinstance(e, v.Lit) and isinstance(e.value, str) for e in value.elts
+    )
 
 
 __all__ = ["LISTINGS", "register", "replace_fix"]

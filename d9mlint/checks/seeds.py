@@ -73,7 +73,11 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
                 "DET109",
                 call.node,
                 "random_split without generator=: which elements go where "
-                + ("hangs on everything drawn before" if seeded else "differs in every run, as torch is unseeded"),
+                + (
+                    "hangs on everything drawn before"
+                    if seeded
+                    else "differs in every run, as torch is unseeded"
+                ),
                 "pass `generator=torch.Generator().manual_seed(0)`",
                 subject=call.api,
                 severity=Severity.ADVICE if seeded else Severity.WARNING,
@@ -211,7 +215,9 @@ class _Seeds:
             message = f"this {NAMES.get(rng, rng)} seed comes too late: `{api}` has drawn before it"
             steps = (*draw.flow, _draw_step(draw, api))
             place.flow = steps + place.flow
-            self.reporter.report(it, "DET108", place, message, "move the seed to the start of the program", subject=rng)
+            self.reporter.report(
+                it, "DET108", place, message, "move the seed to the start of the program", subject=rng
+            )
         for rng, code in MISSING.items():
             if rng in late and not late[rng][2]:
                 continue
@@ -221,9 +227,12 @@ class _Seeds:
         strong: Where | None = it.scratch.get(("first-draw", rng, False))
         weak: Where | None = it.scratch.get(("first-draw", rng, True))
         imported = it.entry is not None and it.entry.path in it.imported_files
+        place: Where | None
         if training:
             places = [p for p in (weak, strong) if p is not None]
-            place = min(places, key=lambda p: p.order) if places else it.scratch.get(("first-draw", rng, "aside"))
+            place = (
+                min(places, key=lambda p: p.order) if places else it.scratch.get(("first-draw", rng, "aside"))
+            )
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
             place = strong or (weak if where(it, LOADS) is None and not imported else None)
@@ -241,14 +250,24 @@ class _Seeds:
             help = f"call `{seed}` at the start of {place.entry}"
             severity = Severity.WARNING
         elif place.option:
-            message = f"no {NAMES[rng]} seed by default before `{api}`: it is set only if `{place.option}` is given"
+            message = (
+                f"no {NAMES[rng]} seed by default before `{api}`: it is set only if `{place.option}` is given"
+            )
             help = f"give `{place.option}` a default value"
             severity = Severity.WARNING
         else:
             message = f"no {NAMES[rng]} seed is set before `{api}` when {place.entry} runs"
             help = f"call `{seed}` at the start of {place.entry}"
         self.reporter.report(
-            it, code, place, message, help, subject=rng, severity=severity, confidence=confidence, entry_wide=True
+            it,
+            code,
+            place,
+            message,
+            help,
+            subject=rng,
+            severity=severity,
+            confidence=confidence,
+            entry_wide=True,
         )
 
     def environment(self, it: Interp, name: str, value: v.Value, node: Any) -> None:

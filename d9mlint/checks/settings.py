@@ -48,7 +48,9 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         it.set_mode(DETERMINISTIC, value, call.node)
         it.set_mode("torch.warn_only", warn if warn is not None else v.FALSE, call.node)
         if v.truth(value) is not False:
-            it.scratch.setdefault("mode-call", (Where(it, call.node, call.api), dict(it.state.env), dict(it.state.flags)))
+            it.scratch.setdefault(
+                "mode-call", (Where(it, call.node, call.api), dict(it.state.env), dict(it.state.flags))
+            )
 
     @hooks.on_call("torch.set_deterministic_debug_mode")
     def debug_mode(it: Interp, call: CallEvent) -> None:
@@ -142,11 +144,19 @@ def _missing_mode(it: Interp, reporter: Reporter) -> None:
     if setting.option:
         message = f"training on CUDA without deterministic algorithms by default: only `{setting.option}` turns them on"
     elif cudnn is not None and cudnn.value:
-        message = "training on CUDA with `cudnn.deterministic` alone: it covers cuDNN, not PyTorch's own kernels"
+        message = (
+            "training on CUDA with `cudnn.deterministic` alone: it covers cuDNN, not PyTorch's own kernels"
+        )
     else:
         message = f"training on CUDA, and nothing that {place.entry} runs enables deterministic algorithms"
     reporter.report(
-        it, "DET302", place, message, f"call `{MODE}` before the model is built", subject="torch", entry_wide=True
+        it,
+        "DET302",
+        place,
+        message,
+        f"call `{MODE}` before the model is built",
+        subject="torch",
+        entry_wide=True,
     )
 
 
@@ -154,13 +164,15 @@ def _cublas(it: Interp, reporter: Reporter) -> None:
     found = it.scratch.get("mode-call")
     if it.entry is None or found is None or it.targets is None or not it.targets.matches("torch", "<2.10"):
         return
-    place, env, flags = found
+    place, _env, _flags = found
     uses = may_use_cuda(it) or CUDA in it.state.flags
     if not uses:
         return
     now = it.state.env.get("CUBLAS_WORKSPACE_CONFIG")
     if now is None:
-        message = "deterministic mode without CUBLAS_WORKSPACE_CONFIG: matrix products on CUDA raise RuntimeError"
+        message = (
+            "deterministic mode without CUBLAS_WORKSPACE_CONFIG: matrix products on CUDA raise RuntimeError"
+        )
     elif now.value is not None and now.value not in CUBLAS_VALUES:
         message = f"CUBLAS_WORKSPACE_CONFIG={now.value} is refused by deterministic mode: matrix products raise RuntimeError"
     elif ("late-env", "CUBLAS_WORKSPACE_CONFIG") in it.scratch:
@@ -216,7 +228,11 @@ def _disabled(hooks: Hooks, reporter: Reporter) -> None:
         warn = call.args.get("warn_only", 1)
         if isinstance(value, v.Lit) and value.value is False and not value.option:
             _off(it, reporter, call, "deterministic algorithms are switched off")
-        elif isinstance(warn, v.Lit) and warn.value is True and not (isinstance(value, v.Lit) and not value.value):
+        elif (
+            isinstance(warn, v.Lit)
+            and warn.value is True
+            and not (isinstance(value, v.Lit) and not value.value)
+        ):
             option = f" (default of `{warn.option}`)" if warn.option else ""
             _off(
                 it,
@@ -287,7 +303,13 @@ def _trainers(hooks: Hooks, reporter: Reporter) -> None:
             _note_mode(it, deterministic, call.node)
             if isinstance(deterministic, v.Lit) and not deterministic.option:
                 if deterministic.value is False:
-                    _trainer(it, reporter, call, "deterministic", "deterministic=False switches deterministic algorithms off")
+                    _trainer(
+                        it,
+                        reporter,
+                        call,
+                        "deterministic",
+                        "deterministic=False switches deterministic algorithms off",
+                    )
                 elif deterministic.value == "warn":
                     text = 'deterministic="warn" leaves ops without a deterministic version as they are'
                     _trainer(it, reporter, call, "deterministic", text)
@@ -306,7 +328,13 @@ def _trainers(hooks: Hooks, reporter: Reporter) -> None:
         if full is not None:
             _note_mode(it, full, call.node)
             if isinstance(full, v.Lit) and full.value is False and not full.option:
-                _trainer(it, reporter, call, "full_determinism", "full_determinism=False leaves deterministic mode off")
+                _trainer(
+                    it,
+                    reporter,
+                    call,
+                    "full_determinism",
+                    "full_determinism=False leaves deterministic mode off",
+                )
 
     @hooks.on_call(
         "transformers.enable_full_determinism",
@@ -380,7 +408,9 @@ def _autotuning(hooks: Hooks, reporter: Reporter) -> None:
         env = it.state.env.get("TORCHINDUCTOR_DETERMINISTIC")
         new = it.targets is None or it.targets.matches("torch", ">=2.10")
         if new and (
-            (switch is not None and switch.value) or (mode.value and it.entry) or (env is not None and env.value == "1")
+            (switch is not None and switch.value)
+            or (mode.value and it.entry)
+            or (env is not None and env.value == "1")
         ):
             return
         for place, what, _ in it.scratch.get("autotuned", []):

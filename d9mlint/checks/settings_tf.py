@@ -54,11 +54,17 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call("tfdeterminism.patch", "tfdeterminism.patch.patch", "fwd9m.tensorflow.enable_determinism")
     def patch(it: Interp, call: CallEvent) -> None:
         it.scratch["tf-patched"] = True
-        if it.targets is None or (call.api.startswith("tfd") and it.targets.matches("tensorflow", ">=1.14,<2.1")):
+        if it.targets is None or (
+            call.api.startswith("tfd") and it.targets.matches("tensorflow", ">=1.14,<2.1")
+        ):
             return
         target = it.targets.version("tensorflow")
         raises = call.api.startswith("tfd")
-        text = f"raises TypeError on TensorFlow {target.version}" if raises else "was never released under this name"
+        text = (
+            f"raises TypeError on TensorFlow {target.version}"
+            if raises
+            else "was never released under this name"
+        )
         reporter.report(
             it,
             "DET304",
@@ -199,7 +205,10 @@ def _end(it: Interp, reporter: Reporter) -> None:
 
 
 def _bare(it: Interp, reporter: Reporter, value: v.Value, node: Any) -> None:
-    if isinstance(value, v.Ext) and it.kb.canonical(value.name) in (ENABLE, "torch.use_deterministic_algorithms"):
+    if isinstance(value, v.Ext) and it.kb.canonical(value.name) in (
+        ENABLE,
+        "torch.use_deterministic_algorithms",
+    ):
         name = value.name.rpartition(".")[2]
         reporter.report(
             it,
@@ -214,7 +223,8 @@ def _bare(it: Interp, reporter: Reporter, value: v.Value, node: Any) -> None:
 
 def _threads(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call(
-        "tf.config.threading.set_intra_op_parallelism_threads", "tf.config.threading.set_inter_op_parallelism_threads"
+        "tf.config.threading.set_intra_op_parallelism_threads",
+        "tf.config.threading.set_inter_op_parallelism_threads",
     )
     def threads(it: Interp, call: CallEvent) -> None:
         value = call.args.get("num_threads", 0)

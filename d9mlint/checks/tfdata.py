@@ -36,7 +36,11 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
         name = call.api.rpartition(".")[2]
         order = call.args.kw.get("deterministic")
         if isinstance(order, v.Lit) and order.value is False:
-            report(it, call.node, f"{name}(deterministic=False) gives elements in the order in which they are ready")
+            report(
+                it,
+                call.node,
+                f"{name}(deterministic=False) gives elements in the order in which they are ready",
+            )
             return
         calls = call.args.kw.get("num_parallel_calls")
         if calls is None or (isinstance(calls, v.Lit) and calls.value in (1, None)):
@@ -44,7 +48,11 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
         func = call.args.get("map_func", 0)
         drawn = what_is_drawn(it, it.frame, [func]) & {"tensorflow", "numpy", "python", "keras"}
         if drawn:
-            report(it, call.node, f"parallel {name} over a function that draws random numbers: which element gets which differs")
+            report(
+                it,
+                call.node,
+                f"parallel {name} over a function that draws random numbers: which element gets which differs",
+            )
 
     def report(it: Interp, node: Any, message: str) -> None:
         reporter.report(
@@ -59,7 +67,11 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
     def options(it: Interp, owner: v.Obj, name: str, value: v.Value, node: Any) -> None:
         if owner.api in ("tf.data.Options", "tf.data.experimental.Options") and not _determinism_on(it):
             if isinstance(value, v.Lit) and value.value is False:
-                report(it, it._node, f"options.{name} = False gives elements in the order in which they are ready")
+                report(
+                    it,
+                    it._node,
+                    f"options.{name} = False gives elements in the order in which they are ready",
+                )
 
     for name in ("deterministic", "experimental_deterministic"):
         hooks.object_attributes.setdefault(name, []).append(options)
@@ -70,7 +82,10 @@ def _keras_workers(hooks: Hooks, reporter: Reporter) -> None:
     def fit(it: Interp, call: CallEvent) -> None:
         types = owner_types(it, call.owner) if call.owner is not None else []
         keras = any(t.startswith("tf.keras.") for t in types)
-        if not keras and (types[:1] != ["?"] or "import:tensorflow" not in it.state.flags and "import:keras" not in it.state.flags):
+        if not keras and (
+            types[:1] != ["?"]
+            or ("import:tensorflow" not in it.state.flags and "import:keras" not in it.state.flags)
+        ):
             return
         data = call.args.get("x", 0) or call.args.kw.get("generator")
         workers = call.args.kw.get("workers")
@@ -82,8 +97,12 @@ def _keras_workers(hooks: Hooks, reporter: Reporter) -> None:
         elif isinstance(processes, v.Lit) and processes.value is True:
             message = "use_multiprocessing=True: every process gets a copy of the random states"
         elif validation is not None and validation is data and isinstance(data, v.Inst):
-            if not (isinstance(workers, v.Lit) and workers.value == 0) and not it.kb_matches("tensorflow", ">=2.16"):
-                message = "training and validation share one pipeline: with workers other than 0 they race for it"
+            if not (isinstance(workers, v.Lit) and workers.value == 0) and not it.kb_matches(
+                "tensorflow", ">=2.16"
+            ):
+                message = (
+                    "training and validation share one pipeline: with workers other than 0 they race for it"
+                )
         elif isinstance(data, v.Inst) and it.kb_matches("tensorflow", ">=2.16"):
             count = data.args.kw.get("workers")
             if isinstance(count, v.Lit) and isinstance(count.value, int) and count.value > 1:

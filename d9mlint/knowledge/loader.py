@@ -144,7 +144,7 @@ def entries(path: str, text: str, kind: type[Any]) -> list[Any]:
         raise KnowledgeError(path, 1, "a list of entries is expected")
     seen: dict[str, int] = {}
     result: list[Any] = []
-    for item, where in zip(data, node.value):
+    for item, where in zip(data, node.value, strict=False):
         line = where.start_mark.line + 1
         if isinstance(item, dict):
             item["provenance"] = [
@@ -153,7 +153,9 @@ def entries(path: str, text: str, kind: type[Any]) -> list[Any]:
         try:
             entry = msgspec.convert(item, kind)
         except msgspec.ValidationError as error:
-            raise KnowledgeError(path, _line_of(where, str(error), line), _explain(str(error), kind)) from error
+            raise KnowledgeError(
+                path, _line_of(where, str(error), line), _explain(str(error), kind)
+            ) from error
         if entry.id in seen:
             raise KnowledgeError(path, line, f"id `{entry.id}` stands in line {seen[entry.id]} already")
         seen[entry.id] = line

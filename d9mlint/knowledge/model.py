@@ -23,7 +23,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Base of what is read from YAML: unknown keys are errors."""
 
 
-class Condition(_Entry):
+class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A test of one argument of a call, evaluated statically to yes, no or unknown.
 
     The argument is found by ``arg`` (keyword) or ``pos`` (0-based position among the positional arguments
@@ -45,13 +45,13 @@ class Condition(_Entry):
     greater: float | msgspec.UnsetType = msgspec.UNSET
 
 
-class Provenance(_Entry):
+class Provenance(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where a fact comes from: a page, a source file at a commit, or a run."""
 
     source: str
 
 
-class Effect(_Entry):
+class Effect(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A mode or an environment variable that a call sets.
 
     ``name`` is a mode (``torch.deterministic``, ``torch.cudnn.deterministic``, ``torch.cudnn.benchmark``,
@@ -66,7 +66,7 @@ class Effect(_Entry):
     versions: str = ""
 
 
-class RngEntry(_Entry):
+class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a call does to random number generators.
 
     ``seeds``: RNGs it seeds, with ``seed_arg`` / ``seed_pos`` naming the argument that carries the seed;
@@ -105,7 +105,7 @@ class RngEntry(_Entry):
     provenance: list[str] = []
 
 
-class OpHistory(_Entry):
+class OpHistory(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an op does in a range of versions of its library.
 
     ``behaviour`` under deterministic mode: ``deterministic_alternative``, ``raises``, ``silent`` (may vary
@@ -117,7 +117,7 @@ class OpHistory(_Entry):
     note: str = ""
 
 
-class OpEntry(_Entry):
+class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An op without run-to-run guarantee.
 
     ``passes`` is ``forward``, ``backward`` or ``both``; ``device`` ``cuda``, ``cpu``, ``both`` or ``mps``.
@@ -146,7 +146,7 @@ class OpEntry(_Entry):
     provenance: list[str] = []
 
 
-class SettingEntry(_Entry):
+class SettingEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An environment variable, flag, attribute or argument that bears on determinism."""
 
     id: str

@@ -35,7 +35,9 @@ def parse_page(path: str, text: str) -> RulePage:
         front: Any = yaml.safe_load(found.group(1))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        raise KnowledgeError(path, (mark.line + 2) if mark else 1, f"front matter is no YAML: {error}") from error
+        raise KnowledgeError(
+            path, (mark.line + 2) if mark else 1, f"front matter is no YAML: {error}"
+        ) from error
     if not isinstance(front, dict):
         raise KnowledgeError(path, 2, "front matter is no mapping")
     for key in KEYS:
@@ -43,9 +45,14 @@ def parse_page(path: str, text: str) -> RulePage:
             raise KnowledgeError(path, 2, f"front matter lacks `{key}`")
     unknown = [key for key in front if key not in KEYS]
     if unknown:
-        line = 2 + next(i for i, row in enumerate(found.group(1).split("\n")) if row.startswith(f"{unknown[0]}:"))
+        line = 2 + next(
+            i for i, row in enumerate(found.group(1).split("\n")) if row.startswith(f"{unknown[0]}:")
+        )
         raise KnowledgeError(path, line, f"unknown key `{unknown[0]}`")
-    front = {key: _text(value) if key in ("fixable", "since", "code", "name") else value for key, value in front.items()}
+    front = {
+        key: _text(value) if key in ("fixable", "since", "code", "name") else value
+        for key, value in front.items()
+    }
     body = found.group(2)
     sections: dict[str, str] = {}
     title = ""
@@ -62,7 +69,9 @@ def parse_page(path: str, text: str) -> RulePage:
     if title:
         sections[title] = "\n".join(lines).strip()
     try:
-        return msgspec.convert({**front, "path": path, "markdown": body.strip(), "sections": sections}, RulePage)
+        return msgspec.convert(
+            {**front, "path": path, "markdown": body.strip(), "sections": sections}, RulePage
+        )
     except msgspec.ValidationError as error:
         raise KnowledgeError(path, 2, str(error)) from error
 

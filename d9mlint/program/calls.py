@@ -14,6 +14,7 @@ from d9mlint.program.libraries import callback_instances, result_type
 from d9mlint.program.state import join_states
 
 if TYPE_CHECKING:
+    from d9mlint.knowledge.model import RngEntry
     from d9mlint.program.interp import Interp
 
 MAX_GUESSES = 3
@@ -102,7 +103,7 @@ def call_function(it: Interp, func: v.Func, args: v.Args, node: Any) -> v.Value:
     results = [value for value, _ in frame.returns]
     if it.state.alive:
         outcomes.append(it.state)
-        if not results or not fn.name == "<lambda>":
+        if not results or fn.name != "<lambda>":
             results.append(v.NONE)
     if outcomes:
         it.state = join_states(outcomes)
@@ -191,7 +192,10 @@ def annotated(it: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
             tensor = v.Obj("parameter", TENSOR)
             tensor.likely = True
             return tensor
-        if canonical.startswith(("torch.", "tf.", "numpy.random.")) and canonical.rpartition(".")[2][:1].isupper():
+        if (
+            canonical.startswith(("torch.", "tf.", "numpy.random."))
+            and canonical.rpartition(".")[2][:1].isupper()
+        ):
             return v.Obj("parameter", canonical)
     return v.UNKNOWN
 
@@ -199,10 +203,10 @@ def annotated(it: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
 def blank_instance(it: Interp, cls: v.Cls) -> v.Inst:
     """An instance of which only the class is known; dataclass defaults stand for its fields."""
     key = ("blank", id(cls))
-    known = it.scratch.get(key)  # type: ignore[call-overload]
+    known = it.scratch.get(key)
     if known is None:
         known = v.Inst(cls)
-        it.scratch[key] = known  # type: ignore[index]
+        it.scratch[key] = known
         if cls.find("__init__") is None and cls.fields:
             _dataclass_fields(it, known, v.NO_ARGS)
     result: v.Inst = known
@@ -412,7 +416,7 @@ def call_member(it: Interp, member: v.Member, args: v.Args, node: Any) -> v.Valu
         return v.NONE
     types = owner_types(it, owner) or ["object"]
     api = f"{types[0]}.{name}"
-    entries = ()
+    entries: tuple[RngEntry, ...] = ()
     for one in types:
         entries = it.kb.rng(f"{one}.{name}")
         if entries:
@@ -456,7 +460,18 @@ def call_member(it: Interp, member: v.Member, args: v.Args, node: Any) -> v.Valu
 
 
 _ENTROPY_METHODS = frozenset(
-    {"timestamp", "item", "total_seconds", "strftime", "tolist", "hex", "__hash__", "isoformat", "int", "microsecond"}
+    {
+        "timestamp",
+        "item",
+        "total_seconds",
+        "strftime",
+        "tolist",
+        "hex",
+        "__hash__",
+        "isoformat",
+        "int",
+        "microsecond",
+    }
 )
 
 
@@ -489,13 +504,119 @@ def guess_method(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any)
 
 
 COMMON_METHODS = frozenset(
-    """get items keys values append extend update pop copy add remove insert join split strip format replace
-    lower upper startswith endswith read write close open load save dump step train eval to cuda cpu forward
-    backward fit run reset zero_grad parameters named_parameters state_dict load_state_dict size view reshape
-    mean sum max min log exp item detach numpy float half double long int bool permute transpose squeeze unsqueeze
-    contiguous clone repeat expand apply map filter sort index count find info debug warning error print_help
-    parse_args add_argument start stop wait send recv put next reset_parameters __call__ build predict evaluate
-    compile summary call shape dtype device type norm std var flatten render sample seed action_space""".split()
+    [
+        "get",
+        "items",
+        "keys",
+        "values",
+        "append",
+        "extend",
+        "update",
+        "pop",
+        "copy",
+        "add",
+        "remove",
+        "insert",
+        "join",
+        "split",
+        "strip",
+        "format",
+        "replace",
+        "lower",
+        "upper",
+        "startswith",
+        "endswith",
+        "read",
+        "write",
+        "close",
+        "open",
+        "load",
+        "save",
+        "dump",
+        "step",
+        "train",
+        "eval",
+        "to",
+        "cuda",
+        "cpu",
+        "forward",
+        "backward",
+        "fit",
+        "run",
+        "reset",
+        "zero_grad",
+        "parameters",
+        "named_parameters",
+        "state_dict",
+        "load_state_dict",
+        "size",
+        "view",
+        "reshape",
+        "mean",
+        "sum",
+        "max",
+        "min",
+        "log",
+        "exp",
+        "item",
+        "detach",
+        "numpy",
+        "float",
+        "half",
+        "double",
+        "long",
+        "int",
+        "bool",
+        "permute",
+        "transpose",
+        "squeeze",
+        "unsqueeze",
+        "contiguous",
+        "clone",
+        "repeat",
+        "expand",
+        "apply",
+        "map",
+        "filter",
+        "sort",
+        "index",
+        "count",
+        "find",
+        "info",
+        "debug",
+        "warning",
+        "error",
+        "print_help",
+        "parse_args",
+        "add_argument",
+        "start",
+        "stop",
+        "wait",
+        "send",
+        "recv",
+        "put",
+        "next",
+        "reset_parameters",
+        "__call__",
+        "build",
+        "predict",
+        "evaluate",
+        "compile",
+        "summary",
+        "call",
+        "shape",
+        "dtype",
+        "device",
+        "type",
+        "norm",
+        "std",
+        "var",
+        "flatten",
+        "render",
+        "sample",
+        "seed",
+        "action_space",
+    ]
 )
 
 

@@ -13,20 +13,18 @@ if TYPE_CHECKING:
     from d9mlint.program.interp import Interp
 
 
-class Test(NamedTuple):
+class Outcome(NamedTuple):
     """``answer`` True, False or None for unknown; ``option`` names the option whose default decided it."""
-
-    __test__ = False
 
     answer: bool | None
     option: str = ""
 
 
-def condition(it: Interp, node: m.Expr) -> Test:
+def condition(it: Interp, node: m.Expr) -> Outcome:
     """What a test gives."""
     if isinstance(node, m.Unary) and node.op == "not":
         inner = condition(it, node.operand)
-        return Test(None if inner.answer is None else not inner.answer, inner.option)
+        return Outcome(None if inner.answer is None else not inner.answer, inner.option)
     if isinstance(node, m.BoolOp):
         left = condition(it, node.left)
         decisive = node.op == "or"
@@ -40,31 +38,31 @@ def condition(it: Interp, node: m.Expr) -> Test:
         if right.answer is decisive:
             return right
         if left.answer is None or right.answer is None:
-            return Test(None)
-        return Test(not decisive, left.option or right.option)
+            return Outcome(None)
+        return Outcome(not decisive, left.option or right.option)
     if isinstance(node, m.Compare):
         return _compare(it, node)
     value = it.eval(node)
-    return Test(v.truth(value), v.option_of(value))
+    return Outcome(v.truth(value), v.option_of(value))
 
 
-def _compare(it: Interp, node: m.Compare) -> Test:
+def _compare(it: Interp, node: m.Compare) -> Outcome:
     left = it.eval(node.left)
     values = [left, *(it.eval(c) for c in node.comparators)]
     if len(node.ops) != 1:
-        return Test(None)
+        return Outcome(None)
     right = values[1]
     op = node.ops[0]
     option = v.option_of(left) or v.option_of(right)
     if op in ("is", "is not", "==", "!=") and isinstance(right, v.Lit) and right.value is None:
         none = v.is_none(left)
-        return Test(None if none is None else none == (op in ("is", "==")), option)
+        return Outcome(None if none is None else none == (op in ("is", "==")), option)
     if op in ("in", "not in"):
         found = _contains(left, right)
-        return Test(None if found is None else found == (op == "in"), option)
+        return Outcome(None if found is None else found == (op == "in"), option)
     if isinstance(left, v.Lit) and isinstance(right, v.Lit):
-        return Test(_literals(op, left.value, right.value), option)
-    return Test(None)
+        return Outcome(_literals(op, left.value, right.value), option)
+    return Outcome(None)
 
 
 def _contains(left: v.Value, right: v.Value) -> bool | None:
@@ -127,7 +125,9 @@ def _implied(it: Interp, test: m.Expr, outcome: bool) -> list[tuple[m.Name, v.Va
     if isinstance(test, m.Compare) and len(test.ops) == 1 and isinstance(test.left, m.Name):
         known = it.eval(test.left)
         other = it.eval(test.comparators[0])
-        equal = (test.ops[0] in ("==", "is")) == outcome if test.ops[0] in ("==", "is", "!=", "is not") else None
+        equal = (
+            (test.ops[0] in ("==", "is")) == outcome if test.ops[0] in ("==", "is", "!=", "is not") else None
+        )
         if isinstance(other, v.Lit) and equal is not None:
             return _narrow_equal(test.left, known, other, equal)
         if equal is None and isinstance(known, v.Lit) and known.option:

@@ -172,7 +172,9 @@ def subscript(it: Interp, value: v.Value, index: v.Value, node: m.Subscript) -> 
     if isinstance(value, v.Ext):
         if value.name in ENVIRON and isinstance(index, v.Lit):
             setting = it.state.env.get(str(index.value))
-            return v.Lit(setting.value, setting.option) if setting and setting.value is not None else v.UNKNOWN
+            return (
+                v.Lit(setting.value, setting.option) if setting and setting.value is not None else v.UNKNOWN
+            )
         return value if value.name not in ENVIRON else v.UNKNOWN
     if isinstance(value, v.Inst):
         found = value.cls.find("__getitem__")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from d9mlint.facts import model as m
 from d9mlint.program.modules import ModuleFile, Modules
 
-NOT_ENTRIES = frozenset({"setup.py", "conftest.py", "noxfile.py", "versioneer.py", "__init__.py", "fabfile.py"})
+NOT_ENTRIES = frozenset(
+    {"setup.py", "conftest.py", "noxfile.py", "versioneer.py", "__init__.py", "fabfile.py"}
+)
 TEST_LIBRARIES = frozenset({"pytest", "unittest", "absl.testing", "nose", "hypothesis"})
 
 
@@ -147,18 +150,21 @@ def _declared(name: str, text: str) -> list[tuple[str, str]]:
             data.get("project", {}).get("scripts", {}),
             data.get("tool", {}).get("poetry", {}).get("scripts", {}),
         ]
-        values = [x for table in tables if isinstance(table, dict) for x in table.values() if isinstance(x, str)]
+        values = [
+            x for table in tables if isinstance(table, dict) for x in table.values() if isinstance(x, str)
+        ]
         return [(x.partition(":")[0], x.partition(":")[2].partition(".")[0]) for x in values if ":" in x]
     where = text.find("console_scripts")
     return _SCRIPT.findall(text[where : where + 5000]) if where >= 0 else []
 
 
 def _toml(text: str) -> dict[str, Any]:
-    try:
+    if sys.version_info >= (3, 11):
         import tomllib
-    except ModuleNotFoundError:  # Python 3.10
+    else:
         import tomli as tomllib
     try:
-        return tomllib.loads(text)
+        found: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return {}
+    return found

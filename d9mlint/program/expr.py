@@ -13,7 +13,17 @@ from d9mlint.program.data import aug_assign, binary, delete, element, elements, 
 if TYPE_CHECKING:
     from d9mlint.program.interp import Interp
 
-__all__ = ["EVAL", "assign", "attribute", "aug_assign", "condition", "delete", "element", "elements", "narrowed"]
+__all__ = [
+    "EVAL",
+    "assign",
+    "attribute",
+    "aug_assign",
+    "condition",
+    "delete",
+    "element",
+    "elements",
+    "narrowed",
+]
 
 _PARTS: dict[str, tuple[str, ...]] = {}
 
@@ -73,7 +83,9 @@ def attribute(it: Interp, value: v.Value, name: str, node: Any = None) -> v.Valu
     if isinstance(value, v.Super):
         return _super_attribute(it, value, name)
     if isinstance(value, v.AnyOf):
-        return v.join([attribute(it, one, name, node) for one in value.values if not _is_none_lit(one)] or [v.UNKNOWN])
+        return v.join(
+            [attribute(it, one, name, node) for one in value.values if not _is_none_lit(one)] or [v.UNKNOWN]
+        )
     if isinstance(value, v.Partial) and name == "func":
         return value.func
     return v.Member(value, name)
@@ -151,7 +163,9 @@ def _inst_attribute(it: Interp, inst: v.Inst, name: str, node: Any) -> v.Value:
 
 def _super_attribute(it: Interp, sup: v.Super, name: str) -> v.Value:
     receiver = sup.receiver
-    cls = receiver.cls if isinstance(receiver, v.Inst) else receiver if isinstance(receiver, v.Cls) else sup.cls
+    cls = (
+        receiver.cls if isinstance(receiver, v.Inst) else receiver if isinstance(receiver, v.Cls) else sup.cls
+    )
     mro = cls.mro()
     after = mro[mro.index(sup.cls) + 1 :] if sup.cls in mro else sup.cls.mro()[1:]
     for base in after:
@@ -227,7 +241,7 @@ def _seq(it: Interp, node: m.Seq) -> v.Value:
 
 def _dict(it: Interp, node: m.Dict) -> v.Value:
     result = v.Mapping({})
-    for key, item in zip(node.keys, node.values):
+    for key, item in zip(node.keys, node.values, strict=False):
         value = it.eval(item)
         if key is None:
             if isinstance(value, v.Mapping):
@@ -259,8 +273,7 @@ def _boolop(it: Interp, node: m.BoolOp) -> v.Value:
         return it.eval(node.right) if known == (node.op == "and") else left
     right = it.eval(node.right)
     if known is not None:
-        chosen = right if known == (node.op == "and") else left
-        return chosen
+        return right if known == (node.op == "and") else left
     return v.join((left, right))
 
 
@@ -348,7 +361,7 @@ def _comp(it: Interp, node: m.Comp) -> v.Value:
             results[-1] = it.eval(node.value)
     it.frame = outer
     if node.kind == "d":
-        return v.Mapping({index: one for index, one in enumerate(results)}, open=True)
+        return v.Mapping(dict(enumerate(results)), open=True)
     result = v.Items("l" if node.kind == "g" else node.kind, results, is_open)
     if node.kind == "s":
         for hook in it.hooks.sets:
@@ -447,7 +460,7 @@ def _unpack(it: Interp, target: m.Seq, value: v.Value) -> None:
     known = elements(it, value, None)
     starred = any(isinstance(t, m.Star) for t in target.elts)
     if known is not None and len(known) == len(target.elts) and not starred:
-        for one, part in zip(target.elts, known):
+        for one, part in zip(target.elts, known, strict=False):
             assign(it, one, part)
         return
     rest = element(it, value) if isinstance(value, v.Items) else v.UNKNOWN
@@ -472,9 +485,7 @@ def set_attribute(it: Interp, owner: v.Value, name: str, value: v.Value, node: A
         for hook in it.hooks.object_attributes.get(name, ()):
             hook(it, owner, name, value, node)
         _store(it, owner.attrs, name, value)
-    elif isinstance(owner, v.Mod):
-        _store(it, owner.env.vars, name, value)
-    elif isinstance(owner, v.Cls):
+    elif isinstance(owner, (v.Mod, v.Cls)):
         _store(it, owner.env.vars, name, value)
     elif isinstance(owner, v.Mapping):
         _store(it, owner.items, name, value)

@@ -35,7 +35,19 @@ MAX_UNROLL = 16
 class Frame:
     """One activation: a module body, class body or function call."""
 
-    __slots__ = ("caller", "call_site", "depth", "env", "file", "func", "is_class", "jumps", "label", "mod", "returns")
+    __slots__ = (
+        "call_site",
+        "caller",
+        "depth",
+        "env",
+        "file",
+        "func",
+        "is_class",
+        "jumps",
+        "label",
+        "mod",
+        "returns",
+    )
 
     def __init__(
         self,
@@ -54,7 +66,7 @@ class Frame:
         self.caller = caller
         self.call_site = call_site
         self.func = func
-        self.depth = caller.depth + 1 if caller else 0
+        self.depth: int = caller.depth + 1 if caller else 0
         self.returns: list[tuple[v.Value, State]] = []
         self.jumps: list[list[State]] = []
         self.is_class = False
@@ -730,11 +742,95 @@ _EXEC: dict[type, Callable[[Interp, Any], None]] = {
 }
 
 _BUILTINS = frozenset(
-    """abs all any ascii bin bool breakpoint bytearray bytes callable chr classmethod compile complex delattr
-    dict dir divmod enumerate eval exec exit filter float format frozenset getattr globals hasattr hash help hex
-    id input int isinstance issubclass iter len list locals map max memoryview min next object oct open ord pow
-    print property quit range repr reversed round set setattr slice sorted staticmethod str sum super tuple type
-    vars zip __import__ Exception ValueError KeyError RuntimeError NotImplementedError ImportError TypeError
-    OSError FileNotFoundError KeyboardInterrupt StopIteration AttributeError SystemExit ModuleNotFoundError
-    IndexError AssertionError Ellipsis NotImplemented""".split()
+    [
+        "abs",
+        "all",
+        "any",
+        "ascii",
+        "bin",
+        "bool",
+        "breakpoint",
+        "bytearray",
+        "bytes",
+        "callable",
+        "chr",
+        "classmethod",
+        "compile",
+        "complex",
+        "delattr",
+        "dict",
+        "dir",
+        "divmod",
+        "enumerate",
+        "eval",
+        "exec",
+        "exit",
+        "filter",
+        "float",
+        "format",
+        "frozenset",
+        "getattr",
+        "globals",
+        "hasattr",
+        "hash",
+        "help",
+        "hex",
+        "id",
+        "input",
+        "int",
+        "isinstance",
+        "issubclass",
+        "iter",
+        "len",
+        "list",
+        "locals",
+        "map",
+        "max",
+        "memoryview",
+        "min",
+        "next",
+        "object",
+        "oct",
+        "open",
+        "ord",
+        "pow",
+        "print",
+        "property",
+        "quit",
+        "range",
+        "repr",
+        "reversed",
+        "round",
+        "set",
+        "setattr",
+        "slice",
+        "sorted",
+        "staticmethod",
+        "str",
+        "sum",
+        "super",
+        "tuple",
+        "type",
+        "vars",
+        "zip",
+        "__import__",
+        "Exception",
+        "ValueError",
+        "KeyError",
+        "RuntimeError",
+        "NotImplementedError",
+        "ImportError",
+        "TypeError",
+        "OSError",
+        "FileNotFoundError",
+        "KeyboardInterrupt",
+        "StopIteration",
+        "AttributeError",
+        "SystemExit",
+        "ModuleNotFoundError",
+        "IndexError",
+        "AssertionError",
+        "Ellipsis",
+        "NotImplemented",
+    ]
 )

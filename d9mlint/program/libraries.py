@@ -5,15 +5,81 @@ from __future__ import annotations
 TENSOR = "torch.Tensor"
 
 _TORCH_NOT_TENSOR = frozenset(
-    """device dtype load save manual_seed seed initial_seed compile jit set_default_dtype set_grad_enabled no_grad
-    enable_grad inference_mode is_tensor is_grad_enabled set_default_tensor_type get_rng_state set_rng_state
-    set_num_threads get_num_threads numel finfo iinfo use_deterministic_algorithms set_printoptions autocast
-    are_deterministic_algorithms_enabled set_deterministic get_default_dtype typename set_default_device hub
-    set_float32_matmul_precision chunk split unbind unique max min sort topk svd qr eig symeig meshgrid where
-    nonzero median mode kthvalue cummax cummin""".split()
+    [
+        "device",
+        "dtype",
+        "load",
+        "save",
+        "manual_seed",
+        "seed",
+        "initial_seed",
+        "compile",
+        "jit",
+        "set_default_dtype",
+        "set_grad_enabled",
+        "no_grad",
+        "enable_grad",
+        "inference_mode",
+        "is_tensor",
+        "is_grad_enabled",
+        "set_default_tensor_type",
+        "get_rng_state",
+        "set_rng_state",
+        "set_num_threads",
+        "get_num_threads",
+        "numel",
+        "finfo",
+        "iinfo",
+        "use_deterministic_algorithms",
+        "set_printoptions",
+        "autocast",
+        "are_deterministic_algorithms_enabled",
+        "set_deterministic",
+        "get_default_dtype",
+        "typename",
+        "set_default_device",
+        "hub",
+        "set_float32_matmul_precision",
+        "chunk",
+        "split",
+        "unbind",
+        "unique",
+        "max",
+        "min",
+        "sort",
+        "topk",
+        "svd",
+        "qr",
+        "eig",
+        "symeig",
+        "meshgrid",
+        "where",
+        "nonzero",
+        "median",
+        "mode",
+        "kthvalue",
+        "cummax",
+        "cummin",
+    ]
 )
 # Functions that give a tensor or a tuple of tensors; a tuple's parts are tensors all the same.
-_TORCH_TENSORS = frozenset("where nonzero chunk split unbind unique max min sort topk svd meshgrid median".split())
+_TORCH_TENSORS = frozenset(
+    [
+        "where",
+        "nonzero",
+        "chunk",
+        "split",
+        "unbind",
+        "unique",
+        "max",
+        "min",
+        "sort",
+        "topk",
+        "svd",
+        "meshgrid",
+        "median",
+    ]
+)
 
 _TYPES = {
     "numpy.random.default_rng": "numpy.random.Generator",
@@ -32,10 +98,41 @@ _TYPES = {
 }
 
 _DATASET_METHODS = frozenset(
-    """map batch shuffle repeat prefetch cache filter take skip shard interleave padded_batch flat_map apply
-    enumerate zip concatenate window unbatch with_options snapshot rebatch ragged_batch from_tensor_slices
-    from_tensors from_generator list_files range random sample_from_datasets choose_from_datasets
-    make_csv_dataset parallel_interleave""".split()
+    [
+        "map",
+        "batch",
+        "shuffle",
+        "repeat",
+        "prefetch",
+        "cache",
+        "filter",
+        "take",
+        "skip",
+        "shard",
+        "interleave",
+        "padded_batch",
+        "flat_map",
+        "apply",
+        "enumerate",
+        "zip",
+        "concatenate",
+        "window",
+        "unbatch",
+        "with_options",
+        "snapshot",
+        "rebatch",
+        "ragged_batch",
+        "from_tensor_slices",
+        "from_tensors",
+        "from_generator",
+        "list_files",
+        "range",
+        "random",
+        "sample_from_datasets",
+        "choose_from_datasets",
+        "make_csv_dataset",
+        "parallel_interleave",
+    ]
 )
 
 
@@ -53,15 +150,50 @@ def result_type(api: str) -> str:
         return TENSOR
     if head.startswith("tf.data") and (last in _DATASET_METHODS or last.endswith("Dataset")):
         return "tf.data.Dataset"
-    if head == "datasets.Dataset" and last in _DATASET_METHODS | {"select", "train_test_split", "remove_columns"}:
+    if head == "datasets.Dataset" and last in _DATASET_METHODS | {
+        "select",
+        "train_test_split",
+        "remove_columns",
+    }:
         return "datasets.Dataset"
     return api
 
 
 _RUNNERS = frozenset(
-    """fit train run learn test validate predict fit_generator launch cli LightningCLI Trainer main_loop
-    fit_one_cycle fine_tune Learner evaluate train_model tune Runner MapDataset loop fit_transform
-    Seq2SeqTrainer SFTTrainer DPOTrainer GRPOTrainer spawn Process Thread start_processes prepare""".split()
+    [
+        "fit",
+        "train",
+        "run",
+        "learn",
+        "test",
+        "validate",
+        "predict",
+        "fit_generator",
+        "launch",
+        "cli",
+        "LightningCLI",
+        "Trainer",
+        "main_loop",
+        "fit_one_cycle",
+        "fine_tune",
+        "Learner",
+        "evaluate",
+        "train_model",
+        "tune",
+        "Runner",
+        "MapDataset",
+        "loop",
+        "fit_transform",
+        "Seq2SeqTrainer",
+        "SFTTrainer",
+        "DPOTrainer",
+        "GRPOTrainer",
+        "spawn",
+        "Process",
+        "Thread",
+        "start_processes",
+        "prepare",
+    ]
 )
 
 

@@ -63,7 +63,7 @@ def consume(it: Interp, loader: v.Obj) -> None:
         it.call(collate, v.Args([v.UNKNOWN]), node)
     elif isinstance(collate, v.Inst):
         use(it, collate, node)
-    it.state.rng = {**it.state.rng, **{k: x for k, x in before.items()}}
+    it.state.rng = {**it.state.rng, **dict(before.items())}
     for name in ("python", "numpy"):
         if name not in before:
             it.state.rng.pop(name, None)

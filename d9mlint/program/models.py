@@ -40,7 +40,14 @@ def _convert(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if is_entropy(first):
         return first
     if isinstance(first, v.Lit) and first.value is not None and len(args.pos) == 1:
-        kind = {"int": int, "float": float, "str": str, "bool": bool, "abs": abs}.get(api.rpartition(".")[2])
+        kinds: dict[str, Callable[[Any], Any]] = {
+            "int": int,
+            "float": float,
+            "str": str,
+            "bool": bool,
+            "abs": abs,
+        }
+        kind = kinds.get(api.rpartition(".")[2])
         try:
             return v.Lit(kind(first.value), first.option) if kind else None
         except (TypeError, ValueError, OverflowError):
@@ -288,7 +295,9 @@ def _self(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.V
     """Methods that return their receiver: ``model.to(device)``, ``model.cuda()``, ``generator.manual_seed()``."""
     if isinstance(owner, v.Inst):
         return owner
-    if isinstance(owner, v.Obj) and (owner.api.startswith(("torch.nn.", "torchvision.models")) or owner.type == "torch.Generator"):
+    if isinstance(owner, v.Obj) and (
+        owner.api.startswith(("torch.nn.", "torchvision.models")) or owner.type == "torch.Generator"
+    ):
         return owner
     return None
 
@@ -328,7 +337,11 @@ def _entry_call(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None
     if isinstance(target, (v.Mapping, v.Items)):
         for one in target.items.values() if isinstance(target, v.Mapping) else target.elts:
             if isinstance(one, v.Func):
-                it.branch([lambda: None, lambda one=one: it.call(one, opt.option_params(it, one), node) and None])  # type: ignore[misc]
+
+                def run(one: v.Func = one) -> None:
+                    it.call(one, opt.option_params(it, one), node)
+
+                it.branch([lambda: None, run])
         return v.UNKNOWN
     return None
 

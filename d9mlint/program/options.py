@@ -51,7 +51,9 @@ def _is_parser(it: Interp, owner: v.Value) -> bool:
     return False
 
 
-_PARSER_CLASSES = frozenset({"ArgumentParser", "ArgParser", "HfArgumentParser", "Tap", "LightningArgumentParser"})
+_PARSER_CLASSES = frozenset(
+    {"ArgumentParser", "ArgParser", "HfArgumentParser", "Tap", "LightningArgumentParser"}
+)
 
 
 def add_argument(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:

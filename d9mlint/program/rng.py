@@ -37,9 +37,9 @@ def holds(args: v.Args, test: Condition) -> bool | None:
         return _equal(literal, test.equals)
     if test.not_equals is not msgspec.UNSET:
         return not _equal(literal, test.not_equals)
-    if test.one_of is not msgspec.UNSET:
-        return any(_equal(literal, one) for one in test.one_of)
-    if test.greater is not msgspec.UNSET:
+    if not isinstance(test.one_of, msgspec.UnsetType):
+        return any(_equal(literal, one) for one in list(test.one_of))
+    if not isinstance(test.greater, msgspec.UnsetType):
         return literal > test.greater if isinstance(literal, (int, float)) else None
     return None
 
@@ -85,7 +85,11 @@ def apply(it: Interp, entries: tuple[RngEntry, ...], args: v.Args, node: Any, *,
     """
     unseeded = False
     for entry in entries:
-        if entry.versions and it.targets is not None and not it.targets.matches(entry.library, entry.versions):
+        if (
+            entry.versions
+            and it.targets is not None
+            and not it.targets.matches(entry.library, entry.versions)
+        ):
             continue
         if at == "call" and (entry.seeds or entry.kind in ("seeder", "anti-seed")):
             _seed(it, entry, args, node)

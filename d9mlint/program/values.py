@@ -7,7 +7,7 @@ have no identity of their own. Anything not known is ``UNKNOWN``: three-valued a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from d9mlint.facts.model import Call, Class, Function
@@ -121,7 +121,9 @@ class Func:
 
     __slots__ = ("cls", "decorated", "defaults", "env", "file", "fn", "mod", "receiver")
 
-    def __init__(self, mod: Mod, file: ModuleFile, fn: Function, env: Env, receiver: Value | None = None) -> None:
+    def __init__(
+        self, mod: Mod, file: ModuleFile, fn: Function, env: Env, receiver: Value | None = None
+    ) -> None:
         self.mod = mod
         self.file = file
         self.fn = fn
@@ -261,7 +263,9 @@ class AnyOf:
         return f"AnyOf{self.values!r}"
 
 
-Value = Union[Unknown, Lit, Ext, Obj, Member, Mod, Func, Cls, Inst, Super, Items, Mapping, Partial, AnyOf]
+Value = (
+    Unknown | Lit | Ext | Obj | Member | Mod | Func | Cls | Inst | Super | Items | Mapping | Partial | AnyOf
+)
 
 
 class Args:
