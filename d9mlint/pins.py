@@ -151,6 +151,10 @@ class _Reader:
         """Add a requirement as pip writes it: ``torch[x]>=1.7,<2; python_version > "3.7"``."""
         if not text.strip():
             return
+        if re.fullmatch(r"[\w.-]+=[^=\s]+=[^=\s]+", text.strip()):
+            # The output of `conda list --export`.
+            _conda(self, file, text, line)
+            return
         url = re.match(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*@\s*(\S+)", text)
         body, _, marker = text.partition(" ;" if url or "://" in text else ";")
         if marker and not holds(marker):

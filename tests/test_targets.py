@@ -71,6 +71,7 @@ def test_a_range_gives_its_newest_release_and_its_oldest(tmp_path: Path) -> None
             "2.1.0",
         ),
         ("https://example.org/torch-1.4.0-cp37-cp37m-linux_x86_64.whl", "1.4.0", "1.4.0"),
+        ("_libgcc_mutex=0.1=main\npytorch=1.4.0=py3.7_cuda10.1.243_cudnn7.6.3_0", "1.4.0", "1.4.0"),
         ("torch==1.9.1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11", "1.9.1", "1.9.1"),
     ],
 )
