@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -101,6 +100,8 @@ def _unquote(name: str) -> str:
 
 
 def _git(directory: str, *arguments: str) -> str:
+    import subprocess
+
     try:
         done = subprocess.run(
             ["git", "-C", directory, *arguments],

@@ -83,6 +83,14 @@ def run(arguments: Sequence[str]) -> int:
         raise KeyboardInterrupt from None
     except UsageError as error:
         return _fail(str(error) + _command_hint(arguments[1:], str(error)))
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        # A mistake of the tool must not look like findings, and must not be hidden either.
+        import traceback
+
+        traceback.print_exc()
+        return _fail(f"d9mlint itself failed ({type(error).__name__}); this is a bug, please report it.")
 
 
 def _command_hint(arguments: Sequence[str], message: str) -> str:

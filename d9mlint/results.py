@@ -10,27 +10,36 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from d9mlint import __version__
 from d9mlint.facts.model import SCHEMA, Comment
 from d9mlint.findings import Finding
+from d9mlint.knowledge.loader import rules_directory
+from d9mlint.knowledge.model import RulePage
 from d9mlint.source import Trouble
+
+if TYPE_CHECKING:
+    from d9mlint.settings import Settings
 
 FORMAT = 1
 KEPT = 16
 """How many results are kept; the oldest go."""
-CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".txt", ".lock")
+CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".txt", ".lock", "Pipfile")
 
 
 class Analysis(msgspec.Struct):
-    """What the checks found in all files, before suppressions. ``comments`` by path."""
+    """What the checks found in all files, before suppressions. ``comments`` by path; ``rules`` are all pages,
+    so that a run that finds its result here needs no knowledge base."""
 
     findings: list[Finding]
     comments: dict[str, list[Comment]]
     config_files: list[str]
+    rules: list[RulePage]
 
 
 class _Entry(msgspec.Struct):
@@ -45,17 +54,29 @@ def content_digest(data: bytes | Trouble) -> str:
     return hashlib.blake2b(content, digest_size=20).hexdigest()
 
 
-def run_key(root: str, digests: Mapping[str, str], configured: Iterable[str]) -> str:
+def run_key(root: str, digests: Mapping[str, str], settings: Settings) -> str:
     """The key of a run: equal keys mean equal findings."""
     key = hashlib.blake2b(digest_size=20)
-    for part in (str(FORMAT), __version__, str(SCHEMA), tool_digest(), root, *configured):
-        key.update(part.encode("utf-8", "surrogatepass") + b"\0")
+    chosen = (settings.select, settings.extend_select, settings.ignore, settings.extend_ignore)
+    origins = [settings.origins.get(k, "") for k in ("select", "extend-select", "ignore", "extend-ignore")]
+    target = (settings.torch_version, settings.tensorflow_version, settings.device)
+    for part in (FORMAT, __version__, SCHEMA, tool_digest(), root, chosen, origins, target, *_installed()):
+        key.update(repr(part).encode("utf-8", "surrogatepass") + b"\0")
     for path in sorted(digests):
         key.update(f"{path}\0{digests[path]}\0".encode("utf-8", "surrogatepass"))
     directories = sorted({os.path.dirname(p) for p in digests} | {root})
     for line in _configs(directories, root):
         key.update(line.encode("utf-8", "surrogatepass") + b"\0")
     return key.hexdigest()
+
+
+def _installed() -> list[tuple[str, int]]:
+    """When anything was last installed: the versions of installed libraries may be those of the target."""
+    found: list[tuple[str, int]] = []
+    for directory in sys.path:
+        if directory.endswith(("site-packages", "dist-packages")) and os.path.isdir(directory):
+            found.append((directory, os.stat(directory).st_mtime_ns))
+    return found
 
 
 def _configs(directories: Iterable[str], root: str) -> list[str]:
@@ -83,8 +104,6 @@ def _configs(directories: Iterable[str], root: str) -> list[str]:
 
 def tool_digest() -> str:
     """Size and time of every file of this tool and its rules: an edited tool forgets what it knew."""
-    from d9mlint.knowledge.loader import rules_directory
-
     package = os.path.dirname(os.path.abspath(__file__))
     digest = hashlib.blake2b(digest_size=16)
     for top in (package, str(rules_directory())):

@@ -12,15 +12,13 @@ from d9mlint import suppress
 from d9mlint.discover import Discovery, absolute, discover, relative_to
 from d9mlint.findings import Finding, Severity
 from d9mlint.results import Analysis, ResultCache, content_digest, run_key
-from d9mlint.select import FileIgnores, Selection, select, shown
+from d9mlint.select import FileIgnores, select, shown
 from d9mlint.source import Source, Trouble, make_source, read_bytes
 
 if TYPE_CHECKING:
     from d9mlint.facts.model import FileFacts
-    from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.model import RulePage
     from d9mlint.settings import Settings
-    from d9mlint.targets import Targets
 
 STDIN = "<stdin>"
 """The name of standard input when no file name is given for it."""
@@ -98,25 +96,17 @@ def check(
     on rows that differ from that git revision are kept. ``progress`` is told what is being done.
     Raises UsageError for a request that can not be carried out; what is wrong with a file is a finding.
     """
-    from d9mlint import knowledge as knowledge_base
-    from d9mlint.targets import find_targets
-
     clock = _Clock()
-    knowledge = knowledge_base.load()
-    selection = select(knowledge.rules, settings)
     known = baselines.read_baseline(settings.baseline) if settings.baseline else frozenset[str]()
-    clock.lap("setup")
     found = _discover(paths, settings, stdin)
-    file_ignores = FileIgnores(knowledge.rules, settings, found.root)
-    targets = find_targets(
-        found.root, torch_version=settings.torch_version, tensorflow_version=settings.tensorflow_version
-    )
+    clock.lap("discover")
     data: dict[str, bytes | Trouble] = {path: read_bytes(path) for path in found.files}
     data.update({path: content for path, content in (overlay or {}).items() if path in data})
     sources = Sources(data)
     clock.lap("read")
-    analysis = _analysis(found, data, sources, settings, knowledge, targets, selection, clock, progress)
-    result = _decide(found, analysis, sources, settings, knowledge, selection, known, file_ignores)
+    analysis = _analysis(found, data, sources, settings, clock, progress)
+    rules = {page.code: page for page in analysis.rules}
+    result = _decide(found, analysis, sources, settings, rules, known)
     if revision is not None:
         result = _only_changed(result, revision)
     clock.lap("decide")
@@ -160,27 +150,20 @@ def _analysis(
     data: Mapping[str, bytes | Trouble],
     sources: Sources,
     settings: Settings,
-    knowledge: Knowledge,
-    targets: Targets,
-    selection: Selection,
     clock: _Clock,
     progress: Callable[[str], None] | None,
 ) -> Analysis:
     """The findings of the checks, from the cache when nothing that bears on them has changed."""
     cache = ResultCache(cache_directory(settings, found.root)) if settings.cache else None
-    digests = {path: content_digest(value) for path, value in data.items()}
-    key = ""
-    if cache is not None:
-        configured = (repr(targets), settings.device, *sorted(selection.codes))
-        key = run_key(found.root, digests, configured)
-        analysis = cache.read(key)
-        clock.lap("cache")
-        if analysis is not None:
-            return analysis
-    analysis = _analyse(found, sources, settings, knowledge, targets, selection, cache, clock, progress)
-    if cache is not None:
-        cache.write(key, analysis)
+    if cache is None:
+        return _analyse(found, sources, settings, None, clock, progress)
+    key = run_key(found.root, {path: content_digest(value) for path, value in data.items()}, settings)
+    analysis = cache.read(key)
     clock.lap("cache")
+    if analysis is None:
+        analysis = _analyse(found, sources, settings, cache, clock, progress)
+        cache.write(key, analysis)
+        clock.lap("cache")
     return analysis
 
 
@@ -188,16 +171,20 @@ def _analyse(
     found: Discovery,
     sources: Sources,
     settings: Settings,
-    knowledge: Knowledge,
-    targets: Targets,
-    selection: Selection,
     cache: ResultCache | None,
     clock: _Clock,
     progress: Callable[[str], None] | None,
 ) -> Analysis:
-    from d9mlint import checks
+    from d9mlint import checks, knowledge
     from d9mlint.program.link import ProjectFile, link
+    from d9mlint.targets import find_targets
 
+    known = knowledge.load()
+    selection = select(known.rules, settings)
+    targets = find_targets(
+        found.root, torch_version=settings.torch_version, tensorflow_version=settings.tensorflow_version
+    )
+    clock.lap("knowledge")
     if progress is not None:
         progress(f"reading {len(sources)} files")
     by_path = _gather(sources, settings, cache.directory if cache else None)
@@ -205,18 +192,18 @@ def _analyse(
     if progress is not None:
         progress("following the program")
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
-    program = link(files, found.root, knowledge, targets, settings.device)
+    program = link(files, found.root, known, targets, settings.device)
     findings = checks.run(program, selection.codes)
     clock.lap("checks")
     for entry, message in program.failures:
-        findings.append(
-            _failure("DET002", entry.file.path, 0, 0, f"This program can not be followed: {message}")
-        )
+        text = f"This program can not be followed: {message}"
+        findings.append(_failure("DET002", entry.file.path, 0, 0, text))
     findings += _problems(sources, by_path)
     return Analysis(
-        findings=sorted(set(findings), key=lambda f: f.sort_key) if _hashable(findings) else findings,
+        findings=sorted(findings, key=lambda f: f.sort_key),
         comments={p: f.comments for p, f in by_path.items() if f.comments},
         config_files=sorted(program.config_files),
+        rules=[known.rules[code] for code in sorted(known.rules)],
     )
 
 
@@ -236,10 +223,6 @@ def gather_files(paths: Sequence[str], settings: Settings) -> tuple[Discovery, S
     sources = Sources({path: read_bytes(path) for path in found.files})
     cache = cache_directory(settings, found.root) if settings.cache else None
     return found, sources, _gather(sources, settings, cache)
-
-
-def _hashable(findings: Sequence[Finding]) -> bool:
-    return all(f.evidence is None for f in findings)
 
 
 def _problems(sources: Sources, facts: Mapping[str, FileFacts]) -> list[Finding]:
@@ -269,13 +252,12 @@ def _decide(
     analysis: Analysis,
     sources: Sources,
     settings: Settings,
-    knowledge: Knowledge,
-    selection: Selection,
+    rules: Mapping[str, RulePage],
     known: frozenset[str],
-    file_ignores: FileIgnores,
 ) -> Result:
     """Suppressions, per-file ignores, the baseline and the limits, in one place."""
-    rules = knowledge.rules
+    selection = select(rules, settings)
+    file_ignores = FileIgnores(rules, settings, found.root)
     by_path: dict[str, list[Finding]] = {}
     for finding in analysis.findings:
         if finding.path in found.reported and finding.code in selection.codes:
