@@ -1,9 +1,12 @@
 """The program: ``python -m d9mlint`` and the ``d9mlint`` script."""
 
-from __future__ import annotations
+import sys
+
+if __name__ == "__main__" and sys.path and not __file__.startswith(sys.path[0] + "/"):
+    # ``-m`` puts the working directory first: a linted random.py must not become the standard library's.
+    del sys.path[0]
 
 import os
-import sys
 
 from d9mlint import __version__
 

@@ -82,7 +82,10 @@ def parents(directory: str) -> list[str]:
 
 def is_huge(directory: str) -> bool:
     """Whether a directory is no project but everybody's: the root, a home, the temporary directory."""
-    known = {absolute(p) for p in (os.path.expanduser("~"), os.environ.get("TMPDIR", "/tmp"), "/tmp", "/home", "/usr")}
+    known = {
+        absolute(p)
+        for p in (os.path.expanduser("~"), os.environ.get("TMPDIR", "/tmp"), "/tmp", "/home", "/usr")
+    }
     return os.path.dirname(directory) == directory or directory in known
 
 

@@ -288,3 +288,32 @@ def test_help_names_the_commands(run: Run) -> None:
     assert all(name in run("--help").out for name in ("check", "rule", "graph", "clean", "config"))
     assert "--select" in run("check", "--help").out
     assert "_D9MLINT_COMPLETE" in run("completion", "bash").out
+
+
+SHADOWING = [
+    "__future__",
+    "abc",
+    "ast",
+    "click",
+    "enum",
+    "json",
+    "msgspec",
+    "os",
+    "random",
+    "torch",
+    "types",
+    "yaml",
+]
+
+
+def test_nothing_that_is_linted_is_imported(project: Project) -> None:
+    boom = "import sys\nsys.exit('imported')\nimport torch\ntorch.backends.cudnn.benchmark = True\n"
+    filler = "".join(f"def f{i}(x):\n    return [x + {i}]\n" for i in range(4000))
+    root = project({"filler.py": filler, **{f"{name}.py": boom for name in SHADOWING}})
+    program = Path(sys.executable).with_name("d9mlint")
+    for _ in ("cold, with worker processes", "warm"):
+        done = subprocess.run(
+            [program, "--select=DET301", "--jobs=2"], cwd=root, capture_output=True, text=True
+        )
+        assert done.returncode in (0, 1) and done.stderr == ""
+        assert "in 13 files" in done.stdout or "DET301" in done.stdout
