@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.model import RngEntry
     from d9mlint.program.interp import Interp
 
+SMALL_BODY = 3
+"""Functions of at most this many statements are followed again for the value they return."""
 MAX_GUESSES = 3
 """A method of an unknown receiver is looked for in at most this many project classes."""
 
@@ -86,6 +88,10 @@ def call_function(it: Interp, func: v.Func, args: v.Args, node: Any) -> v.Value:
         value, state = known
         it.state = state.copy()
         return value
+    if it.entry is None and id(fn) in it.visited and fn.name != "__init__" and len(fn.body) > SMALL_BODY:
+        # Over unreached code every function is looked at once: following all calls again would cost
+        # the square of the code and find nothing new.
+        return v.UNKNOWN
     it.visited.add(id(fn))
     env = v.Env(func.env)
     bind_arguments(it, func, args, env)

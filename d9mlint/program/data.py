@@ -66,7 +66,7 @@ def _fold(op: str, left: v.Lit, right: v.Lit) -> v.Value:
                 return v.Lit(a**b, option)
         if isinstance(a, str) and isinstance(b, str) and op == "+" and len(a) + len(b) < 4096:
             return v.Lit(a + b, option)
-    except (OverflowError, TypeError, ValueError):
+    except (ArithmeticError, TypeError, ValueError):
         pass
     return v.UNKNOWN
 

@@ -17,6 +17,7 @@ from d9mlint.facts import model as m
 from d9mlint.program import values as v
 from d9mlint.program.modules import Found, ModuleFile, Modules
 from d9mlint.program.scopes import assigned_names
+from d9mlint.program.sharing import SharedModules
 from d9mlint.program.state import MAYBE, Setting, Site, State, join_states, prefer
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class Interp:
         entry: ModuleFile | None = None,
         imported: frozenset[str] = frozenset(),
         visited: set[int] | None = None,
+        shared: SharedModules | None = None,
     ) -> None:
         from d9mlint.program import calls, expr
 
@@ -96,6 +98,7 @@ class Interp:
         self.device = device
         self.entry = entry
         self.imported_files = imported
+        self.shared = shared if shared is not None else SharedModules()
         self.entry_directory = entry.directory if entry else ""
         self.visited = visited if visited is not None else set()
         self.state = State()
@@ -152,7 +155,7 @@ class Interp:
                 self.loaded[key].env.vars["__path__"] = v.Lit(found.directory)
             return self.loaded[key]
         known = self.loaded.get(found.file.path)
-        return known if known is not None else self.run_file(found.file, name)
+        return known if known is not None else self.shared.load(self, found.file, name)
 
     def import_parents(self, file: ModuleFile, parts: list[str]) -> v.Mod | None:
         """Import ``a``, ``a.b``, ... in order, as Python does; the last module, None for a library."""

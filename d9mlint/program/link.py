@@ -13,6 +13,7 @@ from d9mlint.program.entries import Entry, find_entries, imported_files
 from d9mlint.program.interp import Interp
 from d9mlint.program.modules import ModuleFile, Modules
 from d9mlint.program.options import option_params
+from d9mlint.program.sharing import SharedModules
 
 if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
@@ -45,6 +46,7 @@ class Program:
         self.entries: list[Entry] = find_entries(self.modules, self.imported)
         self.visited: set[int] = set()
         self.config_files: set[str] = set()
+        self.shared = SharedModules()
         self.failures: list[tuple[Entry, str]] = []
 
     def run(self, hooks: Hooks) -> None:
@@ -56,10 +58,15 @@ class Program:
                 it = self._interp(hooks, entry)
                 try:
                     run_entry(it, entry)
+                    for hook in hooks.ends:
+                        hook(it)
                 except RecursionError:
-                    self.failures.append((entry, "the program is nested too deeply to be followed"))
-                for hook in hooks.ends:
-                    hook(it)
+                    self.failures.append((entry, "it is nested too deeply"))
+                except Exception as error:
+                    # A defect of ours costs the findings of one entry point, never the run; it is not silent.
+                    place = it.here() if it.frame is not None else None
+                    where = f" at {place.path}, character {place.start}" if place else ""
+                    self.failures.append((entry, f"internal error{where}: {type(error).__name__}: {error}"))
                 self.visited |= it.visited
                 self.config_files |= it.config_files
             self._run_rest(hooks)
@@ -75,6 +82,7 @@ class Program:
             device=self.device,
             entry=entry.file if entry else None,
             imported=self.imported,
+            shared=self.shared if entry else None,
         )
 
     def _run_rest(self, hooks: Hooks) -> None:
@@ -89,6 +97,10 @@ class Program:
                 self._run_module_rest(it, file)
             except RecursionError:
                 continue
+            except Exception as error:
+                self.failures.append(
+                    (Entry(file, "rest"), f"internal error: {type(error).__name__}: {error}")
+                )
         for hook in hooks.ends:
             hook(it)
 
