@@ -162,8 +162,12 @@ def register(hooks: Hooks) -> None:
         if target is not None and on_cuda(target):
             note(it, CUDA, call.node, "to")
 
-    @hooks.on_method("load_state_dict", "load_weights", "restore", "from_pretrained", "load_from_checkpoint")
+    @hooks.on_method("load_state_dict", "load_weights", "restore", "set_weights", "from_pretrained", "load_from_checkpoint")
     def loads(it: Interp, call: CallEvent) -> None:
+        note(it, LOADS, call.node, call.api)
+
+    @hooks.on_call("tf.train.init_from_checkpoint", "tf.compat.v1.train.init_from_checkpoint")
+    def from_checkpoint(it: Interp, call: CallEvent) -> None:
         note(it, LOADS, call.node, call.api)
 
     @hooks.on_method(*_OUTPUT_METHODS)

@@ -45,7 +45,8 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
 def _record(it: Interp, rng: str, entry: RngEntry) -> None:
     log = it.scratch.get("draw-log")
-    if log is not None:
+    # A model that is built draws its initial weights: that is nothing an item or a task hangs on.
+    if log is not None and entry.kind not in ("init", "dropout"):
         log.add("other" if rng == "own" and entry.kind in ("transform", "augment") else rng)
 
 

@@ -9,7 +9,7 @@ from d9mlint.checks.base import Reporter, Where
 from d9mlint.checks.text import call_text
 from d9mlint.findings import Confidence, Severity
 from d9mlint.program import values as v
-from d9mlint.program.calls import CPU_CONTEXT
+from d9mlint.program.context import CPU_CONTEXT
 from d9mlint.program.rng import all_hold, any_holds
 
 if TYPE_CHECKING:

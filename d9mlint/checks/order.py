@@ -335,6 +335,8 @@ class Use:
             facts = self.it.frame.file.facts
             functions = [f for f in facts.functions if f.cls == self.function.cls]
         visible = ""
+        if any(_is_single(node, name) for node in nodes(self.function.body)):
+            return ""
         for function in functions:
             above = self.parents if function is self.function else parents(function)
             start = after if function is self.function else -1
@@ -370,6 +372,17 @@ class Use:
                 visible = visible or inner.of(node)
                 self.listed = inner.listed
         return visible
+
+
+def _is_single(node: Any, name: str) -> bool:
+    """Whether a node compares ``len(name)`` with 1: a listing of one entry has no order."""
+    return (
+        isinstance(node, m.Compare)
+        and called_name(node.left) == "len"
+        and isinstance(node.left, m.Call)
+        and any(isinstance(a, m.Name) and a.id == name for a in node.left.args)
+        and any(isinstance(c, m.Const) and c.value == 1 for c in node.comparators)
+    )
 
 
 def _project_call(call: m.Call) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.facts import model as m
 from d9mlint.program import rng
 from d9mlint.program import values as v
+from d9mlint.program.context import CPU_CONTEXT
 from d9mlint.program.data import ENTROPY, TENSOR
 from d9mlint.program.hooks import CallEvent
 from d9mlint.program.libraries import callback_instances, result_type
@@ -379,6 +380,16 @@ _DERIVING = ("builtins.", "math.", "hashlib.", "struct.", "zlib.", "binascii.", 
 
 def callbacks(it: Interp, api: str, args: v.Args, node: Any) -> None:
     """Functions handed to a library are run by it; so are the methods of objects it trains."""
+    pipeline = api.rpartition(".")[2] in _PIPELINE_STAGES
+    with it.within(*((CPU_CONTEXT,) if pipeline else ())):
+        _callbacks(it, api, args, node)
+
+
+# Stages of input pipelines run on the CPU, and no gradient is taken through them.
+_PIPELINE_STAGES = frozenset({"map", "interleave", "flat_map", "filter", "from_generator", "set_transform"})
+
+
+def _callbacks(it: Interp, api: str, args: v.Args, node: Any) -> None:
     for value in args.values():
         for one in v.alternatives(value):
             if isinstance(one, (v.Func, v.Partial)):
@@ -671,10 +682,6 @@ class Entered(NamedTuple):
 
     value: v.Value
     names: list[str]
-
-
-CPU_CONTEXT = "on the CPU"
-"""Active inside ``with tf.device("/CPU:0")``."""
 
 
 def _names_cpu(value: v.Value) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.program import rng
 from d9mlint.program import values as v
+from d9mlint.program.context import CPU_CONTEXT
 
 if TYPE_CHECKING:
     from d9mlint.program.interp import Interp
@@ -56,17 +57,21 @@ def consume(it: Interp, loader: v.Obj) -> None:
             if it.state.level("torch").level > it.state.level(name).level:
                 it.state.rng[name] = it.state.level("torch")
     dataset = args.get("dataset", 0)
-    if dataset is not None:
-        use(it, dataset, node)
-    collate = args.get("collate_fn")
+    with it.within(CPU_CONTEXT):
+        if dataset is not None:
+            use(it, dataset, node)
+        _collate(it, args.get("collate_fn"), node)
+    it.state.rng = {**it.state.rng, **{k: x for k, x in before.items()}}
+    for name in ("python", "numpy"):
+        if name not in before:
+            it.state.rng.pop(name, None)
+
+
+def _collate(it: Interp, collate: v.Value | None, node: Any) -> None:
     if isinstance(collate, (v.Func, v.Partial)):
         it.call(collate, v.Args([v.UNKNOWN]), node)
     elif isinstance(collate, v.Inst):
         use(it, collate, node)
-    it.state.rng = {**it.state.rng, **dict(before.items())}
-    for name in ("python", "numpy"):
-        if name not in before:
-            it.state.rng.pop(name, None)
 
 
 def use(it: Interp, value: v.Value, node: Any, depth: int = 0) -> None:
