@@ -1,0 +1,6 @@
+"""Names that the abstract run keeps among its active contexts besides those of libraries."""
+
+from __future__ import annotations
+
+CPU_CONTEXT = "on the CPU"
+"""Active inside ``with tf.device("/CPU:0")`` and in the stages of input pipelines."""
