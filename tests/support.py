@@ -1,7 +1,8 @@
 """Programs in Markdown, linted, and compared with what their comments expect.
 
 On a line of code: ``# error: [DET209]`` for a finding that starts there, ``# ok`` for none,
-``# todo-error: [DET209]`` for one that is known to be missed; a todo that starts to pass fails the run.
+``# todo-error: [DET209]`` for one that is known to be missed, ``# todo-ok: [DET209]`` for one that is known
+to be wrong; a todo that starts to pass fails the run.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "rules"
 CASES = ROOT / "tests" / "cases"
 
-_EXPECT = re.compile(r"[ \t]*# (?:(error|todo-error): \[([^\]]*)\]|ok\b.*|expect-none)[ \t]*$")
+_EXPECT = re.compile(r"[ \t]*# (?:(error|todo-error|todo-ok): \[([^\]]*)\]|ok\b.*|expect-none)[ \t]*$")
 _FENCE = re.compile(r"^```(\S*)[ \t]*(.*)$")
 
 
@@ -34,13 +35,14 @@ class Block(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A program to lint: texts by path without expectations, the expected codes by (path, row), the codes
-    that are known to be missed, and settings."""
+    """A program to lint: texts by path without expectations, the expected codes by (path, row), those that
+    are known to be missed and to be wrong, and settings."""
 
     name: str
     files: dict[str, str]
     errors: dict[tuple[str, int], set[str]]
     todos: dict[tuple[str, int], set[str]]
+    wrong: dict[tuple[str, int], set[str]]
     settings: dict[str, Any]
 
 
@@ -82,39 +84,37 @@ def split_files(text: str) -> dict[str, str]:
     return {name: "\n".join(lines) + "\n" if lines else "" for name, lines in files.items()}
 
 
-def expectations(text: str) -> tuple[str, dict[int, set[str]], dict[int, set[str]]]:
-    """A text without its expectations, and the codes expected and known to be missed by row."""
-    errors: dict[int, set[str]] = {}
-    todos: dict[int, set[str]] = {}
+def expectations(text: str) -> tuple[str, dict[str, dict[int, set[str]]]]:
+    """A text without its expectations, and the codes of each kind of expectation by row."""
+    kinds: dict[str, dict[int, set[str]]] = {"error": {}, "todo-error": {}, "todo-ok": {}}
     lines: list[str] = []
     for row, line in enumerate(text.splitlines(), 1):
         while match := _EXPECT.search(line):
             line = line[: match.start()]
             if match[1]:
                 codes = {c.strip() for c in match[2].split(",")}
-                (errors if match[1] == "error" else todos).setdefault(row, set()).update(codes)
+                kinds[match[1]].setdefault(row, set()).update(codes)
         lines.append(line)
-    return "\n".join(lines) + ("\n" if lines else ""), errors, todos
+    return "\n".join(lines) + ("\n" if lines else ""), kinds
 
 
 def make_program(name: str, files: dict[str, str], settings: dict[str, Any]) -> Program:
     """A program of texts that carry expectations. A notebook's cells are divided by ``# %%`` lines."""
     texts: dict[str, str] = {}
-    errors: dict[tuple[str, int], set[str]] = {}
-    todos: dict[tuple[str, int], set[str]] = {}
+    places: dict[str, dict[tuple[str, int], set[str]]] = {"error": {}, "todo-error": {}, "todo-ok": {}}
     for path, text in files.items():
         if path.endswith((".py", ".ipynb")):
             if path.endswith(".ipynb"):
                 cells = re.split(r"^# %%.*\n", text, flags=re.MULTILINE)
                 text = "".join(cells)
                 texts[path] = notebook([expectations(c)[0] for c in cells if c])
-            code, expected, missed = expectations(text)
+            code, kinds = expectations(text)
             texts.setdefault(path, code)
-            errors.update({(path, row): codes for row, codes in expected.items()})
-            todos.update({(path, row): codes for row, codes in missed.items()})
+            for kind, rows in kinds.items():
+                places[kind].update({(path, row): codes for row, codes in rows.items()})
         else:
             texts[path] = text
-    return Program(name, texts, errors, todos, settings)
+    return Program(name, texts, places["error"], places["todo-error"], places["todo-ok"], settings)
 
 
 def notebook(cells: list[str]) -> str:
@@ -158,13 +158,19 @@ def mismatches(program: Program, directory: Path, only: set[str] | None = None) 
         if only is None or f.code in only:
             found.setdefault((str(Path(f.path).relative_to(directory.resolve())), row), set()).add(f.code)
     lines: list[str] = []
-    for place in sorted({*found, *program.errors, *program.todos}):
+    for place in sorted({*found, *program.errors, *program.todos, *program.wrong}):
         got, wanted = found.get(place, set()), program.errors.get(place, set())
         todo = program.todos.get(place, set())
+        false = program.wrong.get(place, set())
         where = f"{place[0]}:{place[1]}"
         lines += [f"{where}: expected {code}, which is not reported" for code in sorted(wanted - got)]
-        lines += [f"{where}: {code} is reported and not expected" for code in sorted(got - wanted - todo)]
+        lines += [
+            f"{where}: {code} is reported and not expected" for code in sorted(got - wanted - todo - false)
+        ]
         lines += [f"{where}: the todo for {code} passes now, make it an error" for code in sorted(todo & got)]
+        lines += [
+            f"{where}: {code} is not reported any more, remove the todo" for code in sorted(false - got)
+        ]
     return lines
 
 

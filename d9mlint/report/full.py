@@ -53,7 +53,7 @@ def block(result: Result, item: Item, options: Options) -> list[str]:
         where = row_place(other, step.start, options) if other is not None else clean(step.path)
         lines.append(f"{_word('note', options)} {flow_note(clean(step.message), where)}")
     if f.targets:
-        source_of = f" ({clean(f.targets[1])})" if len(f.targets) > 1 and f.targets[1] else ""
+        source_of = f", {clean(f.targets[1])}" if len(f.targets) > 1 and f.targets[1] else ""
         lines.append(f"{_word('note', options)} this is so for {clean(f.targets[0])}{source_of}")
     if f.evidence:
         said = f.evidence.get("summary")
