@@ -209,7 +209,8 @@ class _Seeds:
         late: dict[str, tuple[Where, Where, str]] = it.scratch.get("late", {})
         training = trains(it)
         for rng, (place, draw, aside) in sorted(late.items()):
-            if aside or (not training and it.scratch.get(("first-draw", rng, False)) is None):
+            loaded = where(it, LOADS) is not None
+            if aside or (not training and loaded and it.scratch.get(("first-draw", rng, False)) is None):
                 continue
             api = it.scratch.get(("draw-api", rng, True)) or it.scratch.get(("draw-api", rng, False)) or ""
             message = f"this {NAMES.get(rng, rng)} seed comes too late: `{api}` has drawn before it"

@@ -12,6 +12,7 @@ from d9mlint.program.context import CPU_CONTEXT
 from d9mlint.program.data import ENTROPY, TENSOR
 from d9mlint.program.hooks import CallEvent
 from d9mlint.program.libraries import callback_instances, result_type
+from d9mlint.program.options import option_params
 from d9mlint.program.state import join_states
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def call_function(it: Interp, func: v.Func, args: v.Args, node: Any) -> v.Value:
     fn = func.fn
     if it.exhausted or it.frame.depth > MAX_DEPTH or any(active is fn for active in it.active):
         return v.UNKNOWN
+    if func.decorated and not (args.pos or args.kw or args.star or args.dstar) and takes_options(func):
+        args = option_params(it, func)
     key = (id(fn), id(func.env), _print(func.receiver), _print_args(args), it.state.key(), tuple(it.contexts))
     known = it.memo.get(key)
     if known is not None:
@@ -130,6 +133,16 @@ def call_function(it: Interp, func: v.Func, args: v.Args, node: Any) -> v.Value:
             result = v.join(main)
     it.memo[key] = (result, it.state.copy())
     return result
+
+
+def takes_options(func: v.Func) -> bool:
+    """Whether a decorator fills a function's parameters from the command line or a configuration."""
+    for decorator in func.decorated:
+        if isinstance(decorator, v.Obj):
+            last = decorator.api.rpartition(".")[2]
+            if last in ("option", "argument", "command", "wrap") or decorator.api == "hydra.main":
+                return True
+    return False
 
 
 def bind_arguments(it: Interp, func: v.Func, args: v.Args, env: v.Env) -> None:

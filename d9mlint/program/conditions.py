@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from d9mlint.program.interp import Interp
 
 
+Place = m.Name | m.Subscript
+"""What a test can say something about: a name, a dotted name, an item."""
+
+
 class Outcome(NamedTuple):
     """``answer`` True, False or None for unknown; ``option`` names the option whose default decided it."""
 
@@ -113,16 +117,16 @@ def narrowed(it: Interp, test: m.Expr, outcome: bool) -> Iterator[None]:
             into[key] = old
 
 
-def _implied(it: Interp, test: m.Expr, outcome: bool) -> list[tuple[m.Name, v.Value]]:
+def _implied(it: Interp, test: m.Expr, outcome: bool) -> list[tuple[Place, v.Value]]:
     if isinstance(test, m.Unary) and test.op == "not":
         return _implied(it, test.operand, not outcome)
     if isinstance(test, m.BoolOp):
         if (test.op == "and") == outcome:
             return _implied(it, test.left, outcome) + _implied(it, test.right, outcome)
         return []
-    if isinstance(test, m.Name):
+    if isinstance(test, m.Name | m.Subscript):
         return _narrow_truth(it, test, outcome)
-    if isinstance(test, m.Compare) and len(test.ops) == 1 and isinstance(test.left, m.Name):
+    if isinstance(test, m.Compare) and len(test.ops) == 1 and isinstance(test.left, m.Name | m.Subscript):
         known = it.eval(test.left)
         other = it.eval(test.comparators[0])
         equal = (
@@ -135,7 +139,7 @@ def _implied(it: Interp, test: m.Expr, outcome: bool) -> list[tuple[m.Name, v.Va
     return []
 
 
-def _narrow_truth(it: Interp, name: m.Name, outcome: bool) -> list[tuple[m.Name, v.Value]]:
+def _narrow_truth(it: Interp, name: Place, outcome: bool) -> list[tuple[Place, v.Value]]:
     known = it.eval(name)
     if isinstance(known, v.AnyOf):
         left = [x for x in known.values if v.truth(x) is not (not outcome)]
@@ -147,7 +151,7 @@ def _narrow_truth(it: Interp, name: m.Name, outcome: bool) -> list[tuple[m.Name,
     return [(name, v.Obj(v.GIVEN) if outcome else v.UNKNOWN)]
 
 
-def _narrow_equal(name: m.Name, known: v.Value, other: v.Lit, equal: bool) -> list[tuple[m.Name, v.Value]]:
+def _narrow_equal(name: Place, known: v.Value, other: v.Lit, equal: bool) -> list[tuple[Place, v.Value]]:
     if equal:
         if isinstance(known, v.Lit) and known.value == other.value:
             return []
@@ -160,8 +164,17 @@ def _narrow_equal(name: m.Name, known: v.Value, other: v.Lit, equal: bool) -> li
     return []
 
 
-def _scope_of(it: Interp, name: m.Name) -> tuple[dict[Any, v.Value], str, v.Value] | None:
-    """The dict, key and present value that a (dotted) name is read from."""
+def _scope_of(it: Interp, name: Place) -> tuple[dict[Any, v.Value], str, v.Value] | None:
+    """The dict, key and present value that a (dotted) name or an item is read from."""
+    if isinstance(name, m.Subscript):
+        holder, index = it.eval(name.value), it.eval(name.index)
+        if isinstance(index, v.Lit):
+            held = (
+                holder.items if isinstance(holder, v.Mapping) else holder.attrs if isinstance(holder, v.Obj) else {}
+            )
+            if index.value in held:
+                return held, index.value, held[index.value]
+        return None
     parts = name.id.split(".")
     if len(parts) == 1:
         env: v.Env | None = it.frame.env

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.facts.model import FileFacts
@@ -143,13 +143,19 @@ def run_entry(it: Interp, entry: Entry) -> None:
         if isinstance(target, v.Func):
             it.call(target, option_params(it, target), None)
     commands = [f for f in mod.env.vars.values() if isinstance(f, v.Func) and is_command(f)]
+    starts: list[Callable[[], None]] = []
     for func in commands:
         if id(func.fn) not in it.visited:
 
             def start(func: v.Func = func) -> None:
                 it.call(func, option_params(it, func), None)
 
-            it.branch([lambda: None, start]) if len(commands) > 1 else start()
+            starts.append(start)
+    if len(starts) == 1:
+        starts[0]()
+    elif starts:
+        # Every command is a program of its own: none sees what another one has seeded.
+        it.branch(starts)
     it.drain()
 
 
