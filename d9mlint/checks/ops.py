@@ -79,7 +79,8 @@ def _candidate(it: Interp, call: CallEvent, entry: OpEntry, likely: bool) -> Non
     if CPU_CONTEXT in it.contexts or any(_on_cpu(value) for value in call.args.pos):
         return
     answer = all_hold(call.args, entry.when)
-    if answer is False or any_holds(call.args, entry.unless) is True:
+    excused = any_holds(call.args, entry.unless)
+    if answer is False or excused is True:
         return
     if entry.passes == "backward" and any(name in NO_GRADIENT for name in it.contexts):
         return
@@ -89,7 +90,7 @@ def _candidate(it: Interp, call: CallEvent, entry: OpEntry, likely: bool) -> Non
     sure = Confidence.HIGH
     if not entry.static or entry.confidence == "low" or not entry.practical:
         sure = Confidence.LOW
-    elif likely or answer is None or entry.confidence == "medium" or _likely_only(call.owner):
+    elif likely or answer is None or excused is None or entry.confidence == "medium" or _likely_only(call.owner):
         sure = Confidence.MEDIUM
     found = Candidate(Where(it, call.node, call.api), call_text(call), entry, past, sure, call.api)
     it.scratch.setdefault("ops", []).append(found)
@@ -151,6 +152,9 @@ def _judge(it: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: bool
         severity = Severity.ERROR
         message = f"`{found.text}` raises under deterministic mode{' on CUDA' if gpu else ''} ({version})"
     elif on and past.behaviour == "deterministic_alternative" and not _own_switch(entry):
+        return
+    elif entry.default_mode == "deterministic":
+        # Known for what it does under the mode alone: without it there is nothing to say.
         return
     elif on and code != "DET404":
         message = f"`{found.text}` on CUDA: {part} may differ from run to run also under deterministic mode ({version})"
