@@ -27,17 +27,23 @@ DEFAULT_EXCLUDE = (
 # fmt: on
 """Names that hold no code of the project itself."""
 
+CODE_SUFFIXES = (".py", ".ipynb")
+CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".txt", ".lock", "Pipfile")
+"""Files that say how a program is run, or for which versions it is meant."""
+
 ENVIRONMENT_MARKER = "pyvenv.cfg"
 """A directory that holds this file is a virtual environment, whatever its name."""
 
 
 class Discovery(NamedTuple):
     """``files`` are all files to read and ``reported`` those that may have findings; both sorted, absolute,
-    with slashes. ``root`` is the project's root."""
+    with slashes. ``root`` is the project's root. ``configs`` are the names of configuration files by
+    directory."""
 
     root: str
     files: tuple[str, ...]
     reported: frozenset[str]
+    configs: dict[str, list[str]]
 
 
 def absolute(path: str, cwd: str | None = None) -> str:
@@ -126,7 +132,7 @@ def discover(
             below = {f for f in files if f.startswith(prefix)}
             # A directory that is itself excluded was not walked, but it was asked for.
             reported |= below or set(walker.walk(path))
-    return Discovery(root, tuple(sorted(files | reported)), frozenset(reported))
+    return Discovery(root, tuple(sorted(files | reported)), frozenset(reported), walker.configs)
 
 
 class Walker:
@@ -136,6 +142,7 @@ class Walker:
         self.root = root
         self.exclude = exclude
         self.respect_gitignore = respect_gitignore
+        self.configs: dict[str, list[str]] = {}
 
     def walk(self, top: str, deep: bool = True) -> list[str]:
         """All Python files and notebooks at or below ``top``."""
@@ -146,6 +153,9 @@ class Walker:
             directory, outer = pending.pop()
             entries = _scan(directory)
             names = {e.name for e in entries}
+            configs = [e.name for e in entries if e.name.endswith(CONFIG_SUFFIXES)]
+            if configs:
+                self.configs[directory] = configs
             inner = outer
             if self.respect_gitignore and ".gitignore" in names:
                 inner = (*outer, _read_ignore(directory))
@@ -157,7 +167,7 @@ class Walker:
                     if entry.is_dir(follow_symlinks=False):
                         if deep and not self._skipped(inner, path, True):
                             pending.append((path, inner))
-                    elif entry.name.endswith((".py", ".ipynb")) and _is_file(entry, self.root):
+                    elif entry.name.endswith(CODE_SUFFIXES) and _is_file(entry, self.root):
                         if not self._skipped(inner, path, False):
                             found.append(path)
                 except OSError:
@@ -181,11 +191,14 @@ class Walker:
 
 
 def _scan(directory: str) -> list[os.DirEntry[str]]:
+    """The directories and the files of interest in a directory; it may hold a million images besides."""
+    wanted = (*CODE_SUFFIXES, *CONFIG_SUFFIXES, ".gitignore")
     try:
         with os.scandir(directory) as entries:
-            return sorted(entries, key=lambda e: e.name)
+            found = [e for e in entries if e.name.endswith(wanted) or e.is_dir(follow_symlinks=False)]
     except OSError:
         return []
+    return sorted(found, key=lambda e: e.name)
 
 
 def _is_file(entry: os.DirEntry[str], root: str) -> bool:
@@ -218,5 +231,8 @@ def _missing(argument: str, path: str) -> str:
         return f"{argument} is a dangling link."
     while not os.path.isdir(directory):
         path, directory = directory, os.path.dirname(directory)
-    names = [e.name for e in _scan(directory)]
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        names = []
     return f"{argument} does not exist.{nearest(os.path.basename(path), names)}"

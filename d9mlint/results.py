@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,12 +24,14 @@ from d9mlint.knowledge.model import RulePage
 from d9mlint.source import Trouble
 
 if TYPE_CHECKING:
+    from d9mlint.discover import Discovery
     from d9mlint.settings import Settings
 
 FORMAT = 1
 KEPT = 16
 """How many results are kept; the oldest go."""
-CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".txt", ".lock", "Pipfile")
+MANY = 64
+"""More configuration files than this in one directory are data: only their names count."""
 
 
 class Analysis(msgspec.Struct):
@@ -54,18 +56,27 @@ def content_digest(data: bytes | Trouble) -> str:
     return hashlib.blake2b(content, digest_size=20).hexdigest()
 
 
-def run_key(root: str, digests: Mapping[str, str], settings: Settings) -> str:
+def run_key(found: Discovery, digests: Mapping[str, str], settings: Settings) -> str:
     """The key of a run: equal keys mean equal findings."""
     key = hashlib.blake2b(digest_size=20)
     chosen = (settings.select, settings.extend_select, settings.ignore, settings.extend_ignore)
     origins = [settings.origins.get(k, "") for k in ("select", "extend-select", "ignore", "extend-ignore")]
     target = (settings.torch_version, settings.tensorflow_version, settings.device)
-    for part in (FORMAT, __version__, SCHEMA, tool_digest(), root, chosen, origins, target, *_installed()):
+    for part in (
+        FORMAT,
+        __version__,
+        SCHEMA,
+        tool_digest(),
+        found.root,
+        chosen,
+        origins,
+        target,
+        *_installed(),
+    ):
         key.update(repr(part).encode("utf-8", "surrogatepass") + b"\0")
     for path in sorted(digests):
         key.update(f"{path}\0{digests[path]}\0".encode("utf-8", "surrogatepass"))
-    directories = sorted({os.path.dirname(p) for p in digests} | {root})
-    for line in _configs(directories, root):
+    for line in _configs(found.configs):
         key.update(line.encode("utf-8", "surrogatepass") + b"\0")
     return key.hexdigest()
 
@@ -79,26 +90,20 @@ def _installed() -> list[tuple[str, int]]:
     return found
 
 
-def _configs(directories: Iterable[str], root: str) -> list[str]:
-    """Name, size and time of every configuration file beside the code, and one level below it."""
+def _configs(configs: Mapping[str, Sequence[str]]) -> list[str]:
+    """Name, size and time of every configuration file of the project."""
     lines: list[str] = []
-    seen: set[str] = set()
-    pending = [(d, 2) for d in directories]
-    while pending:
-        directory, depth = pending.pop()
-        if directory in seen or not directory.startswith(root):
-            continue
-        seen.add(directory)
-        try:
-            with os.scandir(directory) as entries:
-                for entry in entries:
-                    if entry.name.endswith(CONFIG_SUFFIXES):
-                        stat = entry.stat()
-                        lines.append(f"{entry.path}\0{stat.st_size}\0{stat.st_mtime_ns}")
-                    elif depth and not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
-                        pending.append((entry.path, depth - 1))
-        except OSError:
-            continue
+    for directory, names in configs.items():
+        for name in names:
+            path = f"{directory.rstrip('/')}/{name}"
+            if len(names) > MANY:
+                lines.append(path)
+                continue
+            try:
+                stat = os.stat(path)
+                lines.append(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}")
+            except OSError:
+                lines.append(path)
     return sorted(lines)
 
 

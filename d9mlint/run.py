@@ -137,12 +137,12 @@ def _discover(paths: Sequence[str], settings: Settings, stdin: str | None) -> Di
     path = absolute(stdin)
     directory = os.path.dirname(path)
     if os.path.basename(path) == STDIN:
-        return Discovery(directory, (path,), frozenset({path}))
+        return Discovery(directory, (path,), frozenset({path}), {})
     while not os.path.isdir(directory):
         directory = os.path.dirname(directory)
     anchor = path if os.path.exists(path) else directory
     found = discover([anchor], exclude=exclude, exclude_base=settings.base)
-    return Discovery(found.root, tuple(sorted({*found.files, path})), frozenset({path}))
+    return found._replace(files=tuple(sorted({*found.files, path})), reported=frozenset({path}))
 
 
 def _analysis(
@@ -157,7 +157,8 @@ def _analysis(
     cache = ResultCache(cache_directory(settings, found.root)) if settings.cache else None
     if cache is None:
         return _analyse(found, sources, settings, None, clock, progress)
-    key = run_key(found.root, {path: content_digest(value) for path, value in data.items()}, settings)
+    digests = {path: content_digest(value) for path, value in data.items()}
+    key = run_key(found, digests, settings)
     analysis = cache.read(key)
     clock.lap("cache")
     if analysis is None:
