@@ -34,7 +34,6 @@ class Request(NamedTuple):
     diff_from: str | None = None
     stdin_filename: str | None = None
     show_settings: bool = False
-    verify: bool = False
     quiet: bool = False
 
 
@@ -61,10 +60,6 @@ def carry_out(request: Request, settings: Settings) -> int:
         result = lint(overlay)
     finally:
         progress.close()
-    if request.verify:
-        from d9mlint.verify.command import verify_result
-
-        result = verify_result(result, settings)
     if request.add_noqa is not None:
         return _add_noqa(request, result)
     _report(request, settings, result)

@@ -224,7 +224,6 @@ def settings_for(paths: Sequence[str], options: Mapping[str, Any]) -> Settings:
 @click.option("--diff-from", metavar="REV", help="Report only lines that differ from a git revision.")
 @click.option("--stdin-filename", metavar="FILE", help="The name of what is read from standard input (-).")
 @click.option("--show-settings", is_flag=True, help="Show the settings and where each comes from.")
-@click.option("--verify", is_flag=True, help="Run the flagged operations and measure whether they differ.")
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing on standard error but errors.")
 def check_command(paths: tuple[str, ...], **options: Any) -> int:
     """Report determinism hazards in PATHS (default: the working directory).

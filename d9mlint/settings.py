@@ -52,7 +52,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     output_format: str = "full"
     fail_on: str = "advice"
     baseline: str = ""
-    evidence: str = ""
     jobs: int = 0
     cache: bool = True
     cache_dir: str = ""
@@ -91,7 +90,6 @@ KEYS: dict[str, Key] = {
     "output-format": Key("choice", "how findings are printed", FORMATS),
     "fail-on": Key("choice", "the least severity that makes the exit code 1", SEVERITIES),
     "baseline": Key("path", "a file of known findings that are not reported"),
-    "evidence": Key("path", "a file of measurements written by --verify that findings are joined to"),
     "jobs": Key("int", "worker processes; 0: as many as there are cores"),
     "cache": Key("bool", "whether results are kept from run to run"),
     "cache-dir": Key("path", "where they are kept (default: .d9mlint_cache in the project's root)"),

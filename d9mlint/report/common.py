@@ -25,7 +25,6 @@ class Options(NamedTuple):
     color: bool = False
     width: int = 120
     unsafe_fixes: bool = False
-    evidence: dict[str, Any] | None = None
 
 
 STYLES = {
