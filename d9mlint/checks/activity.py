@@ -23,6 +23,7 @@ TRAIN = "train"
 CUDA = "cuda"
 LOADS = "loads-weights"
 PRODUCES = "produces"
+SAVES = "saves"
 
 _OUTPUT_METHODS = (
     "save",
@@ -162,7 +163,9 @@ def register(hooks: Hooks) -> None:
         if target is not None and on_cuda(target):
             note(it, CUDA, call.node, "to")
 
-    @hooks.on_method("load_state_dict", "load_weights", "restore", "set_weights", "from_pretrained", "load_from_checkpoint")
+    @hooks.on_method(
+        "load_state_dict", "load_weights", "restore", "set_weights", "from_pretrained", "load_from_checkpoint"
+    )
     def loads(it: Interp, call: CallEvent) -> None:
         note(it, LOADS, call.node, call.api)
 
@@ -173,6 +176,7 @@ def register(hooks: Hooks) -> None:
     @hooks.on_method(*_OUTPUT_METHODS)
     def writes(it: Interp, call: CallEvent) -> None:
         note(it, PRODUCES, call.node, call.api)
+        note(it, SAVES, call.node, call.api)
 
     @hooks.on_call("builtins.print")
     def prints(it: Interp, call: CallEvent) -> None:
@@ -237,6 +241,7 @@ def _any_call(it: Interp, call: CallEvent) -> None:
     api = call.api
     if api in _OUTPUT_CALLS:
         note(it, PRODUCES, call.node, api)
+        note(it, SAVES, call.node, api)
     if api.startswith("torch.cuda.") and api not in _DEVICE_FREE:
         note(it, "cuda-api", call.node, api)
     elif api == "torch.device" and on_cuda(v.Obj(api, "", call.args)):

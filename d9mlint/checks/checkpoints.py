@@ -162,9 +162,7 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
     if depth > 4:
         return
     if isinstance(value, v.Mapping):
-        if value.open and not value.items:
-            found.add("unknown")
-        if value.open:
+        if value.open and depth == 0:
             found.add("unknown")
         for name, item in value.items.items():
             _collect(item, str(name), found, depth + 1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.checks.base import Reporter, Where
 from d9mlint.findings import Confidence, Severity
 from d9mlint.program import values as v
+from d9mlint.program.context import CPU_CONTEXT
 from d9mlint.program.loaders import LOADER, use
 
 if TYPE_CHECKING:
@@ -131,7 +132,8 @@ def what_is_drawn(it: Interp, frame: Any, parts: list[v.Value | None]) -> set[st
     """RNGs that a dataset and its helpers draw from when an item is made; ``own`` for kept generators,
     ``other`` for those of augmentation libraries. The state is as it was afterwards."""
     outer_frame, state, memo = it.frame, it.state, it.memo
-    flags = dict(it.scratch)
+    # Whatever else is noted meanwhile is no run of the program: the notes are copied, not shared.
+    kept = {key: type(x)(x) if isinstance(x, list | set | dict) else x for key, x in it.scratch.items()}
     log: set[str] = set()
     it.frame, it.state, it.memo = frame, state.copy(), {}
     for rng in ("torch", "numpy", "python", "tensorflow", "keras", "torch_cuda"):
@@ -140,14 +142,16 @@ def what_is_drawn(it: Interp, frame: Any, parts: list[v.Value | None]) -> set[st
         it.state.rng[rng] = Rng(MAYBE)
     it.scratch["draw-log"] = log
     try:
+        it.contexts.append(CPU_CONTEXT)
         for part in parts:
             if isinstance(part, (v.Func, v.Partial)):
                 it.call(part, v.Args([v.UNKNOWN]), None)
             elif part is not None:
                 use(it, part, None)
     finally:
+        it.contexts.pop()
         it.frame, it.state, it.memo = outer_frame, state, memo
-        it.scratch = flags
+        it.scratch = kept
     return log
 
 

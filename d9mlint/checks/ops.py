@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.checks.activity import TF_TRAIN, TORCH_TRAIN, may_use_cuda, where
-from d9mlint.checks.base import Reporter, Where
+from d9mlint.checks.base import Reporter, Where, scope
 from d9mlint.checks.text import call_text
 from d9mlint.findings import Confidence, Severity
 from d9mlint.program import values as v
@@ -24,6 +25,12 @@ OWN_DEVICE = frozenset({"catboost", "lightgbm", "xgboost", "jax", "cupy"})
 CODES = frozenset({"DET401", "DET402", "DET403", "DET404", "DET405", "DET407"})
 RNN_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 RNN_VALUES = (":16:8", ":4096:2", ":4096:8")
+
+
+# Functions that fit loaded weights to a model work outside any gradient.
+_LOADING = re.compile(
+    r"(interpolate|resize|resample)_?(abs_)?pos|load|checkpoint|convert|state_dict", re.IGNORECASE
+)
 
 
 class Candidate(NamedTuple):
@@ -82,7 +89,9 @@ def _candidate(it: Interp, call: CallEvent, entry: OpEntry, likely: bool) -> Non
     excused = any_holds(call.args, entry.unless)
     if answer is False or excused is True:
         return
-    if entry.passes == "backward" and any(name in NO_GRADIENT for name in it.contexts):
+    if entry.passes == "backward" and (
+        any(name in NO_GRADIENT for name in it.contexts) or _LOADING.search(scope(it))
+    ):
         return
     past = history(it, entry)
     if past is None or past.behaviour == "deterministic":
@@ -90,7 +99,13 @@ def _candidate(it: Interp, call: CallEvent, entry: OpEntry, likely: bool) -> Non
     sure = Confidence.HIGH
     if not entry.static or entry.confidence == "low" or not entry.practical:
         sure = Confidence.LOW
-    elif likely or answer is None or excused is None or entry.confidence == "medium" or _likely_only(call.owner):
+    elif (
+        likely
+        or answer is None
+        or excused is None
+        or entry.confidence == "medium"
+        or _likely_only(call.owner)
+    ):
         sure = Confidence.MEDIUM
     found = Candidate(Where(it, call.node, call.api), call_text(call), entry, past, sure, call.api)
     it.scratch.setdefault("ops", []).append(found)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks import generators
-from d9mlint.checks.activity import LOADS, PRODUCES, trains, where
-from d9mlint.checks.base import Reporter, Where, argument_node
+from d9mlint.checks.activity import LOADS, PRODUCES, SAVES, trains, where
+from d9mlint.checks.base import Reporter, Where, argument_node, scope
 from d9mlint.checks.text import node_text
 from d9mlint.facts import model as m
 from d9mlint.findings import Confidence, Severity
@@ -104,7 +104,7 @@ class _Seeds:
         if entry.kind == "tf-shuffle":
             self._tf_shuffle(it, entry, node)
             return
-        weak: bool | str = entry.kind in _TRAINING_ONLY
+        weak: bool | str = entry.kind in _TRAINING_ONLY or _initialises(it, entry, node)
         if it.guessing:
             weak = "guess"
         elif it.state.aside:
@@ -240,8 +240,10 @@ class _Seeds:
         if place is None:
             return
         confidence = None
+        # A module's own smoke test, or a program that leaves nothing behind: nobody compares two runs of it.
+        if imported and where(it, SAVES) is None:
+            confidence = Confidence.LOW
         if not training and (imported or where(it, PRODUCES) is None):
-            # A module's own smoke test, or a program that leaves nothing behind: nobody compares two runs of it.
             confidence = Confidence.LOW
         severity: Severity | None = None
         api = it.scratch[("draw-api", rng, True if place is weak else False if place is strong else "aside")]
@@ -305,6 +307,17 @@ class _Seeds:
                     "remove it",
                     subject=place.subject,
                 )
+
+
+def _initialises(it: Interp, entry: RngEntry, node: Any) -> bool:
+    """Whether an in-place draw fills parameters: ``self.weight.data.uniform_()``, or inside ``init_weights``."""
+    if entry.id != "torch.inplace":
+        return False
+    text = node_text(node, "").lower()
+    name = scope(it).rpartition(".")[2].lower()
+    return (
+        any(word in text for word in ("weight", "bias", "param")) or "init" in name or "reset_param" in name
+    )
 
 
 def _argument_key(call: CallEvent) -> str:

@@ -667,7 +667,8 @@ def use_object(it: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int = 0) 
     """A library object is used: it and what it was built from draw what they draw at use."""
     entries = it.kb.rng(obj.api)
     if entries:
-        rng.apply(it, entries, obj.args, obj.node or node, at="use")
+        with it.in_file(obj.file if obj.node is not None else None):
+            rng.apply(it, entries, obj.args, obj.node or node, at="use")
     if depth > 4:
         return
     for value in obj.args.values():

@@ -170,7 +170,11 @@ def _scope_of(it: Interp, name: Place) -> tuple[dict[Any, v.Value], str, v.Value
         holder, index = it.eval(name.value), it.eval(name.index)
         if isinstance(index, v.Lit):
             held = (
-                holder.items if isinstance(holder, v.Mapping) else holder.attrs if isinstance(holder, v.Obj) else {}
+                holder.items
+                if isinstance(holder, v.Mapping)
+                else holder.attrs
+                if isinstance(holder, v.Obj)
+                else {}
             )
             if index.value in held:
                 return held, index.value, held[index.value]

@@ -254,6 +254,19 @@ class Interp:
         finally:
             del self.contexts[before:]
 
+    @contextmanager
+    def in_file(self, file: ModuleFile | None) -> Iterator[None]:
+        """Places are in this file meanwhile: for objects that are used elsewhere than where they were made."""
+        outer = self.frame
+        if file is not None and file is not outer.file:
+            self.frame = Frame(
+                outer.mod, file, outer.env, outer.label, outer.caller, outer.call_site, outer.func
+            )
+        try:
+            yield
+        finally:
+            self.frame = outer
+
     def stack(self) -> list[Frame]:
         """The frames from the entry point to here."""
         frames: list[Frame] = []
@@ -309,8 +322,11 @@ class Interp:
             state, merged = outcomes[keep]
             for index, (other, other_vars) in enumerate(outcomes):
                 if index != keep:
-                    state_alive = state.alive
+                    state_alive, raised = state.alive, state.raised
                     state = prefer(state, other, option)
+                    if not state_alive and raised and state.alive:
+                        # Without the option the program stops: it has to be given.
+                        state.aside = before_state.aside
                     if not state_alive and other.alive:
                         merged = other_vars
                     for name, value in other_vars.items():
@@ -691,6 +707,7 @@ def _exec_raise(it: Interp, stmt: m.Raise) -> None:
     if stmt.exc is not None:
         it.eval(stmt.exc)
     it.state.alive = False
+    it.state.raised = True
 
 
 def _exec_assert(it: Interp, stmt: m.Assert) -> None:

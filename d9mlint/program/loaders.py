@@ -41,9 +41,15 @@ def consume(it: Interp, loader: v.Obj) -> None:
     loader.data = "consumed"
     args, node = loader.args, loader.node
     for value in (args.get("sampler"), args.get("batch_sampler")):
-        if value is not None:
-            use(it, value, node)
-    rng.apply(it, it.kb.rng(LOADER), args, node, at="use")
+        for one in v.alternatives(value) if value is not None else ():
+            if isinstance(one, v.Inst):
+                use(it, one, node)
+            elif isinstance(one, v.Obj):
+                # A sampler draws indices; it does not touch the items of the dataset it was given.
+                with it.in_file(one.file):
+                    rng.apply(it, it.kb.rng(one.api), one.args, one.node or node, at="use")
+    with it.in_file(loader.file):
+        rng.apply(it, it.kb.rng(LOADER), args, node, at="use")
     workers = args.get("num_workers", 5)
     in_workers = v.truth(workers) if workers is not None else False
     before = dict(it.state.rng)
@@ -61,7 +67,7 @@ def consume(it: Interp, loader: v.Obj) -> None:
         if dataset is not None:
             use(it, dataset, node)
         _collate(it, args.get("collate_fn"), node)
-    it.state.rng = {**it.state.rng, **{k: x for k, x in before.items()}}
+    it.state.rng = {**it.state.rng, **before}
     for name in ("python", "numpy"):
         if name not in before:
             it.state.rng.pop(name, None)

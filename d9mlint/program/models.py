@@ -218,6 +218,7 @@ def _pop_env(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
 
 def _exit(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     it.state.alive = False
+    it.state.raised = True
     return v.NONE
 
 

@@ -37,11 +37,13 @@ class State:
     """Mutable state of one path. ``alive`` is False behind a return, raise, break or exit. ``aside`` names
     the option that would have to be given for the program to come here at all."""
 
-    __slots__ = ("alive", "aside", "default_level", "env", "flags", "modes", "rng")
+    __slots__ = ("alive", "aside", "default_level", "env", "flags", "modes", "raised", "rng")
 
     def __init__(self, default_level: int = UNSEEDED) -> None:
         self.alive = True
         self.aside = ""
+        # Whether the path ended by an exception or an exit: what goes on instead is then the usual way.
+        self.raised = False
         self.default_level = default_level
         self.rng: dict[str, Rng] = {}
         self.modes: dict[str, Setting] = {}
@@ -54,6 +56,7 @@ class State:
         new = State(self.default_level)
         new.alive = self.alive
         new.aside = self.aside
+        new.raised = self.raised
         new.rng = dict(self.rng)
         new.modes = dict(self.modes)
         new.env = dict(self.env)
