@@ -72,6 +72,9 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         content = call.args.get("obj", 0)
         if content is None or it.entry is None:
             return
+        if not isinstance(content, v.Mapping | v.Items):
+            # One state alone, in a file of its own: the rest may stand in others.
+            return
         found = contents(content, _written(call.node))
         if "optimizer" in found and "unknown" not in found:
             it.scratch.setdefault("checkpoints", []).append((Where(it, call.node, "torch.save"), found))

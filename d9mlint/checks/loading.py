@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.checks.base import Reporter, Where
+from d9mlint.checks.base import Reporter, Where, argument_node
 from d9mlint.checks.data import what_is_drawn
+from d9mlint.checks.ops import NO_GRADIENT
 from d9mlint.checks.order import Use, enclosing_function
 from d9mlint.checks.text import call_text
+from d9mlint.facts import model as m
 from d9mlint.findings import Severity
 from d9mlint.program import values as v
 from d9mlint.program.data import is_entropy
@@ -107,6 +110,9 @@ def _epochs(hooks: Hooks, reporter: Reporter) -> None:
         shuffle = call.args.get("shuffle", 3)
         if shuffle is not None and v.truth(shuffle) is not True:
             return
+        if any(name in NO_GRADIENT for name in it.contexts) or _evaluates(it, call.node):
+            # The order in which a model is evaluated changes nothing.
+            return
         it.scratch.setdefault("distributed-samplers", []).append(Where(it, call.node, call.api))
 
     @hooks.on_method("set_epoch")
@@ -129,6 +135,19 @@ def _epochs(hooks: Hooks, reporter: Reporter) -> None:
             )
 
     hooks.ends.append(end)
+
+
+_EVALUATION = re.compile(r"(^|[._])(val|valid|validation|test|eval|dev)", re.IGNORECASE)
+
+
+def _evaluates(it: Interp, node: Any) -> bool:
+    """Whether a sampler is made of, or kept as, something for evaluation, by name."""
+    data = argument_node(node, "dataset", 0)
+    names = [data.id] if isinstance(data, m.Name) else []
+    stmt = it._node
+    if isinstance(stmt, m.Assign):
+        names += [t.id for t in stmt.targets if isinstance(t, m.Name)]
+    return any(_EVALUATION.search(name) for name in names)
 
 
 # -------------------------------------------------------------------------------------------- DET211

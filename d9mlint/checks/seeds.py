@@ -115,6 +115,7 @@ class _Seeds:
             place = Where(it, node, rng, level.option)
             it.scratch[key] = place
             it.scratch[("draw-api", rng, weak)] = node_text(node, entry.apis[0])
+            it.scratch[("draw-kind", rng, weak)] = entry.kind
         if not it.guessing:
             it.state.flags.setdefault(f"unseeded:{rng}", place)
 
@@ -243,7 +244,9 @@ class _Seeds:
         # A module's own smoke test, or a program that leaves nothing behind: nobody compares two runs of it.
         if imported and where(it, SAVES) is None:
             confidence = Confidence.LOW
-        if not training and (imported or where(it, PRODUCES) is None):
+        initial = place is weak and it.scratch[("draw-kind", rng, True)] in ("init", "dropout", "draw")
+        if not training and (imported or initial or where(it, PRODUCES) is None):
+            # Initial weights that are never trained are as a rule overwritten by loaded or converted ones.
             confidence = Confidence.LOW
         severity: Severity | None = None
         api = it.scratch[("draw-api", rng, True if place is weak else False if place is strong else "aside")]
