@@ -22,7 +22,7 @@ DEFAULT_EXCLUDE = (
     ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox",
     ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv*", ".vscode",
     ".d9mlint_cache", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist",
-    "node_modules", "site-packages", "venv", "wandb", "mlruns", "*.egg-info",
+    "node_modules", "site-packages", "venv", "wandb", "mlruns", "*.egg-info", "*{{*",
 )
 # fmt: on
 """Names that hold no code of the project itself."""

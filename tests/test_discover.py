@@ -45,7 +45,7 @@ def test_environments_and_build_outputs_are_left_out(tmp_path: Path) -> None:
         "node_modules/x.py",
         "lib/site-packages/x.py",
     )
-    make(tmp_path, "anything/pyvenv.cfg", "anything/lib/x.py", ".hidden/y.py")
+    make(tmp_path, "anything/pyvenv.cfg", "anything/lib/x.py", ".hidden/y.py", "{{cookiecutter.name}}/x.py")
     assert names(tmp_path, ".")[0] == [".hidden/y.py", "a.py"]
 
 
