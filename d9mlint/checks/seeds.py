@@ -244,7 +244,7 @@ class _Seeds:
         # A module's own smoke test, or a program that leaves nothing behind: nobody compares two runs of it.
         if imported and where(it, SAVES) is None:
             confidence = Confidence.LOW
-        initial = place is weak and it.scratch[("draw-kind", rng, True)] in ("init", "dropout", "draw")
+        initial = place is weak and it.scratch[("draw-kind", rng, True)] not in ("transform", "shuffle", "sampler")
         if not training and (imported or initial or where(it, PRODUCES) is None):
             # Initial weights that are never trained are as a rule overwritten by loaded or converted ones.
             confidence = Confidence.LOW
@@ -313,11 +313,15 @@ class _Seeds:
 
 
 def _initialises(it: Interp, entry: RngEntry, node: Any) -> bool:
-    """Whether an in-place draw fills parameters: ``self.weight.data.uniform_()``, or inside ``init_weights``."""
+    """Whether a draw makes parameters: inside a constructor, ``self.weight.data.uniform_()``, ``init_weights``."""
+    if entry.kind != "draw" or entry.library != "torch":
+        return False
+    name = scope(it).rpartition(".")[2].lower()
+    if name == "__init__":
+        return True
     if entry.id != "torch.inplace":
         return False
     text = node_text(node, "").lower()
-    name = scope(it).rpartition(".")[2].lower()
     return (
         any(word in text for word in ("weight", "bias", "param")) or "init" in name or "reset_param" in name
     )
