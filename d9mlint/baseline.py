@@ -28,6 +28,10 @@ def fingerprints(findings: Sequence[Finding], root: str) -> list[str]:
 
 def read_baseline(path: str) -> frozenset[str]:
     """The fingerprints in a baseline file. Raises UsageError when it is missing or malformed."""
+    return frozenset(str(entry["fingerprint"]) for entry in _entries(path))
+
+
+def _entries(path: str) -> list[dict[str, Any]]:
     try:
         with open(path, encoding="utf-8") as stream:
             data = json.load(stream)
@@ -38,18 +42,29 @@ def read_baseline(path: str) -> frozenset[str]:
     findings = data.get("findings") if isinstance(data, dict) else None
     if not isinstance(findings, list) or data.get("version") != VERSION:
         raise UsageError(f"{path} is no baseline of this version; --update-baseline writes a new one.")
-    try:
-        return frozenset(str(f["fingerprint"]) for f in findings)
-    except (TypeError, KeyError) as error:
-        raise UsageError(f"{path}: a finding without a fingerprint.") from error
+    if not all(isinstance(f, dict) and {"fingerprint", "path", "code", "scope"} <= set(f) for f in findings):
+        raise UsageError(f"{path}: a finding without fingerprint, code, path or scope.")
+    return findings
 
 
-def write_baseline(path: str, findings: Iterable[tuple[Finding, str]], root: str) -> None:
-    """Write the findings as the new baseline: sorted, readable, and stable under line moves."""
+def write_baseline(
+    path: str, findings: Iterable[tuple[Finding, str]], root: str, reported: Iterable[str]
+) -> None:
+    """Write the findings as the new baseline: sorted, readable, and stable under line moves.
+
+    What an older baseline says of files that still exist and were not ``reported`` on now is kept.
+    """
     entries: list[dict[str, Any]] = [
         {"fingerprint": mark, "code": f.code, "path": relative_to(f.path, root), "scope": f.scope}
         for f, mark in findings
     ]
+    if os.path.exists(path):
+        looked_at = {relative_to(p, root) for p in reported}
+        entries += [
+            e
+            for e in _entries(path)
+            if e["path"] not in looked_at and os.path.exists(os.path.join(root, e["path"]))
+        ]
     entries.sort(key=lambda e: (e["path"], e["code"], e["scope"], e["fingerprint"]))
     text = json.dumps({"version": VERSION, "findings": entries}, indent=1, ensure_ascii=False) + "\n"
     try:

@@ -141,7 +141,8 @@ def _update_baseline(
     result = check(
         request.paths, msgspec.structs.replace(settings, baseline=""), stdin=stdin, overlay=overlay
     )
-    write_baseline(settings.baseline, [(i.finding, i.fingerprint) for i in result.items], result.root)
+    known = [(i.finding, i.fingerprint) for i in result.items]
+    write_baseline(settings.baseline, known, result.root, result.files)
     shown = relative_to(settings.baseline, absolute("."))
     print(f"Wrote {count(len(result.items), 'finding')} to {shown}.")
     return 0
@@ -195,7 +196,11 @@ def _add_noqa(request: Request, result: Result) -> int:
     for path, codes in sorted(rows.items()):
         source = result.sources[path]
         text = add_noqa(source, list(codes.items()), " ".join((request.add_noqa or "").split()))
-        write_atomically(path, text.encode(source.encoding, "strict"), source.data)
+        try:
+            data = text.encode(source.encoding)
+        except UnicodeEncodeError as error:
+            raise UsageError(f"The reason can not be written to {path} in {source.encoding}.") from error
+        write_atomically(path, data, source.data)
         added += sum(map(len, codes.values()))
     print(f"Added {count(added, 'suppression')} in {count(len(rows), 'file')}.")
     return 0

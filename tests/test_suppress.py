@@ -126,6 +126,18 @@ def test_a_baseline_survives_moved_lines(run: Run, project: Project) -> None:
     assert (root / "known.json").read_text() == first
 
 
+def test_a_baseline_of_one_file_keeps_what_it_says_of_others(run: Run, project: Project) -> None:
+    root = project({"a.py": HEAD + HAZARD + "\n", "b.py": HEAD + HAZARD + "\n"})
+    flags = ("--select=DET301", "--baseline=known.json")
+    run(*flags, "--update-baseline", cwd=root)
+    first = (root / "known.json").read_text()
+    run(*flags, "--update-baseline", "a.py", cwd=root)
+    assert (root / "known.json").read_text() == first
+    (root / "b.py").unlink()
+    run(*flags, "--update-baseline", "a.py", cwd=root)
+    assert len(json.loads((root / "known.json").read_text())["findings"]) == 1
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", '{"version": 99, "findings": []}', '{"version": 1, "findings": [{}]}']
 )
