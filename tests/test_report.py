@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import xml.etree.ElementTree as ElementTree
@@ -273,3 +274,14 @@ FORMS = ["full", "concise", "grouped", "json", "sarif", "junit", "html", "gitlab
 def test_clean_runs_are_well_formed(run: Run, project: Project, form: str) -> None:
     got = run("--output-format", form, cwd=project({"a.py": "x = 1\n"}))
     assert (got.code, got.err) == (0, "") and got.out
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_strange_file_names(run: Run, project: Project, form: str) -> None:
+    root = project({"a\nb.py": TRAIN})
+    with open(os.fsencode(root) + b"/\xff.py", "w") as stream:
+        stream.write(TRAIN)
+    got = run("--select=DET301", "--output-format", form, cwd=root)
+    assert (got.code, got.err) == (1, "")
+    if form in ("json", "sarif", "gitlab", "rdjson"):
+        assert json.loads(got.out)

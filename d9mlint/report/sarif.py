@@ -126,8 +126,8 @@ def location(result: Result, path: str, start: int, end: int) -> dict[str, Any]:
 def _artifact(result: Result, path: str) -> dict[str, Any]:
     relative = relative_to(path, result.root)
     if relative == path:
-        return {"uri": "file://" + quote(path)}
-    return {"uri": quote(relative), "uriBaseId": ROOT}
+        return {"uri": "file://" + quote(path, errors="surrogateescape")}
+    return {"uri": quote(relative, errors="surrogateescape"), "uriBaseId": ROOT}
 
 
 def _region(source: Source, start: int, end: int) -> dict[str, int]:
