@@ -359,7 +359,47 @@ def _parse_dataclass(it: Interp, api: str, args: v.Args, node: Any) -> v.Value |
     return None
 
 
+def _globals(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``globals()[name](...)``: the functions of the module, any of which may be meant."""
+    found = {k: x for k, x in it.frame.mod.env.vars.items() if isinstance(x, v.Func | v.Cls) and x.mod is it.frame.mod}
+    return v.Mapping(dict(found), open=True)
+
+
+def _instantiate(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``hydra.utils.instantiate(cfg.model)``: what ``_target_`` names is called with the other keys."""
+    config = args.pos[0] if args.pos else args.kw.get("config")
+    extra = {name: value for name, value in args.kw.items() if not name.startswith("_") and name != "config"}
+    return _built(it, config, extra, node) if isinstance(config, v.Mapping) else None
+
+
+def _built(it: Interp, config: v.Mapping, extra: dict[str, v.Value], node: Any) -> v.Value:
+    target = config.items.get("_target_")
+    items = {
+        key: _built(it, value, {}, node) if isinstance(value, v.Mapping) and "_target_" in value.items else value
+        for key, value in config.items.items()
+        if isinstance(key, str) and not key.startswith("_")
+    }
+    if not isinstance(target, v.Lit) or not isinstance(target.value, str):
+        return v.UNKNOWN
+    parts = target.value.split(".")
+    func: v.Value = v.Ext(target.value)
+    for count in range(len(parts) - 1, 0, -1):
+        mod = it.import_parents(it.frame.file, parts[:count])
+        if mod is not None and mod.file is not None:
+            func = mod
+            for part in parts[count:]:
+                func = it.attribute(func, part, node)
+            break
+    arguments = v.Args([], {**items, **extra}, dstar=config.open)
+    partial = config.items.get("_partial_")
+    if isinstance(partial, v.Lit) and partial.value:
+        return v.Partial(func, arguments)
+    return it.call(func, arguments, node)
+
+
 MODELS: dict[str, Model] = {
+    "builtins.globals": _globals,
+    "hydra.utils.instantiate": _instantiate,
     **LOADER_MODELS,
     **PROCESS_MODELS,
     **{f"builtins.{n}": _convert for n in ("int", "float", "str", "abs", "round", "bool")},

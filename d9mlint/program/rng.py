@@ -153,7 +153,8 @@ def _seed(it: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
     site = it.here(node)
     for rng in rngs:
         if anti:
-            it.state.rng[rng] = Rng(UNSEEDED, option, site)
+            # Told as a seed that differs (DET107): what is drawn afterwards is not told again.
+            it.state.rng[rng] = Rng(MAYBE, option, site)
         elif value is not None and isinstance(value, v.AnyOf) and v.is_none(value) is None:
             if it.state.level(rng).level != SEEDED:
                 it.state.rng[rng] = Rng(MAYBE, "", site)
