@@ -97,12 +97,19 @@ class Reporter:
             sure = Confidence.MEDIUM
         key = (code, place.site.path, place.site.start, place.site.end, subject or place.subject)
         old = self._found.get(key)
+        entries = self._entries.setdefault(key, [])
         if old is not None:
-            if place.entry and place.entry not in self._entries[key]:
-                self._entries[key].append(place.entry)
-            if old.severity.rank >= level.rank:
+            # The surest telling of it stands, then the gravest; who is less sure is not named beside it.
+            if old.confidence.rank > sure.rank:
                 return
-        self._entries.setdefault(key, [place.entry] if place.entry else [])
+            if old.confidence.rank < sure.rank:
+                entries.clear()
+            if place.entry and place.entry not in entries:
+                entries.append(place.entry)
+            if old.confidence is sure and old.severity.rank >= level.rank:
+                return
+        elif place.entry:
+            entries.append(place.entry)
         self._found[key] = Finding(
             code=code,
             path=place.site.path,

@@ -244,7 +244,11 @@ class _Seeds:
         # A module's own smoke test, or a program that leaves nothing behind: nobody compares two runs of it.
         if imported and where(it, SAVES) is None:
             confidence = Confidence.LOW
-        initial = place is weak and it.scratch[("draw-kind", rng, True)] not in ("transform", "shuffle", "sampler")
+        initial = place is weak and it.scratch[("draw-kind", rng, True)] not in (
+            "transform",
+            "shuffle",
+            "sampler",
+        )
         if not training and (imported or initial or where(it, PRODUCES) is None):
             # Initial weights that are never trained are as a rule overwritten by loaded or converted ones.
             confidence = Confidence.LOW

@@ -361,7 +361,11 @@ def _parse_dataclass(it: Interp, api: str, args: v.Args, node: Any) -> v.Value |
 
 def _globals(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``globals()[name](...)``: the functions of the module, any of which may be meant."""
-    found = {k: x for k, x in it.frame.mod.env.vars.items() if isinstance(x, v.Func | v.Cls) and x.mod is it.frame.mod}
+    found = {
+        k: x
+        for k, x in it.frame.mod.env.vars.items()
+        if isinstance(x, v.Func | v.Cls) and x.mod is it.frame.mod
+    }
     return v.Mapping(dict(found), open=True)
 
 
@@ -375,7 +379,9 @@ def _instantiate(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
 def _built(it: Interp, config: v.Mapping, extra: dict[str, v.Value], node: Any) -> v.Value:
     target = config.items.get("_target_")
     items = {
-        key: _built(it, value, {}, node) if isinstance(value, v.Mapping) and "_target_" in value.items else value
+        key: _built(it, value, {}, node)
+        if isinstance(value, v.Mapping) and "_target_" in value.items
+        else value
         for key, value in config.items.items()
         if isinstance(key, str) and not key.startswith("_")
     }
