@@ -103,6 +103,7 @@ class Program:
                 )
         for hook in hooks.ends:
             hook(it)
+        self.config_files |= it.config_files
 
     def _run_module_rest(self, it: Interp, file: ModuleFile) -> None:
         it.steps = 0

@@ -405,6 +405,7 @@ def _built(it: Interp, config: v.Mapping, extra: dict[str, v.Value], node: Any) 
 
 MODELS: dict[str, Model] = {
     "builtins.globals": _globals,
+    "builtins.staticmethod": _first,
     "hydra.utils.instantiate": _instantiate,
     **LOADER_MODELS,
     **PROCESS_MODELS,
