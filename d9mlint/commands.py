@@ -21,7 +21,9 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 @click.command(context_settings=CONTEXT)
 @click.argument("rules", nargs=-1, metavar="[CODE|NAME]...")
 @click.option("--all", "every", is_flag=True, help="List all rules.")
-@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True
+)
 def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
     """Explain rules by code or name, offline."""
     from d9mlint import knowledge
@@ -46,7 +48,7 @@ def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
             for p in chosen
         ]
         click.echo(json.dumps(data, indent=2, ensure_ascii=False))
-    elif every:
+    elif every and output_format == "text":
         for page in chosen:
             state = "" if page.default else " (off by default)"
             click.echo(f"{page.code}  {page.name}: {page.summary}{state}")

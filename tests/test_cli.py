@@ -317,3 +317,11 @@ def test_nothing_that_is_linted_is_imported(project: Project) -> None:
         )
         assert done.returncode in (0, 1) and done.stderr == ""
         assert "in 13 files" in done.stdout or "DET301" in done.stdout
+
+
+def test_all_rule_pages_as_markdown(run: Run, project: Project) -> None:
+    """Every page, one after the other, each beginning with its title."""
+    done = run("rule", "--all", "--output-format", "markdown")
+    assert done.code == 0
+    assert done.out.count("\n## What it does\n") == done.out.count("\n## When to suppress\n") > 50
+    assert done.out.startswith("# DET001 ")

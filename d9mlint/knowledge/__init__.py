@@ -9,7 +9,7 @@ from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.loader import Compiled, load_compiled
 from d9mlint.knowledge.model import OpEntry, RngEntry, RulePage, SettingEntry
 
-__all__ = ["Knowledge", "KnowledgeError", "load"]
+__all__ = ["Knowledge", "KnowledgeError", "RulePage", "load"]
 
 
 class Knowledge:
