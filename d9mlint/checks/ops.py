@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.checks.activity import TF_TRAIN, TORCH_TRAIN, may_use_cuda, where
 from d9mlint.checks.base import Reporter, Where, scope
@@ -11,11 +11,12 @@ from d9mlint.checks.text import call_text
 from d9mlint.findings import Confidence, Severity
 from d9mlint.program import values as v
 from d9mlint.program.context import CPU_CONTEXT
+from d9mlint.program.hooks import CallEvent
 from d9mlint.program.rng import all_hold, any_holds
 
 if TYPE_CHECKING:
     from d9mlint.knowledge.model import OpEntry, OpHistory
-    from d9mlint.program.hooks import CallEvent, Hooks
+    from d9mlint.program.hooks import Hooks
     from d9mlint.program.interp import Interp
 
 NO_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
@@ -23,6 +24,7 @@ TF_LIBRARIES = frozenset({"tensorflow", "keras"})
 # Libraries that run on the GPU by themselves, without torch or TensorFlow code that shows it.
 OWN_DEVICE = frozenset({"catboost", "lightgbm", "xgboost", "jax", "cupy"})
 CODES = frozenset({"DET401", "DET402", "DET403", "DET404", "DET405", "DET407"})
+SET_ITEM = "torch.Tensor.__setitem__"
 RNN_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 RNN_VALUES = (":16:8", ":4096:2", ":4096:8")
 
@@ -64,8 +66,25 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
             if _code(entry) in CODES:
                 _candidate(it, call, entry, likely)
 
+    def item(it: Interp, owner: v.Value, index: v.Value, *rest: Any) -> None:
+        # `x[index] = v` and `x[index] += v` with a tensor as index: index_put_ under another spelling.
+        node = rest[-1]
+        if it.entry is not None and _is_tensor(owner) and any(_is_tensor(i) for i in _indices(index)):
+            for entry in it.kb.ops(SET_ITEM):
+                _candidate(it, CallEvent(SET_ITEM, v.NO_ARGS, node, owner), entry, likely=True)
+
     hooks.any_call.append(any_call)
+    hooks.item_writes.append(item)
+    hooks.item_updates.append(item)
     hooks.ends.append(lambda it: _end(it, reporter))
+
+
+def _is_tensor(value: v.Value) -> bool:
+    return isinstance(value, v.Obj) and value.type == "torch.Tensor"
+
+
+def _indices(index: v.Value) -> list[v.Value]:
+    return index.elts if isinstance(index, v.Items) else [index]
 
 
 def _code(entry: OpEntry) -> str:
