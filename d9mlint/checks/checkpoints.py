@@ -94,7 +94,11 @@ def _end(it: Interp, reporter: Reporter) -> None:
     uses = set(it.scratch.get("uses", ()))
     if "torch" in uses and may_use_cuda(it):
         uses.add("cuda")
+    told: set[tuple[str, str]] = set()
     for place, found in it.scratch.get("checkpoints", []):
+        # Several files from one place (last, best, every n epochs) are told once.
+        if (place.site.path, place.scope) in told:
+            continue
         if not trains(it):
             continue
         lacks = [] if "epoch" in found else ["the epoch or step"]
@@ -107,6 +111,7 @@ def _end(it: Interp, reporter: Reporter) -> None:
             if rng in uses and rng not in found
         ]
         if lacks:
+            told.add((place.site.path, place.scope))
             reporter.report(
                 it,
                 "DET601",

@@ -327,7 +327,10 @@ def _initialises(it: Interp, entry: RngEntry, node: Any) -> bool:
         return False
     text = node_text(node, "").lower()
     return (
-        any(word in text for word in ("weight", "bias", "param")) or "init" in name or "reset_param" in name
+        any(word in text for word in ("weight", "bias", "param"))
+        or "init" in name
+        or "reset_param" in name
+        or name.endswith("_")
     )
 
 

@@ -393,9 +393,34 @@ _DERIVING = ("builtins.", "math.", "hashlib.", "struct.", "zlib.", "binascii.", 
 
 def callbacks(it: Interp, api: str, args: v.Args, node: Any) -> None:
     """Functions handed to a library are run by it; so are the methods of objects it trains."""
+    if not _calls_back(api):
+        return
     pipeline = api.rpartition(".")[2] in _PIPELINE_STAGES
     with it.within(*((CPU_CONTEXT,) if pipeline else ())):
         _callbacks(it, api, args, node)
+
+
+# Builtins that call what they are given; the others (`callable`, `isinstance`, `print`) only look at it.
+_CALLING_BUILTINS = frozenset(
+    {"map", "filter", "sorted", "min", "max", "list", "tuple", "any", "all", "sum", "next"}
+)
+_LOOKING_ON = (
+    "inspect.",
+    "functools.",
+    "typing.",
+    "logging.",
+    "warnings.",
+    "pickle.",
+    "weakref.",
+    "types.",
+    "dataclasses.",
+)
+
+
+def _calls_back(api: str) -> bool:
+    """Whether a library function may call the functions it is given."""
+    head, _, last = api.partition(".")
+    return last in _CALLING_BUILTINS if head == "builtins" else not api.startswith(_LOOKING_ON)
 
 
 # Stages of input pipelines run on the CPU, and no gradient is taken through them.
