@@ -1,0 +1,156 @@
+"""The knowledge base as a contributor and the analysis see it: names, entries, mistakes, the compiled form."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from d9mlint import knowledge
+from d9mlint.knowledge import KnowledgeError
+from d9mlint.knowledge.__main__ import main
+from d9mlint.knowledge.loader import load_compiled
+from d9mlint.knowledge.model import RNGS
+
+ENTRY = "- id: demo.draw\n  apis: [demo.draw]\n  kind: draw\n  library: demo\n  draws: [torch]\n"
+
+
+def rules(root: Path, text: str) -> Path:
+    """A directory of rules with this one file on random numbers."""
+    path = root / "knowledge" / "rng" / "demo.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("torch.random.manual_seed", "torch.manual_seed"),
+        ("torch.nn.modules.conv.Conv2d", "torch.nn.Conv2d"),
+        ("torch.utils.data.dataloader.DataLoader", "torch.utils.data.DataLoader"),
+        ("torch.utils.data.distributed.DistributedSampler", "torch.utils.data.DistributedSampler"),
+        ("torchvision.transforms.transforms.RandomCrop", "torchvision.transforms.RandomCrop"),
+        ("tensorflow.random.set_seed", "tf.random.set_seed"),
+        ("tensorflow.set_random_seed", "tf.compat.v1.set_random_seed"),
+        ("tensorflow.keras.layers.Dense", "tf.keras.layers.Dense"),
+        ("keras.layers.Dense", "tf.keras.layers.Dense"),
+        ("pytorch_lightning.Trainer", "lightning.pytorch.Trainer"),
+        ("lightning.Trainer", "lightning.pytorch.Trainer"),
+        ("pytorch_lightning.seed_everything", "lightning.seed_everything"),
+        ("lightning.fabric.seed_everything", "lightning.seed_everything"),
+        ("gym.make", "gymnasium.make"),
+        ("transformers.trainer_utils.set_seed", "transformers.set_seed"),
+        ("numpy.random.mtrand.rand", "numpy.random.rand"),
+        ("my.own.function", "my.own.function"),
+    ],
+)
+def test_every_name_of_an_api_leads_to_one(alias: str, name: str) -> None:
+    kb = knowledge.load()
+    assert kb.canonical(alias) == name
+    assert kb.canonical(name) == name
+    assert kb.rng(alias) == kb.rng(name)
+
+
+def test_what_one_seed_leaves_unseeded() -> None:
+    kb = knowledge.load()
+    seeded = {
+        name: kb.rng(name)[0].seeds for name in ("random.seed", "numpy.random.seed", "torch.manual_seed")
+    }
+    assert seeded == {
+        "random.seed": ["python", "keras"],
+        "numpy.random.seed": ["numpy"],
+        "torch.manual_seed": ["torch", "torch_cuda"],
+    }
+    assert kb.rng("torch.cuda.manual_seed_all")[0].seeds == ["torch_cuda"]
+
+
+def test_torch_seed_is_the_opposite_of_a_seed() -> None:
+    kb = knowledge.load()
+    for name in ("torch.seed", "torch.random.seed", "torch.cuda.seed_all", "torch.Generator.seed"):
+        assert [entry.kind for entry in kb.rng(name)] == ["anti-seed"], name
+
+
+def test_methods_are_found_by_their_bare_name_and_functions_are_not() -> None:
+    kb = knowledge.load()
+    assert [entry.draws for entry in kb.rng_methods("uniform_")] == [["torch"]]
+    assert kb.rng_methods("randperm") == ()
+
+
+def test_a_star_stands_for_all_below() -> None:
+    kb = knowledge.load()
+    assert [entry.id for entry in kb.rng("torchvision.transforms.v2.RandomResizedCrop")] == ["torchvision.v2"]
+    assert kb.rng("torchvision.transforms.v2.Resize") == ()
+
+
+def test_generators_are_only_those_that_the_analysis_knows() -> None:
+    for entry in load_compiled().rng:
+        assert set(entry.seeds) <= {*RNGS, "own"}, entry.id
+        assert set(entry.draws) <= {*RNGS, "own", "entropy"}, entry.id
+        assert entry.at in ("call", "construct", "use"), entry.id
+        assert entry.none_seed in ("entropy", "ignored", "fixed"), entry.id
+
+
+def test_an_unknown_key_names_its_line_and_the_nearest_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = rules(tmp_path, ENTRY + "  seed_argg: seed\n")
+    assert main([str(root)]) == 1
+    told = capsys.readouterr().out
+    assert "knowledge/rng/demo.yaml:6" in told
+    assert "unknown key `seed_argg`, did you mean `seed_arg`?" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (ENTRY + "  method: sometimes\n", 6),
+        (ENTRY + ENTRY, 6),
+        (ENTRY + "  versions: since 1.7\n", 1),
+        ("- id: [\n", 2),
+    ],
+    ids=["type", "id-twice", "range", "yaml"],
+)
+def test_a_mistake_is_told_with_file_and_line(tmp_path: Path, text: str, line: int) -> None:
+    with pytest.raises(KnowledgeError) as caught:
+        load_compiled(rules(tmp_path, text))
+    assert f"knowledge/rng/demo.yaml:{line}" in str(caught.value)
+
+
+def test_a_changed_rule_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    root = rules(tmp_path / "rules", ENTRY)
+    assert [entry.id for entry in load_compiled(root).rng] == ["demo.draw"]
+    rules(root, ENTRY.replace("demo.draw", "demo.other"))
+    assert [entry.id for entry in load_compiled(root).rng] == ["demo.other"]
+
+
+def test_a_cache_that_is_damaged_or_can_not_be_written_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    root = rules(tmp_path / "rules", ENTRY)
+    first = load_compiled(root)
+    (cache,) = (tmp_path / "cache" / "d9mlint").glob("knowledge-*.bin")
+    cache.write_bytes(b"\x00damaged")
+    assert load_compiled(root) == first
+    assert cache.read_bytes() != b"\x00damaged"
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert load_compiled(root) == first
+
+
+def test_a_second_run_reads_no_yaml(tmp_path: Path) -> None:
+    code = "import sys; from d9mlint import knowledge; knowledge.load(); print('yaml' in sys.modules)"
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    repository = Path(__file__).resolve().parent.parent
+    out = [
+        subprocess.run(
+            [sys.executable, "-c", code], env=env, cwd=repository, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for _ in range(2)
+    ]
+    assert out == ["True", "False"]

@@ -1,0 +1,48 @@
+"""Version ranges as the knowledge base writes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from d9mlint.knowledge.versions import matches, parse, split
+
+
+@pytest.mark.parametrize(
+    ("spec", "version", "expected"),
+    [
+        (">=1.7,<2.10", "2.9.1", True),
+        (">=1.7,<2.10", "2.10", False),
+        ("<1.8", "1.13", False),
+        ("<1.8", "1.7.1", True),
+        ("any", "0.1", True),
+        ("", "2.13.0+cu126", True),
+        ("torch>=1.13", "2.13.0+cu126", True),
+        ("torch>=1.13", "1.12", False),
+        ("==2.4", "2.4.0", True),
+        ("==2.4", "2.4.1", False),
+        ("==2.4.*", "2.4.1", True),
+        ("!=2.4", "2.4.1", True),
+        ("~=2.4", "2.9", True),
+        ("~=2.4", "3.0", False),
+        ("~=2.4.1", "2.5", False),
+        ("<=2", "2.0.0", True),
+    ],
+)
+def test_a_version_lies_in_a_range_or_not(spec: str, version: str, expected: bool) -> None:
+    assert matches(spec, version) is expected
+
+
+def test_parts_are_numbers_and_what_follows_the_release_is_not_looked_at() -> None:
+    assert parse("2.13.0+cu126") == (2, 13, 0)
+    assert parse("v1.8.0rc1") == (1, 8, 0)
+    assert parse("nightly") == ()
+
+
+def test_the_library_that_a_range_names_is_told() -> None:
+    assert split("tensorflow<2.16") == ("tensorflow", (("<", "2.16"),))
+    assert split(" any ") == ("", ())
+
+
+def test_text_that_is_no_range_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"not a version range: 'since 1\.7'"):
+        matches("since 1.7", "1.8")
