@@ -154,3 +154,9 @@ def test_a_second_run_reads_no_yaml(tmp_path: Path) -> None:
         for _ in range(2)
     ]
     assert out == ["True", "False"]
+
+
+@pytest.mark.parametrize("name", ["Normal", "LogNormal", "Gumbel", "Geometric", "MixtureSameFamily"])
+def test_sampling_draws_from_torch_for_every_distribution(name: str) -> None:
+    found = knowledge.load().rng(f"torch.distributions.{name}.sample")
+    assert [entry.draws for entry in found] == [["torch"]]
