@@ -78,6 +78,7 @@ def test_methods_are_found_by_their_bare_name_and_functions_are_not() -> None:
     kb = knowledge.load()
     assert [entry.draws for entry in kb.rng_methods("uniform_")] == [["torch"]]
     assert kb.rng_methods("randperm") == ()
+    assert [entry.id for entry in kb.rng_methods("rsample")] == ["torch.distribution_samples"]
 
 
 def test_a_star_stands_for_all_below() -> None:

@@ -42,7 +42,8 @@ class Knowledge:
                     self._rng[name] = (*self._rng.get(name, ()), entry)
                 if entry.method:
                     bare = name.rpartition(".")[2]
-                    self._rng_methods[bare] = (*self._rng_methods.get(bare, ()), entry)
+                    if entry not in self._rng_methods.get(bare, ()):
+                        self._rng_methods[bare] = (*self._rng_methods.get(bare, ()), entry)
         for op in compiled.ops:
             for api in op.apis:
                 name = self.canonical(api)
