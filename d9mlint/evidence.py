@@ -1,0 +1,184 @@
+"""Evidence: what was measured when ops were run several times, on which machine, and what it says of a finding.
+
+Plain data and JSON; nothing here imports a framework. ``d9mlint.verify`` measures, this module keeps,
+reads back and joins. Equal results are only that: equal in so many runs at one size.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from d9mlint.errors import UsageError
+
+SCHEMA = 1
+"""Raised by one whenever the meaning of a field below changes."""
+
+DIFFERS, EQUAL, NOT_RUN = "differs", "equal", "not run"
+"""Outcomes of a measurement."""
+
+
+class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One output or gradient of an op over all runs.
+
+    ``name``: ``out0`` or ``grad:x``; ``distinct``: how many different results, byte for byte. The others
+    are the largest values over the runs, each against the first: ``v_ermv`` the mean relative difference
+    of an element, ``v_c`` the share of elements that differ, ``ulp`` the largest distance of an element in
+    units in the last place (None for integers; 0.0 where nothing differs). ``v_ermv`` and ``v_c`` follow
+    Shanmugavelu et al., "Impacts of floating-point non-associativity on reproducibility for HPC and deep
+    learning applications" (2024), with the first run in the place of a deterministic one.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    distinct: int
+    v_ermv: float | None = None
+    v_c: float = 0.0
+    ulp: int | None = None
+
+
+class Mode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The same runs under deterministic mode.
+
+    ``outcome``: ``equal`` (all runs agree, with uninitialised memory left unfilled), ``raises`` (with the
+    message), ``unchanged`` (the runs still differ), ``memory fill`` (they agree only while deterministic
+    mode fills uninitialised memory: the op reads it), ``not run`` (with the reason). ``time_ratio``: the
+    median time of a run over that without the mode.
+    """
+
+    outcome: str
+    message: str = ""
+    distinct: int = 0
+    time_ratio: float | None = None
+
+
+class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One op at one size and dtype, run ``runs`` times.
+
+    ``recipe`` is the id of the recipe, or ``op_db:NAME`` for a sample of torch's own operator database
+    (``weak``: small generic inputs that were not built to provoke a race). ``op_ids`` are the knowledge
+    entries and ``settings`` the settings that it stands for. ``scale`` is 0 for the smallest size of the
+    recipe and 1 for the full one; ``sizes`` are the shapes of the inputs. ``process``: ``same`` when all runs
+    were in one process, ``fresh`` when each had its own. ``cause`` of a difference: ``rng`` (it is gone
+    when the generators are restored before each run), ``uninitialized memory``, or empty. ``seconds`` is
+    the median of a run.
+    """
+
+    recipe: str
+    api: str
+    library: str
+    phase: str
+    dtype: str
+    outcome: str
+    reason: str = ""
+    op_ids: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    scale: float = 1.0
+    sizes: dict[str, tuple[int, ...]] = {}
+    process: str = "same"
+    runs: int = 0
+    outputs: tuple[Output, ...] = ()
+    cause: str = ""
+    seconds: float | None = None
+    mode: Mode | None = None
+    weak: bool = False
+    expected: str = ""
+
+    @property
+    def distinct(self) -> int:
+        """The largest number of distinct results over outputs and gradients."""
+        return max((o.distinct for o in self.outputs), default=0)
+
+    @property
+    def worst(self) -> Output | None:
+        """The output that differs most: by distinct results, then by share of elements."""
+        return max(self.outputs, key=lambda o: (o.distinct, o.v_c), default=None)
+
+
+class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A recipe whose answer is known. ``expected``: ``differs``, ``equal``, or ``race`` (a race known to be
+    seen on this kind of device: where it is not seen, equal results of other ops say little)."""
+
+    recipe: str
+    expected: str
+    outcome: str
+    detail: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the control came out as it must."""
+        return self.outcome == (DIFFERS if self.expected == "race" else self.expected)
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where and with what a library's ops were run. ``kind``: ``cuda`` or ``cpu``; ``name``: the device;
+    ``versions``: of the libraries, drivers and compilers that bear on the bits; ``threads``: of the CPU."""
+
+    library: str
+    kind: str
+    name: str
+    versions: dict[str, str] = {}
+    threads: int = 0
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A session of measurements with its controls. Without passing controls it is no evidence."""
+
+    schema: int = SCHEMA
+    tool: str
+    created: str
+    runs: int
+    seed: int
+    timeout: float
+    machines: tuple[Machine, ...]
+    controls: tuple[Control, ...]
+    measurements: tuple[Measurement, ...]
+
+    @property
+    def controls_passed(self) -> bool:
+        """Whether the comparison itself was seen to work: what must differ did, what must not did not."""
+        sure = [c for c in self.controls if c.expected != "race"]
+        return {c.expected for c in sure} == {DIFFERS, EQUAL} and all(c.passed for c in sure)
+
+    @property
+    def race_seen(self) -> bool:
+        """Whether a race that is known to be there was seen; only then do equal results say something."""
+        return all(c.passed for c in self.controls if c.expected == "race")
+
+    def machine(self, library: str) -> Machine | None:
+        """The machine that ops of a library were run on."""
+        return next((m for m in self.machines if m.library == library), None)
+
+
+def load(path: str | Path) -> Evidence:
+    """Evidence from a file. Raises UsageError that names the file and what is wrong with it."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} can not be read: {error.strerror or error}.") from error
+    try:
+        evidence = msgspec.json.decode(data, type=Evidence)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"{path} is no evidence that this version reads: {error}.") from error
+    if evidence.schema != SCHEMA:
+        raise UsageError(f"{path} has evidence of schema {evidence.schema}; this version reads {SCHEMA}.")
+    return evidence
+
+
+def write(path: str | Path, evidence: Evidence) -> None:
+    """Write evidence as JSON, all of it or nothing. Raises UsageError."""
+    target = Path(path)
+    text = msgspec.json.format(msgspec.json.encode(evidence), indent=1) + b"\n"
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(text)
+        os.replace(part, target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UsageError(f"{path} can not be written: {error.strerror or error}.") from error
