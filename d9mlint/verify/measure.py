@@ -1,0 +1,187 @@
+"""One job in a child process: the cases of a recipe, each run several times, told line by line as JSON.
+
+What was measured before a crash is kept, because every line is written when it is known.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from d9mlint.verify.compare import Array, Tally
+
+MESSAGE = 400
+"""Characters of an error's message that are kept."""
+
+
+class Program(Protocol):
+    """A recipe with its inputs built."""
+
+    sizes: dict[str, tuple[int, ...]]
+
+    def run(self) -> tuple[float, dict[str, Array]]:
+        """Run once on copies of the inputs: seconds, and the bytes of every output and gradient by name."""
+
+
+class Backend(Protocol):
+    """A framework as the measurement sees it."""
+
+    def describe(self) -> dict[str, Any]:
+        """The fields of ``evidence.Machine``."""
+
+    def program(self, recipe: dict[str, Any], dtype: str, scale: float, seed: int) -> Program:
+        """Build the inputs of a recipe."""
+
+    def restore(self, seed: int) -> None:
+        """Seed every generator of the process."""
+
+    def use_deterministic_mode(self, fill: bool) -> None:
+        """Switch deterministic mode on; ``fill``: with uninitialised memory filled, where that is a choice."""
+
+    def refuses(self, error: BaseException) -> bool:
+        """Whether an error says that deterministic mode has no way to run an op."""
+
+    def out_of_memory(self, error: BaseException) -> bool:
+        """Whether an error is a want of memory."""
+
+    def lost(self, error: BaseException) -> bool:
+        """Whether the device can not be used any more in this process."""
+
+
+def backend(library: str, device: str) -> Backend:
+    """The backend of a library. Imports the framework."""
+    if library == "torch":
+        from d9mlint.verify.torch_backend import TorchBackend
+
+        return TorchBackend(device)
+    from d9mlint.verify.tensorflow_backend import TensorFlowBackend
+
+    return TensorFlowBackend(device)
+
+
+def work(job: dict[str, Any]) -> None:
+    """Carry out a job and write its lines to ``job["out"]``."""
+    with open(job["out"], "a", encoding="utf-8") as stream:
+
+        def tell(line: dict[str, Any]) -> None:
+            stream.write(json.dumps(line) + "\n")
+            stream.flush()
+
+        os.environ.update(job.get("environment", {}))
+        framework = backend(job["library"], job["device"])
+        if job["mode"] == "describe":
+            tell({"machine": framework.describe()})
+            return
+        for number, case in job["cases"]:
+            tell({"case": number, "started": True})
+            try:
+                tell({"case": number, **_measure(framework, job, case)})
+            except Exception as error:
+                tell({"case": number, "error": explain(framework, error)})
+                if framework.lost(error):
+                    return
+
+
+def explain(framework: Backend, error: Exception) -> dict[str, Any]:
+    """An error as data: a name, one line of message, and what kind of trouble it is."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return {
+        "type": type(error).__name__,
+        "message": " ".join(lines)[:MESSAGE],
+        "refused": framework.refuses(error),
+        "memory": framework.out_of_memory(error) or isinstance(error, MemoryError),
+    }
+
+
+def _measure(framework: Backend, job: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
+    """Run one case in the job's mode, and what it takes to tell the cause of a difference."""
+    deterministic = job["mode"] == "deterministic"
+    if deterministic:
+        framework.use_deterministic_mode(fill=False)
+    framework.restore(job["seed"])
+    program = framework.program(job["recipe"], case["dtype"], case["scale"], job["seed"])
+    reference = Reference(job["reference"], case) if job.get("reference") else None
+    tallies, seconds = repeat(program, job["runs"], reference=reference)
+    found: dict[str, Any] = {
+        "sizes": {name: list(shape) for name, shape in program.sizes.items()},
+        "outputs": [tally.summary(name) for name, tally in tallies.items()],
+        "seconds": seconds,
+    }
+    differs = any(len(tally.digests) > 1 for tally in tallies.values())
+    if differs and deterministic:
+        framework.use_deterministic_mode(fill=True)
+        filled, _ = repeat(program, job["runs"])
+        found["equal_filled"] = all(len(tally.digests) == 1 for tally in filled.values())
+    elif differs:
+        seed = job["seed"]
+        restored, _ = repeat(program, job["runs"], before=lambda: framework.restore(seed))
+        found["equal_restored"] = all(len(tally.digests) == 1 for tally in restored.values())
+    return found
+
+
+def repeat(
+    program: Program,
+    runs: int,
+    *,
+    before: Callable[[], None] | None = None,
+    reference: Reference | None = None,
+) -> tuple[dict[str, Tally], float]:
+    """Run a program ``runs`` times: a tally for each output, and the median seconds of a run (without the
+    first, which warms up, where there are more)."""
+    tallies: dict[str, Tally] = {}
+    times: list[float] = []
+    for _ in range(runs):
+        if before is not None:
+            before()
+        seconds, arrays = program.run()
+        times.append(seconds)
+        if not arrays:
+            raise ValueError("the recipe returned no tensor")
+        if not tallies:
+            tallies = {name: Tally(array) for name, array in arrays.items()}
+            if reference is not None:
+                reference.compare(tallies)
+            continue
+        if arrays.keys() != tallies.keys():
+            raise ValueError("the recipe returned other outputs than in its first run")
+        for name, array in arrays.items():
+            tallies[name].add(array)
+    return tallies, statistics.median(times[1:] or times)
+
+
+class Reference:
+    """The result of the first process of several, kept in a file for the others to measure their distance."""
+
+    def __init__(self, path: str, case: dict[str, Any]) -> None:
+        self._path = f"{path}.{case['dtype']}.{case['scale']}"
+
+    def compare(self, tallies: dict[str, Tally]) -> None:
+        """Keep the results where they are the first; else add the distance from the first to the tallies."""
+        import pickle
+
+        if not os.path.exists(self._path):
+            part = f"{self._path}.part"
+            with open(part, "wb") as stream:
+                pickle.dump({name: tuple(tally.first) for name, tally in tallies.items()}, stream)
+            os.replace(part, self._path)
+            return
+        with open(self._path, "rb") as stream:
+            first = {name: Array(*fields) for name, fields in pickle.load(stream).items()}
+        for name, tally in tallies.items():
+            if name in first:
+                own, tally.first = tally.first, first[name]
+                tally.add(own)
+                tally.digests = {own.digest: None}
+
+
+def timed(call: Callable[[], Any], wait: Callable[[], None]) -> tuple[float, Any]:
+    """Seconds and result of a call, with ``wait`` for the device on both sides."""
+    wait()
+    began = time.perf_counter()
+    result = call()
+    wait()
+    return time.perf_counter() - began, result

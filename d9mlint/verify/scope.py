@@ -1,0 +1,22 @@
+"""Sizes as recipes ask for them."""
+
+from __future__ import annotations
+
+import math
+
+
+def size(scale: float, low: int, high: int) -> int:
+    """The size at ``scale`` (0: ``low``, 1: ``high``), geometrically between; powers of two stay such."""
+    if scale <= 0 or low == high:
+        return low
+    if scale >= 1:
+        return high
+    between = low * math.pow(high / low, scale)
+    if low & (low - 1) == 0 and high & (high - 1) == 0:
+        return 1 << round(math.log2(between))
+    return round(between)
+
+
+def growth(multiprocessors: int) -> int:
+    """How many times more elements a GPU gets than one of 64 multiprocessors: a power of two from 1 to 4."""
+    return min(4, max(1, 1 << round(math.log2(max(multiprocessors, 1) / 64)))) if multiprocessors > 64 else 1

@@ -1,0 +1,114 @@
+"""A process that has imported a framework once and forks for each job.
+
+Reads jobs as lines of JSON on standard input, forks, and answers with ``{"pid": n}`` and ``{"status": n}`` on a
+pipe of its own (frameworks write to standard output). It never touches a device itself: a forked process
+starts with no context on the GPU, so each job is a fresh process for the device. When its input ends, as it
+does when the parent dies, the running job and this process end too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import signal
+import sys
+from typing import Any, NoReturn
+
+POLL = 0.02
+"""Seconds between two looks at a running job."""
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Serve the library named on the command line, answering on the file descriptor named after it."""
+    library, answers = sys.argv[1], int(sys.argv[2])
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    try:
+        __import__(library)
+        if library == "torch":
+            # Its modules are imported once, and not in each fork.
+            __import__("d9mlint.verify.torch_backend")
+        else:
+            __import__("d9mlint.verify.tensorflow_backend")
+    except Exception as error:
+        _tell(answers, {"failed": f"{type(error).__name__}: {error}"})
+        return
+    _tell(answers, {"ready": True})
+    pending = b""
+    while True:
+        chunk = os.read(0, 1 << 16)
+        if not chunk:
+            return
+        pending += chunk
+        while b"\n" in pending:
+            line, _, pending = pending.partition(b"\n")
+            _serve(json.loads(line), answers)
+
+
+def _serve(job: dict[str, Any], answers: int) -> None:
+    """Fork for a job and wait for its end."""
+    server = os.getpid()
+    child = os.fork()
+    if child == 0:
+        _child(job, answers, server)
+    _tell(answers, {"pid": child})
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        # Nothing is sent while a job runs: readable input is its end, and the parent is gone.
+        if select.select([0], [], [], POLL)[0]:
+            kill_group(child)
+            os.waitpid(child, 0)
+            os._exit(1)
+    # What the job has started and left behind, such as a compiler's workers, goes with it.
+    kill_group(child)
+    _tell(answers, {"status": status})
+
+
+def _child(job: dict[str, Any], answers: int, server: int) -> NoReturn:
+    """The forked process: a group of its own, its output in a log, and never back into the server."""
+    code = 1
+    try:
+        os.setsid()
+        _die_with(server)
+        os.close(answers)
+        null = os.open(os.devnull, os.O_RDONLY)
+        log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        for source, target in ((null, 0), (log, 1), (log, 2)):
+            os.dup2(source, target)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        from d9mlint.verify.measure import work
+
+        work(job)
+        code = 0
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Handlers of the framework at exit could hang on threads that the fork did not take along.
+        os._exit(code)
+
+
+def _die_with(server: int) -> None:
+    """Have the kernel end this process when the server is killed (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != server:
+            os._exit(1)
+
+
+def kill_group(leader: int) -> None:
+    """End a process and all that it has started in its group; nothing where they are gone."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def _tell(answers: int, message: dict[str, Any]) -> None:
+    os.write(answers, json.dumps(message).encode() + b"\n")

@@ -1,0 +1,263 @@
+"""PyTorch as the measurement sees it. Runs in child processes only."""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import torch
+import torch.nn.functional as functional
+
+from d9mlint.verify.compare import Array
+from d9mlint.verify.measure import timed
+from d9mlint.verify.recipes import function
+from d9mlint.verify.scope import growth, size
+
+VARIABLES = ("CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE", "OMP_NUM_THREADS")
+"""Environment variables that bear on the bits: told with the machine where they are set."""
+
+
+class TorchBackend:
+    """One device of PyTorch."""
+
+    def __init__(self, device: str) -> None:
+        self.device = torch.device(device)
+        # Races between threads need two of them.
+        torch.set_num_threads(max(2, torch.get_num_threads()))
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
+
+    def describe(self) -> dict[str, Any]:
+        """The fields of ``evidence.Machine``."""
+        versions = {"torch": torch.__version__, "python": platform.python_version()}
+        name = "CPU"
+        if self.device.type == "cuda":
+            name = torch.cuda.get_device_name(self.device)
+            versions["cuda"] = str(torch.version.cuda or torch.version.hip)
+            versions["cudnn"] = str(torch.backends.cudnn.version())
+            versions["driver"] = _driver()
+        else:
+            versions["cpu"] = _processor()
+        versions |= {f"env {v}": os.environ[v] for v in VARIABLES if v in os.environ}
+        return {
+            "library": "torch",
+            "kind": self.device.type,
+            "name": name,
+            "versions": versions,
+            "threads": torch.get_num_threads(),
+        }
+
+    def program(self, recipe: dict[str, Any], dtype: str, scale: float, seed: int) -> TorchProgram:
+        """Build the inputs of a recipe; a recipe with ``op_db`` is an op of torch's own operator database."""
+        if "op_db" in recipe:
+            from d9mlint.verify.opdb import samples
+
+            return TorchProgram(self, *samples(recipe["op_db"], self.device, getattr(torch, dtype)), seed)
+        scope = self._scope(getattr(torch, dtype), scale, seed)
+        exec(function("make", "", recipe["make"]), scope)
+        exec(function("fn", "i", recipe["fn"]), scope)
+        inputs: dict[str, Any] = scope["make"]()
+        call = scope["fn"]
+        return TorchProgram(
+            self, inputs, tuple(recipe["grad"]), lambda copies: call(types.SimpleNamespace(**copies)), seed
+        )
+
+    def _scope(self, dtype: torch.dtype, scale: float, seed: int) -> dict[str, Any]:
+        """The names that recipes use."""
+        device = self.device
+        generator = torch.Generator().manual_seed(seed)
+        grow = 1
+        if device.type == "cuda":
+            grow = growth(torch.cuda.get_device_properties(device).multi_processor_count)
+
+        def sized(low: int, high: int, cpu: int | None = None) -> int:
+            return size(scale, low, cpu if device.type == "cpu" and cpu is not None else high)
+
+        def many(low: int, high: int, cpu: int | None = None) -> int:
+            return sized(low, high * grow, cpu)
+
+        def normal(*shape: int) -> torch.Tensor:
+            return torch.randn(*shape, generator=generator).to(dtype).to(device)
+
+        def mixed(*shape: int) -> torch.Tensor:
+            magnitude = 10 ** (torch.rand(*shape, generator=generator) * 6 - 3)
+            return (torch.randn(*shape, generator=generator) * magnitude).to(dtype).to(device)
+
+        def integers(high: int, *shape: int) -> torch.Tensor:
+            return torch.randint(0, high, shape, generator=generator).to(device)
+
+        return {
+            "torch": torch,
+            "F": functional,
+            "dev": device,
+            "dtype": dtype,
+            "g": generator,
+            "N": sized,
+            "M": many,
+            "rn": normal,
+            "rmix": mixed,
+            "ri": integers,
+            "COMPILE": _Compiled(),
+        }
+
+    def restore(self, seed: int) -> None:
+        """Seed every generator of the process."""
+        random.seed(seed)
+        numpy.random.seed(seed % 2**32)
+        torch.manual_seed(seed)
+
+    def use_deterministic_mode(self, fill: bool) -> None:
+        """Switch deterministic mode on; ``fill``: with uninitialised memory filled."""
+        torch.use_deterministic_algorithms(True)
+        if hasattr(torch.utils, "deterministic"):
+            torch.utils.deterministic.fill_uninitialized_memory = fill
+
+    def refuses(self, error: BaseException) -> bool:
+        """Whether an error says that deterministic mode has no way to run an op."""
+        return isinstance(error, RuntimeError) and "determinis" in str(error).lower()
+
+    def out_of_memory(self, error: BaseException) -> bool:
+        """Whether an error is a want of memory."""
+        return isinstance(error, torch.cuda.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+    def lost(self, error: BaseException) -> bool:
+        """Whether the device can not be used any more in this process, as after a failed assertion in a kernel."""
+        return "CUDA error" in str(error) or "device-side assert" in str(error)
+
+    def wait(self) -> None:
+        """Wait until the device has done its work."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def dirty(self, shapes: list[tuple[torch.Size, torch.dtype]], number: int) -> None:
+        """Leave other bytes in memory that the next run may be given: what it reads uninitialised differs then."""
+        junk = [torch.full(shape, number % 100, dtype=dtype, device=self.device) for shape, dtype in shapes]
+        del junk
+
+
+class TorchProgram:
+    """Inputs, and what is run on copies of them."""
+
+    def __init__(
+        self,
+        framework: TorchBackend,
+        inputs: dict[str, Any],
+        grad: tuple[str, ...],
+        call: Callable[[dict[str, Any]], Any],
+        seed: int,
+    ) -> None:
+        self._framework = framework
+        self._inputs = inputs
+        self._grad = grad
+        self._call = call
+        self._generator = torch.Generator().manual_seed(seed + 1)
+        self._upstream: list[torch.Tensor] = []
+        self._shapes: list[tuple[torch.Size, torch.dtype]] = []
+        self._runs = 0
+        self.sizes = {name: tuple(t.shape) for name, t in inputs.items() if isinstance(t, torch.Tensor)}
+
+    def run(self) -> tuple[float, dict[str, Array]]:
+        """Run once on copies of the inputs: seconds, and the bytes of every output and gradient by name."""
+        self._runs += 1
+        self._framework.dirty(self._shapes, self._runs)
+        copies = {name: _copy(value) for name, value in self._inputs.items()}
+        for name in self._grad:
+            copies[name].requires_grad_()
+            for parameter in _leaves(copies[name]).values():
+                parameter.grad = None
+        seconds, outputs = timed(lambda: self._once(copies), self._framework.wait)
+        found = {f"out{n}": _array(tensor) for n, tensor in enumerate(outputs)}
+        for name in self._grad:
+            for suffix, leaf in _leaves(copies[name]).items():
+                if leaf.grad is not None:
+                    found[f"grad:{name}{suffix}"] = _array(leaf.grad)
+        self._shapes = [(tensor.shape, tensor.dtype) for tensor in outputs if not tensor.is_sparse]
+        return seconds, found
+
+    def _once(self, copies: dict[str, Any]) -> list[torch.Tensor]:
+        """Forward, and backward with a random upstream gradient: one of ones hides the order of sums."""
+        outputs = tensors(self._call(copies))
+        ends = [out for out in outputs if out.requires_grad] if self._grad else []
+        if ends:
+            while len(self._upstream) < len(ends):
+                end = ends[len(self._upstream)]
+                dtype = torch.float64 if end.dtype == torch.float64 else torch.float32
+                noise = torch.randn(end.shape, generator=self._generator, dtype=dtype)
+                self._upstream.append(noise.to(end.dtype).to(end.device))
+            torch.autograd.backward(ends, self._upstream[: len(ends)])
+        return outputs
+
+
+def tensors(value: Any) -> list[torch.Tensor]:
+    """The tensors in a result, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        return [found for item in value for found in tensors(item)]
+    return []
+
+
+def _copy(value: Any) -> Any:
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value
+
+
+def _leaves(value: Any) -> dict[str, torch.Tensor]:
+    """What gets gradients, by what its name ends in: a tensor itself, a module's parameters."""
+    if isinstance(value, torch.nn.Module):
+        return {f".{name}": parameter for name, parameter in value.named_parameters()}
+    return {"": value}
+
+
+def _array(tensor: torch.Tensor) -> Array:
+    tensor = tensor.detach()
+    if tensor.layout != torch.strided:
+        tensor = tensor.to_dense()
+    host = tensor.resolve_conj().resolve_neg().cpu().contiguous()
+    data = host.reshape(-1).view(torch.uint8).numpy().tobytes() if host.numel() else b""
+    return Array(str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), data)
+
+
+class _Compiled:
+    """``torch.compile`` for recipes, compiled once for each piece of code and not in every run."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+
+    def __call__(self, call: Callable[..., Any], **options: Any) -> Any:
+        key = call.__code__
+        if key not in self._known:
+            self._known[key] = torch.compile(call, **options)
+        return self._known[key]
+
+
+def _driver() -> str:
+    """The version of NVIDIA's driver, as its own tool tells it."""
+    import subprocess
+
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return done.stdout.split("\n")[0].strip() or "unknown"
+
+
+def _processor() -> str:
+    """The processor's model, where the system tells it."""
+    import platform
+
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as stream:
+            for line in stream:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
