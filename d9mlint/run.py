@@ -16,6 +16,7 @@ from d9mlint.select import FileIgnores, select, shown
 from d9mlint.source import Source, Trouble, make_source, read_bytes
 
 if TYPE_CHECKING:
+    from d9mlint.evidence import Evidence
     from d9mlint.facts.model import FileFacts
     from d9mlint.knowledge.model import RulePage
     from d9mlint.settings import Settings
@@ -42,7 +43,7 @@ class Hidden(NamedTuple):
 class Result(NamedTuple):
     """What a run found. ``items`` are in total order; ``baselined`` counts what the baseline holds back;
     ``files`` are the reported files, ``read`` counts all; ``rules`` are those that ran; ``timings`` in
-    seconds."""
+    seconds; ``evidence`` is what was measured for the findings, where that was asked for."""
 
     root: str
     items: tuple[Item, ...]
@@ -53,6 +54,7 @@ class Result(NamedTuple):
     rules: tuple[RulePage, ...]
     sources: Sources
     timings: dict[str, float]
+    evidence: Evidence | None = None
 
 
 class Sources(Mapping[str, Source]):
@@ -87,13 +89,15 @@ def check(
     stdin: str | None = None,
     overlay: Mapping[str, bytes] | None = None,
     revision: str | None = None,
+    evidence: Sequence[str] = (),
     progress: Callable[[str], None] | None = None,
 ) -> Result:
     """Lint ``paths`` and return what is to be reported.
 
     ``overlay`` holds the content of files, by absolute path, that stands in for what is on disk; ``stdin``
     is the path of one of them, which is then linted instead of ``paths``. With ``revision`` only findings
-    on rows that differ from that git revision are kept. ``progress`` is told what is being done.
+    on rows that differ from that git revision are kept. ``evidence`` names files of measurements that are
+    shown beside the findings they are about, before those shipped with the rules. ``progress`` is told what is being done.
     Raises UsageError for a request that can not be carried out; what is wrong with a file is a finding.
     """
     clock = _Clock()
@@ -109,8 +113,21 @@ def check(
     result = _decide(found, analysis, sources, settings, rules, known)
     if revision is not None:
         result = _only_changed(result, revision)
+    result = _with_known_evidence(result, evidence)
     clock.lap("decide")
     return result._replace(timings=clock.laps)
+
+
+def _with_known_evidence(result: Result, files: Sequence[str]) -> Result:
+    """What was measured before, beside the findings about it."""
+    if not files and not any(item.finding.op for item in result.items):
+        return result
+    from d9mlint.evidence import load
+    from d9mlint.knowledge.loader import rules_directory
+    from d9mlint.verdicts import Source, join, shipped
+
+    own = [Source(load(path), relative_to(absolute(path), absolute("."))) for path in files]
+    return join(result, [*own, *shipped(rules_directory() / "evidence")])
 
 
 class _Clock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.discover import relative_to
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 TAB = 4
 """Columns of a tab in text output."""
+VERDICTS = ("confirmed", "equal", "not run")
+"""What a measurement can say of a finding."""
 
 
 class Options(NamedTuple):
@@ -116,7 +118,49 @@ def summary(result: Result, options: Options) -> list[str]:
         lines.append(f"[*] {fixable} fixable with --fix.")
     if result.baselined:
         lines.append(f"{count(result.baselined, 'finding')} of the baseline not shown.")
+    if result.evidence is not None:
+        lines.append(_verdicts([i.finding for i in items], result.evidence.runs))
     return lines
+
+
+def _verdicts(findings: Iterable[Finding], usual: int) -> str:
+    """How many findings were measured, and what came of it."""
+    told = [f.evidence for f in findings if f.evidence is not None]
+    if not told:
+        return "No finding was measured."
+    if not all(e.get("controls_passed", True) for e in told):
+        return "A control failed: no finding was confirmed."
+    by_verdict = {verdict: [e for e in told if e.get("verdict") == verdict] for verdict in VERDICTS}
+    numbers = {_equal_runs(e) for e in by_verdict["equal"]} or {usual}
+    runs = count(numbers.pop(), "run") if len(numbers) == 1 else "so many runs"
+    confirmed = count(len(by_verdict["confirmed"]), "finding")
+    equal, not_run = len(by_verdict["equal"]), len(by_verdict["not run"])
+    return f"{confirmed} confirmed, {equal} equal in {runs} at this size, {not_run} not run."
+
+
+def said(finding: Finding) -> str:
+    """What was measured of a finding, in one sentence or more; empty where nothing was."""
+    text = (finding.evidence or {}).get("summary")
+    return clean(" ".join(text.split())) if isinstance(text, str) else ""
+
+
+def verdict_mark(finding: Finding) -> str:
+    """The verdict of what was measured, to stand after a message: `` [confirmed]``."""
+    evidence = finding.evidence
+    if evidence is None or evidence.get("verdict") not in VERDICTS:
+        return ""
+    if not evidence.get("controls_passed", True):
+        return " [no evidence: a control failed]"
+    verdict: str = evidence["verdict"]
+    if verdict == "equal":
+        verdict = f"equal in {count(_equal_runs(evidence), 'run')}"
+    return f" [{verdict}{', weak' if evidence.get('weak') and verdict != 'not run' else ''}]"
+
+
+def _equal_runs(evidence: Mapping[str, Any]) -> int:
+    """The fewest runs of the measurements that were equal."""
+    own = [m["runs"] for m in evidence.get("measurements", ()) if m.get("outcome") == "equal"]
+    return min(own, default=0)
 
 
 def flow_note(message: str, where: str) -> str:

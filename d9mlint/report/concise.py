@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.report.common import Options, clean, is_fixable, paint, place, summary
+from d9mlint.report.common import Options, clean, is_fixable, paint, place, summary, verdict_mark
 
 if TYPE_CHECKING:
     from d9mlint.run import Item, Result
@@ -22,4 +22,4 @@ def line(result: Result, item: Item, options: Options) -> str:
     where = paint(place(result.sources[f.path], f.start, options), "path", options)
     mark = "[*] " if is_fixable(f, options) else ""
     code = paint(f.code, f.severity.value, options)
-    return f"{where}: {f.severity.value}: {code} {mark}{clean(f.message)}"
+    return f"{where}: {f.severity.value}: {code} {mark}{clean(f.message)}{verdict_mark(f)}"

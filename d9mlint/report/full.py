@@ -14,6 +14,7 @@ from d9mlint.report.common import (
     paint,
     place,
     row_place,
+    said,
     summary,
     width,
 )
@@ -29,8 +30,12 @@ DIFF_LINES = 12
 
 
 def render(result: Result, options: Options) -> str:
-    """All findings with their frames, then a summary."""
+    """All findings with their frames, what was measured, then a summary."""
     blocks = ["\n".join(block(result, item, options)) + "\n" for item in result.items]
+    if result.evidence is not None:
+        from d9mlint.report.measured import table
+
+        blocks.append("\n".join(table(result.evidence, options)) + "\n")
     return "\n".join([*blocks, "\n".join(summary(result, options)) + "\n"])
 
 
@@ -55,10 +60,8 @@ def block(result: Result, item: Item, options: Options) -> list[str]:
     if f.targets:
         source_of = f", {clean(f.targets[1])}" if len(f.targets) > 1 and f.targets[1] else ""
         lines.append(f"{_word('note', options)} this is so for {clean(f.targets[0])}{source_of}")
-    if f.evidence:
-        said = f.evidence.get("summary")
-        if isinstance(said, str):
-            lines.append(f"{_word('note', options)} {clean(said)}")
+    if said(f):
+        lines.append(f"{_word('note', options)} {said(f)}")
     return lines
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.report.common import Options, clean, shown_path
+from d9mlint.report.common import Options, clean, said, shown_path
 
 if TYPE_CHECKING:
     from d9mlint.run import Result
@@ -31,6 +31,7 @@ def render(result: Result, options: Options) -> str:
         listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
         message = f"{path}:{cell}{at.row}:{at.column}: {f.code} {clean(f.message)}"
         message += f"\nhelp: {f.help}" if f.help else ""
+        message += f"\nnote: {said(f)}" if said(f) else ""
         lines.append(f"::{COMMANDS[f.severity.value]} {listed}::{_data(message)}")
     return "".join(line + "\n" for line in lines)
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.discover import relative_to
-from d9mlint.report.common import Options
+from d9mlint.report.common import Options, said
 
 if TYPE_CHECKING:
     from d9mlint.run import Item, Result
@@ -24,7 +24,7 @@ def _entry(result: Result, item: Item) -> dict[str, Any]:
     source = result.sources[f.path]
     (row, column), (end_row, end_column) = source.row_column(f.start), source.row_column(max(f.end, f.start))
     return {
-        "description": f"{f.code} {f.message}",
+        "description": " ".join(filter(None, [f.code, f.message, said(f)])),
         "check_name": item.rule.name,
         "fingerprint": item.fingerprint,
         "severity": SEVERITIES[f.severity.value],

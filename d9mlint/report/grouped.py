@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.report.common import Options, clean, is_fixable, paint, shown_path, summary
+from d9mlint.report.common import Options, clean, is_fixable, paint, shown_path, summary, verdict_mark
 
 if TYPE_CHECKING:
     from d9mlint.run import Result
@@ -25,7 +25,7 @@ def render(result: Result, options: Options) -> str:
         where = f"{at.row}:{at.column}" if at.cell is None else f"cell {at.cell}:{at.row}:{at.column}"
         mark = "[*] " if is_fixable(f, options) else ""
         code = paint(f.code, f.severity.value, options)
-        lines.append(f"  {where} {f.severity.value} {code} {mark}{clean(f.message)}")
+        lines.append(f"  {where} {f.severity.value} {code} {mark}{clean(f.message)}{verdict_mark(f)}")
     if lines:
         lines.append("")
     return "\n".join([*lines, *summary(result, options)]) + "\n"

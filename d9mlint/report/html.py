@@ -6,8 +6,8 @@ import html
 from typing import TYPE_CHECKING
 
 from d9mlint import __version__
-from d9mlint.report import full
-from d9mlint.report.common import Options, clean, flow_note, is_fixable, place, row_place, summary
+from d9mlint.report import full, measured_html
+from d9mlint.report.common import Options, clean, flow_note, is_fixable, place, row_place, said, summary
 
 if TYPE_CHECKING:
     from d9mlint.run import Item, Result
@@ -44,15 +44,25 @@ def render(result: Result, options: Options) -> str:
         f"<td>{number}</td></tr>\n"
         for code, number in sorted(counts.items())
     )
-    table = f"<table><tr><th>Rule</th><th>Name</th><th>About</th><th>Findings</th></tr>\n{rows}</table>\n"
+    counted = f"<table><tr><th>Rule</th><th>Name</th><th>About</th><th>Findings</th></tr>\n{rows}</table>\n"
+    measured = measured_html.section(result.evidence) if result.evidence is not None else ""
+    return document(
+        "d9mlint report",
+        "".join(f"<p>{_e(line)}</p>\n" for line in summary(result, plain))
+        + (counted if rows else "")
+        + "".join(_section(result, item, plain) for item in result.items)
+        + measured,
+        measured_html.STYLE if measured else "",
+    )
+
+
+def document(title: str, body: str, style: str = "") -> str:
+    """A whole page around ``body``, which is HTML; ``style`` comes after that of all pages."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>d9mlint report</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>d9mlint report</h1>\n"
-        + "".join(f"<p>{_e(line)}</p>\n" for line in summary(result, plain))
-        + (table if rows else "")
-        + "".join(_section(result, item, plain) for item in result.items)
-        + f"<p>d9mlint {__version__}</p>\n</body>\n</html>\n"
+        f"<title>{_e(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n<h1>{_e(title)}</h1>\n"
+        f"{body}<p>d9mlint {__version__}</p>\n</body>\n</html>\n"
     )
 
 
@@ -78,6 +88,8 @@ def _section(result: Result, item: Item, options: Options) -> str:
         parts.append("</ol>")
     if f.targets:
         parts.append(f"<p>This is so for {_e(', '.join(f.targets))}.</p>")
+    if said(f):
+        parts.append(f'<p class="measured"><b>measured:</b> {_e(said(f))}</p>')
     parts.append("</section>\n")
     return "\n".join(parts)
 

@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from d9mlint.report.common import Options, clean, shown_path
+from d9mlint.report.common import Options, clean, said, shown_path
 
 if TYPE_CHECKING:
+    from d9mlint.findings import Finding
     from d9mlint.run import Item, Result
 
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -38,12 +39,20 @@ def render(result: Result, options: Options) -> str:
             title = quoteattr(f"{f.code} {item.rule.name}")
             lines.append(f'    <testcase name={title} classname={name} line="{at.row}">')
             lines.append(f"      <failure type={title} message={quoteattr(_text(clean(f.message)))}>")
-            lines.append(escape(_text(f"{where}line {at.row}, column {at.column}: {f.message}\n{f.help}")))
+            lines.append(
+                escape(
+                    _text(f"{where}line {at.row}, column {at.column}: {f.message}\n{f.help}{_measured(f)}")
+                )
+            )
             lines.append("      </failure>")
             lines.append("    </testcase>")
         lines.append("  </testsuite>")
     lines.append("</testsuites>")
     return "\n".join(lines) + "\n"
+
+
+def _measured(finding: Finding) -> str:
+    return f"\n{said(finding)}" if said(finding) else ""
 
 
 def _text(text: str) -> str:

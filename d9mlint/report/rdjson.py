@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.report.common import Options, edits_in_order, shown_path
+from d9mlint.report.common import Options, edits_in_order, said, shown_path
 from d9mlint.report.json import rule_url
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _diagnostic(result: Result, item: Item, options: Options) -> dict[str, Any]:
     if url:
         code["url"] = url
     diagnostic: dict[str, Any] = {
-        "message": f"{f.message}\n{f.help}" if f.help else f.message,
+        "message": "\n".join(filter(None, [f.message, f.help, said(f)])),
         "location": {"path": shown_path(f.path, options), "range": _range(source, f.start, f.end)},
         "severity": SEVERITIES[f.severity.value],
         "code": code,
