@@ -177,7 +177,7 @@ def _rows(op: Op, outcome: str) -> list[Row]:
     """The rows of an op; series that are equal alike are one."""
     rows: list[Row] = []
     for labels, names, s in _alike(op.series):
-        if s.main.outcome != DIFFERS:
+        if s.main.outcome != DIFFERS or not s.main.outputs:
             answer = wording.main_result(s)
             if outcome == DIFFERS:
                 answer = wording.result(s.main).removesuffix(" at this size")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 
 from d9mlint.evidence import DIFFERS, NOT_RUN, Evidence
 from d9mlint.report import plot, wording
@@ -13,7 +14,9 @@ STYLE = (
 .measurements .wide { overflow-x: auto; } .measurements table { font-size: .85rem; }
 .measurements td { vertical-align: top; } .measurements td.n { text-align: right; white-space: nowrap;
   font-variant-numeric: tabular-nums; }
-.measurements td.shape { min-width: 7rem; } .measurements td.mode { min-width: 12rem; }
+.measurements td.shape { min-width: 6rem; } .measurements td.answer { min-width: 9rem; }
+.measurements td.op, .measurements td.mode { min-width: 10rem; overflow-wrap: break-word; }
+.measurements h3 { font-size: .95rem; margin: 1.4rem 0 .3rem; }
 .measurements .differs { color: #b3261e; font-weight: 600; } .measurements .quiet { color: #5a5a5a; }
 .measurements .alert { border: 2px solid #b3261e; border-radius: .3rem; padding: .5rem .8rem; font-weight: 600; }
 .measurements .warn { border-left: 4px solid #e69500; padding-left: .8rem; font-weight: 600; }
@@ -64,34 +67,35 @@ def _body(op: Op) -> str:
     rows: list[str] = []
     for s in op.series:
         rows += _series(s)
-    modes = "<br>".join(_e(f"{labels}: {said}" if labels else said) for labels, said in wording.modes(op))
+    modes = "<br>".join(
+        _breakable(f"{labels}: {said}" if labels else said) for labels, said in wording.modes(op)
+    )
     notes = [f"cause: {said}" + (f" ({labels})" if labels else "") for labels, said in wording.causes(op)]
     notes += ["weak"] if op.weak else []
     small = "".join(f'<br><span class="quiet">{_e(note)}</span>' for note in notes)
     span = f' rowspan="{len(rows)}"'
-    first = f'<td{span}><b>{_e(op.name)}</b><br>{_e(op.phase)}{small}</td>{rows[0]}<td class="mode"{span}>{modes}</td>'
+    name = f'<td class="op"{span}><b>{_breakable(op.name)}</b><br>{_e(op.phase)}{small}</td>'
+    first = f'{name}{rows[0]}<td class="mode"{span}>{modes}</td>'
     return "<tbody>\n" + "".join(f"<tr>{row}</tr>\n" for row in [first, *rows[1:]]) + "</tbody>\n"
 
 
 def _series(s: Series) -> list[str]:
     m = s.main
-    if m.outcome != DIFFERS:
+    if m.outcome != DIFFERS or not m.outputs:
         names = ", ".join(plain(o.name) for o in m.outputs)
         return [
-            _cells(s, 1) + f"<td>{_e(names)}</td><td>{_e(wording.result(m))}{_sizes(s, None)}</td>" + _NONE
+            _cells(s, 1) + f"<td>{_e(names)}</td>{_answer(wording.result(m), False, _sizes(s, None))}{_NONE}"
         ]
     rows = []
     for i, out in enumerate(m.outputs):
-        said = wording.result(m, out.distinct) if out.distinct > 1 else f"{wording.equal(m)} at this size"
-        style = ' class="differs"' if out.distinct > 1 else ""
+        differs = out.distinct > 1
+        said = wording.result(m, out.distinct)
         row = _cells(s, len(m.outputs)) if i == 0 else ""
-        row += f"<td>{_e(plain(out.name))}</td><td><span{style}>{_e(said)}</span>{_sizes(s, out.name)}</td>"
-        if out.distinct > 1:
-            figures = (wording.number(out.v_ermv), wording.number(out.v_c), wording.ulps(out.ulp))
-            row += "".join(f'<td class="n">{_e(text)}</td>' for text in figures)
-        else:
-            row += _NONE
-        rows.append(row)
+        row += f"<td>{_e(plain(out.name))}</td>{_answer(said, differs, _sizes(s, out.name))}"
+        figures = (wording.number(out.v_ermv), wording.number(out.v_c), wording.ulps(out.ulp))
+        rows.append(
+            row + ("".join(f'<td class="n">{_e(text)}</td>' for text in figures) if differs else _NONE)
+        )
     return rows
 
 
@@ -100,7 +104,12 @@ _NONE = "<td></td><td></td><td></td>"
 
 def _cells(s: Series, rows: int) -> str:
     span = f' rowspan="{rows}"' if rows > 1 else ""
-    return f'<td{span}>{_e(s.label)}</td><td class="shape"{span}>{_e(wording.sizes(s.main))}</td>'
+    return f'<td{span}>{_e(s.label)}</td><td class="shape"{span}>{"<br>".join(map(_e, wording.shapes(s.main)))}</td>'
+
+
+def _answer(said: str, differs: bool, sizes: str) -> str:
+    style = ' class="differs"' if differs else ""
+    return f'<td class="answer"><span{style}>{_e(said)}</span>{sizes}</td>'
 
 
 def _sizes(s: Series, output: str | None) -> str:
@@ -109,6 +118,11 @@ def _sizes(s: Series, output: str | None) -> str:
     if not said and s.others and not wording.by_size(s):
         said = f"{wording.main_result(s).partition(' and at ')[2]}: the same"
     return f'<br><span class="quiet">{_e(said)}</span>' if said else ""
+
+
+def _breakable(text: str) -> str:
+    """Text that may be broken within dotted names."""
+    return re.sub(r"([._])(?=[A-Za-z])", r"\1<wbr>", _e(text))
 
 
 def _e(text: str) -> str:

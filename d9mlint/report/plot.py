@@ -27,7 +27,8 @@ SHAPES = 6
 STYLE = """
 .plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(15.5rem, 1fr)); gap: 1rem 1.4rem;
   margin: .6rem 0 1.2rem; }
-.plots figure { margin: 0; } .plots svg { display: block; width: 100%; height: auto; overflow: visible; }
+.plots figure { margin: 0; display: flex; flex-direction: column; justify-content: space-between; }
+.plots svg { display: block; width: 100%; max-width: 21rem; height: auto; overflow: visible; }
 .plots figcaption { font-size: .82rem; line-height: 1.3; overflow-wrap: anywhere; padding-left: 30px; }
 .plots figcaption span { color: #5a5a5a; }
 .plot text { font: 11px system-ui, sans-serif; fill: #5a5a5a; }
@@ -164,7 +165,7 @@ def svg(op: Op, name: str, scale: Scale, dtypes: dict[str, int]) -> str:
         parts.append(f'<path class="axis" d="M{x:.1f} {base}v4"/>')
         parts.append(f'<text x="{x:.1f}" y="{base + 17}" text-anchor="middle">{wording.short(tick)}</text>')
     for i, s in enumerate(series):
-        shift = (i - (len(series) - 1) / 2) * min(DODGE, 2 * DODGE / len(series))
+        shift = (i - (len(series) - 1) / 2) * min(DODGE, 3 * DODGE / len(series))
         parts.append(
             _series(s, [(scale.x(wording.elements(m)) + shift, y(m.distinct)) for m in _points(s)], dtypes)
         )
@@ -174,7 +175,10 @@ def svg(op: Op, name: str, scale: Scale, dtypes: dict[str, int]) -> str:
 def _series(s: Series, places: Sequence[tuple[float, float]], dtypes: dict[str, int]) -> str:
     kind = dtypes[s.dtype]
     way = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-    line = f'<path class="line d{kind}" style="fill:none" d="{way}"/>' if len(places) > 1 else ""
+    if len(places) == 1:
+        # A point alone stands on the axis.
+        way += f"V{HEIGHT - BOTTOM}"
+    line = f'<path class="line d{kind}" style="fill:none" d="{way}"/>'
     marks = "".join(
         f'<path class="mark d{kind}" d="{_mark(kind, x, y)}"><title>{_e(_tip(s, m))}</title></path>'
         for m, (x, y) in zip(_points(s), places, strict=True)

@@ -117,14 +117,17 @@ def short(number: float) -> str:
     return f"{number:.0f}"
 
 
-def sizes(m: Measurement) -> str:
-    """Shapes of the inputs, equal ones told once: ``x 1000x8, i and j 262144``."""
+def shapes(m: Measurement) -> list[str]:
+    """Shapes of the inputs, equal ones told once: ``x 1000x8``, ``i and j 262144``."""
     by_shape: dict[tuple[int, ...], list[str]] = {}
     for name, shape in m.sizes.items():
         by_shape.setdefault(tuple(shape), []).append(plain(name))
-    return ", ".join(
-        f"{listed(names)} {'x'.join(map(str, shape)) or 'scalar'}" for shape, names in by_shape.items()
-    )
+    return [f"{listed(names)} {'x'.join(map(str, shape)) or 'scalar'}" for shape, names in by_shape.items()]
+
+
+def sizes(m: Measurement) -> str:
+    """The same on one line."""
+    return ", ".join(shapes(m))
 
 
 def listed(words: Sequence[str]) -> str:
@@ -136,6 +139,8 @@ def result(m: Measurement, distinct: int | None = None) -> str:
     """The answer of a measurement, or of one of its outputs, in words."""
     if m.outcome == NOT_RUN:
         return f"not run: {plain(m.reason)}" if m.reason else "not run"
+    if m.outcome == DIFFERS and not m.outputs:
+        return "differs"
     number = m.distinct if distinct is None else distinct
     return f"{number} of {m.runs} distinct" if number > 1 else f"{equal(m)} at this size"
 
