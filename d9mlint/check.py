@@ -7,8 +7,8 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.discover import absolute, relative_to
 from d9mlint.errors import UsageError
@@ -16,6 +16,11 @@ from d9mlint.report import render
 from d9mlint.report.common import Options, count
 from d9mlint.run import STDIN, Result, check
 from d9mlint.settings import Settings
+
+if TYPE_CHECKING:
+    from d9mlint.evidence import Evidence
+    from d9mlint.findings import Finding
+    from d9mlint.verify.command import Session, Wanted
 
 _RANK = {"advice": 0, "warning": 1, "error": 2}
 
@@ -35,10 +40,14 @@ class Request(NamedTuple):
     stdin_filename: str | None = None
     show_settings: bool = False
     quiet: bool = False
+    evidence: str | None = None
+    measure: Wanted | None = None
 
 
 def carry_out(request: Request, settings: Settings) -> int:
     """Lint, fix or write what was asked for, print the report, and return the exit code."""
+    if request.measure is not None and not request.paths:
+        return _measure_only(request, settings)
     stdin, overlay = _standard_input(request)
     if request.update_baseline:
         return _update_baseline(request, settings, stdin, overlay)
@@ -51,6 +60,7 @@ def carry_out(request: Request, settings: Settings) -> int:
             stdin=stdin,
             overlay=contents,
             revision=request.diff_from,
+            evidence=[request.evidence] if request.evidence and request.measure is None else [],
             progress=progress.say,
         )
 
@@ -62,8 +72,84 @@ def carry_out(request: Request, settings: Settings) -> int:
         progress.close()
     if request.add_noqa is not None:
         return _add_noqa(request, result)
+    if request.measure is not None:
+        return _verify(request, settings, result)
     _report(request, settings, result)
     return _exit_code(request, settings, result)
+
+
+def _verify(request: Request, settings: Settings, result: Result) -> int:
+    """Run what the findings flag, and report them with what was measured."""
+    from d9mlint.verdicts import join_measured
+
+    session = _session(request, [item.finding for item in result.items])
+    if session.evidence is None:
+        _report(request, settings, result)
+        if not request.quiet:
+            print("No finding is about something that can be run.", file=sys.stderr)
+        return _exit_code(request, settings, result)
+    result = join_measured(result, session.evidence, session.findings)
+    _report(request, settings, result)
+    return _say_failure(session.evidence) or _exit_code(request, settings, result)
+
+
+def _measure_only(request: Request, settings: Settings) -> int:
+    """Run what is named, with nothing linted."""
+    from d9mlint.report import measured
+
+    options = report_options(settings, to_file=request.output_file is not None)
+    renderers: dict[str, Callable[[Evidence], str]] = {
+        "full": lambda evidence: "\n".join(measured.table(evidence, options)) + "\n",
+        "json": measured.evidence_json,
+        "html": lambda evidence: measured.page(evidence, options),
+    }
+    render_evidence = renderers.get(settings.output_format)
+    if render_evidence is None:
+        raise UsageError(
+            f"--output-format {settings.output_format} is about findings: name paths to lint, or use full, json or html."
+        )
+    evidence = _session(request, []).evidence
+    assert evidence is not None
+    _write(render_evidence(evidence), request.output_file)
+    return _say_failure(evidence)
+
+
+def _session(request: Request, findings: Sequence[Finding]) -> Session:
+    """Measure, saying what is being run, and keep the evidence where a file is named."""
+    from d9mlint.evidence import write
+    from d9mlint.verify.command import verify
+
+    assert request.measure is not None
+    terminal = sys.stderr.isatty()
+    progress = Progress(enabled=not request.quiet and terminal)
+
+    def say(message: str) -> None:
+        # A log of a long session shows how far it is; a terminal shows it in one line.
+        if not terminal and not request.quiet:
+            print(message, file=sys.stderr, flush=True)
+        progress.say(message)
+
+    try:
+        session = verify(findings, request.measure, say)
+    finally:
+        progress.close()
+    if session.evidence is not None:
+        on_cpu = session.evidence.machines and all(m.kind == "cpu" for m in session.evidence.machines)
+        if on_cpu and request.measure.device != "cpu" and not request.quiet:
+            print("There is no GPU here: measured on the CPU, which says nothing of a GPU.", file=sys.stderr)
+        if request.evidence:
+            write(request.evidence, session.evidence)
+    return session
+
+
+def _say_failure(evidence: Evidence) -> int:
+    """2 when the session is no evidence, which is said, else 0."""
+    from d9mlint.verify.command import failure
+
+    text = failure(evidence)
+    if text:
+        print(f"error: {text}", file=sys.stderr)
+    return 2 if text else 0
 
 
 def _standard_input(request: Request) -> tuple[str | None, dict[str, bytes]]:

@@ -27,6 +27,8 @@ from d9mlint.settings import (
 )
 
 if TYPE_CHECKING:
+    from d9mlint.verify.command import Wanted
+
     ParamType = click.ParamType[Any]
 else:
     # Not generic in older versions of click.
@@ -137,6 +139,20 @@ class Choice(ParamType):
         return [CompletionItem(c) for c in self.choices if c.startswith(incomplete)]
 
 
+class Device(ParamType):
+    """``cuda``, ``cpu``, or a GPU by number."""
+
+    name = "device"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "[cuda|cuda:N|cpu]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value not in DEVICES and not (value.startswith("cuda:") and value[5:].isdecimal()):
+            self.fail(f"{value!r} is none of cuda, cuda:N, cpu.{nearest(value, DEVICES)}", param, ctx)
+        return value
+
+
 def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that set settings; each is named as the configuration key it overrides."""
     options = [
@@ -169,7 +185,11 @@ def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--tensorflow-version", metavar="VERSION", help="The TensorFlow version the program is meant for."
         ),
-        click.option("--device", type=Choice(DEVICES), help="The device the program may run on."),
+        click.option(
+            "--device",
+            type=Device(),
+            help="The device the program may run on; with --verify, the one to run ops on.",
+        ),
         click.option("--output-format", type=Choice(FORMATS), help="How findings are printed."),
         click.option(
             "--fail-on", type=Choice(SEVERITIES), help="The least severity that makes the exit code 1."
@@ -191,6 +211,66 @@ def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+MEASURING = {
+    "ops": "--op",
+    "every": "--all",
+    "runs": "--runs",
+    "thorough": "--thorough",
+    "require_device": "--require-device",
+    "seed": "--seed",
+    "timeout": "--timeout",
+}
+"""Options that say how to measure, by their names in ``verify.command.Wanted``."""
+
+
+def measuring(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of ``--verify``."""
+    options = [
+        click.option(
+            "--verify", is_flag=True, help="Run what is flagged several times and say whether it differs."
+        ),
+        click.option("--op", "ops", multiple=True, metavar="NAME", help="With --verify: run this op too."),
+        click.option(
+            "--all", "every", is_flag=True, help="With --verify: run every op there is a recipe for."
+        ),
+        click.option("--runs", type=click.IntRange(2), help="With --verify: runs of each op (5)."),
+        click.option("--thorough", is_flag=True, help="With --verify: 30 runs, and more sizes."),
+        click.option("--require-device", is_flag=True, help="With --verify: fail where the GPU is missing."),
+        click.option("--seed", type=click.IntRange(0), help="With --verify: the seed of the inputs (0)."),
+        click.option(
+            "--timeout",
+            type=click.FloatRange(0, min_open=True),
+            metavar="SECONDS",
+            help="With --verify: the time an op may take in one process (120).",
+        ),
+        click.option(
+            "--evidence",
+            metavar="FILE",
+            help="With --verify: write what was measured. Without: show it beside the findings.",
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def measure_for(options: dict[str, Any]) -> Wanted | None:
+    """What ``--verify`` is to do, taken out of the options; None without it. Raises UsageError."""
+    verify = options.pop("verify")
+    given = {name: value for name in MEASURING if (value := options.pop(name)) not in (None, (), False)}
+    device = options["device"]
+    if not verify:
+        if given:
+            raise UsageError(f"{MEASURING[next(iter(given))]} goes with --verify.")
+        options["device"] = device and device.partition(":")[0]
+        return None
+    from d9mlint.verify.command import Wanted
+
+    # What the program may run on stays as configured: on a CPU alone there would be nothing to verify.
+    options["device"] = None
+    return Wanted(**given, device=device or "auto")
+
+
 def settings_for(paths: Sequence[str], options: Mapping[str, Any]) -> Settings:
     """The settings of a run about ``paths`` with the options of the command line."""
     overrides = {
@@ -207,6 +287,7 @@ def settings_for(paths: Sequence[str], options: Mapping[str, Any]) -> Settings:
 @click.command("check", context_settings=CONTEXT)
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @configuring
+@measuring
 @click.option("--output-file", "-o", metavar="FILE", help="Write the report to a file.")
 @click.option("--statistics", is_flag=True, help="Show how many findings of which rule.")
 @click.option("--exit-zero", is_flag=True, help="Leave with 0 even when there are findings.")
@@ -232,8 +313,11 @@ def check_command(paths: tuple[str, ...], **options: Any) -> int:
     """
     from d9mlint import check
 
-    own = [name for name in check.Request._fields if name != "paths"]
-    request = check.Request(paths=paths or (".",), **{name: options.pop(name) for name in own})
+    measure = measure_for(options)
+    if not paths and not (measure is not None and (measure.ops or measure.every)):
+        paths = (".",)
+    own = [name for name in check.Request._fields if name not in ("paths", "measure")]
+    request = check.Request(paths=paths, measure=measure, **{name: options.pop(name) for name in own})
     anchor = [p for p in request.paths if p != "-"]
     if request.stdin_filename and "-" in request.paths:
         anchor = [os.path.dirname(absolute(request.stdin_filename))]

@@ -7,9 +7,7 @@ reads back and joins. Equal results are only that: equal in so many runs at one 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 

@@ -79,7 +79,8 @@ class Finding(msgspec.Struct, frozen=True):
     into that file's ``Source.text``. ``subject`` is what the finding is about in a stable word (the API
     or RNG): it feeds the fingerprint, which must not depend on line numbers. ``scope`` is the qualified
     name of the function around it. ``targets`` are the library versions the answer depends on, such as
-    ``("torch 2.4", "pinned in requirements.txt:3")``, empty when it does not.
+    ``("torch 2.4", "pinned in requirements.txt:3")``, empty when it does not. ``op`` is the id of the
+    knowledge entry of an op, by which measurements are joined.
     """
 
     code: str
@@ -96,6 +97,7 @@ class Finding(msgspec.Struct, frozen=True):
     flow: tuple[Step, ...] = ()
     fix: Fix | None = None
     targets: tuple[str, ...] = ()
+    op: str = ""
     evidence: dict[str, Any] | None = None
 
     @property

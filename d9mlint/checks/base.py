@@ -78,6 +78,7 @@ class Reporter:
         confidence: Confidence | None = None,
         fix: Fix | None = None,
         targets: tuple[str, ...] = (),
+        op: str = "",
         entry_wide: bool = False,
     ) -> None:
         """Add a finding at a node or a remembered place. Level and confidence are the rule page's unless given.
@@ -125,6 +126,7 @@ class Reporter:
             flow=place.flow,
             fix=fix,
             targets=targets,
+            op=op,
         )
 
     def _seen_already(self, it: Interp) -> bool:

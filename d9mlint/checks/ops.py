@@ -210,6 +210,7 @@ def _judge(it: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: bool
         severity=severity,
         confidence=found.sure,
         targets=targets,
+        op=entry.id,
     )
 
 

@@ -28,11 +28,8 @@ def main() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         __import__(library)
-        if library == "torch":
-            # Its modules are imported once, and not in each fork.
-            __import__("d9mlint.verify.torch_backend")
-        else:
-            __import__("d9mlint.verify.tensorflow_backend")
+        # What the jobs will need is imported once, and not in each fork.
+        __import__(f"d9mlint.verify.{library}_backend")
     except Exception as error:
         _tell(answers, {"failed": f"{type(error).__name__}: {error}"})
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import platform
 import random
@@ -13,6 +15,10 @@ import numpy
 import torch
 import torch.nn.functional as functional
 
+with contextlib.suppress(ImportError):
+    # Deterministic mode imports it; here it is imported once for all jobs.
+    import torch._inductor.config
+
 from d9mlint.verify.compare import Array
 from d9mlint.verify.measure import timed
 from d9mlint.verify.recipes import function
@@ -23,17 +29,17 @@ VARIABLES = ("CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE", "OMP_NUM_THREADS
 
 
 class TorchBackend:
-    """One device of PyTorch."""
+    """One device of PyTorch: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``. Raises LookupError."""
 
     def __init__(self, device: str) -> None:
-        self.device = torch.device(device)
+        self.device = torch.device(_resolved(device))
         # Races between threads need two of them.
         torch.set_num_threads(max(2, torch.get_num_threads()))
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)
 
     def describe(self) -> dict[str, Any]:
-        """The fields of ``evidence.Machine``."""
+        """The fields of ``evidence.Machine``, and ``device``, the name of the device in jobs."""
         versions = {"torch": torch.__version__, "python": platform.python_version()}
         name = "CPU"
         if self.device.type == "cuda":
@@ -45,6 +51,7 @@ class TorchBackend:
             versions["cpu"] = _processor()
         versions |= {f"env {v}": os.environ[v] for v in VARIABLES if v in os.environ}
         return {
+            "device": str(self.device),
             "library": "torch",
             "kind": self.device.type,
             "name": name,
@@ -110,6 +117,14 @@ class TorchBackend:
         random.seed(seed)
         numpy.random.seed(seed % 2**32)
         torch.manual_seed(seed)
+
+    def random_state(self) -> str | None:
+        """A digest of the states of all generators of the process."""
+        states = [repr(random.getstate()).encode(), repr(numpy.random.get_state()).encode()]
+        states.append(torch.get_rng_state().numpy().tobytes())
+        if self.device.type == "cuda":
+            states.append(torch.cuda.get_rng_state(self.device).numpy().tobytes())
+        return hashlib.sha256(b"".join(states)).hexdigest()
 
     def use_deterministic_mode(self, fill: bool) -> None:
         """Switch deterministic mode on; ``fill``: with uninitialised memory filled."""
@@ -191,6 +206,17 @@ class TorchProgram:
                 self._upstream.append(noise.to(end.dtype).to(end.device))
             torch.autograd.backward(ends, self._upstream[: len(ends)])
         return outputs
+
+
+def _resolved(device: str) -> str:
+    """The device's full name. Raises LookupError where torch does not see it."""
+    count = torch.cuda.device_count() if device != "cpu" else 0
+    if device == "cpu" or (device == "auto" and not count):
+        return "cpu"
+    name = "cuda:0" if device in ("auto", "cuda") else device
+    if int(name.partition(":")[2]) >= count:
+        raise LookupError(f"torch sees no {name} here" + (f" ({count} GPUs)" if count else " (no GPU)"))
+    return name
 
 
 def tensors(value: Any) -> list[torch.Tensor]:

@@ -1,0 +1,357 @@
+"""A session of measurements: controls and recipes, run one after the other, put together as evidence."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from d9mlint import __version__
+from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement, Mode, Output
+from d9mlint.verify.launcher import CannotStart, End, Server
+from d9mlint.verify.recipes import Recipe
+
+RUNS, THOROUGH_RUNS = 5, 30
+SCALES, THOROUGH_SCALES = (0.0, 0.5, 1.0), (0.0, 0.25, 0.5, 0.75, 1.0)
+CONTROL_TRIES = 4
+"""A race need not strike while a machine is busy: its control is asked again, up to this bound."""
+MODE_ENVIRONMENT = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+"""What deterministic mode asks for beside its switch, before the device is first used."""
+OP_DB = "op_db:"
+
+
+class Options(NamedTuple):
+    """How to measure. ``device``: ``auto`` (a GPU where there is one), ``cpu``, ``cuda`` or ``cuda:N``;
+    ``timeout``: seconds that an op may take in one process."""
+
+    device: str = "auto"
+    runs: int = RUNS
+    scales: tuple[float, ...] = SCALES
+    seed: int = 0
+    timeout: float = 120.0
+    require_device: bool = False
+
+
+class NoDevice(Exception):
+    """The device that is required is not there."""
+
+
+class Case(NamedTuple):
+    """One dtype and size of a recipe."""
+
+    dtype: str
+    scale: float
+
+
+def measure(
+    recipes: Sequence[Recipe], controls: Iterable[Recipe], options: Options, progress: Callable[[str], None]
+) -> Evidence:
+    """Run recipes between controls of their libraries. Raises NoDevice."""
+    machines: list[Machine] = []
+    judged: list[Control] = []
+    rows: dict[str, list[Measurement]] = {}
+    done, total = 0, len(recipes)
+    with tempfile.TemporaryDirectory(prefix="d9mlint-verify-") as directory:
+        for library in dict.fromkeys(recipe.library for recipe in recipes):
+            own = [recipe for recipe in recipes if recipe.library == library]
+            with Server(library, directory) as server:
+                progress(f"starting {library}")
+                try:
+                    machine, device = _machine(server, options)
+                except CannotStart as error:
+                    rows |= {recipe.id: _all_not_run(recipe, options, str(error)) for recipe in own}
+                    done += len(own)
+                    continue
+                machines.append(machine)
+                runner = _Runner(server, directory, options, device, machine.kind)
+                for control in controls:
+                    if control.library == library and machine.kind in control.control_on:
+                        progress(f"running the control {control.id} on {machine.name}")
+                        judged.append(_control(runner, control))
+                for recipe in own:
+                    done += 1
+                    progress(f"running {recipe.id} on {machine.name} ({done} of {total})")
+                    rows[recipe.id] = runner.run(recipe)
+    return Evidence(
+        tool=f"d9mlint {__version__}",
+        created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        runs=options.runs,
+        seed=options.seed,
+        timeout=options.timeout,
+        machines=tuple(machines),
+        controls=tuple(judged),
+        measurements=tuple(row for recipe in recipes for row in rows[recipe.id]),
+    )
+
+
+def _machine(server: Server, options: Options) -> tuple[Machine, str]:
+    """The machine that a library sees, and the device to run on. Raises CannotStart and NoDevice."""
+    wanted = options.device
+    found = _describe(server, wanted, options)
+    if "unavailable" in found:
+        if options.require_device:
+            raise NoDevice(found["unavailable"])
+        found = _describe(server, "cpu", options)
+    device = found.pop("device")
+    machine = msgspec.convert(found, Machine)
+    if options.require_device and machine.kind != "cuda" and wanted != "cpu":
+        raise NoDevice(f"{machine.library} sees no GPU here")
+    return machine, device
+
+
+def _describe(server: Server, device: str, options: Options) -> dict[str, Any]:
+    end = server.run({"mode": "describe", "device": device}, options.timeout)
+    if end.trouble or not end.lines:
+        raise CannotStart(f"the device can not be asked for: {end.trouble or 'no answer'}")
+    found: dict[str, Any] = end.lines[-1]["machine"]
+    return found
+
+
+def _control(runner: _Runner, recipe: Recipe) -> Control:
+    """Run a control at its full size, again where a race was not seen at once."""
+    tries = CONTROL_TRIES if recipe.control == "race" else 1
+    wanted = EQUAL if recipe.control == "equal" else DIFFERS
+    row = runner.single(recipe)
+    while tries > 1 and row.outcome != wanted:
+        tries -= 1
+        row = runner.single(recipe)
+    return Control(
+        recipe=recipe.id,
+        expected=recipe.control,
+        outcome=row.outcome,
+        detail=row.reason or f"{row.distinct} of {row.runs} distinct",
+    )
+
+
+class _Runner:
+    """Runs recipes of one library on one device."""
+
+    def __init__(self, server: Server, directory: str, options: Options, device: str, kind: str) -> None:
+        self._server = server
+        self._directory = directory
+        self._options = options
+        self._device = device
+        self._kind = kind
+        self._count = 0
+
+    def single(self, recipe: Recipe) -> Measurement:
+        """A recipe at its first dtype and full size, without deterministic mode."""
+        case = Case(recipe.dtypes[0], 1.0)
+        found = self._same_process(recipe, [case], "")
+        return self._measurement(recipe, case, found[case], None, "same")
+
+    def run(self, recipe: Recipe) -> list[Measurement]:
+        """All that is measured of a recipe: every dtype and size, and deterministic mode at the size that
+        tells most."""
+        if "ranks" in recipe.needs:
+            reason = "needs several ranks: torchrun --nproc-per-node N -m d9mlint.verify --collectives"
+            return _all_not_run(recipe, self._options, reason)
+        rows: list[Measurement] = []
+        if recipe.process != "fresh":
+            rows += self._with_mode(recipe, "same", self._options.scales)
+        if recipe.process != "same":
+            rows += self._with_mode(recipe, "fresh", (1.0,))
+        return rows
+
+    def _with_mode(self, recipe: Recipe, process: str, scales: Sequence[float]) -> list[Measurement]:
+        weak = recipe.id.startswith(OP_DB)
+        cases = [Case(dtype, scale) for dtype in recipe.dtypes for scale in ((1.0,) if weak else scales)]
+        go = self._same_process if process == "same" else self._fresh_processes
+        plain = go(recipe, cases, "")
+        telling = [case for dtype in recipe.dtypes if (case := _telling(plain, dtype)) is not None]
+        mode = go(recipe, telling, "deterministic") if telling else {}
+        return [self._measurement(recipe, case, plain[case], mode.get(case), process) for case in cases]
+
+    def _same_process(self, recipe: Recipe, cases: list[Case], mode: str) -> dict[Case, dict[str, Any]]:
+        """All runs of a case in one process. A crash costs its case and the larger ones of its dtype."""
+        found: dict[Case, dict[str, Any]] = {}
+        left = list(cases)
+        while left:
+            end = self._job(recipe, left, mode, self._runs(recipe))
+            at = _take(end, left, found)
+            if at is None:
+                break
+            trouble = end.trouble or "the device could not be used any more"
+            found.setdefault(at, {"trouble": trouble})
+            for case in left:
+                if case.dtype == at.dtype and case not in found:
+                    found[case] = {"trouble": f"a smaller size was not survived: {trouble}"}
+            left = [case for case in left if case not in found]
+        return found
+
+    def _fresh_processes(self, recipe: Recipe, cases: list[Case], mode: str) -> dict[Case, dict[str, Any]]:
+        """One run of each case in each of several processes; digests are counted over all of them."""
+        self._count += 1
+        reference = os.path.join(self._directory, f"reference-{self._count}")
+        found: dict[Case, dict[str, Any]] = {}
+        runs = self._runs(recipe)
+        for number in range(runs):
+            environment = {}
+            if "compiler-cache" in recipe.needs:
+                cache = os.path.join(self._directory, f"cache-{self._count}-{number}")
+                environment = {"TORCHINDUCTOR_CACHE_DIR": cache, "TRITON_CACHE_DIR": f"{cache}/triton"}
+            one: dict[Case, dict[str, Any]] = {}
+            end = self._job(recipe, cases, mode, 1, reference, environment)
+            at = _take(end, cases, one)
+            if at is not None:
+                one[at] = {"trouble": end.trouble or "the device could not be used any more"}
+            for case in cases:
+                result = one.get(case, {"trouble": f"a case before it was not survived: {end.trouble}"})
+                known = found.get(case)
+                found[case] = result if known is None else _joined(known, result)
+            if all("outputs" not in result for result in found.values()):
+                break
+        return found
+
+    def _job(
+        self,
+        recipe: Recipe,
+        cases: list[Case],
+        mode: str,
+        runs: int,
+        reference: str = "",
+        environment: dict[str, str] | None = None,
+    ) -> End:
+        name = recipe.id.removeprefix(OP_DB)
+        data = {"op_db": name} if recipe.id.startswith(OP_DB) else msgspec.to_builtins(recipe)
+        job = {
+            "recipe": data,
+            "device": self._device,
+            "mode": mode,
+            "cases": [(number, case._asdict()) for number, case in enumerate(cases)],
+            "runs": runs,
+            "seed": self._options.seed,
+            "reference": reference,
+            "environment": {**(environment or {}), **(MODE_ENVIRONMENT if mode else {})},
+        }
+        return self._server.run(job, self._options.timeout)
+
+    def _runs(self, recipe: Recipe) -> int:
+        return max(recipe.runs, self._options.runs)
+
+    def _measurement(
+        self, recipe: Recipe, case: Case, plain: dict[str, Any], mode: dict[str, Any] | None, process: str
+    ) -> Measurement:
+        """A case as it is kept."""
+        runs = self._runs(recipe)
+        row = Measurement(
+            recipe=recipe.id,
+            api=recipe.api,
+            library=recipe.library,
+            phase=recipe.phase,
+            dtype=case.dtype,
+            outcome=NOT_RUN,
+            reason=_trouble(plain),
+            op_ids=recipe.ops,
+            settings=recipe.settings,
+            scale=case.scale,
+            process=process,
+            weak=recipe.id.startswith(OP_DB),
+            expected=getattr(recipe.expect, self._kind),
+        )
+        if "outputs" not in plain:
+            return row
+        outputs = tuple(
+            msgspec.convert({k: v for k, v in o.items() if k != "digests"}, Output) for o in plain["outputs"]
+        )
+        differs = any(o.distinct > 1 for o in outputs)
+        judged = _mode(plain, mode, runs) if mode is not None else None
+        cause = ""
+        if judged is not None and judged.outcome == "memory fill":
+            cause = "uninitialized memory"
+        elif differs and plain.get("equal_restored"):
+            cause = "rng"
+        return msgspec.structs.replace(
+            row,
+            outcome=DIFFERS if differs else EQUAL,
+            sizes={name: tuple(shape) for name, shape in plain["sizes"].items()},
+            runs=plain.get("processes", runs),
+            outputs=outputs,
+            cause=cause,
+            seconds=plain["seconds"],
+            mode=judged,
+        )
+
+
+def _take(end: End, cases: list[Case], found: dict[Case, dict[str, Any]]) -> Case | None:
+    """Put a job's answers into ``found``; the case at which it ended early, or None when it came to its end."""
+    last: Case | None = None
+    for line in end.lines:
+        case = cases[line["case"]]
+        if "started" in line:
+            last = case
+        else:
+            found[case] = line
+    if not end.trouble and all(case in found for case in cases):
+        return None
+    return last or cases[0]
+
+
+def _joined(known: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    """Two results of one case from different processes: digests together, the larger distances."""
+    if "outputs" not in result or "outputs" not in known:
+        return known if "outputs" in known else result
+    outputs = []
+    for one, other in zip(known["outputs"], result["outputs"], strict=True):
+        digests = list(dict.fromkeys([*one["digests"], *other["digests"]]))
+        far = {
+            key: max((v for v in (one[key], other[key]) if v is not None), default=None)
+            for key in ("v_ermv", "v_c", "ulp")
+        }
+        outputs.append({**one, **far, "digests": digests, "distinct": len(digests)})
+    return {**known, "outputs": outputs, "processes": known.get("processes", 1) + 1}
+
+
+def _telling(plain: dict[Case, dict[str, Any]], dtype: str) -> Case | None:
+    """The size at which deterministic mode is asked: the largest that differed, else the largest that ran."""
+    ran = [case for case, found in plain.items() if case.dtype == dtype and "outputs" in found]
+    differed = [case for case in ran if any(o["distinct"] > 1 for o in plain[case]["outputs"])]
+    return max(differed or ran, key=lambda case: case.scale, default=None)
+
+
+def _mode(plain: dict[str, Any], mode: dict[str, Any], runs: int) -> Mode:
+    """What deterministic mode did, beside the same runs without it."""
+    error = mode.get("error")
+    if error is not None and error["refused"]:
+        return Mode(outcome="raises", message=f"{error['type']}: {error['message']}")
+    if "outputs" not in mode:
+        return Mode(outcome=NOT_RUN, message=_trouble(mode))
+    distinct = max(o["distinct"] for o in mode["outputs"])
+    ratio = mode["seconds"] / plain["seconds"] if plain["seconds"] else None
+    outcome = EQUAL if distinct == 1 else "memory fill" if mode.get("equal_filled") else "unchanged"
+    return Mode(outcome=outcome, distinct=distinct, time_ratio=ratio)
+
+
+def _trouble(found: dict[str, Any]) -> str:
+    """Why a case gave no result; empty where it did."""
+    if "trouble" in found:
+        return str(found["trouble"])
+    error = found.get("error")
+    if error is None:
+        return ""
+    if error["type"] == "NoSamples":
+        return str(error["message"])
+    text = f"{error['type']}: {error['message']}"
+    return f"out of memory ({text})" if error["memory"] else text
+
+
+def _all_not_run(recipe: Recipe, options: Options, reason: str) -> list[Measurement]:
+    return [
+        Measurement(
+            recipe=recipe.id,
+            api=recipe.api,
+            library=recipe.library,
+            phase=recipe.phase,
+            dtype=dtype,
+            outcome=NOT_RUN,
+            reason=reason,
+            op_ids=recipe.ops,
+            settings=recipe.settings,
+            weak=recipe.id.startswith(OP_DB),
+        )
+        for dtype in recipe.dtypes
+    ]
