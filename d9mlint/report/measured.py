@@ -17,6 +17,9 @@ MEASURES = ("V_ermv", "V_c", "max ulp")
 NAMES = 3
 """More outputs than this are counted where all of them are equal."""
 
+ADVICE = ", but you set 'torch.use_deterministic_algorithms(True)'"
+"""From here on torch's messages are the same for all ops."""
+
 
 class Row(NamedTuple):
     """A line of cells: series, output, answer, V_ermv with V_c and ulp where it differs, answers at smaller
@@ -27,6 +30,14 @@ class Row(NamedTuple):
     answer: str
     measures: tuple[str, ...]
     smaller: str
+
+
+class Alike(NamedTuple):
+    """Series that are told together: their labels, the names of their outputs, the first of them."""
+
+    labels: str
+    names: str
+    series: Series
 
 
 class Layout(NamedTuple):
@@ -67,9 +78,8 @@ def table(evidence: Evidence, options: Options) -> list[str]:
     against = wording.contradictions(evidence, every)
     if against:
         lines += ["", paint("Against what is documented", "bold", options)]
-        names = max(_columns(op.title) for op, _ in against)
-        for op, said in against:
-            lines += _hang(f"  {_pad(op.title, names)}  ", said, options)
+    for said, pairs in against.items():
+        lines += [f"  {said}:", *_aligned(pairs, "    ", options)]
     lines.append("")
     if failure:
         return [*lines, *_wrap(failure, options, "error")]
@@ -87,28 +97,53 @@ def _machines(evidence: Evidence, options: Options) -> list[str]:
 
 def _section(members: Sequence[Op], outcome: str, total: int, options: Options) -> list[str]:
     heading = f"{HEADINGS[outcome]}: {len(members)} of {count(total, 'op')}"
+    if outcome == DIFFERS:
+        return _differing(members, heading, options)
+    lines = [paint(heading, "bold", options)]
     if outcome == NOT_RUN:
-        names = max(_columns(op.title) for op in members)
-        lines = [paint(heading, "bold", options)]
-        for op in members:
-            for labels, said in wording.grouped(op, lambda s: wording.result(s.main)):
-                start = f"  {_pad(op.title, names)}  "
-                lines += _hang(start, f"{labels}: {said}" if labels else said, options)
-        return lines
-    rows = {id(op): _rows(op, outcome) for op in members}
+        return lines + _aligned([(op.title, said) for op in members for said in _reasons(op)], "  ", options)
+    for op in members:
+        lines += _equal(op, options)
+    return lines + _legend(members, options)
+
+
+def _reasons(op: Op) -> list[str]:
+    told = wording.grouped(op, lambda s: wording.result(s.main))
+    return [f"{labels}: {said}" if labels else said for labels, said in told]
+
+
+def _legend(members: Iterable[Op], options: Options) -> list[str]:
+    return _wrap(f"weak: {wording.WEAK}", options, "dim") if any(op.weak for op in members) else []
+
+
+def _equal(op: Op, options: Options) -> list[str]:
+    """An op that was equal: what and at which sizes, then the answers, one line where there is room."""
+    alike = _alike(op.series)
+    one = len(alike) == 1
+    lines = [_head(op, alike[0].labels if one else "", options)]
+    for labels, names, s in alike:
+        start = f"  {names}  " if one else f"  {labels}  {names}  " if names else f"  {labels}  "
+        lines += _hang(start, wording.main_result(s), options)
+    notes = [("by size", own) for own in wording.grouped(op, wording.by_size)]
+    modes = [("deterministic mode", own) for own in _modes(op)]
+    if one and not notes and len(modes) == 1:
+        together = f"{lines[1]}; {_labelled('deterministic mode', *modes[0][1])}"
+        if _columns(together) <= options.width:
+            return [lines[0], together]
+    return lines + _notes([*notes, *modes], options)
+
+
+def _differing(members: Sequence[Op], heading: str, options: Options) -> list[str]:
+    rows = {id(op): _rows(op) for op in members}
     layout = _layout([row for own in rows.values() for row in own], options)
-    heading = paint(heading, "bold", options) + " " * (layout.left - len(heading))
     headers = [name.rjust(w) for name, w in zip(MEASURES, layout.measures, strict=True)]
     headers += ["smaller sizes"] if any(_in_row(own, layout) for own in rows.values()) else []
-    lines = [heading + paint("  ".join(headers), "dim", options) if outcome == DIFFERS else heading.rstrip()]
+    blanks = " " * (layout.left - len(heading))
+    lines = [paint(heading, "bold", options) + blanks + paint("  ".join(headers), "dim", options)]
     for op in members:
-        lines.append(_head(op, options))
+        lines.append(_head(op, "", options))
         lines += _body(op, rows[id(op)], layout, options)
-    if outcome == DIFFERS:
-        lines += _wrap(wording.DEFINITIONS, options, "dim")
-    if any(op.weak for op in members):
-        lines += _wrap(f"weak: {wording.WEAK}", options, "dim")
-    return lines
+    return [*lines, *_wrap(wording.DEFINITIONS, options, "dim"), *_legend(members, options)]
 
 
 def _layout(rows: Sequence[Row], options: Options) -> Layout:
@@ -133,12 +168,12 @@ def _in_row(rows: Iterable[Row], layout: Layout) -> bool:
     return 0 < max(_columns(row.smaller) for row in rows) <= layout.room
 
 
-def _head(op: Op, options: Options) -> str:
-    """The op and the shapes of its largest inputs."""
+def _head(op: Op, labels: str, options: Options) -> str:
+    """The op, its series where one line tells of all, and the shapes of its largest inputs."""
     title = op.title + (" [weak]" if op.weak else "")
-    shapes = wording.sizes(op.series[0].main)
+    told = "  ".join(filter(None, [labels, wording.sizes(op.series[0].main)]))
     room = options.width - _columns(title) - 3
-    shown = f"  {paint(_fit(shapes, room), 'dim', options)}" if shapes and room >= 12 else ""
+    shown = f"  {paint(_fit(told, room), 'dim', options)}" if told and room >= 12 else ""
     return paint(title, "bold", options) + shown
 
 
@@ -156,31 +191,32 @@ def _body(op: Op, rows: Sequence[Row], layout: Layout, options: Options) -> list
         lines.append("  " + "  ".join(cells).rstrip())
     notes = [] if in_row else [("by size", own) for own in wording.grouped(op, wording.by_size)]
     notes += [("cause", own) for own in wording.causes(op)]
-    told = wording.modes(op)
-    if len(lines) == 1 and not notes and len(told) == 1:
-        # An equal op on one line, where there is room.
-        together = f"{lines[0]}; {_labelled('deterministic mode', *told[0])}"
-        if _columns(together) <= options.width:
-            return [together]
-    notes += [("deterministic mode", own) for own in told]
+    notes += [("deterministic mode", own) for own in _modes(op)]
+    return lines + _notes(notes, options)
+
+
+def _notes(notes: Iterable[tuple[str, tuple[str, str]]], options: Options) -> list[str]:
+    lines: list[str] = []
     for label, (labels, said) in notes:
-        start = _labelled(label, labels, "")
-        lines += _hang(f"    {start}", said, options)
+        lines += _hang(f"    {_labelled(label, labels, '')}", said, options)
     return lines
+
+
+def _modes(op: Op) -> list[tuple[str, str]]:
+    """What deterministic mode does; of torch's message only what tells ops apart."""
+    return [(labels, said.partition(ADVICE)[0]) for labels, said in wording.modes(op)]
 
 
 def _labelled(label: str, series: str, said: str) -> str:
     return f"{label}, {series}: {said}" if series else f"{label}: {said}"
 
 
-def _rows(op: Op, outcome: str) -> list[Row]:
+def _rows(op: Op) -> list[Row]:
     """The rows of an op; series that are equal alike are one."""
     rows: list[Row] = []
     for labels, names, s in _alike(op.series):
         if s.main.outcome != DIFFERS or not s.main.outputs:
-            answer = wording.main_result(s)
-            if outcome == DIFFERS:
-                answer = wording.result(s.main).removesuffix(" at this size")
+            answer = wording.result(s.main).removesuffix(" at this size")
             rows.append(Row(labels, names, answer, (), wording.smaller(s)))
             continue
         for i, out in enumerate(s.main.outputs):
@@ -193,15 +229,26 @@ def _rows(op: Op, outcome: str) -> list[Row]:
     return rows
 
 
-def _alike(series: Iterable[Series]) -> list[tuple[str, str, Series]]:
-    """Series with labels and names of outputs; those that are equal alike are joined."""
+def _alike(series: Iterable[Series]) -> list[Alike]:
+    """Series by what is told of them; those that are equal alike are joined."""
     found: dict[tuple[str, ...], list[Series]] = {}
     for s in series:
         names = [plain(o.name) for o in s.main.outputs]
         told = ", ".join(names) if len(names) <= NAMES else f"{len(names)} outputs and gradients"
         own = s.label if s.main.outcome == DIFFERS else wording.by_size(s)
         found.setdefault((told, wording.main_result(s), own), []).append(s)
-    return [(", ".join(s.label for s in members), told, members[0]) for (told, *_), members in found.items()]
+    return [
+        Alike(", ".join(s.label for s in members), told, members[0]) for (told, *_), members in found.items()
+    ]
+
+
+def _aligned(pairs: Sequence[tuple[str, str]], indent: str, options: Options) -> list[str]:
+    """Names with what is said of them beside, in a column that leaves half of the width."""
+    wide = min(max(_columns(name) for name, _ in pairs), options.width // 2)
+    lines: list[str] = []
+    for name, said in pairs:
+        lines += _filled(said, options.width, f"{indent}{_pad(name, wide)}  ", indent + " " * (wide + 2))
+    return lines
 
 
 def _columns(text: str) -> int:
@@ -209,7 +256,7 @@ def _columns(text: str) -> int:
 
 
 def _pad(text: str, columns: int) -> str:
-    return text + " " * (columns - _columns(text))
+    return text + " " * max(columns - _columns(text), 0)
 
 
 def _fit(text: str, room: int) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import html
-import re
 
 from d9mlint.evidence import DIFFERS, NOT_RUN, Evidence
 from d9mlint.report import plot, wording
+from d9mlint.report.common import count
 from d9mlint.report.wording import Op, Series, plain
 
 STYLE = (
@@ -40,14 +40,16 @@ def section(evidence: Evidence) -> str:
     if failure:
         parts.append(f'<p class="alert" role="alert">{_e(failure)}</p>\n')
     else:
-        parts.append(f"<p>{_e(wording.controls(evidence))}.</p>\n")
+        parts.append(f"<p>{_e(wording.controls(evidence).replace('controls', 'Controls', 1))}.</p>\n")
     if missed:
         parts.append(f'<p class="warn">{_e(missed)}</p>\n')
     parts.append(plot.figures(evidence))
     against = wording.contradictions(evidence, every)
     if against:
-        rows = "".join(f"<li><b>{_e(op.title)}</b>: {_e(said)}</li>\n" for op, said in against)
-        parts.append(f"<h3>Against what is documented</h3>\n<ul>\n{rows}</ul>\n")
+        parts.append("<h3>Against what is documented</h3>\n")
+    for said, pairs in against.items():
+        rows = "".join(f"<li><b>{_e(title)}</b>: {_e(told)}</li>\n" for title, told in pairs)
+        parts.append(f"<p>{_e(said.capitalize())}:</p>\n<ul>\n{rows}</ul>\n")
     parts.append(_table(every) if every else "<p>No op was measured.</p>\n")
     return "".join([*parts, "</section>\n"])
 
@@ -68,13 +70,13 @@ def _body(op: Op) -> str:
     for s in op.series:
         rows += _series(s)
     modes = "<br>".join(
-        _breakable(f"{labels}: {said}" if labels else said) for labels, said in wording.modes(op)
+        plot.breakable(f"{labels}: {said}" if labels else said) for labels, said in wording.modes(op)
     )
     notes = [f"cause: {said}" + (f" ({labels})" if labels else "") for labels, said in wording.causes(op)]
     notes += ["weak"] if op.weak else []
     small = "".join(f'<br><span class="quiet">{_e(note)}</span>' for note in notes)
     span = f' rowspan="{len(rows)}"'
-    name = f'<td class="op"{span}><b>{_breakable(op.name)}</b><br>{_e(op.phase)}{small}</td>'
+    name = f'<td class="op"{span}><b>{plot.breakable(op.name)}</b><br>{_e(op.phase)}{small}</td>'
     first = f'{name}{rows[0]}<td class="mode"{span}>{modes}</td>'
     return "<tbody>\n" + "".join(f"<tr>{row}</tr>\n" for row in [first, *rows[1:]]) + "</tbody>\n"
 
@@ -116,13 +118,8 @@ def _sizes(s: Series, output: str | None) -> str:
     """Answers at smaller sizes, below that at the largest."""
     said = wording.smaller(s, output)
     if not said and s.others and not wording.by_size(s):
-        said = f"{wording.main_result(s).partition(' and at ')[2]}: the same"
+        said = f"the same at {count(len(s.others), 'smaller size')}"
     return f'<br><span class="quiet">{_e(said)}</span>' if said else ""
-
-
-def _breakable(text: str) -> str:
-    """Text that may be broken within dotted names."""
-    return re.sub(r"([._])(?=[A-Za-z])", r"\1<wbr>", _e(text))
 
 
 def _e(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -133,7 +134,7 @@ def _grid(members: Iterable[Op], first: int, scale: Scale, dtypes: dict[str, int
 def _figure(op: Op, name: str, scale: Scale, dtypes: dict[str, int]) -> str:
     weak = ", weak" if op.weak else ""
     return (
-        f"<figure>\n<figcaption>{_e(op.name)} <span>{_e(op.phase)}{weak}</span></figcaption>\n"
+        f"<figure>\n<figcaption>{breakable(op.name)} <span>{_e(op.phase)}{weak}</span></figcaption>\n"
         f"{svg(op, name, scale, dtypes)}</figure>\n"
     )
 
@@ -213,6 +214,11 @@ def _mark(kind: int, x: float, y: float) -> str:
     angles = [math.radians(turn + 360 * i / corners) for i in range(corners)]
     points = [f"{x + size * r * math.cos(a):.1f} {y - size * r * math.sin(a):.1f}" for a in angles]
     return f"M{'L'.join(points)}z"
+
+
+def breakable(text: str) -> str:
+    """Text as HTML, with dotted names that may be broken at the end of a line."""
+    return re.sub(r"([._])(?=[A-Za-z])", r"\1<wbr>", _e(text))
 
 
 def _e(text: str) -> str:

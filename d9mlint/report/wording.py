@@ -155,8 +155,7 @@ def main_result(series: Series) -> str:
     said = result(series.main)
     if not series.others or by_size(series):
         return said
-    more = "a smaller one" if len(series.others) == 1 else f"{len(series.others)} smaller ones"
-    return f"{said} and at {more}"
+    return f"{said} and {len(series.others)} smaller"
 
 
 def by_size(series: Series) -> str:
@@ -199,11 +198,11 @@ def ulps(value: int | None) -> str:
     return f"{value:,}" if value < 1_000_000 else f"{value:.1e}"
 
 
-def mode_runs(m: Measurement) -> tuple[str, str]:
-    """What deterministic mode does, in words, and its cost (``x1.8``) where it is known."""
+def _mode(m: Measurement) -> tuple[str, float | None]:
+    """What deterministic mode does, in words, and the ratio of times where it is known."""
     mode = m.mode
     if mode is None:
-        return "", ""
+        return "", None
     message = plain(mode.message)
     told = f": {message}" if message else ""
     words = {
@@ -215,25 +214,24 @@ def mode_runs(m: Measurement) -> tuple[str, str]:
     }.get(mode.outcome, plain(mode.outcome) + told)
     ratio = mode.time_ratio
     timed = ratio is not None and math.isfinite(ratio) and mode.outcome not in ("raises", "not run")
-    return words, f"x{ratio:.1f}" if timed else ""
+    return words, ratio if timed else None
 
 
 def modes(op: Op) -> list[tuple[str, str]]:
     """What deterministic mode does: (series it holds for, or empty for all; words)."""
-    pairs: dict[str, list[tuple[str, str]]] = {}
+    pairs: dict[str, list[tuple[str, float | None]]] = {}
     for s in op.series:
         told = next((m for m in [s.main, *reversed(s.others)] if m.mode is not None), None)
         if told is not None:
-            words, cost = mode_runs(told)
+            words, cost = _mode(told)
             pairs.setdefault(words, []).append((s.label, cost))
     everyone = len(pairs) == 1 and len(next(iter(pairs.values()))) == len(op.series)
     lines = []
     for words, members in pairs.items():
-        costs = {cost for _, cost in members if cost}
-        if len(costs) == 1 and all(cost for _, cost in members):
-            words += f", {costs.pop()} the time"
-        elif costs:
-            words += ", the time " + ", ".join(f"{cost} for {label}" for label, cost in members if cost)
+        costs = sorted(cost for _, cost in members if cost is not None)
+        if costs:
+            ends = dict.fromkeys(f"x{cost:.1f}" for cost in (costs[0], costs[-1]))
+            words += f", {' to '.join(ends)} the time"
         lines.append(("" if everyone else ", ".join(label for label, _ in members), words))
     return lines
 
@@ -329,32 +327,35 @@ def controls(evidence: Evidence) -> str:
     return "controls: " + ", ".join(p for p in parts if p)
 
 
-def contradictions(evidence: Evidence, every: Iterable[Op]) -> list[tuple[Op, str]]:
-    """Ops that measured against what documentation or source say, with what is said and what was seen.
+def contradictions(evidence: Evidence, every: Iterable[Op]) -> dict[str, list[tuple[str, str]]]:
+    """Ops that measured against what documentation or source say: titles with answers, by what is said.
 
     Without passing controls nothing is contradicted; small generic inputs contradict no documented
     difference, nor does a random generator contradict documented equality.
     """
-    found: list[tuple[Op, str]] = []
+    found: dict[str, list[tuple[str, str]]] = {}
     if not evidence.controls_passed:
         return found
     for op in every:
         ran = [m for m in op.measurements if m.outcome != NOT_RUN]
-        surprising = [m for m in ran if m.outcome == DIFFERS and m.cause != "rng"]
         if op.outcome == EQUAL and not op.weak and all(m.expected == "nondet" for m in ran):
             runs = min(m.runs for m in ran)
-            found.append((op, f"said to differ, equal in {count(runs, 'run')} at every size{_span(ran)}"))
-        against = [m for m in surprising if m.expected in EXPECTED_EQUAL]
+            told = f"equal in {count(runs, 'run')}{_span(ran)}"
+            found.setdefault("said to differ, equal here at every size", []).append((op.title, told))
+        against = [
+            m for m in ran if m.outcome == DIFFERS and m.cause != "rng" and m.expected in EXPECTED_EQUAL
+        ]
         if against:
             worst = max(against, key=lambda m: (m.distinct, *_size_key(m)))
             where = f" at {short(elements(worst))}" if worst.sizes else ""
             cause = f" ({CAUSES.get(worst.cause, plain(worst.cause))})" if worst.cause else ""
-            found.append((op, f"said to be equal, {result(worst)}{where}{cause}"))
-    return found
+            told = f"{result(worst)}{where}{cause}"
+            found.setdefault("said to be equal, differ here", []).append((op.title, told))
+    return dict(sorted(found.items()))
 
 
 def _span(measured: Iterable[Measurement]) -> str:
     told = sorted({elements(m) for m in measured} - {0})
     if not told:
         return ""
-    return f" ({short(told[0])} to {short(told[-1])})" if len(told) > 1 else f" ({short(told[0])})"
+    return f" at {short(told[0])} to {short(told[-1])}" if len(told) > 1 else f" at {short(told[0])}"
