@@ -550,3 +550,18 @@ def test_the_page_of_findings_shows_what_was_measured(result: Result) -> None:
     assert "<h2>Measured</h2>" in markup and 'role="img"' in markup
     plain = result._replace(evidence=None, items=())
     assert "Measured" not in render(plain, "html", Options(result.root))
+
+
+def test_weak_evidence_and_none_are_said_beside_findings(result: Result) -> None:
+    equal = measured("op_db:cummax", "torch.cummax", output("out0", 1), weak=True)
+    told = (joined("equal", everything(), equal, weak=True), None, joined("not run", everything(), weak=True))
+    items = tuple(
+        item._replace(finding=msgspec.structs.replace(item.finding, evidence=one))
+        for item, one in zip(result.items, told, strict=True)
+    )
+    lines = render(result._replace(items=items), "concise", Options(result.root)).splitlines()
+    assert lines[0].endswith(" [equal in 5 runs, weak]") and lines[2].endswith(" [not run]")
+    assert not lines[1].endswith("]")
+    assert lines[-1] == "0 findings confirmed, 1 equal in 5 runs at this size, 1 not run."
+    unmeasured = result._replace(items=items[1:2])
+    assert render(unmeasured, "concise", Options(result.root)).endswith("\nNo finding was measured.\n")
