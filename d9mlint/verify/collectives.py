@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from d9mlint.verify.compare import Array
     from d9mlint.verify.ranks import Ranks
 
+_PROGRAM = "d9mlint.verify --collectives"
 THOROUGH = 30
 DTYPES = ("float32", "bfloat16", "float16")
 SIZES = (1 << 10, 1 << 16, 1 << 20)
@@ -64,7 +65,46 @@ class Plan(NamedTuple):
     digest: Callable[[Array], str] | None = None
 
 
-def main(options: Options, plan: Plan | None = None) -> int:
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--device", type=click.Choice(["cuda", "cpu"]), default="cuda", show_default=True)
+@click.option("--require-device", is_flag=True, help="Fail where --device cuda is not to be had.")
+@click.option(
+    "--runs", type=click.IntRange(2), help=f"Runs of each collective [default: 5, thorough: {THOROUGH}]."
+)
+@click.option("--thorough", is_flag=True, help="More runs.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1),
+    default=120.0,
+    show_default=True,
+    help="Seconds a collective may take.",
+)
+@click.option("--evidence", type=click.Path(path_type=Path), help="Write what was measured to this file.")
+def _command(
+    device: str,
+    require_device: bool,
+    runs: int | None,
+    thorough: bool,
+    seed: int,
+    timeout: float,
+    evidence: Path | None,
+) -> int:
+    """Compare collectives run to run and rank to rank; under torchrun."""
+    runs = runs or (THOROUGH if thorough else Options().runs)
+    return run(Options(device, runs, seed, timeout, evidence, require_device))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run with the arguments of the command line and return the exit code."""
+    try:
+        code = _command.main(list(arguments), prog_name=_PROGRAM, standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        return _refuse(error.format_message())
+
+
+def run(options: Options, plan: Plan | None = None) -> int:
     """Probe the collectives as one rank of a torchrun job and return the exit code."""
     world = os.environ.get("WORLD_SIZE", "")
     if not world or "RANK" not in os.environ:
@@ -213,7 +253,7 @@ def _device_missing(options: Options, ranks: Ranks) -> str:
 
 def _heading(options: Options, ranks: Ranks, machine: Machine) -> str:
     """What is run, where, and what it can not show."""
-        lines = [
+    lines = [
         f"{ranks.world} ranks, {ranks.backend} on {machine.name}, PyTorch {machine.versions['torch']}, "
         f"{options.runs} runs, seed {options.seed}"
     ]
@@ -279,7 +319,7 @@ def _nothing(text: str) -> None:
 
 
 def _command_line(ranks: int) -> str:
-    return f"  torchrun --standalone --nproc-per-node {ranks} -m d9mlint.verify --collectives"
+    return f"  torchrun --standalone --nproc-per-node {ranks} -m {_PROGRAM}"
 
 
 def _refuse(text: str, everywhere: bool = False) -> int:
@@ -294,37 +334,3 @@ def _end_now(code: int) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--device", type=click.Choice(["cuda", "cpu"]), default="cuda", show_default=True)
-@click.option("--require-device", is_flag=True, help="Fail where --device cuda is not to be had.")
-@click.option(
-    "--runs", type=click.IntRange(2), help=f"Runs of each collective [default: 5, thorough: {THOROUGH}]."
-)
-@click.option("--thorough", is_flag=True, help="More runs.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(1),
-    default=120.0,
-    show_default=True,
-    help="Seconds a collective may take.",
-)
-@click.option("--evidence", type=click.Path(path_type=Path), help="Write what was measured to this file.")
-def command(
-    device: str,
-    require_device: bool,
-    runs: int | None,
-    thorough: bool,
-    seed: int,
-    timeout: float,
-    evidence: Path | None,
-) -> None:
-    """Compare collectives run to run and rank to rank; under torchrun."""
-    runs = runs or (THOROUGH if thorough else Options().runs)
-    sys.exit(main(Options(device, runs, seed, timeout, evidence, require_device)))
-
-
-if __name__ == "__main__":
-    command()
