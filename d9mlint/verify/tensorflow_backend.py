@@ -133,6 +133,10 @@ class TensorFlowBackend:
         for state, start in self._generators:
             state.assign(start)
 
+    def random_state(self) -> str | None:
+        """None: the states of generators lie inside of kernels, where nobody sees them."""
+        return None
+
     def use_deterministic_mode(self, fill: bool) -> None:
         """Switch op determinism on. It can not be switched off again, and fills no memory."""
         tf.config.experimental.enable_op_determinism()
