@@ -151,16 +151,8 @@ def probe(
     No result is held against a sum computed elsewhere: another order is no difference between runs. An error
     on any rank ends the probe on all of them, and the process group is made anew. Raises Lost.
     """
-    elements = -(-elements // ranks.world) * ranks.world
-    about = Measurement(
-        recipe=f"{op.name}_sum" if op.sums else op.name,
-        api=op.api,
-        library="torch",
-        phase="forward",
-        dtype=dtype,
-        outcome=NOT_RUN,
-        sizes={"x": (elements,)},
-    )
+    about = not_run(ranks, op, dtype, elements)
+    elements = about.sizes["x"][0]
     x: Any = None
     first: Array | None = None
     result: Any = None
@@ -201,6 +193,20 @@ def probe(
     return msgspec.structs.replace(about, outcome=outcome, runs=runs, outputs=tuple(outputs))
 
 
+def not_run(ranks: Ranks, op: Op, dtype: str, elements: int, reason: str = "") -> Measurement:
+    """What is known of a measurement before it was made, or when it could not be."""
+    return Measurement(
+        recipe=f"{op.name}_sum" if op.sums else op.name,
+        api=op.api,
+        library="torch",
+        phase="forward",
+        dtype=dtype,
+        outcome=NOT_RUN,
+        reason=reason,
+        sizes={"x": (-(-elements // ranks.world) * ranks.world,)},
+    )
+
+
 def inputs(ranks: Ranks, dtype: str, elements: int, seed: int) -> Any:
     """What a rank puts in: normal * 10**U(-3, 3), so that the order of a sum shows, different on each rank."""
     generator = torch.Generator().manual_seed(seed * ranks.world + ranks.rank)
@@ -233,6 +239,8 @@ def _step(ranks: Ranks, what: str, call: Callable[[], _Note]) -> tuple[list[_Not
     try:
         with ranks.watch(what):
             note = call()
+    except Lost:
+        raise
     except Exception as error:
         seconds = time.monotonic() - start
         silence = isinstance(error, NoAnswer) or seconds >= ranks.timeout

@@ -8,6 +8,7 @@ itself ends with 1 whenever a process ends with another code than 0).
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
@@ -102,6 +103,9 @@ def main(arguments: Sequence[str]) -> int:
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
         return _refuse(error.format_message())
+    except click.Abort:
+        _refuse("Interrupted.")
+        return _end_now(130)
 
 
 def run(options: Options, plan: Plan | None = None) -> int:
@@ -121,6 +125,12 @@ def run(options: Options, plan: Plan | None = None) -> int:
         return _refuse("This build of PyTorch has no torch.distributed.")
     from d9mlint.verify.ranks import Lost, Ranks
 
+    def stopped(number: int, frame: object) -> None:
+        # Once: what is known by now is still to be told.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise Lost("torchrun stopped all ranks, as it does when one of them ends")
+
+    signal.signal(signal.SIGTERM, stopped)
     try:
         ranks = Ranks(options.device, options.timeout)
     except Lost as error:
@@ -163,7 +173,7 @@ def _session(ranks: Ranks, options: Options, plan: Plan) -> tuple[int, bool]:
         controls=tuple(controls),
         measurements=tuple(measured),
     )
-    say(_ending(evidence, lost, ranks.world))
+    say(_ending(evidence, lost))
     code = 0 if evidence.controls_passed and not lost else 2
     if options.evidence and ranks.rank == 0:
         try:
@@ -183,6 +193,7 @@ def _measure(
 ) -> None:
     """Fill ``controls`` and ``measured``, telling each line as soon as it is known. Raises Lost."""
     from d9mlint.verify import collective_ops as co
+    from d9mlint.verify.ranks import Lost
 
     sizes = plan.sizes or (SIZES if ranks.backend == "gloo" else (*SIZES, LARGE))
 
@@ -195,28 +206,33 @@ def _measure(
         outcome = NOT_RUN if found.outcome == NOT_RUN else DIFFERS if (distinct or 0) > 1 else EQUAL
         controls.append(Control(recipe=op.name, expected=DIFFERS, outcome=outcome, detail=found.reason))
     say(_row("collective", "dtype", "elements", "run to run", "rank to rank"))
-    for op in co.OPS if plan.ops is None else plan.ops:
-        lines = []
-        for dtype in plan.dtypes:
-            for size in sizes:
-                found = probe(op, dtype, size)
-                say(_line(op, found, ranks.world))
-                lines.append(found)
-                measured.append(found)
-        if not op.sums and (control := _positive(op, lines)):
-            controls.append(control)
+    ops = co.OPS if plan.ops is None else plan.ops
+    lines = [(op, dtype, size) for op in ops for dtype in plan.dtypes for size in sizes]
+    for number, (op, dtype, size) in enumerate(lines):
+        try:
+            found = probe(op, dtype, size)
+        except Lost as error:
+            measured.append(co.not_run(ranks, op, dtype, size, str(error)))
+            say(_line(op, measured[-1], ranks.world))
+            rest = lines[number + 1 :]
+            measured += [co.not_run(ranks, *line, "the session ended before it") for line in rest]
+            raise
+        measured.append(found)
+        say(_line(op, found, ranks.world))
+        if not op.sums and (number + 1 == len(lines) or lines[number + 1][0] != op):
+            controls += _positive(op, measured[-len(plan.dtypes) * len(sizes) :])
 
 
-def _positive(op: Op, lines: list[Measurement]) -> Control | None:
-    """The control that an op makes which only moves data: all of its lines are equal. A backend may lack one
-    that need not be the same on all ranks."""
+def _positive(op: Op, lines: Sequence[Measurement]) -> list[Control]:
+    """The control that an op makes which only moves data: all of its lines are equal. None where a backend
+    lacks one whose result the ranks need not share."""
     outcomes = {m.outcome for m in lines}
     outcome = DIFFERS if DIFFERS in outcomes else EQUAL if EQUAL in outcomes else NOT_RUN
     if outcome == NOT_RUN and not op.shared:
-        return None
+        return []
     bad = next((m for m in lines if m.outcome == outcome != EQUAL), None)
     detail = f"{bad.dtype}, {bad.sizes['x'][0]} elements. {bad.reason}".strip() if bad else ""
-    return Control(recipe=op.name, expected=EQUAL, outcome=outcome, detail=detail)
+    return [Control(recipe=op.name, expected=EQUAL, outcome=outcome, detail=detail)]
 
 
 def _machine(ranks: Ranks) -> Machine:
@@ -248,7 +264,7 @@ def _machine(ranks: Ranks) -> Machine:
 def _device_missing(options: Options, ranks: Ranks) -> str:
     if options.device == "cpu":
         return "the CPU was asked for"
-    return f"{ranks.local_world} ranks on a machine need as many CUDA devices; there are {ranks.devices}"
+    return f"{ranks.local_world} ranks on a machine need as many CUDA devices; NCCL can use {ranks.devices}"
 
 
 def _heading(options: Options, ranks: Ranks, machine: Machine) -> str:
@@ -292,19 +308,32 @@ def _row(name: str, dtype: str, elements: str, runs: str, ranks: str) -> str:
     return f"{name:<24}{dtype:<10}{elements:>9}  {runs:<31}{ranks}".rstrip()
 
 
-def _ending(evidence: Evidence, lost: str, world: int) -> str:
+def _ending(evidence: Evidence, lost: str) -> str:
     """The controls, and what all of it comes to."""
     lines = ["", "controls"]
     for control in evidence.controls:
         word = "passed" if control.passed else "FAILED"
         text = f"{word:<8}{control.recipe}: must be {_WORDS[control.expected]}, was {_WORDS[control.outcome]}"
         lines.append(text + (f" ({control.detail})" if control.detail else ""))
-    lines.append("")
+    lines += ["", _summary([m for m in evidence.measurements if m.recipe.endswith("_sum")])]
     if lost:
         lines.append(f"The session ended early: {lost}.")
     if not evidence.controls_passed:
         lines.append("A control failed or was not run: the other lines are not evidence.")
     return "\n".join(lines)
+
+
+def _summary(sums: Sequence[Measurement]) -> str:
+    """How many of the lines with sums differ."""
+    from d9mlint.verify.collective_ops import rank_to_rank, run_to_run
+
+    done = [m for m in sums if m.outcome != NOT_RUN]
+    shared = [count for m in done if (count := rank_to_rank(m)) is not None]
+    text = (
+        f"Sums: {sum(run_to_run(m) > 1 for m in done)} of {len(done)} differ from run to run, "
+        f"{sum(count > 1 for count in shared)} of {len(shared)} from rank to rank"
+    )
+    return text + (f"; {len(sums) - len(done)} not run." if len(done) < len(sums) else ".")
 
 
 _WORDS = {DIFFERS: "different", EQUAL: "equal", NOT_RUN: "not run"}

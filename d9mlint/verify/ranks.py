@@ -77,10 +77,23 @@ class Ranks:
         keys = [f"{self._exchanged}/{rank}" for rank in range(self.world)]
         try:
             self._store.set(keys[self.rank], msgspec.json.encode(value))
-            self._store.wait(keys, timedelta(seconds=limit))
+            if not self._appear(keys, limit):
+                missing = [str(rank) for rank, key in enumerate(keys) if not self._store.check([key])]
+                who = f"rank {', '.join(missing)}" if missing else "a rank"
+                raise Lost(f"{who} did not answer in {spent + limit:.0f} s")
             return [msgspec.json.decode(self._store.get(key), type=type(value)) for key in keys]
         except RuntimeError as error:
-            raise Lost(f"a rank did not answer in {spent + limit:.0f} s") from error
+            raise Lost(f"the store of the ranks is gone: {first_line(error)}") from error
+
+    def _appear(self, keys: list[str], limit: float) -> bool:
+        """Whether all keys are in the store before the limit. A wait inside the store would hold back signals."""
+        end, pause = time.monotonic() + limit, 0.0002
+        while not self._store.check(keys):
+            if time.monotonic() > end:
+                return False
+            time.sleep(pause)
+            pause = min(2 * pause, 0.02)
+        return True
 
     def finish(self, work: Any) -> None:
         """Wait for a collective that was started. Raises NoAnswer when time is up, and what the backend raises."""
@@ -140,12 +153,12 @@ class Ranks:
             if self.rank == 0:
                 self._store.set("exit", str(code))
                 return code
-            self._store.wait(["exit"], timedelta(seconds=self.timeout + self.grace))
-            return int(self._store.get("exit"))
+            if self._appear(["exit"], self.timeout + self.grace):
+                return int(self._store.get("exit"))
         except RuntimeError:
-            # Rank 0 is gone, and the store with it.
-            print(f"Rank {self.rank}: rank 0 did not answer.", file=sys.stderr, flush=True)
-            return 2
+            pass  # The store went with rank 0.
+        print(f"Rank {self.rank}: rank 0 did not answer.", file=sys.stderr, flush=True)
+        return 2
 
 
 def first_line(error: BaseException) -> str:
