@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,7 +64,9 @@ def distance(a: Array, b: Array) -> Distance:
     usable = np.isfinite(values_a) & np.isfinite(values_b) & (values_a != 0)
     with np.errstate(over="ignore"):
         relative = np.abs(values_a[usable] - values_b[usable]) / np.abs(values_a[usable])
-    return Distance(float(relative.sum() / (total * parts)), share, int(gap.max()) if gap.size else None)
+        mean = float(relative.sum() / (total * parts))
+    # JSON has no infinity.
+    return Distance(mean if math.isfinite(mean) else None, share, int(gap.max()) if gap.size else None)
 
 
 def _real(dtype: str) -> bool:

@@ -125,16 +125,23 @@ def _measure(framework: Backend, job: dict[str, Any], case: dict[str, Any]) -> d
         "outputs": [tally.summary(name) for name, tally in tallies.items()],
         "seconds": seconds,
     }
-    differs = any(len(tally.digests) > 1 for tally in tallies.values())
-    if differs and deterministic:
+    if all(len(tally.digests) == 1 for tally in tallies.values()):
+        return found
+    runs, seed = job["runs"], job["seed"]
+
+    def equal(before: Callable[[], None] | None = None) -> bool:
+        again, _ = repeat(program, runs, before=before)
+        return all(len(tally.digests) == 1 for tally in again.values())
+
+    # A remedy is believed when the difference is gone with it and back without it: a race that strikes now
+    # and then, or in the first run alone, could be equal by chance.
+    if deterministic:
         framework.use_deterministic_mode(fill=True)
-        filled, _ = repeat(program, job["runs"])
-        found["equal_filled"] = all(len(tally.digests) == 1 for tally in filled.values())
-    elif drawn and all(len(tally.digests) in (1, job["runs"]) for tally in tallies.values()) and differs:
-        # A race that strikes now and then could be equal by chance: random numbers differ in every run.
-        seed = job["seed"]
-        restored, _ = repeat(program, job["runs"], before=lambda: framework.restore(seed))
-        found["equal_restored"] = all(len(tally.digests) == 1 for tally in restored.values())
+        filled = equal()
+        framework.use_deterministic_mode(fill=False)
+        found["equal_filled"] = filled and not equal()
+    elif drawn and all(len(tally.digests) in (1, runs) for tally in tallies.values()):
+        found["equal_restored"] = equal(before=lambda: framework.restore(seed)) and not equal()
     return found
 
 

@@ -1,0 +1,338 @@
+"""Recipes run for real on the CPU: races are seen, controls are equal, a broken op costs only itself."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import msgspec
+import pytest
+
+from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Evidence, Measurement
+from d9mlint.verify.plan import from_op_db
+from d9mlint.verify.recipes import Recipe, load_recipes
+from d9mlint.verify.session import NoDevice, Options, measure
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+
+RECIPES = {recipe.id: recipe for recipe in load_recipes() if recipe.library == "torch"}
+CONTROLS = [recipe for recipe in RECIPES.values() if recipe.control]
+SURE = [recipe for recipe in CONTROLS if recipe.control != "race"]
+FULL = Options(device="cpu", scales=(1.0,))
+RACES = ("index_put_accumulate", "put_accumulate", "take_backward", "getitem_index_backward", "lstsq_gelsy")
+"""Differ from run to run on a CPU with two threads; the last also with one."""
+COMPILED = [recipe.id for recipe in RECIPES.values() if "compile" in recipe.needs]
+EQUAL_EVERYWHERE = [
+    recipe
+    for recipe in RECIPES.values()
+    if recipe.expect.cuda in ("det", "det_in_practice") and recipe.expect.cpu == "det" and not recipe.needs
+]
+
+
+def run(*recipes: Recipe, options: Options = FULL, controls: list[Recipe] | None = None) -> Evidence:
+    return measure(recipes, SURE[:0] if controls is None else controls, options, lambda message: None)
+
+
+def recipe(name: str, fn: str, **fields: object) -> Recipe:
+    """A recipe of one small tensor ``x``."""
+    about = {"id": name, "api": name, "phase": "forward", "library": "torch", "make": "return dict(x=rn(64))"}
+    return msgspec.convert({**about, "fn": fn, **fields}, Recipe)
+
+
+def only(evidence: Evidence, name: str = "") -> Measurement:
+    found = [m for m in evidence.measurements if not name or m.recipe == name]
+    assert len(found) == 1
+    return found[0]
+
+
+def by_id(evidence: Evidence) -> dict[str, Measurement]:
+    return {m.recipe: m for m in evidence.measurements}
+
+
+@pytest.fixture(scope="module")
+def races() -> dict[str, Measurement]:
+    """The known races at full size in float32. A race need not strike on a busy machine: asked again."""
+    found: dict[str, Measurement] = {}
+    for _ in range(4):
+        left = [
+            msgspec.structs.replace(RECIPES[name], dtypes=("float32",)) for name in RACES if name not in found
+        ]
+        if left:
+            rows = by_id(run(*left))
+            found |= {name: row for name, row in rows.items() if row.outcome == DIFFERS}
+    return found
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_known_races_are_seen_on_the_cpu(races: dict[str, Measurement], name: str) -> None:
+    assert name in races
+    worst = races[name].worst
+    assert worst is not None
+    assert worst.distinct > 1
+    assert worst.name == ("grad:x" if name.endswith("backward") else "out0")
+    assert 0 < worst.v_c <= 1
+    assert worst.v_ermv is not None
+    assert 0 < worst.v_ermv < 0.1
+    assert worst.ulp is not None
+    assert worst.ulp > 0
+    assert races[name].cause == ("uninitialized memory" if name == "lstsq_gelsy" else "")
+
+
+def test_deterministic_mode_mends_what_it_has_another_algorithm_for(races: dict[str, Measurement]) -> None:
+    mode = races["index_put_accumulate"].mode
+    assert mode is not None
+    assert (mode.outcome, mode.distinct) == ("equal", 1)
+    assert mode.time_ratio is not None
+    assert mode.time_ratio > 0
+
+
+def test_what_is_equal_only_because_memory_is_filled_is_told_apart(races: dict[str, Measurement]) -> None:
+    mode = races["lstsq_gelsy"].mode
+    assert mode is not None
+    assert mode.outcome == "memory fill"
+
+
+def test_an_op_that_deterministic_mode_refuses_raises_with_its_message() -> None:
+    found = only(
+        run(
+            msgspec.structs.replace(RECIPES["put_duplicates"], dtypes=("float32",)),
+            options=FULL._replace(runs=2),
+        )
+    )
+    assert found.mode is not None
+    assert found.mode.outcome == "raises"
+    assert "put_ does not have a deterministic implementation" in found.mode.message
+
+
+def test_controls_are_equal_at_full_size() -> None:
+    assert len(EQUAL_EVERYWHERE) >= 29
+    evidence = run(*EQUAL_EVERYWHERE, options=FULL._replace(runs=3), controls=SURE)
+    assert evidence.controls_passed
+    assert {m.recipe: m.reason or m.outcome for m in evidence.measurements if m.outcome != EQUAL} == {}
+
+
+def test_every_recipe_runs_at_every_dtype() -> None:
+    recipes = [r for r in RECIPES.values() if r.id not in COMPILED and "ranks" not in r.needs]
+    evidence = run(*recipes, options=Options(device="cpu", runs=2, scales=(0.25,)))
+    assert {(m.recipe, m.dtype): m.reason for m in evidence.measurements if m.outcome == NOT_RUN} == {}
+    surprising = [
+        m.recipe
+        for m in evidence.measurements
+        if m.outcome == DIFFERS and m.cause != "rng" and m.expected == "det"
+    ]
+    assert surprising == []
+
+
+def test_a_failure_costs_one_op_and_says_what_happened() -> None:
+    evidence = run(
+        recipe("hang", "import time; time.sleep(600)"),
+        recipe("crash", "import os; os.kill(os.getpid(), 11)"),
+        recipe("leave", "import sys; sys.exit(3)"),
+        recipe("broken", "raise ValueError('no such thing')"),
+        recipe("memory", "raise MemoryError('none left')"),
+        recipe("nothing", "return None"),
+        recipe("fine", "return i.x + 1"),
+        options=FULL._replace(timeout=3),
+        controls=SURE,
+    )
+    told = {m.recipe: m.reason for m in evidence.measurements}
+    assert told["hang"] == "no answer within 3 s"
+    assert told["crash"] == "killed by SIGSEGV"
+    assert told["leave"].startswith("ended with exit code 1: SystemExit: 3")
+    assert told["broken"] == "ValueError: no such thing"
+    assert told["memory"] == "out of memory (MemoryError: none left)"
+    assert told["nothing"] == "ValueError: the recipe returned no tensor"
+    assert by_id(evidence)["fine"].outcome == EQUAL
+    assert evidence.controls_passed
+
+
+def test_what_was_measured_before_a_crash_is_kept() -> None:
+    code = "import os\nif i.x.numel() > 100 and i.x.dtype == torch.float32: os.kill(os.getpid(), 6)\nreturn i.x + 1"
+    make = "return dict(x=rn(N(64, 6400)))"
+    crash = recipe("crash", code, make=make, dtypes=["float32", "float64"])
+    rows = run(crash, options=Options(device="cpu", scales=(0.0, 0.5, 1.0))).measurements
+    assert [(m.dtype, m.scale, m.outcome) for m in rows] == [
+        ("float32", 0.0, EQUAL),
+        ("float32", 0.5, NOT_RUN),
+        ("float32", 1.0, NOT_RUN),
+        ("float64", 0.0, EQUAL),
+        ("float64", 0.5, EQUAL),
+        ("float64", 1.0, EQUAL),
+    ]
+    assert rows[1].reason == "killed by SIGABRT"
+    assert rows[2].reason == "a smaller size was not survived: killed by SIGABRT"
+
+
+COUNT = "i.calls.append(1)\n"
+MADE = "return dict(x=rn(64), w=rn(64), calls=[])"
+# The gradient of w alone differs: its backward adds a count of calls.
+ONE_GRADIENT = """
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        return x * 2 + w
+    @staticmethod
+    def backward(ctx, g):
+        i.calls.append(1)
+        return g * 2, g + len(i.calls)
+return Op.apply(i.x, i.w)
+"""
+# The gradient of a copy is the upstream gradient itself.
+UPSTREAM = """
+def check(g):
+    assert (g != 1).all() and g.unique().numel() > 32
+i.x.register_hook(check)
+return i.x * 1
+"""
+SMALL = [
+    recipe(
+        "flip", COUNT + "y = i.x.clone()\ny.view(torch.int32)[40] ^= len(i.calls) & 1\nreturn y", make=MADE
+    ),
+    recipe("warm", COUNT + "return i.x * (1 if len(i.calls) == 1 else 2)", make=MADE),
+    recipe("gradients", ONE_GRADIENT, make=MADE, grad=["x", "w"], phase="backward"),
+    recipe("upstream", UPSTREAM, grad=["x"], phase="backward"),
+    recipe(
+        "module",
+        "return i.m(i.x)",
+        make="return dict(x=rn(4, 8), m=torch.nn.Linear(8, 3))",
+        grad=["x", "m"],
+        phase="backward",
+    ),
+    recipe("draw", "return torch.rand(8)"),
+    recipe("owner", "import os\nreturn torch.tensor([os.getpid()])", process="both"),
+    recipe("count", COUNT + "return torch.tensor([len(i.calls)])", make=MADE, process="both"),
+    recipe("far", "import os\nreturn i.x + (os.getpid() % 1000) * 1e-6", process="fresh"),
+    recipe("fine", "return i.x + 1"),
+]
+
+
+@pytest.fixture(scope="module")
+def small() -> Evidence:
+    """Ops whose differences are made on purpose."""
+    return run(*SMALL, RECIPES["all_reduce_sum"])
+
+
+def test_one_flipped_bit_is_seen(small: Evidence) -> None:
+    found = only(small, "flip")
+    assert (found.outcome, found.distinct, found.cause) == (DIFFERS, 2, "")
+    assert found.worst is not None
+    assert (found.worst.ulp, found.worst.v_c) == (1, 1 / 64)
+
+
+def test_a_first_run_that_differs_has_nothing_to_do_with_memory(small: Evidence) -> None:
+    found = only(small, "warm")
+    assert (found.outcome, found.distinct, found.cause) == (DIFFERS, 2, "")
+    assert found.mode is not None
+    assert found.mode.outcome == "unchanged"
+
+
+def test_each_gradient_is_compared_by_itself(small: Evidence) -> None:
+    found = only(small, "gradients")
+    assert {o.name: o.distinct for o in found.outputs} == {"out0": 1, "grad:x": 1, "grad:w": 5}
+
+
+def test_the_upstream_gradient_is_not_made_of_ones(small: Evidence) -> None:
+    assert only(small, "upstream").outcome == EQUAL
+
+
+def test_gradients_of_modules_are_those_of_their_parameters(small: Evidence) -> None:
+    assert {o.name for o in only(small, "module").outputs} == {
+        "out0",
+        "grad:x",
+        "grad:m.weight",
+        "grad:m.bias",
+    }
+
+
+def test_random_numbers_are_called_that(small: Evidence) -> None:
+    found = only(small, "draw")
+    assert (found.outcome, found.cause) == (DIFFERS, "rng")
+
+
+def test_processes_are_told_apart(small: Evidence) -> None:
+    rows = [(m.recipe, m.process, m.outcome, m.distinct) for m in small.measurements]
+    assert ("owner", "same", EQUAL, 1) in rows
+    assert ("owner", "fresh", DIFFERS, 5) in rows
+    # The other way round: a count that grows in a process and starts anew in the next.
+    assert ("count", "same", DIFFERS, 5) in rows
+    assert ("count", "fresh", EQUAL, 1) in rows
+
+
+def test_distances_are_measured_between_processes_too(small: Evidence) -> None:
+    found = only(small, "far")
+    assert found.worst is not None
+    assert found.worst.v_c > 0
+    assert found.worst.ulp
+    assert found.runs == 5
+
+
+def test_collectives_are_named_and_not_run_here(small: Evidence) -> None:
+    found = only(small, "all_reduce_sum")
+    assert found.outcome == NOT_RUN
+    assert "torchrun --nproc-per-node N -m d9mlint.verify --collectives" in found.reason
+
+
+def test_the_machine_is_described(small: Evidence) -> None:
+    machine = small.machines[0]
+    assert machine.kind == "cpu"
+    assert machine.threads >= 2
+    assert machine.versions["torch"][0].isdigit()
+    assert machine.versions["cpu"]
+
+
+def test_an_op_without_a_recipe_takes_the_samples_of_torch_and_is_weak() -> None:
+    pytest.importorskip("expecttest")
+    evidence = run(
+        from_op_db("torch.nn.functional.gelu"), from_op_db("torch.nn.AvgPool2d"), from_op_db("torch.nosuch")
+    )
+    rows = by_id(evidence)
+    for name in ("op_db:torch.nn.functional.gelu", "op_db:torch.nn.AvgPool2d"):
+        assert (rows[name].outcome, rows[name].weak) == (EQUAL, True)
+        assert any(o.name.startswith("grad:") for o in rows[name].outputs)
+    unknown = rows["op_db:torch.nosuch"]
+    assert unknown.outcome == NOT_RUN
+    assert "operator database has no sample of torch.nosuch" in unknown.reason
+
+
+def test_compiled_code_is_run() -> None:
+    compiled = recipe(
+        "compiled", "return COMPILE(lambda x: x.sin() * 2)(i.x)", needs=["compile"], dtypes=["float32"]
+    )
+    found = only(run(compiled, options=FULL._replace(runs=2)))
+    assert found.outcome == EQUAL, found.reason
+
+
+def test_a_failed_control_takes_the_weight_from_everything() -> None:
+    lies = recipe("lies", "return torch.rand(4)", control="equal")
+    evidence = run(recipe("fine", "return i.x + 1"), controls=[lies, *SURE])
+    assert not evidence.controls_passed
+    assert [c.recipe for c in evidence.controls if not c.passed] == ["lies"]
+    # Without any that must differ, nothing shows that a difference would be seen.
+    equal_only = [c for c in SURE if c.control == "equal"]
+    assert not run(recipe("fine", "return i.x + 1"), controls=equal_only).controls_passed
+
+
+def test_a_race_control_that_is_not_seen_says_that_equal_results_mean_little() -> None:
+    tame = recipe("tame", "return i.x + 1", control="race")
+    evidence = run(recipe("fine", "return i.x + 1"), controls=[tame, *SURE])
+    assert evidence.controls_passed
+    assert not evidence.race_seen
+
+
+def test_a_missing_gpu_is_an_error_only_when_it_is_required() -> None:
+    nowhere = FULL._replace(device="cuda:99")
+    with pytest.raises(NoDevice, match="torch sees no cuda:99 here"):
+        run(recipe("fine", "return i.x + 1"), options=nowhere._replace(require_device=True))
+    evidence = run(recipe("fine", "return i.x + 1"), options=nowhere)
+    assert [m.kind for m in evidence.machines] == ["cpu"]
+
+
+@pytest.mark.skipif("not __import__('torch').cuda.is_available()", reason="there is no GPU here")
+def test_known_races_are_seen_on_the_gpu() -> None:
+    known = [RECIPES[name] for name in ("index_add", "scatter_reduce_sum", "conv_transpose2d")]
+    evidence = run(*known, options=FULL._replace(device="cuda"), controls=CONTROLS)
+    assert evidence.controls_passed
+    assert evidence.race_seen
+    outcomes = {(m.recipe, m.dtype): m.outcome for m in evidence.measurements}
+    assert outcomes["index_add", "float32"] == DIFFERS
+    assert outcomes["scatter_reduce_sum", "float32"] == DIFFERS
+    assert outcomes["conv_transpose2d", "float32"] == EQUAL
