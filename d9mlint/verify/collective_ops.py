@@ -251,7 +251,8 @@ def _step(ranks: Ranks, what: str, call: Callable[[], _Note]) -> tuple[list[_Not
         return notes, ""
     # Where one rank fails at once, the others wait for it in vain: the first to fail knows why.
     _, rank, cause = min(failed)
-    reason = f"rank {rank}: {cause.error}"
+    alike = len(failed) == ranks.world and len({n.error for n in notes}) == 1
+    reason = cause.error if alike else f"rank {rank}: {cause.error}"
     if cause.silence:
         reason = f"no answer in {ranks.timeout:g} s" + ("" if "no answer" in cause.error else f" ({reason})")
     if ranks.backend == "nccl" and any(n.silence for n in notes):

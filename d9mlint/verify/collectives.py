@@ -8,6 +8,7 @@ itself ends with 1 whenever a process ends with another code than 0).
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ import click
 from d9mlint import __version__
 from d9mlint.errors import UsageError
 from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement, write
+from d9mlint.verify.hardware import driver, processor
 
 if TYPE_CHECKING:
     from d9mlint.verify.collective_ops import Op
@@ -236,28 +238,31 @@ def _positive(op: Op, lines: Sequence[Measurement]) -> list[Control]:
 
 
 def _machine(ranks: Ranks) -> Machine:
-    """Where the ranks run, the same on all of them. Raises Lost."""
-    from d9mlint.verify.torch_backend import TorchBackend
+    """Where the ranks run: the devices of all of them, and what rank 0 knows of the rest. Raises Lost."""
+    import torch
 
-    about = TorchBackend(str(ranks.device)).describe()
-    names = list(dict.fromkeys(ranks.exchange(str(about["name"]))))
-    versions = {
-        **{key: str(value) for key, value in about["versions"].items()},
+    name = "CPU"
+    versions = {"torch": str(torch.__version__), "python": platform.python_version()}
+    if ranks.backend == "nccl":
+        name = torch.cuda.get_device_name(ranks.device)
+        versions |= {
+            "cuda": str(torch.version.cuda or torch.version.hip),
+            "driver": driver(),
+            "nccl": ".".join(map(str, torch.cuda.nccl.version())),
+        }
+    else:
+        versions["cpu"] = processor()
+    versions |= {
+        "backend": ranks.backend,
         "world_size": str(ranks.world),
         "ranks_on_this_machine": str(ranks.local_world),
-        "backend": ranks.backend,
     }
-    if ranks.backend == "nccl":
-        import torch
-
-        versions["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
-    versions |= {f"env {v}": os.environ[v] for v in VARIABLES if v in os.environ}
     return Machine(
         library="torch",
         kind=ranks.device.type,
-        name=", ".join(names),
-        versions=versions,
-        threads=about["threads"],
+        name=", ".join(dict.fromkeys(ranks.exchange(name))),
+        versions=versions | {f"env {v}": os.environ[v] for v in VARIABLES if v in os.environ},
+        threads=torch.get_num_threads(),
     )
 
 
