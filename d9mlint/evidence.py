@@ -29,6 +29,9 @@ class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     units in the last place (None for integers; 0.0 where nothing differs). ``v_ermv`` and ``v_c`` follow
     Shanmugavelu et al., "Impacts of floating-point non-associativity on reproducibility for HPC and deep
     learning applications" (2024), with the first run in the place of a deterministic one.
+
+    Of a collective the outputs are ``rank0``, ``rank1``, ... over the runs, and, where all ranks must hold the
+    same, ``ranks``: the results that the ranks had in one run, at most, with distances from that of rank 0.
     """
 
     name: str
