@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
+import random
 import types
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +15,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 from d9mlint.verify.compare import Array
 from d9mlint.verify.hardware import driver, multiprocessors, processor
@@ -134,8 +137,14 @@ class TensorFlowBackend:
             state.assign(start)
 
     def random_state(self) -> str | None:
-        """None: the states of generators lie inside of kernels, where nobody sees them."""
-        return None
+        """A digest of the states of the generators that can be seen: not of those inside of the kernels of a
+        traced function, which recipes do without."""
+        seeds = getattr(context.context(), "_rng", None)
+        if seeds is None:
+            return None
+        states = [random.getstate(), numpy.random.get_state(), seeds.getstate()]
+        states += [state.numpy().tolist() for state, _ in self._generators]
+        return hashlib.sha256(repr(states).encode()).hexdigest()
 
     def use_deterministic_mode(self, fill: bool) -> None:
         """Switch op determinism on. It can not be switched off again, and fills no memory."""
