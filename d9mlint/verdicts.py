@@ -144,7 +144,7 @@ def _summary(m: Measurement, machine: Machine | None, evidence: Evidence, source
     words, cost = wording.mode_runs(m)
     if words:
         words = words if len(words) <= MESSAGE else words[: MESSAGE - 1] + "…"
-        parts.append(f"deterministic mode: {words}" + (f", {cost} the time" if cost else ""))
+        parts.append(f"deterministic mode: {words}" + (f", x{cost:.1f} the time" if cost is not None else ""))
     if m.weak:
         parts.append(f"weak: {wording.WEAK}")
     if machine is not None and machine.kind == "cpu" and not differs:

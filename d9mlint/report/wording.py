@@ -198,7 +198,7 @@ def ulps(value: int | None) -> str:
     return f"{value:,}" if value < 1_000_000 else f"{value:.1e}"
 
 
-def _mode(m: Measurement) -> tuple[str, float | None]:
+def mode_runs(m: Measurement) -> tuple[str, float | None]:
     """What deterministic mode does, in words, and the ratio of times where it is known."""
     mode = m.mode
     if mode is None:
@@ -223,7 +223,7 @@ def modes(op: Op) -> list[tuple[str, str]]:
     for s in op.series:
         told = next((m for m in [s.main, *reversed(s.others)] if m.mode is not None), None)
         if told is not None:
-            words, cost = _mode(told)
+            words, cost = mode_runs(told)
             pairs.setdefault(words, []).append((s.label, cost))
     everyone = len(pairs) == 1 and len(next(iter(pairs.values()))) == len(op.series)
     lines = []

@@ -1,0 +1,22 @@
+"""``python -m d9mlint.verify ARGS`` is ``d9mlint --verify ARGS``; with ``--collectives``, under torchrun, a rank."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Run, and return the exit code."""
+    arguments = sys.argv[1:]
+    if "--collectives" in arguments:
+        from d9mlint.verify import collectives
+
+        arguments.remove("--collectives")
+        return collectives.main(arguments)
+    from d9mlint.cli import run
+
+    return run(["check", "--verify", *arguments])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,302 @@
+"""``--verify`` as a user calls it: what is printed, written and left behind."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+
+PROGRAM = """
+    import torch
+    import torch.nn.functional as F
+
+
+    def main():
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 4).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        index = torch.zeros(100, dtype=torch.long).cuda()
+        for _ in range(3):
+            total = torch.zeros(4).cuda().put_(index, torch.randn(100).cuda(), accumulate=True)
+            y = F.pad(model(torch.randn(2, 1, 4).cuda()), (1, 1), mode="reflect")
+            optimizer.zero_grad()
+            (y.mean() + total.sum()).backward()
+            optimizer.step()
+        torch.save(model.state_dict(), "model.pt")
+
+
+    if __name__ == "__main__":
+        main()
+"""
+
+# A child of the test that runs the command line with recipes of its own.
+DRIVER = """
+    import sys, msgspec
+    from d9mlint.verify import command
+    from d9mlint.verify.recipes import Recipe
+
+    own = msgspec.convert({recipes!r}, list[Recipe])
+    real = [r for r in command.load_recipes() if r.control and r.control != "race" and r.library == "torch"]
+    command.load_recipes = lambda: [*own, *({controls} or real)]
+    from d9mlint.cli import run
+    sys.exit(run(sys.argv[1:]))
+"""
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent), **more}
+
+
+def d9mlint(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "d9mlint", *arguments],
+        cwd=cwd,
+        env=environment(**env),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def driver(directory: Path, recipes: list[dict[str, object]], controls: str = "None") -> list[str]:
+    file = directory / "driver.py"
+    file.write_text(textwrap.dedent(DRIVER).format(recipes=recipes, controls=controls))
+    return [sys.executable, str(file)]
+
+
+def recipe(name: str, fn: str, **fields: object) -> dict[str, object]:
+    about = {"id": name, "api": name, "phase": "forward", "library": "torch", "make": "return dict(x=rn(64))"}
+    return {**about, "fn": fn, **fields}
+
+
+def left_behind(mark: str) -> list[int]:
+    """Processes that carry a mark in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                if f"D9MLINT_TEST={mark}".encode() in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                pass
+    return found
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("project")
+    (directory / "train.py").write_text(textwrap.dedent(PROGRAM))
+    (directory / "pyproject.toml").write_text("")
+    return directory
+
+
+@pytest.fixture(scope="module")
+def verified(project: Path) -> subprocess.CompletedProcess[str]:
+    """The main job with evidence, on the CPU. A race need not strike on a busy machine: asked again."""
+    for _ in range(4):
+        done = d9mlint("--verify", "--device", "cpu", "--evidence", "seen.json", ".", cwd=project)
+        if "note: confirmed: " in done.stdout and "index_put_accumulate was seen" in done.stdout:
+            break
+    return done
+
+
+def test_each_finding_ends_with_a_verdict(verified: subprocess.CompletedProcess[str]) -> None:
+    out = verified.stdout
+    assert verified.returncode == 1, verified.stderr
+    put, pad = out.index("DET401 `put_`"), out.index("DET401 `F.pad`")
+    assert "note: confirmed: " in out[put:pad]
+    assert "runs distinct on the CPU, torch 2" in out[put:pad]
+    assert "deterministic mode: equal in 5 runs" in out[put:pad]
+    assert "note: equal in 5 runs at this size on the CPU" in out[pad:]
+    assert "a CPU says nothing of a GPU" in out[pad:]
+    assert "1 finding confirmed, 1 equal in 5 runs at this size, 0 not run." in out
+
+
+def test_what_was_measured_is_printed_with_its_controls(verified: subprocess.CompletedProcess[str]) -> None:
+    out = verified.stdout
+    assert "this is CPU evidence, it says nothing of a GPU" in out
+    assert "torch.Tensor.put_, forward" in out
+    assert "V_ermv" in out
+    assert "controls: " in out
+    assert "the known race index_put_accumulate was seen" in out
+
+
+def test_equality_is_never_called_deterministic(verified: subprocess.CompletedProcess[str]) -> None:
+    measured = verified.stdout[verified.stdout.index("Measured on ") :]
+    assert "deterministic" not in measured.replace("deterministic mode", "")
+
+
+def test_progress_says_what_is_running(verified: subprocess.CompletedProcess[str]) -> None:
+    assert "running put_accumulate on CPU (1 of " in verified.stderr
+
+
+def test_evidence_is_written_and_read_back(project: Path, verified: subprocess.CompletedProcess[str]) -> None:
+    document = json.loads((project / "seen.json").read_text())
+    assert document["runs"] == 5
+    assert {c["expected"] for c in document["controls"]} == {"equal", "differs", "race"}
+    assert document["machines"][0]["versions"]["torch"]
+    again = d9mlint("--evidence", "seen.json", "--output-format", "json", ".", cwd=project)
+    by_subject = {
+        f["message"].split("`")[1]: f["evidence"] for f in json.loads(again.stdout) if f["code"] == "DET401"
+    }
+    assert by_subject["put_"]["verdict"] == "confirmed"
+    assert by_subject["put_"]["source"] == "seen.json"
+    assert by_subject["put_"]["summary"].startswith("seen to differ on the CPU, torch 2")
+    # Equal on a CPU: that says nothing about the finding, which is about a GPU.
+    assert by_subject["F.pad"] is None
+
+
+def test_json_and_sarif_carry_the_evidence(project: Path) -> None:
+    options = ("--verify", "--device", "cpu", "--runs", "2", "--quiet", ".")
+    found = d9mlint("--output-format", "json", *options, cwd=project)
+    verdicts = {f["code"]: f["evidence"] for f in json.loads(found.stdout)}
+    assert verdicts["DET401"]["verdict"] in ("confirmed", "equal")
+    assert verdicts["DET401"]["kind"] == "cpu"
+    assert verdicts["DET401"]["measurements"][0]["outputs"]
+    assert verdicts["DET302"] is None
+    assert found.stderr == ""
+    sarif = json.loads(d9mlint("--output-format", "sarif", *options, cwd=project).stdout)
+    results = [r for r in sarif["runs"][0]["results"] if r["ruleId"] == "DET401"]
+    assert results[0]["properties"]["evidence"]["controls_passed"] is True
+
+
+def test_an_op_can_be_named_without_linting(project: Path) -> None:
+    done = d9mlint(
+        "--verify", "--op", "put_", "--op", "torch.nn.functional.gelu", "--device", "cpu", cwd=project
+    )
+    assert done.returncode == 0, done.stderr
+    assert "torch.Tensor.put_" in done.stdout
+    assert "torch.nn.functional.gelu, forward+backward [weak]" in done.stdout
+    assert "DET401" not in done.stdout
+
+
+def test_measurements_alone_as_json_and_html(project: Path) -> None:
+    options = ("--verify", "--op", "take_backward", "--runs", "2", "--device", "cpu", "--output-format")
+    document = json.loads(d9mlint(*options, "json", cwd=project).stdout)
+    assert document["measurements"][0]["recipe"] == "take_backward"
+    assert "<svg" in d9mlint(*options, "html", cwd=project).stdout
+    refused = d9mlint(*options, "sarif", cwd=project)
+    assert refused.returncode == 2
+    assert "--output-format sarif is about findings" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--verify", "--op", "tak_backward"],
+            "There is no recipe for tak_backward. Did you mean take_backward?",
+        ),
+        (["--runs", "3", "."], "--runs goes with --verify."),
+        (["--all"], "--all goes with --verify."),
+        (["--verify", "--device", "cuda:x"], "'cuda:x' is none of cuda, cuda:N, cpu"),
+        (["--verify", "--runs", "1"], "1 is not in the range x>=2"),
+        (
+            ["--verify", "--op", "put_", "--device", "cuda:99", "--require-device"],
+            "torch sees no cuda:99 here",
+        ),
+        (["--evidence", "missing.json", "."], "missing.json can not be read: No such file or directory."),
+        (["--evidence", "train.py", "."], "train.py is no evidence that this version reads"),
+    ],
+)
+def test_wrong_requests_are_refused(project: Path, arguments: list[str], message: str) -> None:
+    done = d9mlint(*arguments, cwd=project)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_nothing_to_run_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import random\nprint(random.random())\n")
+    done = d9mlint("--verify", ".", cwd=tmp_path)
+    assert "No finding is about something that can be run." in done.stderr
+    assert done.returncode == 1
+
+
+def test_a_missing_gpu_is_said(project: Path) -> None:
+    done = d9mlint("--verify", "--op", "take_backward", "--runs", "2", "--device", "cuda:99", cwd=project)
+    assert "There is no GPU here: measured on the CPU, which says nothing of a GPU." in done.stderr
+    assert done.returncode == 0
+
+
+def test_a_framework_that_can_not_be_imported_is_named(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('libcudart.so.12 is missing')\n")
+    path = f"{tmp_path}{os.pathsep}{Path(__file__).resolve().parent.parent}"
+    done = d9mlint("--verify", "--quiet", ".", cwd=project, PYTHONPATH=path)
+    assert done.returncode == 2
+    assert "torch can not be imported here (ImportError: libcudart.so.12 is missing)" in done.stderr
+    assert "note: not run: torch can not be imported here" in done.stdout
+
+
+def test_the_parent_imports_no_framework(project: Path) -> None:
+    code = (
+        "import sys\nfrom d9mlint.cli import run\n"
+        "run(['--verify', '--op', 'take_backward', '--runs', '2', '--device', 'cpu', '--quiet'])\n"
+        "print(sorted({'torch', 'tensorflow', 'numpy'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=project,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_failed_control_is_the_last_word(tmp_path: Path) -> None:
+    lies = recipe("lies", "return torch.rand(4)", control="equal")
+    command = driver(tmp_path, [recipe("fine", "return i.x + 1"), lies])
+    done = subprocess.run(
+        [*command, "--verify", "--op", "fine", "--device", "cpu"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "A control failed" in done.stdout
+    assert "the other lines are not evidence" in done.stdout
+    assert "A control failed: what was measured is not evidence." in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_no_process_is_left_behind(tmp_path: Path, how: signal.Signals) -> None:
+    # The op starts a process of its own and hangs.
+    hang = "import subprocess, time\nsubprocess.Popen(['sleep', '600'])\ntime.sleep(600)"
+    mark = uuid.uuid4().hex
+    process = subprocess.Popen(
+        [*driver(tmp_path, [recipe("hang", hang)]), "--verify", "--op", "hang", "--device", "cpu"],
+        env=environment(D9MLINT_TEST=mark),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    # This one, the server, the op and what the op has started.
+    limit = time.monotonic() + 60
+    while len(left_behind(mark)) < 4 and time.monotonic() < limit:
+        time.sleep(0.1)
+    assert len(left_behind(mark)) == 4
+    process.send_signal(how)
+    _, errors = process.communicate(timeout=30)
+    if how is signal.SIGINT:
+        assert process.returncode in (130, -signal.SIGINT)
+        assert "Traceback" not in errors or "KeyboardInterrupt" in errors
+    limit = time.monotonic() + 10
+    while left_behind(mark) and time.monotonic() < limit:
+        time.sleep(0.1)
+    assert left_behind(mark) == []
