@@ -20,7 +20,7 @@ DIFFERS, EQUAL, NOT_RUN = "differs", "equal", "not run"
 """Outcomes of a measurement."""
 
 
-class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One output or gradient of an op over all runs.
 
     ``name``: ``out0`` or ``grad:x``; ``distinct``: how many different results, byte for byte. The others
@@ -58,7 +58,7 @@ class Mode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     time_ratio: float | None = None
 
 
-class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One op at one size and dtype, run ``runs`` times.
 
     ``recipe`` is the id of the recipe, or ``op_db:NAME`` for a sample of torch's own operator database
@@ -171,10 +171,24 @@ def load(path: str | Path) -> Evidence:
     return evidence
 
 
+def document(evidence: Evidence) -> bytes:
+    """Evidence as JSON, with a line for each measurement, so that a diff of two files can be read."""
+    fields = []
+    for name in evidence.__struct_fields__:
+        value = getattr(evidence, name)
+        if isinstance(value, tuple):
+            items = b",\n  ".join(map(msgspec.json.encode, value))
+            text = b"[\n  " + items + b"\n ]" if value else b"[]"
+        else:
+            text = msgspec.json.encode(value)
+        fields.append(msgspec.json.encode(name) + b": " + text)
+    return b"{\n " + b",\n ".join(fields) + b"\n}\n"
+
+
 def write(path: str | Path, evidence: Evidence) -> None:
     """Write evidence as JSON, all of it or nothing. Raises UsageError."""
     target = Path(path)
-    text = msgspec.json.format(msgspec.json.encode(evidence), indent=1) + b"\n"
+    text = document(evidence)
     part = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

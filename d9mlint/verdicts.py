@@ -83,8 +83,7 @@ def serving(finding: Finding, evidence: Evidence) -> list[Measurement]:
     own = [
         m
         for m in evidence.measurements
-        if (finding.op and finding.op in m.op_ids)
-        or finding.subject in m.settings
+        if (finding.op in m.op_ids if finding.op else finding.subject in m.settings)
         or m.recipe == f"op_db:{finding.subject}"
     ]
     return [m for m in own if m.api == finding.subject] or own

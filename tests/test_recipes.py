@@ -98,7 +98,8 @@ def test_every_setting_is_what_some_finding_is_about(recipes: list[Recipe], tmp_
 def test_controls_of_each_kind_on_each_device(recipes: list[Recipe]) -> None:
     for device in ("cuda", "cpu"):
         kinds = [r.control for r in recipes if r.control and device in r.control_on]
-        assert kinds.count("differs") == kinds.count("race") == 1
+        assert kinds.count("race") == 1
+        assert kinds.count("differs") >= 2
         assert kinds.count("equal") >= 3
     expected = {
         "equal": lambda r: r.expect.cuda == r.expect.cpu == "det",

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import msgspec
-
-from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Evidence
+from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Evidence, document
 from d9mlint.report import wording
 from d9mlint.report.common import Options, count, paint, width
 from d9mlint.report.wording import Op, Series, plain
@@ -52,7 +50,7 @@ class Layout(NamedTuple):
 
 def evidence_json(evidence: Evidence) -> str:
     """The evidence document, as ``--evidence`` writes it."""
-    return msgspec.json.format(msgspec.json.encode(evidence), indent=1).decode() + "\n"
+    return document(evidence).decode()
 
 
 def page(evidence: Evidence, options: Options) -> str:

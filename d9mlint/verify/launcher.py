@@ -81,7 +81,8 @@ class Server:
         if answer is None or "ready" not in answer:
             self.close()
             said = answer.get("failed") if answer else f"no answer within {START:g} s, or it crashed"
-            raise CannotStart(f"{self._library} can not be imported here ({said})")
+            extra = f"pip install 'd9mlint[{self._library}]'"
+            raise CannotStart(f"{self._library} can not be imported here ({said}); {extra} brings it")
         return self._process
 
     def run(self, job: dict[str, Any], timeout: float) -> End:

@@ -28,7 +28,10 @@ class Program(Protocol):
 
 
 class Backend(Protocol):
-    """A framework as the measurement sees it."""
+    """A framework as the measurement sees it. ``fills_memory``: whether deterministic mode can fill
+    uninitialised memory."""
+
+    fills_memory: bool
 
     def describe(self) -> dict[str, Any]:
         """The fields of ``evidence.Machine``, and ``device``, the name of the device in jobs."""
@@ -136,6 +139,8 @@ def _measure(framework: Backend, job: dict[str, Any], case: dict[str, Any]) -> d
     # A remedy is believed when the difference is gone with it and back without it: a race that strikes now
     # and then, or in the first run alone, could be equal by chance.
     if deterministic:
+        if not framework.fills_memory:
+            return found
         framework.use_deterministic_mode(fill=True)
         filled = equal()
         framework.use_deterministic_mode(fill=False)

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 def can_be_run(finding: Finding, recipes: Sequence[Recipe]) -> bool:
     """Whether a finding is about an op, or about a setting that some recipe stands for."""
-    return bool(finding.op) or any(finding.subject in recipe.settings for recipe in recipes)
+    return bool(finding.op) or any(_serves(recipe, finding) for recipe in recipes)
+
+
+def _serves(recipe: Recipe, finding: Finding) -> bool:
+    return finding.op in recipe.ops if finding.op else finding.subject in recipe.settings
 
 
 def for_findings(findings: Iterable[Finding], recipes: Sequence[Recipe]) -> list[Recipe]:
@@ -25,7 +29,7 @@ def for_findings(findings: Iterable[Finding], recipes: Sequence[Recipe]) -> list
     chosen: set[str] = set()
     weak: dict[str, Recipe] = {}
     for finding in findings:
-        own = [r for r in recipes if finding.op in r.ops or finding.subject in r.settings]
+        own = [r for r in recipes if _serves(r, finding)]
         # An entry of the knowledge base may join several APIs: the finding's own is enough.
         chosen.update(r.id for r in [r for r in own if r.api == finding.subject] or own)
         if not own and finding.subject.startswith("torch."):

@@ -36,6 +36,8 @@ VARIABLES = (
 class TensorFlowBackend:
     """One device of TensorFlow: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``. Raises LookupError."""
 
+    fills_memory = False
+
     def __init__(self, device: str) -> None:
         gpus = [] if device == "cpu" else tf.config.list_physical_devices("GPU")
         self.device = _resolved(device, len(gpus))

@@ -20,6 +20,7 @@ with contextlib.suppress(ImportError):
     import torch._inductor.config
 
 from d9mlint.verify.compare import Array
+from d9mlint.verify.hardware import driver, processor
 from d9mlint.verify.measure import timed
 from d9mlint.verify.recipes import function
 from d9mlint.verify.scope import growth, size
@@ -30,6 +31,8 @@ VARIABLES = ("CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE", "OMP_NUM_THREADS
 
 class TorchBackend:
     """One device of PyTorch: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``. Raises LookupError."""
+
+    fills_memory = hasattr(torch.utils, "deterministic")
 
     def __init__(self, device: str) -> None:
         self.device = torch.device(_resolved(device))
@@ -46,9 +49,9 @@ class TorchBackend:
             name = torch.cuda.get_device_name(self.device)
             versions["cuda"] = str(torch.version.cuda or torch.version.hip)
             versions["cudnn"] = str(torch.backends.cudnn.version())
-            versions["driver"] = _driver()
+            versions["driver"] = driver()
         else:
-            versions["cpu"] = _processor()
+            versions["cpu"] = processor()
         versions |= {f"env {v}": os.environ[v] for v in VARIABLES if v in os.environ}
         return {
             "device": str(self.device),
@@ -129,7 +132,7 @@ class TorchBackend:
     def use_deterministic_mode(self, fill: bool) -> None:
         """Switch deterministic mode on; ``fill``: with uninitialised memory filled."""
         torch.use_deterministic_algorithms(True)
-        if hasattr(torch.utils, "deterministic"):
+        if self.fills_memory:
             torch.utils.deterministic.fill_uninitialized_memory = fill
 
     def refuses(self, error: BaseException) -> bool:
@@ -261,29 +264,3 @@ class _Compiled:
         if key not in self._known:
             self._known[key] = torch.compile(call, **options)
         return self._known[key]
-
-
-def _driver() -> str:
-    """The version of NVIDIA's driver, as its own tool tells it."""
-    import subprocess
-
-    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return "unknown"
-    return done.stdout.split("\n")[0].strip() or "unknown"
-
-
-def _processor() -> str:
-    """The processor's model, where the system tells it."""
-    import platform
-
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as stream:
-            for line in stream:
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
