@@ -54,3 +54,16 @@ def test_the_check_is_content_or_names_the_line(rules: Path, capsys: pytest.Capt
     said = capsys.readouterr().out
     assert said.startswith(f"knowledge/ops/torch.yaml:{line + 8}:")
     assert "unknown key `remedi`, did you mean `remedy`?" in said
+
+
+def test_the_recipe_is_one(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = [block.text for block in blocks(PAGE.read_text()) if block.language == "yaml"][1]
+    path = rules / "recipes/torch.yaml"
+    path.write_text(path.read_text() + recipe)
+    assert main([str(rules)]) == 0
+    path.write_text(path.read_text().replace("ops: [torch.blur_backward]", "ops: [torch.blur_backwards]"))
+    capsys.readouterr()
+    assert main([str(rules)]) == 1
+    said = capsys.readouterr().out
+    assert "recipe blur_backward stands for torch.blur_backwards" in said
+    assert "Did you mean torch.blur_backward?" in said

@@ -1,12 +1,15 @@
-"""``python -m d9mlint.knowledge``: check all of ``rules/`` and name every mistake by file and line."""
+"""``python -m d9mlint.knowledge``: check all of ``rules/`` and name every mistake by its place."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from d9mlint import evidence
+from d9mlint.errors import UsageError, nearest
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.loader import compile_rules, rules_directory
+from d9mlint.verify.recipes import load_recipes
 
 
 def main(arguments: list[str]) -> int:
@@ -14,13 +17,22 @@ def main(arguments: list[str]) -> int:
     root = Path(arguments[0]) if arguments else rules_directory()
     try:
         found = compile_rules(root)
-    except KnowledgeError as error:
+        recipes = load_recipes(root)
+        known = {op.id for op in found.ops}
+        for recipe in recipes:
+            for op in recipe.ops:
+                if op not in known:
+                    text = f"recipe {recipe.id} stands for {op}, which is no entry.{nearest(op, known)}"
+                    raise KnowledgeError(f"recipes/{recipe.library}.yaml", 1, text)
+        for path in sorted((root / "evidence").glob("*.json")):
+            evidence.load(path)
+    except (KnowledgeError, UsageError) as error:
         print(error)
         return 1
     names = {api for op in found.ops for api in op.apis}
     print(
         f"{len(found.rules)} rules, {len(found.rng)} entries on random numbers, {len(found.ops)} ops "
-        f"({len(names)} names), {len(found.settings)} settings: all good"
+        f"({len(names)} names), {len(found.settings)} settings, {len(recipes)} recipes: all good"
     )
     return 0
 
