@@ -113,7 +113,7 @@ def check(
     result = _decide(found, analysis, sources, settings, rules, known)
     if revision is not None:
         result = _only_changed(result, revision)
-    result = _with_known_evidence(result, evidence)
+    result = _with_known_evidence(result, [*evidence, *settings.evidence])
     clock.lap("decide")
     return result._replace(timings=clock.laps)
 

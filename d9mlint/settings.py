@@ -52,6 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     output_format: str = "full"
     fail_on: str = "advice"
     baseline: str = ""
+    evidence: tuple[str, ...] = ()
     jobs: int = 0
     cache: bool = True
     cache_dir: str = ""
@@ -63,8 +64,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Key(NamedTuple):
-    """One setting: its ``kind`` (``list``, ``table``, ``bool``, ``int``, ``path``, ``version``, ``choice``),
-    the values a choice has, and what it means."""
+    """One setting: its ``kind`` (``list``, ``table``, ``bool``, ``int``, ``path``, ``paths``, ``version``,
+    ``choice``), the values a choice has, and what it means."""
 
     kind: str
     about: str
@@ -90,6 +91,7 @@ KEYS: dict[str, Key] = {
     "output-format": Key("choice", "how findings are printed", FORMATS),
     "fail-on": Key("choice", "the least severity that makes the exit code 1", SEVERITIES),
     "baseline": Key("path", "a file of known findings that are not reported"),
+    "evidence": Key("paths", "files of measurements (written by --verify) that are shown beside findings"),
     "jobs": Key("int", "worker processes; 0: as many as there are cores"),
     "cache": Key("bool", "whether results are kept from run to run"),
     "cache-dir": Key("path", "where they are kept (default: .d9mlint_cache in the project's root)"),
@@ -242,6 +244,8 @@ def _check(key: str, value: Any, place: str, directory: str) -> Any:
         return value
     if spec.kind == "list":
         return _strings(value, wrong)
+    if spec.kind == "paths":
+        return tuple(absolute(os.path.expanduser(path), directory) for path in _strings(value, wrong))
     if spec.kind == "table":
         if not isinstance(value, dict):
             raise wrong("a table of patterns and lists of rules")

@@ -24,6 +24,9 @@ def test_the_nearest_file_counts_and_paths_are_relative_to_it(tmp_path: Path) ->
     write(tmp_path / "sub/deep/d9mlint.toml", 'baseline = "known.json"\n')
     assert load_settings(str(tmp_path / "sub")).select == ("DET1",)
     assert load_settings(str(tmp_path / "sub/deep")).baseline == str(tmp_path / "sub/deep/known.json")
+    write(tmp_path / "sub/seen/d9mlint.toml", 'evidence = ["gpu.json", "../cpu.json"]\n')
+    seen = (str(tmp_path / "sub/seen/gpu.json"), str(tmp_path / "sub/cpu.json"))
+    assert load_settings(str(tmp_path / "sub/seen")).evidence == seen
     assert load_settings(str(tmp_path / "sub"), isolated=True).select == ()
 
 

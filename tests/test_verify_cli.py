@@ -156,6 +156,10 @@ def test_evidence_is_written_and_read_back(project: Path, verified: subprocess.C
     assert by_subject["put_"]["summary"].startswith("seen to differ on the CPU, torch 2")
     # Equal on a CPU: that says nothing about the finding, which is about a GPU.
     assert by_subject["F.pad"] is None
+    (project / "d9mlint.toml").write_text('evidence = ["seen.json"]\n')
+    configured = d9mlint("--config", "d9mlint.toml", "--output-format", "json", ".", cwd=project)
+    (project / "d9mlint.toml").unlink()
+    assert configured.stdout == again.stdout
 
 
 def test_json_and_sarif_carry_the_evidence(project: Path) -> None:
