@@ -185,6 +185,9 @@ def _wants_color(choice: str) -> bool:
 
 
 def _report(request: Request, settings: Settings, result: Result) -> None:
+    if not request.quiet:
+        for warning in result.warnings:
+            print(f"warning: {warning}", file=sys.stderr)
     options = report_options(settings, to_file=request.output_file is not None)
     if request.statistics:
         from d9mlint.report import statistics

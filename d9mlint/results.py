@@ -36,12 +36,14 @@ MANY = 64
 
 class Analysis(msgspec.Struct):
     """What the checks found in all files, before suppressions. ``comments`` by path; ``rules`` are all pages,
-    so that a run that finds its result here needs no knowledge base."""
+    so that a run that finds its result here needs no knowledge base; ``warnings`` are about files that say
+    which versions the project is meant for."""
 
     findings: list[Finding]
     comments: dict[str, list[Comment]]
     config_files: list[str]
     rules: list[RulePage]
+    warnings: list[str] = []
 
 
 class _Entry(msgspec.Struct):

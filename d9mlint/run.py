@@ -43,7 +43,8 @@ class Hidden(NamedTuple):
 class Result(NamedTuple):
     """What a run found. ``items`` are in total order; ``baselined`` counts what the baseline holds back;
     ``files`` are the reported files, ``read`` counts all; ``rules`` are those that ran; ``timings`` in
-    seconds; ``evidence`` is what was measured for the findings, where that was asked for."""
+    seconds; ``evidence`` is what was measured for the findings, where that was asked for; ``warnings`` are
+    about what was read beside the program, such as files of pinned versions."""
 
     root: str
     items: tuple[Item, ...]
@@ -55,6 +56,7 @@ class Result(NamedTuple):
     sources: Sources
     timings: dict[str, float]
     evidence: Evidence | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class Sources(Mapping[str, Source]):
@@ -115,7 +117,7 @@ def check(
         result = _only_changed(result, revision)
     result = _with_known_evidence(result, [*evidence, *settings.evidence])
     clock.lap("decide")
-    return result._replace(timings=clock.laps)
+    return result._replace(timings=clock.laps, warnings=tuple(analysis.warnings))
 
 
 def _with_known_evidence(result: Result, files: Sequence[str]) -> Result:
@@ -222,6 +224,7 @@ def _analyse(
         comments={p: f.comments for p, f in by_path.items() if f.comments},
         config_files=sorted(program.config_files),
         rules=[known.rules[code] for code in sorted(known.rules)],
+        warnings=[str(problem) for problem in targets.warnings],
     )
 
 

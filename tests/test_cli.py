@@ -325,3 +325,11 @@ def test_all_rule_pages_as_markdown(run: Run, project: Project) -> None:
     assert done.code == 0
     assert done.out.count("\n## What it does\n") == done.out.count("\n## When to suppress\n") > 50
     assert done.out.startswith("# DET001 ")
+
+
+def test_a_file_of_pins_that_can_not_be_read_is_named(run: Run, project: Project) -> None:
+    root = project({"train.py": TRAIN, "requirements.txt": "numpy\n-r gone.txt\n"})
+    for _ in ("cold", "warm"):
+        got = run("--select", "DET301", cwd=root)
+        assert got.err == "warning: requirements.txt:2: includes gone.txt, which is not there\n"
+    assert run("--select", "DET301", "--quiet", cwd=root).err == ""
