@@ -18,6 +18,8 @@ SCHEMA = 1
 
 DIFFERS, EQUAL, NOT_RUN = "differs", "equal", "not run"
 """Outcomes of a measurement."""
+NOW = "measured now"
+"""Where evidence is from, when it is not from a file."""
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

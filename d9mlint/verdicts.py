@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Evidence, Machine, Measurement, load
+from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, NOW, Evidence, Machine, Measurement, load
 from d9mlint.report import wording
 
 if TYPE_CHECKING:
     from d9mlint.findings import Finding
     from d9mlint.run import Result
 
-NOW = "measured now"
 CONFIRMED = "confirmed"
 """Verdicts are this, ``equal`` and ``not run``."""
 NO_RECIPE = "there is no recipe for it"

@@ -121,6 +121,11 @@ def test_each_finding_ends_with_a_verdict(verified: subprocess.CompletedProcess[
     assert "deterministic mode: equal in 5 runs" in out[put:pad]
     assert "note: equal in 5 runs at this size on the CPU" in out[pad:]
     assert "a CPU says nothing of a GPU" in out[pad:]
+    ends = out[out.index("\nVerdicts\n") :]
+    assert (
+        "train.py:12:17  DET401 torch.Tensor.put_        confirmed: 5 of 5 runs distinct on the CPU" in ends
+    )
+    assert "train.py:13:13  DET401 torch.nn.functional.pad  equal in 5 runs at this size on the CPU" in ends
     assert "1 finding confirmed, 1 equal in 5 runs at this size, 0 not run." in out
 
 

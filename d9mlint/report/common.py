@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.discover import relative_to
+from d9mlint.evidence import NOW
 from d9mlint.findings import Applicability, Finding
 from d9mlint.source import Source
 
@@ -152,8 +153,11 @@ def verdict_mark(finding: Finding) -> str:
     if not evidence.get("controls_passed", True):
         return " [no evidence: a control failed]"
     verdict: str = evidence["verdict"]
+    before = evidence.get("source", NOW) != NOW
     if verdict == "equal":
-        verdict = f"equal in {count(_equal_runs(evidence), 'run')}"
+        verdict = f"{'seen ' if before else ''}equal in {count(_equal_runs(evidence), 'run')}"
+    elif verdict == "confirmed" and before:
+        verdict = "seen to differ"
     return f" [{verdict}{', weak' if evidence.get('weak') and verdict != 'not run' else ''}]"
 
 

@@ -36,7 +36,23 @@ def render(result: Result, options: Options) -> str:
         from d9mlint.report.measured import table
 
         blocks.append("\n".join(table(result.evidence, options)) + "\n")
+        blocks += ["\n".join(lines) + "\n" for lines in [_verdicts(result, options)] if lines]
     return "\n".join([*blocks, "\n".join(summary(result, options)) + "\n"])
+
+
+def _verdicts(result: Result, options: Options) -> list[str]:
+    """A line for each finding that was measured: where it is, and what came of it."""
+    rows = []
+    for item in result.items:
+        f = item.finding
+        if f.evidence is not None:
+            where = place(result.sources[f.path], f.start, options)
+            rows.append((where, f"{f.code} {clean(f.subject)}", said(f).partition(" (")[0].partition(";")[0]))
+    if not rows:
+        return []
+    places, names = (max(len(row[i]) for row in rows) for i in (0, 1))
+    lines = [f"  {where:<{places}}  {name:<{names}}  {verdict}" for where, name, verdict in rows]
+    return [paint("Verdicts", "bold", options), *lines]
 
 
 def block(result: Result, item: Item, options: Options) -> list[str]:
