@@ -130,6 +130,9 @@ def test_a_failure_costs_one_op_and_says_what_happened() -> None:
         recipe("broken", "raise ValueError('no such thing')"),
         recipe("memory", "raise MemoryError('none left')"),
         recipe("nothing", "return None"),
+        recipe("silent", "import os; os._exit(0)"),
+        recipe("bytes", "raise ValueError('\\udc80')"),
+        recipe("server", "import os, time; os.kill(os.getppid(), 9); time.sleep(9)"),
         recipe("fine", "return i.x + 1"),
         options=FULL._replace(timeout=3),
         controls=SURE,
@@ -141,8 +144,18 @@ def test_a_failure_costs_one_op_and_says_what_happened() -> None:
     assert told["broken"] == "ValueError: no such thing"
     assert told["memory"] == "out of memory (MemoryError: none left)"
     assert told["nothing"] == "ValueError: the recipe returned no tensor"
+    assert told["silent"] == "it ended without an answer"
+    assert told["bytes"] == "ValueError: ?"
+    assert told["server"] == "the process that starts ops is gone"
     assert by_id(evidence)["fine"].outcome == EQUAL
     assert evidence.controls_passed
+
+
+def test_a_time_limit_is_that_of_ops_and_not_of_starting() -> None:
+    slow = recipe("slow", "import time; time.sleep(5); return i.x")
+    evidence = run(slow, options=FULL._replace(timeout=0.01))
+    assert [m.kind for m in evidence.machines] == ["cpu"]
+    assert only(evidence).reason == "no answer within 0.01 s"
 
 
 def test_what_was_measured_before_a_crash_is_kept() -> None:
@@ -183,6 +196,12 @@ def check(g):
 i.x.register_hook(check)
 return i.x * 1
 """
+# The log of a job lies in a directory that all processes share.
+ONCE = """
+import os
+os.open(os.path.dirname(os.readlink("/proc/self/fd/1")) + "/once", os.O_CREAT | os.O_EXCL)
+return i.x + 1
+"""
 SMALL = [
     recipe(
         "flip", COUNT + "y = i.x.clone()\ny.view(torch.int32)[40] ^= len(i.calls) & 1\nreturn y", make=MADE
@@ -200,6 +219,8 @@ SMALL = [
     recipe("draw", "return torch.rand(8)"),
     recipe("owner", "import os\nreturn torch.tensor([os.getpid()])", process="both"),
     recipe("count", COUNT + "return torch.tensor([len(i.calls)])", make=MADE, process="both"),
+    recipe("stale", "return torch.empty(1 << 20)", make="return dict(x=rn(1 << 20))"),
+    recipe("once", ONCE, process="fresh"),
     recipe("far", "import os\nreturn i.x + (os.getpid() % 1000) * 1e-6", process="fresh"),
     recipe("fine", "return i.x + 1"),
 ]
@@ -263,6 +284,17 @@ def test_distances_are_measured_between_processes_too(small: Evidence) -> None:
     assert found.worst.v_c > 0
     assert found.worst.ulp
     assert found.runs == 5
+
+
+def test_one_process_that_got_through_is_compared_with_nothing(small: Evidence) -> None:
+    found = only(small, "once")
+    assert found.outcome == NOT_RUN
+    assert found.reason.startswith("FileExistsError: ")
+
+
+def test_memory_that_a_result_is_given_was_written_to_before(small: Evidence) -> None:
+    found = only(small, "stale")
+    assert (found.outcome, found.distinct, found.cause) == (DIFFERS, 5, "uninitialized memory")
 
 
 def test_collectives_are_named_and_not_run_here(small: Evidence) -> None:

@@ -16,7 +16,12 @@ from typing import Any, NamedTuple
 from d9mlint.verify.server import kill_group
 
 START = 300.0
-"""Seconds that importing a framework may take."""
+"""Seconds that importing a framework, or starting a device for the first time, may take."""
+KILL = 30.0
+"""Seconds that a killed job may take to end: one that waits inside of a driver may never do."""
+GONE = "the process that starts ops is gone"
+TAIL = 1 << 16
+"""Bytes of a log that are looked at: a failed assertion on a GPU prints a line for each thread."""
 
 
 class CannotStart(Exception):
@@ -61,7 +66,7 @@ class Server:
         package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         # The working directory is the linted project's: its random.py must not become the standard library's.
         code = (
-            "import sys; sys.path[:1] = []; sys.path.append(sys.argv.pop(1)); "
+            "import sys; sys.path[:1] = [p for p in sys.path[:1] if p]; sys.path.append(sys.argv.pop(1)); "
             "from d9mlint.verify.server import main; main()"
         )
         try:
@@ -77,10 +82,13 @@ class Server:
         finally:
             os.close(theirs)
         self._answers, self._pending = own, b""
-        answer = self._answer(START)
-        if answer is None or "ready" not in answer:
+        try:
+            answer = self._answer(START) or {"failed": f"no answer within {START:g} s"}
+        except EOFError:
+            answer = {"failed": _how_it_ended(self._process.wait())}
+        if "failed" in answer:
             self.close()
-            said = answer.get("failed") if answer else f"no answer within {START:g} s, or it crashed"
+            said = answer["failed"]
             extra = f"pip install 'd9mlint[{self._library}]'"
             raise CannotStart(f"{self._library} can not be imported here ({said}); {extra} brings it")
         return self._process
@@ -97,38 +105,31 @@ class Server:
                 json.dumps({**job, "library": self._library, "out": out, "log": log}).encode() + b"\n"
             )
             process.stdin.flush()
-        except OSError:
+            trouble = self._wait(timeout, log)
+        except (OSError, EOFError):
             self.close()
-            return End([], "the process that starts ops is gone")
-        trouble = self._wait(timeout, log)
+            trouble = GONE
         return End(_lines(out), trouble)
 
     def _wait(self, timeout: float, log: str) -> str:
-        """Wait for the end of the running job and say what went wrong, if anything did."""
+        """Wait for the end of the running job and say what went wrong, if anything did. Raises EOFError."""
         began = self._answer(START)
         if began is None:
-            self.close()
-            return "the process that starts ops is gone"
+            raise EOFError
         self._job = int(began["pid"])
         ended = self._answer(timeout)
-        late = ended is None
-        if late:
-            kill_group(self._job)
-            ended = self._answer(START)
-        self._job = 0
-        if late:
-            return f"no answer within {timeout:g} s"
         if ended is None:
-            self.close()
-            return "the process that starts ops is gone"
+            kill_group(self._job)
+            if self._answer(KILL) is None:
+                self.close()
+            self._job = 0
+            return f"no answer within {timeout:g} s"
+        self._job = 0
         code = os.waitstatus_to_exitcode(int(ended["status"]))
-        if code < 0:
-            name = signal.Signals(-code).name
-            return f"killed by {name}" + (" (the system may be out of memory)" if name == "SIGKILL" else "")
-        return f"ended with exit code {code}: {_last_line(log)}" if code else ""
+        return f"{_how_it_ended(code)}{f': {_last_line(log)}' if code > 0 else ''}" if code else ""
 
     def _answer(self, timeout: float) -> dict[str, Any] | None:
-        """The next message of the server; None when none comes in time or it is gone."""
+        """The next message of the server; None when none comes in time. Raises EOFError when it is gone."""
         limit = time.monotonic() + timeout
         while b"\n" not in self._pending:
             left = limit - time.monotonic()
@@ -136,7 +137,7 @@ class Server:
                 return None
             chunk = os.read(self._answers, 1 << 16)
             if not chunk:
-                return None
+                raise EOFError
             self._pending += chunk
         line, _, self._pending = self._pending.partition(b"\n")
         message: dict[str, Any] = json.loads(line)
@@ -159,20 +160,32 @@ class Server:
             self._answers = -1
 
 
+def _how_it_ended(code: int) -> str:
+    """An exit code in words."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    name = signal.Signals(-code).name
+    return f"killed by {name}" + (" (the system may be out of memory)" if name == "SIGKILL" else "")
+
+
 def _lines(path: str) -> list[dict[str, Any]]:
-    """The whole lines that a job has written."""
+    """The whole lines that a job has written, up to one that was cut short, as on a full disk."""
+    found = []
     try:
-        with open(path, encoding="utf-8") as stream:
-            text = stream.read()
-    except OSError:
-        return []
-    return [json.loads(line) for line in text.split("\n")[:-1]]
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            for line in stream.read().split("\n")[:-1]:
+                found.append(json.loads(line))
+    except (OSError, json.JSONDecodeError):
+        pass
+    return found
 
 
 def _last_line(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            lines = [line.strip() for line in stream.read().splitlines() if line.strip()]
+        with open(path, "rb") as stream:
+            stream.seek(max(0, os.path.getsize(path) - TAIL))
+            text = stream.read().decode("utf-8", "replace")
     except OSError:
-        lines = []
+        text = ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else "no message"

@@ -16,6 +16,7 @@ from d9mlint.verify.compare import Array, Tally
 
 MESSAGE = 400
 """Characters of an error's message that are kept."""
+OTHER_OUTPUTS = "the recipe returned other outputs than in its first run"
 
 
 class Program(Protocol):
@@ -103,10 +104,11 @@ def work(job: dict[str, Any]) -> None:
 
 def explain(framework: Backend, error: Exception) -> dict[str, Any]:
     """An error as data: a name, one line of message, and what kind of trouble it is."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # What is no text, as in the name of a file, could not be written as evidence.
+    text = str(error).encode("utf-8", "replace").decode()
     return {
         "type": type(error).__name__,
-        "message": " ".join(lines)[:MESSAGE],
+        "message": " ".join(line.strip() for line in text.splitlines() if line.strip())[:MESSAGE],
         "refused": framework.refuses(error),
         "memory": framework.out_of_memory(error) or isinstance(error, MemoryError),
     }
@@ -174,7 +176,7 @@ def repeat(
                 reference.compare(tallies)
             continue
         if arrays.keys() != tallies.keys():
-            raise ValueError("the recipe returned other outputs than in its first run")
+            raise ValueError(OTHER_OUTPUTS)
         for name, array in arrays.items():
             tallies[name].add(array)
     return tallies, statistics.median(times[1:] or times)
@@ -198,11 +200,12 @@ class Reference:
             return
         with open(self._path, "rb") as stream:
             first = {name: Array(*fields) for name, fields in pickle.load(stream).items()}
+        if first.keys() != tallies.keys():
+            raise ValueError(OTHER_OUTPUTS)
         for name, tally in tallies.items():
-            if name in first:
-                own, tally.first = tally.first, first[name]
-                tally.add(own)
-                tally.digests = {own.digest: None}
+            own, tally.first = tally.first, first[name]
+            tally.add(own)
+            tally.digests = {own.digest: None}
 
 
 def timed(call: Callable[[], Any], wait: Callable[[], None]) -> tuple[float, Any]:

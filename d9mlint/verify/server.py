@@ -26,6 +26,8 @@ def main() -> None:
     """Serve the library named on the command line, answering on the file descriptor named after it."""
     library, answers = sys.argv[1], int(sys.argv[2])
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # Whatever asks torch for a GPU while it is imported must not start CUDA, which no forked process survives.
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     try:
         __import__(library)
         # What the jobs will need is imported once, and not in each fork.
@@ -78,6 +80,10 @@ def _child(job: dict[str, Any], answers: int, server: int) -> NoReturn:
         for source, target in ((null, 0), (log, 1), (log, 2)):
             os.dup2(source, target)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        import resource
+
+        # A crash is a result: its core file, of gigabytes, would lie in the working directory.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         from d9mlint.verify.measure import work
 
         work(job)

@@ -12,7 +12,7 @@ import msgspec
 
 from d9mlint import __version__
 from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement, Mode, Output
-from d9mlint.verify.launcher import CannotStart, End, Server
+from d9mlint.verify.launcher import START, CannotStart, End, Server
 from d9mlint.verify.recipes import Recipe
 
 RUNS, THOROUGH_RUNS = 5, 30
@@ -55,7 +55,8 @@ def measure(
     judged: list[Control] = []
     rows: dict[str, list[Measurement]] = {}
     done, total = 0, len(recipes)
-    with tempfile.TemporaryDirectory(prefix="d9mlint-verify-") as directory:
+    # A compiler's worker may still write while the directory is removed: no reason to lose what was measured.
+    with tempfile.TemporaryDirectory(prefix="d9mlint-verify-", ignore_cleanup_errors=True) as directory:
         for library in dict.fromkeys(recipe.library for recipe in recipes):
             own = [recipe for recipe in recipes if recipe.library == library]
             with Server(library, directory) as server:
@@ -91,11 +92,11 @@ def measure(
 def _machine(server: Server, options: Options) -> tuple[Machine, str]:
     """The machine that a library sees, and the device to run on. Raises CannotStart and NoDevice."""
     wanted = options.device
-    found = _describe(server, wanted, options)
+    found = _describe(server, wanted)
     if "unavailable" in found:
         if options.require_device:
             raise NoDevice(found["unavailable"])
-        found = _describe(server, "cpu", options)
+        found = _describe(server, "cpu")
     device = found.pop("device")
     machine = msgspec.convert(found, Machine)
     if options.require_device and machine.kind != "cuda" and wanted != "cpu":
@@ -103,8 +104,8 @@ def _machine(server: Server, options: Options) -> tuple[Machine, str]:
     return machine, device
 
 
-def _describe(server: Server, device: str, options: Options) -> dict[str, Any]:
-    end = server.run({"mode": "describe", "device": device}, options.timeout)
+def _describe(server: Server, device: str) -> dict[str, Any]:
+    end = server.run({"mode": "describe", "device": device}, START)
     if end.trouble or not end.lines:
         raise CannotStart(f"the device can not be asked for: {end.trouble or 'no answer'}")
     found: dict[str, Any] = end.lines[-1]["machine"]
@@ -175,7 +176,7 @@ class _Runner:
             at = _take(end, left, found)
             if at is None:
                 break
-            trouble = end.trouble or "the device could not be used any more"
+            trouble = _early(end, at in found)
             found.setdefault(at, {"trouble": trouble})
             for case in left:
                 if case.dtype == at.dtype and case not in found:
@@ -188,6 +189,7 @@ class _Runner:
         self._count += 1
         reference = os.path.join(self._directory, f"reference-{self._count}")
         found: dict[Case, dict[str, Any]] = {}
+        failed: dict[Case, dict[str, Any]] = {}
         runs = self._runs(recipe)
         for number in range(runs):
             environment = {}
@@ -197,15 +199,19 @@ class _Runner:
             one: dict[Case, dict[str, Any]] = {}
             end = self._job(recipe, cases, mode, 1, reference, environment)
             at = _take(end, cases, one)
+            trouble = _early(end, at in one)
             if at is not None:
-                one[at] = {"trouble": end.trouble or "the device could not be used any more"}
+                one.setdefault(at, {"trouble": trouble})
             for case in cases:
-                result = one.get(case, {"trouble": f"a case before it was not survived: {end.trouble}"})
+                result = one.get(case, {"trouble": f"a case before it was not survived: {trouble}"})
+                if "outputs" not in result:
+                    failed[case] = result
                 known = found.get(case)
                 found[case] = result if known is None else _joined(known, result)
             if all("outputs" not in result for result in found.values()):
                 break
-        return found
+        # One result has nothing to be compared with.
+        return {case: r if r.get("processes", 1) > 1 else failed.get(case, r) for case, r in found.items()}
 
     def _job(
         self,
@@ -259,7 +265,7 @@ class _Runner:
             msgspec.convert({k: v for k, v in o.items() if k != "digests"}, Output) for o in plain["outputs"]
         )
         differs = any(o.distinct > 1 for o in outputs)
-        judged = _mode(plain, mode, runs) if mode is not None else None
+        judged = _mode(plain, mode, process) if mode is not None else None
         cause = ""
         if judged is not None and judged.outcome == "memory fill":
             cause = "uninitialized memory"
@@ -291,6 +297,11 @@ def _take(end: End, cases: list[Case], found: dict[Case, dict[str, Any]]) -> Cas
     return last or cases[0]
 
 
+def _early(end: End, told: bool) -> str:
+    """Why a job ended before its last case; ``told``: whether the case at which it did has an answer."""
+    return end.trouble or ("the device could not be used any more" if told else "it ended without an answer")
+
+
 def _joined(known: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
     """Two results of one case from different processes: digests together, the larger distances."""
     if "outputs" not in result or "outputs" not in known:
@@ -313,15 +324,16 @@ def _telling(plain: dict[Case, dict[str, Any]], dtype: str) -> Case | None:
     return max(differed or ran, key=lambda case: case.scale, default=None)
 
 
-def _mode(plain: dict[str, Any], mode: dict[str, Any], runs: int) -> Mode:
-    """What deterministic mode did, beside the same runs without it."""
+def _mode(plain: dict[str, Any], mode: dict[str, Any], process: str) -> Mode:
+    """What deterministic mode did, beside the same runs without it. What the first run of a process takes,
+    which warms up, says nothing of the time."""
     error = mode.get("error")
     if error is not None and error["refused"]:
         return Mode(outcome="raises", message=f"{error['type']}: {error['message']}")
     if "outputs" not in mode:
         return Mode(outcome=NOT_RUN, message=_trouble(mode))
     distinct = max(o["distinct"] for o in mode["outputs"])
-    ratio = mode["seconds"] / plain["seconds"] if plain["seconds"] else None
+    ratio = mode["seconds"] / plain["seconds"] if plain["seconds"] and process == "same" else None
     outcome = EQUAL if distinct == 1 else "memory fill" if mode.get("equal_filled") else "unchanged"
     return Mode(outcome=outcome, distinct=distinct, time_ratio=ratio)
 

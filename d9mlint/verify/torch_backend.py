@@ -8,8 +8,8 @@ import os
 import platform
 import random
 import types
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy
 import torch
@@ -25,7 +25,15 @@ from d9mlint.verify.measure import timed
 from d9mlint.verify.recipes import function
 from d9mlint.verify.scope import growth, size
 
-VARIABLES = ("CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE", "OMP_NUM_THREADS")
+VARIABLES = (
+    "CUBLAS_WORKSPACE_CONFIG",
+    "CUDA_LAUNCH_BLOCKING",
+    "NVIDIA_TF32_OVERRIDE",
+    "OMP_NUM_THREADS",
+    "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+)
 """Environment variables that bear on the bits: told with the machine where they are set."""
 
 
@@ -136,8 +144,10 @@ class TorchBackend:
             torch.utils.deterministic.fill_uninitialized_memory = fill
 
     def refuses(self, error: BaseException) -> bool:
-        """Whether an error says that deterministic mode has no way to run an op."""
-        return isinstance(error, RuntimeError) and "determinis" in str(error).lower()
+        """Whether an error says that deterministic mode has no way to run an op: the op itself, or attention to
+        which the mode leaves no kernel of those allowed."""
+        text = str(error).lower()
+        return isinstance(error, RuntimeError) and ("determinis" in text or "no available kernel" in text)
 
     def out_of_memory(self, error: BaseException) -> bool:
         """Whether an error is a want of memory."""
@@ -145,17 +155,31 @@ class TorchBackend:
 
     def lost(self, error: BaseException) -> bool:
         """Whether the device can not be used any more in this process, as after a failed assertion in a kernel."""
-        return "CUDA error" in str(error) or "device-side assert" in str(error)
+        try:
+            self.wait()
+        except RuntimeError:
+            # Some errors of libraries do not tell: cuDNN says only that its execution failed.
+            return True
+        return "CUDA error" in str(error)
 
     def wait(self) -> None:
         """Wait until the device has done its work."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def dirty(self, shapes: list[tuple[torch.Size, torch.dtype]], number: int) -> None:
-        """Leave other bytes in memory that the next run may be given: what it reads uninitialised differs then."""
-        junk = [torch.full(shape, number % 100, dtype=dtype, device=self.device) for shape, dtype in shapes]
-        del junk
+
+class Room(NamedTuple):
+    """What a tensor takes of a device's memory."""
+
+    shape: torch.Size
+    dtype: torch.dtype
+    device: torch.device
+
+
+def dirty(rooms: Iterable[Room], number: int) -> None:
+    """Leave other bytes in memory that the next run may be given: what it reads uninitialised differs then."""
+    junk = [torch.full(shape, number % 100, dtype=dtype, device=device) for shape, dtype, device in rooms]
+    del junk
 
 
 class TorchProgram:
@@ -175,27 +199,29 @@ class TorchProgram:
         self._call = call
         self._generator = torch.Generator().manual_seed(seed + 1)
         self._upstream: list[torch.Tensor] = []
-        self._shapes: list[tuple[torch.Size, torch.dtype]] = []
+        self._rooms: list[Room] = []
         self._runs = 0
         self.sizes = {name: tuple(t.shape) for name, t in inputs.items() if isinstance(t, torch.Tensor)}
 
     def run(self) -> tuple[float, dict[str, Array]]:
         """Run once on copies of the inputs: seconds, and the bytes of every output and gradient by name."""
         self._runs += 1
-        self._framework.dirty(self._shapes, self._runs)
         copies = {name: _copy(value) for name, value in self._inputs.items()}
         for name in self._grad:
             copies[name].requires_grad_()
             for parameter in _leaves(copies[name]).values():
                 parameter.grad = None
+        # After the copies: they would take the memory that results of the same size are to be given.
+        dirty(self._rooms, self._runs)
         seconds, outputs = timed(lambda: self._once(copies), self._framework.wait)
-        found = {f"out{n}": _array(tensor) for n, tensor in enumerate(outputs)}
+        results = {f"out{n}": tensor for n, tensor in enumerate(outputs)}
         for name in self._grad:
             for suffix, leaf in _leaves(copies[name]).items():
                 if leaf.grad is not None:
-                    found[f"grad:{name}{suffix}"] = _array(leaf.grad)
-        self._shapes = [(tensor.shape, tensor.dtype) for tensor in outputs if not tensor.is_sparse]
-        return seconds, found
+                    results[f"grad:{name}{suffix}"] = leaf.grad
+        dense = [tensor for tensor in results.values() if tensor.layout == torch.strided]
+        self._rooms = [Room(tensor.shape, tensor.dtype, tensor.device) for tensor in dense]
+        return seconds, {name: _array(tensor) for name, tensor in results.items()}
 
     def _once(self, copies: dict[str, Any]) -> list[torch.Tensor]:
         """Forward, and backward with a random upstream gradient: one of ones hides the order of sums."""
@@ -245,10 +271,11 @@ def _leaves(value: Any) -> dict[str, torch.Tensor]:
 
 
 def _array(tensor: torch.Tensor) -> Array:
-    tensor = tensor.detach()
-    if tensor.layout != torch.strided:
-        tensor = tensor.to_dense()
-    host = tensor.resolve_conj().resolve_neg().cpu().contiguous()
+    host = tensor.detach().cpu()
+    if host.layout != torch.strided:
+        # On the host: a GPU adds up the values of one place in any order.
+        host = host.to_dense()
+    host = host.resolve_conj().resolve_neg().contiguous()
     data = host.reshape(-1).view(torch.uint8).numpy().tobytes() if host.numel() else b""
     return Array(str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), data)
 
