@@ -46,6 +46,8 @@ class Request(NamedTuple):
 
 def carry_out(request: Request, settings: Settings) -> int:
     """Lint, fix or write what was asked for, print the report, and return the exit code."""
+    if request.measure is not None:
+        _refuse_beside_verify(request, settings)
     if request.measure is not None and not request.paths:
         return _measure_only(request, settings)
     stdin, overlay = _standard_input(request)
@@ -72,10 +74,30 @@ def carry_out(request: Request, settings: Settings) -> int:
         progress.close()
     if request.add_noqa is not None:
         return _add_noqa(request, result)
+    return _tell(request, settings, result)
+
+
+def _tell(request: Request, settings: Settings, result: Result) -> int:
+    """Report findings, with what was measured where that is wanted."""
     if request.measure is not None:
         return _verify(request, settings, result)
     _report(request, settings, result)
     return _exit_code(request, settings, result)
+
+
+def _refuse_beside_verify(request: Request, settings: Settings) -> None:
+    """Raises UsageError for what reports no findings that a measurement could stand beside."""
+    silent = {
+        "--diff": request.show_diff,
+        "--fix-only": request.fix_only,
+        "--add-noqa": request.add_noqa is not None,
+        "--update-baseline": request.update_baseline,
+        "--fix of standard input": settings.fix and "-" in request.paths,
+        "--statistics without paths": request.statistics and not request.paths,
+    }
+    for name, given in silent.items():
+        if given:
+            raise UsageError(f"{name} prints no findings, so there is nothing for --verify to stand beside.")
 
 
 def _verify(request: Request, settings: Settings, result: Result) -> int:
@@ -264,11 +286,10 @@ def _fix(
         return 0 if request.fix_only else _exit_code(request, settings, fixed.result)
     for path, data in sorted(fixed.changes.items()):
         write_atomically(path, data, fixed.originals[path])
-    if not request.fix_only:
-        _report(request, settings, fixed.result)
+    code = 0 if request.fix_only else _tell(request, settings, fixed.result)
     if fixed.mended and not request.quiet:
         print(f"Fixed {count(fixed.mended, 'finding')}.", file=sys.stderr)
-    return 0 if request.fix_only else _exit_code(request, settings, fixed.result)
+    return code
 
 
 def _add_noqa(request: Request, result: Result) -> int:

@@ -34,7 +34,7 @@ else:
     # Not generic in older versions of click.
     ParamType = click.ParamType
 
-SUBCOMMANDS = ("check", "clean", "completion", "config", "graph", "rule", "version")
+SUBCOMMANDS = ("check", "clean", "completion", "config", "graph", "recipe", "rule", "version")
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -229,7 +229,13 @@ def measuring(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--verify", is_flag=True, help="Run what is flagged several times and say whether it differs."
         ),
-        click.option("--op", "ops", multiple=True, metavar="NAME", help="With --verify: run this op too."),
+        click.option(
+            "--op",
+            "ops",
+            multiple=True,
+            metavar="NAME",
+            help="With --verify: run this op (d9mlint recipe --all).",
+        ),
         click.option(
             "--all", "every", is_flag=True, help="With --verify: run every op there is a recipe for."
         ),

@@ -1,4 +1,4 @@
-"""The smaller sub-commands: rule, config, graph, clean, version, completion."""
+"""The smaller sub-commands: rule, recipe, config, graph, clean, version, completion."""
 
 from __future__ import annotations
 
@@ -54,6 +54,34 @@ def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
             click.echo(f"{page.code}  {page.name}: {page.summary}{state}")
     else:
         click.echo("\n".join(page.markdown.strip() + "\n" for page in chosen), nl=False)
+    return 0
+
+
+@click.command(context_settings=CONTEXT)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--all", "every", is_flag=True, help="List all recipes.")
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def recipe(names: tuple[str, ...], every: bool, output_format: str) -> int:
+    """Show what --verify runs for an op: its recipes by API, op or id, as `--op` takes them."""
+    import msgspec
+
+    from d9mlint import knowledge
+    from d9mlint.verify import plan
+    from d9mlint.verify.recipes import load_recipes
+
+    chosen = load_recipes()
+    if not every:
+        if not names:
+            raise UsageError("Name an op or a recipe, or use --all.")
+        chosen = plan.named(names, chosen, knowledge.load())
+    if output_format == "json":
+        click.echo(json.dumps([msgspec.to_builtins(r) for r in chosen], indent=2, ensure_ascii=False))
+    elif every:
+        wide = max(len(r.id) for r in chosen)
+        for r in chosen:
+            click.echo(f"{r.id:<{wide}}  {r.api}, {r.phase}")
+    else:
+        click.echo("\n".join(map(plan.told, chosen)), nl=False)
     return 0
 
 

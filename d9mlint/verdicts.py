@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -18,8 +18,21 @@ if TYPE_CHECKING:
 CONFIRMED = "confirmed"
 """Verdicts are this, ``equal`` and ``not run``."""
 NO_RECIPE = "there is no recipe for it"
+RUN_LIBRARIES = ("torch", "tf", "keras")
+"""First words of the APIs that recipes are about."""
 MESSAGE = 160
 """Characters of deterministic mode's message in a summary."""
+
+
+class HasApi(Protocol):
+    """What is about an API: a recipe, or a measurement."""
+
+    @property
+    def api(self) -> str:
+        """Its name, perhaps with a remark behind it: ``torch.bmm (sparse, dense)``."""
+
+
+About = TypeVar("About", bound=HasApi)
 
 
 class Source(NamedTuple):
@@ -48,7 +61,7 @@ def join_measured(result: Result, evidence: Evidence, wanted: Iterable[Finding])
         own = serving(finding, evidence)
         if not own and id(finding) not in asked:
             return None
-        return verdict(own, evidence, NOW)
+        return verdict(finding, own, evidence, NOW)
 
     return _with_evidence(result, judged)._replace(evidence=evidence)
 
@@ -70,37 +83,49 @@ def _first(finding: Finding, sources: Sequence[Source]) -> dict[str, Any] | None
         own = [m for m in serving(finding, source.evidence) if m.outcome != NOT_RUN]
         if not own or not source.evidence.controls_passed:
             continue
-        found = verdict(own, source.evidence, source.name)
+        found = verdict(finding, own, source.evidence, source.name)
         if found["kind"] == "cuda" or found["verdict"] == CONFIRMED:
             return found
     return None
 
 
 def serving(finding: Finding, evidence: Evidence) -> list[Measurement]:
-    """The measurements that are about what a finding flags; of several APIs that an entry of the knowledge
-    base joins, those of the finding's own where there are any."""
-    own = [
+    """The measurements that are about what a finding flags."""
+    found = [
         m
         for m in evidence.measurements
         if (finding.op in m.op_ids if finding.op else finding.subject in m.settings)
         or m.recipe == f"op_db:{finding.subject}"
     ]
-    return [m for m in own if m.api == finding.subject] or own
+    return of_own_api(found, finding.subject)
 
 
-def verdict(own: Sequence[Measurement], evidence: Evidence, source: str) -> dict[str, Any]:
+def of_own_api(found: Sequence[About], api: str) -> list[About]:
+    """Of what an entry of the knowledge base joins, that of an API: under its full name, else under another
+    form of it (``torch.gather`` for ``torch.Tensor.gather``), else all."""
+    exact = [one for one in found if one.api == api]
+    return exact or [one for one in found if last_word(one.api) == last_word(api)] or list(found)
+
+
+def last_word(api: str) -> str:
+    """``indexadd`` of ``torch.Tensor.index_add_``: forms of an op differ in what stands before the last dot,
+    in underscores and in case."""
+    return api.partition(" ")[0].partition("(")[0].rpartition(".")[2].replace("_", "").lower()
+
+
+def verdict(finding: Finding, own: Sequence[Measurement], evidence: Evidence, source: str) -> dict[str, Any]:
     """A finding's evidence: the verdict over its measurements, a summary in words, and the measurements."""
     best = _telling(own)
     machine = evidence.machine(best.library) if best is not None else None
     if best is None:
-        kind, told = NOT_RUN, f"not run: {NO_RECIPE}"
+        kind, told = NOT_RUN, f"not run: {_no_recipe(finding)}"
     elif not evidence.controls_passed and best.outcome != NOT_RUN:
         kind, told = NOT_RUN, "not run: a control failed, so what was measured is not evidence"
     elif best.outcome == NOT_RUN:
         kind, told = NOT_RUN, wording.result(best)
     else:
         kind = CONFIRMED if best.outcome == DIFFERS else EQUAL
-        told = _summary(best, machine, evidence, source)
+        told = _summary(finding, best, own, evidence, source)
     return {
         "verdict": kind,
         "summary": told,
@@ -114,19 +139,32 @@ def verdict(own: Sequence[Measurement], evidence: Evidence, source: str) -> dict
     }
 
 
+def _no_recipe(finding: Finding) -> str:
+    if finding.code == "DET408":
+        return "it is a kernel of the program's own"
+    library = finding.subject.partition(".")[0]
+    if library in RUN_LIBRARIES:
+        return NO_RECIPE
+    return f"there are recipes for ops of PyTorch and TensorFlow, not for those of {library}"
+
+
 def _telling(own: Sequence[Measurement]) -> Measurement | None:
-    """The measurement that a verdict rests on: what differs most, else the largest that was equal."""
+    """The measurement that a verdict rests on: what differs most, else the largest that was equal; first
+    those of which more is known, because deterministic mode is asked at one size only."""
     rank = {DIFFERS: 2, EQUAL: 1, NOT_RUN: 0}
 
-    def weight(m: Measurement) -> tuple[int, float, float, float]:
+    def weight(m: Measurement) -> tuple[float, ...]:
         share = m.distinct / m.runs if m.runs and m.outcome == DIFFERS else 0.0
-        return (rank[m.outcome], not m.weak, share, m.scale)
+        return (rank[m.outcome], not m.weak, m.mode is not None, share, m.scale)
 
     return max(own, key=weight, default=None)
 
 
-def _summary(m: Measurement, machine: Machine | None, evidence: Evidence, source: str) -> str:
+def _summary(
+    finding: Finding, m: Measurement, own: Sequence[Measurement], evidence: Evidence, source: str
+) -> str:
     """One sentence: the answer, where, of what, how far apart, and what deterministic mode does."""
+    machine = evidence.machine(m.library)
     place = _place(machine, m.library)
     differs = m.outcome == DIFFERS
     answer = f"{m.distinct} of {m.runs} runs distinct" if differs else wording.result(m)
@@ -134,7 +172,9 @@ def _summary(m: Measurement, machine: Machine | None, evidence: Evidence, source
         start = f"{CONFIRMED}: {answer} on {place}" if differs else f"{answer} on {place}"
     else:
         start = f"seen to differ on {place}: {answer}" if differs else f"seen {answer} on {place}"
-    parts = [start + f" ({_of_what(m)})"]
+    # A setting, or an op under a name of its own, is told apart from what was run for it.
+    of_what = _of_what(m) if last_word(m.api) == last_word(finding.subject) else f"{m.api}: {_of_what(m)}"
+    parts = [f"{start} ({of_what})", *_others(own)]
     if m.process == "fresh":
         parts.append("each run in a process of its own")
     if m.cause:
@@ -145,11 +185,36 @@ def _summary(m: Measurement, machine: Machine | None, evidence: Evidence, source
         parts.append(f"deterministic mode: {words}" + (f", x{cost:.1f} the time" if cost is not None else ""))
     if m.weak:
         parts.append(f"weak: {wording.WEAK}")
+    if machine is not None and _is_for_other_version(finding, m.library, machine):
+        parts.append(f"the program is meant for {finding.targets[0]}")
     if machine is not None and machine.kind == "cpu" and not differs:
         parts.append("a CPU says nothing of a GPU")
     elif not differs and not evidence.race_seen:
         parts.append("a race that is known to be there was not seen either")
     return "; ".join(parts)
+
+
+def _others(own: Sequence[Measurement]) -> list[str]:
+    """How many recipes came out how, where there are several."""
+    outcomes: dict[str, set[str]] = {}
+    for m in own:
+        outcomes.setdefault(m.recipe, set()).add(m.outcome)
+    if len(outcomes) < 2:
+        return []
+    best = [next(o for o in (DIFFERS, EQUAL, NOT_RUN) if o in seen) for seen in outcomes.values()]
+    words = {DIFFERS: "differ", EQUAL: "equal", NOT_RUN: "not run"}
+    told = [f"{best.count(outcome)} {word}" for outcome, word in words.items() if outcome in best]
+    return [f"recipes for it: {', '.join(told)}"]
+
+
+def _is_for_other_version(finding: Finding, library: str, machine: Machine) -> bool:
+    """Whether a finding is about another version of a library than the one that was run."""
+    name, _, wanted = finding.targets[0].partition(" ") if finding.targets else ("", "", "")
+    parts = wanted.split(".")
+    return (
+        name == library
+        and machine.versions.get(library, "").partition("+")[0].split(".")[: len(parts)] != parts
+    )
 
 
 def _place(machine: Machine | None, library: str) -> str:

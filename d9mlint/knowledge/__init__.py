@@ -96,6 +96,10 @@ class Knowledge:
         """Ops without run-to-run guarantee under this name."""
         return self._ops.get(self.canonical(dotted), ())
 
+    def op_entries(self) -> list[OpEntry]:
+        """All ops without run-to-run guarantee, each once."""
+        return list({entry.id: entry for entries in self._ops.values() for entry in entries}.values())
+
     def op_methods(self, name: str) -> tuple[OpEntry, ...]:
         """Ops that are tensor or variable methods with this bare name."""
         return self._op_methods.get(name, ())

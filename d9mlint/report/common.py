@@ -132,8 +132,8 @@ def _verdicts(findings: Iterable[Finding], usual: int) -> str:
     if not all(e.get("controls_passed", True) for e in told):
         return "A control failed: no finding was confirmed."
     by_verdict = {verdict: [e for e in told if e.get("verdict") == verdict] for verdict in VERDICTS}
-    numbers = {_equal_runs(e) for e in by_verdict["equal"]} or {usual}
-    runs = count(numbers.pop(), "run") if len(numbers) == 1 else "so many runs"
+    numbers = sorted({_equal_runs(e) for e in by_verdict["equal"]} or {usual})
+    runs = count(numbers[0], "run") if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]} runs"
     confirmed = count(len(by_verdict["confirmed"]), "finding")
     equal, not_run = len(by_verdict["equal"]), len(by_verdict["not run"])
     return f"{confirmed} confirmed, {equal} equal in {runs} at this size, {not_run} not run."
