@@ -293,23 +293,24 @@ def _fix(
 
 
 def _add_noqa(request: Request, result: Result) -> int:
+    from d9mlint.fix.edits import BrokenFix, apply_edits
     from d9mlint.fix.rounds import write_atomically
-    from d9mlint.noqa import add_noqa, comment_row
+    from d9mlint.noqa import comment_row, noqa_edits
 
     rows: dict[str, dict[int, set[str]]] = {}
     for item in result.items:
         f = item.finding
         source = result.sources[f.path]
-        if source.problem is None and source.cells is None and f.code not in ("DET001", "DET002", "DET003"):
+        if source.problem is None and f.code not in ("DET001", "DET002", "DET003"):
             rows.setdefault(f.path, {}).setdefault(comment_row(source, f.start), set()).add(f.code)
     added = 0
     for path, codes in sorted(rows.items()):
         source = result.sources[path]
-        text = add_noqa(source, list(codes.items()), " ".join((request.add_noqa or "").split()))
+        edits = noqa_edits(source, codes.items(), " ".join((request.add_noqa or "").split()))
         try:
-            data = text.encode(source.encoding)
-        except UnicodeEncodeError as error:
-            raise UsageError(f"The reason can not be written to {path} in {source.encoding}.") from error
+            data = apply_edits(source, edits)
+        except BrokenFix as error:
+            raise UsageError(f"{path} is left as it is: with the comments, {error}.") from error
         write_atomically(path, data, source.data)
         added += sum(map(len, codes.values()))
     print(f"Added {count(added, 'suppression')} in {count(len(rows), 'file')}.")

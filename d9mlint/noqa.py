@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
+from d9mlint.findings import Edit
 from d9mlint.source import Source
 
 _TOKEN = re.compile(r"\"\"\"|'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\r\n]*|\\.", re.DOTALL)
@@ -55,21 +56,19 @@ def _blocked_rows(source: Source) -> set[int]:
             position = end + 3
 
 
-def add_noqa(source: Source, rows: Sequence[tuple[int, Iterable[str]]], reason: str = "") -> str:
-    """The raw text with a ``# noqa`` comment at the end of each row, naming the given codes.
-
-    A comment that is there already gets the codes added.
-    """
-    raw = source.raw
-    for row, codes in sorted(rows, reverse=True):
+def noqa_edits(source: Source, rows: Iterable[tuple[int, Iterable[str]]], reason: str = "") -> list[Edit]:
+    """Edits that write a ``# noqa`` comment at the end of each row (counted over joined cells), naming the
+    given codes. A comment that is there already gets the codes added."""
+    edits = []
+    for row, codes in sorted(rows):
         line = source.line(row)
         start = source.starts[row - 1]
         present = re.search(r"#\s*noqa\s*:\s*([A-Z][A-Z0-9]*(?:[\s,]+[A-Z]+[0-9]+)*)", line)
         if present:
             written = re.findall(r"[A-Z]+[0-9]+", present.group(1))
             listed = ", ".join(dict.fromkeys([*written, *sorted(codes)]))
-            new = line[: present.start(1)] + listed + line[present.end(1) :]
+            edits.append(Edit(start + present.start(1), start + present.end(1), listed))
         else:
-            new = f"{line.rstrip()}  # noqa: {', '.join(sorted(codes))}{' ' + reason if reason else ''}"
-        raw = raw[:start] + new + raw[start + len(line) :]
-    return raw
+            comment = f"  # noqa: {', '.join(sorted(codes))}{' ' + reason if reason else ''}"
+            edits.append(Edit(start + len(line.rstrip()), start + len(line), comment))
+    return edits

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import notebook
 
 Run = Callable[..., Any]
 Project = Callable[[dict[str, str]], Path]
@@ -110,6 +111,16 @@ def test_add_noqa_hides_everything_and_nothing_is_unused(run: Run, project: Proj
     assert f"{HAZARD}  # noqa: DET301 old code\n" in text
     assert f"{HAZARD}  # noqa: E501, DET301\n" in text
     assert codes(run, root) == []
+
+
+def test_add_noqa_writes_into_the_cells_of_a_notebook(run: Run, project: Project) -> None:
+    root = project({"a.ipynb": notebook([HEAD, f"%time x = 1\n{HAZARD}\n", "y = 2\n"])})
+    got = run("--select=DET301", "--add-noqa", cwd=root)
+    assert got.out == "Added 1 suppression in 1 file.\n"
+    cells = [c["source"] for c in json.loads((root / "a.ipynb").read_text())["cells"]]
+    assert "".join(cells[1]) == f"%time x = 1\n{HAZARD}  # noqa: DET301\n"
+    assert ["".join(c) for c in (cells[0], cells[2])] == [HEAD, "y = 2\n"]
+    assert run("--select=DET301", cwd=root).code == 0
 
 
 def test_a_baseline_survives_moved_lines(run: Run, project: Project) -> None:
