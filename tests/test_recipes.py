@@ -203,3 +203,11 @@ def test_two_recipes_of_one_name_are_refused(tmp_path: Path) -> None:
     (directory / "torch.yaml").write_text(GOOD.replace("id: second", "id: first"))
     with pytest.raises(KnowledgeError, match="first"):
         load_recipes(tmp_path)
+
+
+def test_the_readme_counts_them() -> None:
+    counts = [sum(r.library == library for r in load_recipes()) for library in ("torch", "tensorflow")]
+    assert (
+        "recipes for {} PyTorch and {} TensorFlow cases".format(*counts)
+        in (RULES.parent / "README.md").read_text()
+    )
