@@ -126,7 +126,9 @@ def register(hooks: Hooks) -> None:
         note(it, TRAIN, call.node, "fit")
         types = owner_types(it, call.owner) if call.owner is not None else []
         if any(t.startswith(_TF_LIBRARIES) for t in types) or (
-            "import:tensorflow" in it.state.flags and _unknown(types) and "import:torch" not in it.state.flags
+            any(f"import:{name}" in it.state.flags for name in ("tensorflow", "keras"))
+            and _unknown(types)
+            and "import:torch" not in it.state.flags
         ):
             note(it, TF_TRAIN, call.node, "fit")
         elif any(t.startswith(_TRAINER_LIBRARIES) for t in types):
@@ -253,13 +255,19 @@ def _any_call(it: Interp, call: CallEvent) -> None:
         note(it, "exec", call.node, api)
     elif api == "tf.config.set_visible_devices" or api == "tf.config.experimental.set_visible_devices":
         first = call.args.get("devices", 0)
-        if isinstance(first, v.Items) and not first.elts and not first.open:
+        if isinstance(first, v.Items) and not first.elts and not first.open and _surely_runs(it):
             note(it, "no-gpu", call.node, api)
 
 
 def _env(it: Interp, name: str, value: v.Value, node: Any) -> None:
-    if name == "CUDA_VISIBLE_DEVICES" and isinstance(value, v.Lit) and str(value.value) in ("-1", ""):
+    hidden = isinstance(value, v.Lit) and str(value.value) in ("-1", "")
+    if name == "CUDA_VISIBLE_DEVICES" and hidden and _surely_runs(it):
         note(it, "no-gpu", node, name)
+
+
+def _surely_runs(it: Interp) -> bool:
+    """Whether what runs now runs in every run: in no branch that is only possible or that an option opens."""
+    return not it.branching and not it.state.aside
 
 
 def may_use_cuda(it: Interp) -> bool:

@@ -11,6 +11,7 @@ from d9mlint.checks.text import call_text
 from d9mlint.findings import Confidence, Severity
 from d9mlint.program import values as v
 from d9mlint.program.context import CPU_CONTEXT
+from d9mlint.program.gradients import detached
 from d9mlint.program.hooks import CallEvent
 from d9mlint.program.rng import all_hold, any_holds
 
@@ -109,7 +110,9 @@ def _candidate(it: Interp, call: CallEvent, entry: OpEntry, likely: bool) -> Non
     if answer is False or excused is True:
         return
     if entry.passes == "backward" and (
-        any(name in NO_GRADIENT for name in it.contexts) or _LOADING.search(scope(it))
+        any(name in NO_GRADIENT for name in it.contexts)
+        or _LOADING.search(scope(it))
+        or _needs_no_gradient(call)
     ):
         return
     past = history(it, entry)
@@ -128,6 +131,14 @@ def _candidate(it: Interp, call: CallEvent, entry: OpEntry, likely: bool) -> Non
         sure = Confidence.MEDIUM
     found = Candidate(Where(it, call.node, call.api), call_text(call), entry, past, sure, call.api)
     it.scratch.setdefault("ops", []).append(found)
+
+
+def _needs_no_gradient(call: CallEvent) -> bool:
+    """Whether what the op is applied to is data, so that its backward pass does not run."""
+    if not call.api.startswith("torch.") or "embedding" in call.api or "attention" in call.api:
+        return False
+    first = call.owner if call.owner is not None else call.args.get("input", 0)
+    return first is not None and detached(first)
 
 
 def _on_cpu(value: v.Value) -> bool:

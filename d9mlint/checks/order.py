@@ -9,7 +9,7 @@ from d9mlint.checks.text import call_text
 from d9mlint.facts import model as m
 from d9mlint.findings import Applicability, Confidence, Edit, Fix
 from d9mlint.program import values as v
-from d9mlint.program.scopes import assigned_names
+from d9mlint.program.scopes import assigned_names, own_names
 from d9mlint.program.usage import called_name, children, nodes, parents, receiver
 
 if TYPE_CHECKING:
@@ -94,6 +94,21 @@ VISIBLE_CALLS = frozenset(
         "cycle",
         "extend",
     ]
+)
+# Calls that leave something behind under the name they are given.
+SAVING = frozenset(
+    {
+        "save",
+        "savez",
+        "savez_compressed",
+        "savetxt",
+        "save_image",
+        "imsave",
+        "imwrite",
+        "open",
+        "dump",
+        "to_csv",
+    }
 )
 # Methods by which a loop over entries keeps them in the order in which they came.
 KEEPING = frozenset(
@@ -228,6 +243,8 @@ class Use:
             return self._name(parent.target, after=parent.end)
         if isinstance(parent, m.Return):
             return "returned"
+        if isinstance(parent, m.Seq):
+            return "returned" if isinstance(self.parents.get(id(parent)), m.Return) else ""
         if isinstance(parent, m.Wait):
             return "visible" if parent.kind == "from" else ""
         if isinstance(parent, (m.BinOp, m.IfExp, m.BoolOp, m.Star, m.Walrus)):
@@ -240,16 +257,29 @@ class Use:
             return "visible"
         if call.func is node or name in SILENT_CALLS:
             return ""
+        if name == "next" and self.walk:
+            return self._top(call)
         if name in ("append", "add", "extend", "insert"):
             # Kept in a list as it is, or element by element: what happens to that list decides.
             target = receiver(call)
-            return self._names(target, after=call.end) if target and name == "extend" else ""
+            return self._names(target, after=call.end) if target and name in ("append", "extend") else ""
         if name in TRANSPARENT_CALLS:
             self.listed = True
             return self.of(call)
         if name in ("enumerate", "zip"):
             return self._positions(call)
         return "visible" if name in VISIBLE_CALLS else ""
+
+    def _top(self, call: m.Call) -> str:
+        """``next(os.walk(d))``: the folder itself comes first in any case, its lists of names are by chance."""
+        parent = self.parents.get(id(call))
+        if isinstance(parent, m.Subscript):
+            first = isinstance(parent.index, m.Const) and parent.index.value == 0
+            return "" if first else self.of(parent)
+        if isinstance(parent, m.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], m.Seq):
+            answers = [self._name(target, after=parent.end) for target in parent.targets[0].elts[1:]]
+            return next((a for a in answers if a), "")
+        return "visible"
 
     def _positions(self, call: m.Call) -> str:
         """Numbered or paired by position: visible unless that number is only shown."""
@@ -288,6 +318,9 @@ class Use:
                     kept.append(receiver(node))
             elif isinstance(node, m.Wait) and node.kind in ("yield", "from"):
                 return "visible"
+            elif isinstance(node, m.Call) and numbered and called_name(node) in SAVING:
+                if _uses(node, loop.target):
+                    return "visible"
             elif isinstance(node, m.AugAssign) and node.op == "+" and _grows(node):
                 if isinstance(node.target, m.Name):
                     kept.append(node.target.id)
@@ -333,18 +366,21 @@ class Use:
         functions = [self.function]
         if name.startswith("self.") and self.function.cls >= 0:
             facts = self.it.frame.file.facts
-            functions = [f for f in facts.functions if f.cls == self.function.cls]
+            functions += [f for f in facts.functions if f.cls == self.function.cls and f is not self.function]
+        elif self.function is self.it.frame.file.facts.functions[0]:
+            functions += _readers(self.it.frame.file.facts.functions, name)
         visible = ""
         if any(_is_single(node, name) for node in nodes(self.function.body)):
             return ""
         for function in functions:
             above = self.parents if function is self.function else parents(function)
             start = after if function is self.function else -1
-            for node in nodes(function.body):
-                if not isinstance(node, m.Name) or node.start < start:
-                    continue
+            names = [n for n in nodes(function.body) if isinstance(n, m.Name) and n.start >= start]
+            for node in sorted(names, key=lambda n: n.start):
+                # What was seen of the order before it is sorted in the same function stays seen.
+                shown = visible if function is self.function else ""
                 if node.id == f"{name}.sort":
-                    return ""
+                    return shown
                 if node.id.startswith(f"{name}.") and node.id[len(name) + 1 :] in ("pop",):
                     visible = visible or "visible"
                 if node.id != name:
@@ -358,7 +394,7 @@ class Use:
                 ):
                     stmt = above.get(id(up))
                     if not isinstance(stmt, m.ExprStmt):
-                        return ""
+                        return shown
                     continue
                 if isinstance(up, (m.Assign, m.AnnAssign)) and node in getattr(
                     up, "targets", [getattr(up, "target", None)]
@@ -372,6 +408,16 @@ class Use:
                 visible = visible or inner.of(node)
                 self.listed = inner.listed
         return visible
+
+
+def _readers(functions: list[m.Function], name: str) -> list[m.Function]:
+    """Functions in which a name is the module's: neither they nor the functions around them have their own."""
+    own: set[int] = set()
+    for index, function in enumerate(functions):
+        # A function stands behind those around it.
+        if index and (function.parent in own or name in own_names(function)):
+            own.add(index)
+    return [f for index, f in enumerate(functions) if index and index not in own]
 
 
 def _is_single(node: Any, name: str) -> bool:

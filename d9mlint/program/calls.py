@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.facts import model as m
-from d9mlint.program import rng
+from d9mlint.program import gradients, rng
 from d9mlint.program import values as v
 from d9mlint.program.context import CPU_CONTEXT
 from d9mlint.program.data import ENTROPY, TENSOR
@@ -245,7 +245,7 @@ def _print(value: v.Value | None, depth: int = 0) -> Any:
     if isinstance(value, v.Ext):
         return value.name
     if isinstance(value, v.Obj) and value.type == TENSOR:
-        return TENSOR
+        return (TENSOR, value.detached)
     if isinstance(value, v.Func):
         return (id(value.fn), id(value.env), _print(value.receiver, depth + 1) if depth < _PRINT_DEPTH else 0)
     if isinstance(value, v.Items) and depth < _PRINT_DEPTH:
@@ -380,6 +380,7 @@ def call_external(it: Interp, name: str, args: v.Args, node: Any) -> v.Value:
         callbacks(it, api, args, node)
     result = v.Obj(api, result_type(api), args, node if isinstance(node, m.Call) else None)
     result.file = it.frame.file
+    result.detached = result.type == TENSOR and gradients.of_call(api, args)
     kinds = {entry.kind for entry in entries}
     derived = api.startswith(_DERIVING) and any(rng.is_entropy(value) for value in args.values())
     if derived or rng.entropy_result(kinds, unseeded and "draw" in kinds):
@@ -506,6 +507,9 @@ def call_member(it: Interp, member: v.Member, args: v.Args, node: Any) -> v.Valu
     if isinstance(owner, v.Obj) and owner.type == TENSOR and result_obj.type == event.api:
         result_obj.type = TENSOR
         result_obj.likely = owner.likely
+        result_obj.detached = gradients.of_method(owner, name)
+        if name.endswith("_"):
+            gradients.write(owner, *(args.values() if name != "requires_grad_" else [v.UNKNOWN]))
     kinds = {entry.kind for entry in entries}
     if rng.entropy_result(kinds, unseeded and "draw" in kinds) or (
         isinstance(owner, v.Obj) and owner.data == ENTROPY and name in _ENTROPY_METHODS

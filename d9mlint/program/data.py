@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.facts import model as m
+from d9mlint.program import gradients
 from d9mlint.program import values as v
+from d9mlint.program.containers import any_part, parts
 
 if TYPE_CHECKING:
     from d9mlint.program.interp import Interp
@@ -35,6 +37,7 @@ def binary(it: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> v.V
         if isinstance(side, v.Obj) and side.type == TENSOR:
             result = v.Obj("operator", TENSOR)
             result.likely = side.likely
+            result.detached = gradients.of_operator(left, right)
             return result
     if op == "+" and isinstance(left, v.Items) and isinstance(right, v.Items):
         return v.Items(left.kind, left.elts + right.elts, left.open or right.open)
@@ -82,6 +85,7 @@ def aug_assign(it: Interp, stmt: m.AugAssign) -> None:
         index = it.eval(target.index)
         for hook in it.hooks.item_updates:
             hook(it, owner, index, stmt.op, value, stmt)
+        gradients.write(owner, value)
         return
     old = it.eval(target)
     if isinstance(old, v.Items) and stmt.op == "+":
@@ -126,8 +130,12 @@ def element(it: Interp, value: v.Value) -> v.Value:
         if value.api == "builtins.zip":
             return v.Items("t", [element(it, x) for x in value.args.pos], value.args.star)
         it.hooks.iterate(it, value)
+        if parts(value):
+            return any_part(value)
         if value.type == TENSOR:
-            return v.Obj("torch.Tensor.__iter__", TENSOR)
+            row = v.Obj("torch.Tensor.__iter__", TENSOR)
+            row.detached = value.detached
+            return row
         return v.UNKNOWN
     if isinstance(value, v.AnyOf):
         return v.join([element(it, one) for one in value.values])
@@ -189,7 +197,13 @@ def subscript(it: Interp, value: v.Value, index: v.Value, node: m.Subscript) -> 
         if value.type == TENSOR:
             result = v.Obj("torch.Tensor.__getitem__", TENSOR)
             result.likely = value.likely
+            result.detached = value.detached
             return result
+        held = parts(value)
+        if held:
+            if isinstance(index, v.Lit) and isinstance(index.value, int) and abs(index.value) < len(held):
+                return held[index.value]
+            return any_part(value)
         return value if is_entropy(value) else v.UNKNOWN
     if isinstance(value, v.AnyOf):
         return v.join([subscript(it, one, index, node) for one in value.values])
@@ -206,6 +220,7 @@ def set_item(it: Interp, owner: v.Value, index: v.Value, value: v.Value, node: A
     """``owner[index] = value``."""
     for hook in it.hooks.item_writes:
         hook(it, owner, index, value, node)
+    gradients.write(owner, value)
     if isinstance(owner, v.Ext) and owner.name in ENVIRON:
         if isinstance(index, v.Lit):
             it.set_env(str(index.value), value, node)

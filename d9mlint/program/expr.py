@@ -114,6 +114,9 @@ def _mod_attribute(it: Interp, mod: v.Mod, name: str) -> v.Value:
     found = mod.env.vars.get(name)
     if found is not None:
         return found
+    if name == "__dict__":
+        # Models are often looked up in a package by name; what it imports from elsewhere is found there too.
+        return v.Mapping(dict(mod.env.vars), open=True)
     sub = it.submodule(mod, name)
     if sub is not None:
         return sub
@@ -484,6 +487,8 @@ def set_attribute(it: Interp, owner: v.Value, name: str, value: v.Value, node: A
     elif isinstance(owner, v.Obj):
         for hook in it.hooks.object_attributes.get(name, ()):
             hook(it, owner, name, value, node)
+        if name == "requires_grad":
+            owner.detached = False
         _store(it, owner.attrs, name, value)
     elif isinstance(owner, (v.Mod, v.Cls)):
         _store(it, owner.env.vars, name, value)

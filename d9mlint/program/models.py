@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.program import options as opt
 from d9mlint.program import values as v
-from d9mlint.program.data import ENTROPY, is_entropy
+from d9mlint.program.containers import CONTAINER_METHODS
+from d9mlint.program.data import ENTROPY, TENSOR, is_entropy
 from d9mlint.program.loaders import LOADER_MODELS
 from d9mlint.program.processes import PROCESS_MODELS
 
@@ -303,6 +304,17 @@ def _self(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.V
     return None
 
 
+def _register_buffer(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``self.register_buffer("name", tensor)``: a tensor that is not trained."""
+    key = args.get("name", 0)
+    if not isinstance(owner, v.Inst) or not isinstance(key, v.Lit) or not isinstance(key.value, str):
+        return None
+    buffer = v.Obj("torch.nn.Module.register_buffer", TENSOR, args, node)
+    buffer.detached = True
+    owner.attrs[key.value] = buffer
+    return v.NONE
+
+
 def _module_apply(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``model.apply(init)`` runs the function on every submodule and returns the model."""
     if isinstance(owner, v.Inst):
@@ -487,6 +499,7 @@ MODELS: dict[str, Model] = {
 }
 
 METHOD_MODELS: dict[str, MethodModel] = {
+    **CONTAINER_METHODS,
     "*.add_argument": opt.add_argument,
     "*.add_option": opt.add_argument,
     "*.add": opt.add_argument,
@@ -522,6 +535,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.manual_seed": _self,
     "*.requires_grad_": _self,
     "*.apply": _module_apply,
+    "*.register_buffer": _register_buffer,
     "*.prepare": _prepare,
     "*.setup": _prepare,
     "*.load_from_checkpoint": _from_checkpoint,

@@ -1,4 +1,4 @@
-"""Names that statements assign, for loops whose later rounds see other values."""
+"""Names that statements assign: in a loop, whose later rounds see other values, or in a function, as its own."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ def assigned_names(stmt: m.For | m.While) -> frozenset[str]:
     result = frozenset(names)
     _cache[id(stmt)] = (stmt, result)
     return result
+
+
+def own_names(function: m.Function) -> frozenset[str]:
+    """Parameters of a function and plain names that its body assigns."""
+    names = {param.name for param in function.params}
+    _statements(function.body, names)
+    return frozenset(names)
 
 
 def target_names(target: m.Expr, names: set[str]) -> None:

@@ -58,10 +58,11 @@ class Obj:
     """What calling a library function or class gave. ``api`` is its canonical name, ``type`` the class of
     the result where it is known (``torch.Tensor``), ``args`` the call's arguments; ``node`` the call.
 
-    ``data`` holds what a model keeps about the object (an option parser's options, a loader's dataset).
+    ``data`` holds what a model keeps about the object (an option parser's options, a loader's dataset);
+    ``detached`` says that a tensor carries no gradient, see ``gradients``.
     """
 
-    __slots__ = ("api", "args", "attrs", "data", "file", "likely", "node", "type")
+    __slots__ = ("api", "args", "attrs", "data", "detached", "file", "likely", "node", "type")
 
     def __init__(self, api: str, type: str = "", args: Args | None = None, node: Call | None = None) -> None:
         self.api = api
@@ -72,6 +73,7 @@ class Obj:
         self.data: Any = None
         self.file: ModuleFile | None = None
         self.likely = False
+        self.detached = False
 
     def __repr__(self) -> str:
         return f"Obj({self.type})"
