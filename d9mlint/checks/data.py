@@ -32,16 +32,17 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
             frame, args = it.frame, call.args
             it.pending.append(lambda: _judge_loader(it, reporter, place, frame, args))
 
-        hooks.any_draw.append(_record)
-
-        def method(it: Interp, call: CallEvent) -> None:
-            log = it.scratch.get("draw-log")
-            if log is not None and isinstance(call.owner, v.Obj) and call.owner.type in GENERATOR_TYPES:
-                log.add("own")
-
-        hooks.any_call.append(method)
     if reporter.on("DET205"):
         _shard(hooks, reporter)
+    # What is drawn is asked by several rules, whichever of them are selected.
+    hooks.any_draw.append(_record)
+    hooks.any_call.append(_record_method)
+
+
+def _record_method(it: Interp, call: CallEvent) -> None:
+    log = it.scratch.get("draw-log")
+    if log is not None and isinstance(call.owner, v.Obj) and call.owner.type in GENERATOR_TYPES:
+        log.add("own")
 
 
 def _record(it: Interp, rng: str, entry: RngEntry) -> None:

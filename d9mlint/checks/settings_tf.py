@@ -241,7 +241,7 @@ def _threads(hooks: Hooks, reporter: Reporter) -> None:
 
 
 def _gates(hooks: Hooks, reporter: Reporter) -> None:
-    def report(it: Interp, call: CallEvent, what: str) -> None:
+    def report(it: Interp, call: CallEvent, what: str, op: str = "") -> None:
         reporter.report(
             it,
             "DET313",
@@ -249,6 +249,7 @@ def _gates(hooks: Hooks, reporter: Reporter) -> None:
             f"{what}: gradients may be used while others of the same op are still being computed",
             "use `gate_gradients=tf.compat.v1.train.Optimizer.GATE_OP` (or True for tf.gradients)",
             subject=call.api,
+            op=op,
         )
 
     @hooks.on_call("tf.gradients", "tf.compat.v1.gradients")
@@ -262,4 +263,6 @@ def _gates(hooks: Hooks, reporter: Reporter) -> None:
         gate = call.args.kw.get("gate_gradients")
         none = isinstance(gate, v.Ext) and gate.name.endswith(".GATE_NONE")
         if none or (isinstance(gate, v.Lit) and gate.value == 0 and gate.value is not False):
-            report(it, call, "gate_gradients=GATE_NONE")
+            minimize = call.api.endswith(".minimize")
+            op = "tf.v1_gate_gradients.minimize" if minimize else "tf.v1_gate_gradients"
+            report(it, call, "gate_gradients=GATE_NONE", op)

@@ -40,6 +40,7 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
                 it,
                 call.node,
                 f"{name}(deterministic=False) gives elements in the order in which they are ready",
+                "tf.data_map_parallel",
             )
             return
         calls = call.args.kw.get("num_parallel_calls")
@@ -52,9 +53,10 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
                 it,
                 call.node,
                 f"parallel {name} over a function that draws random numbers: which element gets which differs",
+                "tf.data_stateful_map",
             )
 
-    def report(it: Interp, node: Any, message: str) -> None:
+    def report(it: Interp, node: Any, message: str, op: str) -> None:
         reporter.report(
             it,
             "DET206",
@@ -62,6 +64,7 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
             message,
             "use stateless random ops with a seed per element, or turn op determinism on",
             subject="tf.data",
+            op=op,
         )
 
     def options(it: Interp, owner: v.Obj, name: str, value: v.Value, node: Any) -> None:
@@ -71,6 +74,7 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
                     it,
                     it._node,
                     f"options.{name} = False gives elements in the order in which they are ready",
+                    "tf.data_map_parallel",
                 )
 
     for name in ("deterministic", "experimental_deterministic"):

@@ -1,0 +1,273 @@
+"""What is run for a name and for a finding, and how a verdict tells what was run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from d9mlint import knowledge
+from d9mlint.errors import UsageError
+from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement, Mode, Output
+from d9mlint.findings import Finding, Severity
+from d9mlint.run import check as lint
+from d9mlint.settings import load_settings
+from d9mlint.verdicts import serving, verdict
+from d9mlint.verify import plan
+from d9mlint.verify.recipes import load_recipes
+
+RECIPES = load_recipes()
+CONTROLS = tuple(Control(recipe=kind, expected=kind, outcome=kind) for kind in ("differs", "equal"))
+
+
+def run_for(*names: str) -> list[str]:
+    return [recipe.id for recipe in plan.named(names, RECIPES, knowledge.load())]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "index_add",
+        "index_add_",
+        "torch.index_add",
+        "torch.Tensor.index_add_",
+        "Tensor.index_add_",
+        "aten::index_add",
+        "torch.ops.aten.index_add.default",
+        "index add",
+        "index-add",
+        "INDEX_ADD",
+        " index_add ",
+    ],
+)
+def test_an_op_has_many_spellings(name: str) -> None:
+    assert "index_add" in run_for(name)
+    assert all(one.startswith("index_add") for one in run_for(name))
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("F.interpolate", "nn.functional.interpolate", "interpolate"), "interpolate_bicubic_backward"),
+        (("nn.Upsample", "torch.nn.Upsample"), "interpolate_nearest_backward"),
+        (("nn.Conv2d", "Conv2d", "F.conv2d", "torch.nn.functional.conv2d", "conv2d"), "conv2d_backward"),
+        (("tf.nn.conv2d", "tensorflow.nn.conv2d", "conv2d"), "tf_conv2d"),
+        (("keras.layers.Conv2D", "tf.keras.layers.Conv2D", "layers.Conv2D", "Conv2D"), "tf_conv2d_layer"),
+        (("cudnn.benchmark", "torch.backends.cudnn.benchmark"), "conv2d_benchmark"),
+        (("ctc_loss", "F.ctc_loss", "nn.CTCLoss"), "ctc_loss_native_backward"),
+        (("nn.Dropout", "F.dropout", "dropout"), "dropout_unseeded"),
+        (("torch.matmul", "matmul"), "matmul_splitk"),
+        (("tf.matmul", "matmul"), "tf_matmul_control"),
+        (("torch.take_backward", "take_backward", "torch.take"), "take_backward"),
+    ],
+)
+def test_names_are_taken_as_programs_write_them(names: tuple[str, ...], expected: str) -> None:
+    assert [name for name in names if expected not in run_for(name)] == []
+
+
+def test_a_name_means_no_more_than_it_says() -> None:
+    assert run_for("tf.nn.conv2d") == run_for("tensorflow.nn.conv2d") == ["tf_conv2d"]
+    assert run_for("keras.layers.Conv2D") == ["tf_conv2d_layer"]
+    assert run_for("nn.Conv2d") == ["conv2d_backward", "depthwise_conv2d_backward", "conv2d_benchmark"]
+    assert run_for("nn.Dropout") == run_for("F.dropout")
+
+
+def test_other_ops_of_torch_are_in_its_own_database() -> None:
+    assert run_for("F.gelu") == run_for("torch.nn.functional.gelu") == ["op_db:torch.nn.functional.gelu"]
+    assert run_for("nn.GELU", "torch.nn.GELU") == ["op_db:torch.nn.GELU"]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("indx_add", "Did you mean index_add?"),
+        ("gelu", "by their full names, such as torch.nn.functional.gelu"),
+        ("numpy.sum", "There is no recipe for numpy.sum."),
+        ("", "There is no recipe for an empty name."),
+        ("torch.", "There is no recipe for torch.."),
+        ("x[idx]", "There is no recipe for x[idx]."),
+    ],
+)
+def test_a_name_that_means_nothing_is_refused(name: str, says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        run_for(name)
+    assert says in str(refused.value)
+    assert "`d9mlint recipe --all` lists what there is." in str(refused.value)
+
+
+def d9mlint(*arguments: str) -> subprocess.CompletedProcess[str]:
+    root = Path(__file__).resolve().parent.parent
+    command = [sys.executable, "-m", "d9mlint", *arguments]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_recipes_are_listed() -> None:
+    listed = d9mlint("recipe", "--all").stdout.splitlines()
+    assert [line.split()[0] for line in listed] == [recipe.id for recipe in RECIPES]
+    one = d9mlint("recipe", "take_backward", "F.gelu").stdout
+    assert one.startswith("take_backward: torch.take, backward\n  stands for: torch.take_backward\n")
+    assert "      return torch.take(i.x,i.i)\n" in one
+    assert "torch.nn.functional.gelu has no recipe" in one
+    assert d9mlint("recipe").returncode == 2
+
+
+@pytest.mark.parametrize("option", ["--diff", "--fix-only", "--add-noqa", "--update-baseline"])
+def test_what_prints_no_findings_is_refused_beside_verify(option: str) -> None:
+    done = d9mlint("--verify", option, "tests/example_project")
+    assert done.returncode == 2
+    assert f"{option} prints no findings" in done.stderr
+
+
+def finding(subject: str, op: str = "", **fields: Any) -> Finding:
+    code = "DET401" if op else "DET303"
+    return Finding(
+        code=code,
+        path="a.py",
+        start=0,
+        end=1,
+        message="m",
+        help="",
+        severity=Severity.ERROR,
+        subject=subject,
+        op=op,
+        **fields,
+    )
+
+
+def measured(recipe: str, api: str, outcome: str = EQUAL, distinct: int = 1, **fields: Any) -> Measurement:
+    output = Output(name="out0", dtype="float32", shape=(8,), distinct=distinct)
+    about = {"library": "torch", "phase": "forward", "dtype": "float32", "runs": 5, "outputs": (output,)}
+    return Measurement(recipe=recipe, api=api, outcome=outcome, **{**about, **fields})
+
+
+def summary(one: Finding, *rows: Measurement) -> str:
+    evidence = Evidence(
+        tool="d9mlint",
+        created="2026-01-01",
+        runs=5,
+        seed=0,
+        timeout=120,
+        machines=(Machine(library="torch", kind="cuda", name="H200", versions={"torch": "2.11.0+cu128"}),),
+        controls=CONTROLS,
+        measurements=rows,
+    )
+    return str(verdict(one, serving(one, evidence), evidence, "measured now")["summary"])
+
+
+def test_another_form_of_the_op_is_not_another_op() -> None:
+    gather = finding("torch.Tensor.gather", "torch.gather_backward")
+    assert [r.id for r in plan.for_findings([gather], RECIPES)] == ["gather_backward", "gather_rows_backward"]
+    rows = (
+        measured("take_along_dim_backward", "torch.take_along_dim", DIFFERS, 5, op_ids=(gather.op,)),
+        measured("gather_backward", "torch.gather", op_ids=(gather.op,)),
+    )
+    assert summary(gather, *rows).startswith("equal in 5 runs at this size on H200, torch 2.11.0 (float32")
+
+
+def test_what_was_run_for_a_setting_is_named() -> None:
+    setting = finding("torch.backends.cudnn.deterministic")
+    rows = [
+        measured("conv2d", "torch.nn.Conv2d", settings=(setting.subject,)),
+        measured("ctc", "torch.nn.CTCLoss (cuDNN)", DIFFERS, 5, settings=(setting.subject,)),
+        measured("conv3d", "torch.nn.Conv3d", NOT_RUN, 0, settings=(setting.subject,)),
+    ]
+    told = summary(setting, *rows)
+    assert told.startswith(
+        "confirmed: 5 of 5 runs distinct on H200, torch 2.11.0 (torch.nn.CTCLoss (cuDNN): out0 8"
+    )
+    assert told.endswith("; recipes for it: 1 differ, 1 equal, 1 not run")
+
+
+def test_a_program_for_another_version_is_said() -> None:
+    fields = {"op_ids": ("torch.take_backward",)}
+    row = measured("take_backward", "torch.take", **fields)
+    said = "the program is meant for torch 2.4"
+    for target, other in (("torch 2.4", True), ("torch 2.11", False), ("torch 2.11.0", False)):
+        one = finding("torch.take", "torch.take_backward", targets=(target, "pinned in requirements.txt:1"))
+        assert (said in summary(one, row)) is other
+
+
+def test_the_size_at_which_deterministic_mode_was_asked_is_told() -> None:
+    mode = Mode(outcome="memory fill")
+    fields = {"settings": ("torch.empty",)}
+    rows = [
+        measured("empty", "torch.empty", DIFFERS, 5, scale=0.0, **fields),
+        measured("empty", "torch.empty", DIFFERS, 4, mode=mode, cause="uninitialized memory", **fields),
+    ]
+    told = summary(finding("torch.empty"), *rows)
+    assert "4 of 5 runs distinct" in told and "cause: uninitialized memory; deterministic mode: " in told
+
+
+def test_why_there_is_no_recipe() -> None:
+    assert summary(finding("torch_geometric.nn.GCNConv", "pyg.aggregation")) == (
+        "not run: there are recipes for ops of PyTorch and TensorFlow, not for those of torch_geometric"
+    )
+    assert summary(finding("torch.nosuch", "torch.nosuch")) == "not run: there is no recipe for it"
+
+
+TF1 = """\
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+x = tf.placeholder(tf.float32, [4])
+y = tf.while_loop(lambda k, v: k < 4, lambda k, v: (k + 1, v + x[k]), [0, 0.0])
+w = tf.Variable([1.0])
+loss = tf.reduce_sum(w * y[1])
+g = tf.gradients(loss, [w])
+opt = tf.train.GradientDescentOptimizer(0.1)
+train = opt.minimize(loss, gate_gradients=tf.train.Optimizer.GATE_NONE)
+with tf.Session() as session:
+    session.run(train)
+"""
+PIPELINES = {
+    "tf_data_map_parallel",
+    "tf_data_interleave_parallel",
+    "tf_data_stateful_map",
+    "tf_data_py_function",
+}
+TF2 = """\
+import tensorflow as tf
+
+
+def augment(x):
+    return tf.random.normal(tf.shape(x)) + 1
+
+
+def main():
+    tf.random.set_seed(0)
+    data = tf.data.Dataset.range(8)
+    slow = data.map(lambda k: k + 1, num_parallel_calls=4, deterministic=False)
+    drawn = data.map(augment, num_parallel_calls=4)
+    for one, other in zip(slow, drawn):
+        print(one, other)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (
+            TF1,
+            {"DET406": {"tf_while_loop_v1"}, "DET313": {"tf_v1_gradients_ungated", "tf_v1_minimize_ungated"}},
+        ),
+        (TF2, {"DET206": PIPELINES}),
+    ],
+)
+def test_findings_about_graphs_and_pipelines_are_run(
+    tmp_path: Path, program: str, expected: dict[str, set[str]]
+) -> None:
+    (tmp_path / "train.py").write_text(program)
+    settings = load_settings(str(tmp_path), overrides={"cache": False, "select": tuple(expected)})
+    items = lint([str(tmp_path)], settings).items
+    found: dict[str, set[str]] = {}
+    for item in items:
+        ids = {r.id for r in plan.for_findings([item.finding], RECIPES)}
+        found.setdefault(item.finding.code, set()).update(ids)
+    assert found == expected
