@@ -111,8 +111,9 @@ def _verify(request: Request, settings: Settings, result: Result) -> int:
             print("No finding is about something that can be run.", file=sys.stderr)
         return _exit_code(request, settings, result)
     result = join_measured(result, session.evidence, session.findings)
+    kept = _keep(request, session.evidence)
     _report(request, settings, result)
-    return _say_failure(session.evidence) or _exit_code(request, settings, result)
+    return _say_failure(session) or kept or _exit_code(request, settings, result)
 
 
 def _measure_only(request: Request, settings: Settings) -> int:
@@ -130,18 +131,23 @@ def _measure_only(request: Request, settings: Settings) -> int:
         raise UsageError(
             f"--output-format {settings.output_format} is about findings: name paths to lint, or use full, json or html."
         )
-    evidence = _session(request, []).evidence
-    assert evidence is not None
-    _write(render_evidence(evidence), request.output_file)
-    return _say_failure(evidence)
+    session = _session(request, [])
+    assert session.evidence is not None
+    kept = _keep(request, session.evidence)
+    _write(render_evidence(session.evidence), request.output_file)
+    return _say_failure(session) or kept
 
 
 def _session(request: Request, findings: Sequence[Finding]) -> Session:
-    """Measure, saying what is being run, and keep the evidence where a file is named."""
-    from d9mlint.evidence import write
+    """Measure, saying what is being run."""
+    from d9mlint.evidence import check_writable
     from d9mlint.verify.command import verify
 
     assert request.measure is not None
+    # Minutes of measuring are not to end in a file that can not be written.
+    for file in (request.evidence, request.output_file):
+        if file:
+            check_writable(file)
     terminal = sys.stderr.isatty()
     progress = Progress(enabled=not request.quiet and terminal)
 
@@ -159,16 +165,32 @@ def _session(request: Request, findings: Sequence[Finding]) -> Session:
         on_cpu = session.evidence.machines and all(m.kind == "cpu" for m in session.evidence.machines)
         if on_cpu and request.measure.device != "cpu" and not request.quiet:
             print("There is no GPU here: measured on the CPU, which says nothing of a GPU.", file=sys.stderr)
-        if request.evidence:
-            write(request.evidence, session.evidence)
     return session
 
 
-def _say_failure(evidence: Evidence) -> int:
-    """2 when the session is no evidence, which is said, else 0."""
+def _keep(request: Request, evidence: Evidence) -> int:
+    """Write the evidence where a file is named: 2 when that fails, which is said, else 0. The report is due
+    all the same."""
+    from d9mlint.evidence import write
+
+    if request.evidence:
+        try:
+            write(request.evidence, evidence)
+        except UsageError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+    return 0
+
+
+def _say_failure(session: Session) -> int:
+    """130 when the session was interrupted and 2 when it is no evidence, which is said, else 0."""
     from d9mlint.verify.command import failure
 
-    text = failure(evidence)
+    assert session.evidence is not None
+    if session.interrupted:
+        print("Interrupted: not all was run.", file=sys.stderr)
+        return 130
+    text = failure(session.evidence)
     if text:
         print(f"error: {text}", file=sys.stderr)
     return 2 if text else 0

@@ -242,10 +242,15 @@ def measuring(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--runs", type=click.IntRange(2), help="With --verify: runs of each op (5)."),
         click.option("--thorough", is_flag=True, help="With --verify: 30 runs, and more sizes."),
         click.option("--require-device", is_flag=True, help="With --verify: fail where the GPU is missing."),
-        click.option("--seed", type=click.IntRange(0), help="With --verify: the seed of the inputs (0)."),
+        click.option(
+            "--seed",
+            type=click.IntRange(0, 2**32 - 1),
+            metavar="N",
+            help="With --verify: the seed of the inputs (0).",
+        ),
         click.option(
             "--timeout",
-            type=click.FloatRange(0, min_open=True),
+            type=click.FloatRange(0, 1e6, min_open=True),
             metavar="SECONDS",
             help="With --verify: the time an op may take in one process (120).",
         ),

@@ -6,8 +6,10 @@ reads back and joins. Equal results are only that: equal in so many runs at one 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -18,6 +20,7 @@ SCHEMA = 1
 
 DIFFERS, EQUAL, NOT_RUN = "differs", "equal", "not run"
 """Outcomes of a measurement."""
+OneOfOutcomes = Annotated[str, msgspec.Meta(pattern="^(differs|equal|not run)$")]
 NOW = "measured now"
 """Where evidence is from, when it is not from a file."""
 
@@ -54,7 +57,7 @@ class Mode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     median time of a run over that without the mode.
     """
 
-    outcome: str
+    outcome: Annotated[str, msgspec.Meta(pattern="^(equal|raises|unchanged|memory fill|not run)$")]
     message: str = ""
     distinct: int = 0
     time_ratio: float | None = None
@@ -77,7 +80,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     library: str
     phase: str
     dtype: str
-    outcome: str
+    outcome: OneOfOutcomes
     reason: str = ""
     op_ids: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
@@ -108,8 +111,8 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     seen on this kind of device: where it is not seen, equal results of other ops say little)."""
 
     recipe: str
-    expected: str
-    outcome: str
+    expected: Annotated[str, msgspec.Meta(pattern="^(differs|equal|race)$")]
+    outcome: OneOfOutcomes
     detail: str = ""
 
     @property
@@ -123,7 +126,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ``versions``: of the libraries, drivers and compilers that bear on the bits; ``threads``: of the CPU."""
 
     library: str
-    kind: str
+    kind: Annotated[str, msgspec.Meta(pattern="^(cuda|cpu)$")]
     name: str
     versions: dict[str, str] = {}
     threads: int = 0
@@ -158,6 +161,10 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return next((m for m in self.machines if m.library == library), None)
 
 
+class _Header(msgspec.Struct):
+    schema: int
+
+
 def load(path: str | Path) -> Evidence:
     """Evidence from a file. Raises UsageError that names the file and what is wrong with it."""
     try:
@@ -165,12 +172,13 @@ def load(path: str | Path) -> Evidence:
     except OSError as error:
         raise UsageError(f"{path} can not be read: {error.strerror or error}.") from error
     try:
-        evidence = msgspec.json.decode(data, type=Evidence)
-    except msgspec.MsgspecError as error:
+        # First, because the fields of another schema are others.
+        schema = msgspec.json.decode(data, type=_Header).schema
+        if schema != SCHEMA:
+            raise UsageError(f"{path} has evidence of schema {schema}; this version reads {SCHEMA}.")
+        return msgspec.json.decode(data, type=Evidence)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is no evidence that this version reads: {error}.") from error
-    if evidence.schema != SCHEMA:
-        raise UsageError(f"{path} has evidence of schema {evidence.schema}; this version reads {SCHEMA}.")
-    return evidence
 
 
 def document(evidence: Evidence) -> bytes:
@@ -189,13 +197,30 @@ def document(evidence: Evidence) -> bytes:
 
 def write(path: str | Path, evidence: Evidence) -> None:
     """Write evidence as JSON, all of it or nothing. Raises UsageError."""
-    target = Path(path)
-    text = document(evidence)
-    part = target.with_name(f".{target.name}.{os.getpid()}")
+    _replace(Path(path), document(evidence))
+
+
+def check_writable(path: str | Path) -> None:
+    """Find out before a long session whether a file can be written at its end. Raises UsageError."""
+    _replace(Path(path), None)
+
+
+def _replace(target: Path, text: bytes | None) -> None:
+    """Write a file by way of another beside it; with no text, try as far as can be done without a trace."""
+    part = target.parent / f".{target.name}.{os.getpid()}"
     try:
+        if target.exists() and not target.is_file():
+            # A device such as /dev/stdout is not to be replaced by a file.
+            with target.open("ab") as stream:
+                stream.write(text or b"")
+            return
         target.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(text)
-        os.replace(part, target)
+        part.write_bytes(text or b"")
+        if text is None:
+            part.unlink()
+        else:
+            os.replace(part, target)
     except OSError as error:
-        part.unlink(missing_ok=True)
-        raise UsageError(f"{path} can not be written: {error.strerror or error}.") from error
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise UsageError(f"{target} can not be written: {error.strerror or error}.") from error

@@ -40,6 +40,17 @@ PROGRAM = """
         main()
 """
 
+ODD = json.dumps(
+    {
+        **dict.fromkeys(("tool", "created"), ""),
+        **dict.fromkeys(("schema", "runs", "seed", "timeout"), 1),
+        "machines": [],
+        "controls": [{"recipe": "a", "expected": "equal", "outcome": "perhaps"}],
+        "measurements": [],
+    }
+)
+"""An outcome that there is none of."""
+
 # A child of the test that runs the command line with recipes of its own.
 DRIVER = """
     import sys, msgspec
@@ -99,6 +110,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("project")
     (directory / "train.py").write_text(textwrap.dedent(PROGRAM))
     (directory / "pyproject.toml").write_text("")
+    (directory / "future.json").write_text('{"schema": 2, "nodes": []}')
+    (directory / "odd.json").write_text(ODD)
     return directory
 
 
@@ -218,12 +231,20 @@ def test_measurements_alone_as_json_and_html(project: Path) -> None:
         ),
         (["--evidence", "missing.json", "."], "missing.json can not be read: No such file or directory."),
         (["--evidence", "train.py", "."], "train.py is no evidence that this version reads"),
+        (["--evidence", "future.json", "."], "future.json has evidence of schema 2; this version reads 1."),
+        (["--evidence", "odd.json", "."], "odd.json is no evidence that this version reads: Expected `str`"),
+        (["--verify", "--op", "put_", "--evidence", "train.py/a.json"], "train.py/a.json can not be written"),
+        (["--verify", "--op", "put_", "--evidence", "."], ". can not be written: Is a directory."),
+        (["--verify", "--op", "put_", "-o", "train.py/a.txt"], "train.py/a.txt can not be written"),
+        (["--verify", "--op", "put_", "--timeout", "inf"], "inf is not in the range"),
     ],
 )
 def test_wrong_requests_are_refused(project: Path, arguments: list[str], message: str) -> None:
     done = d9mlint(*arguments, cwd=project)
     assert done.returncode == 2
     assert message in done.stderr
+    # Found before anything is measured.
+    assert "running" not in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -309,3 +330,30 @@ def test_no_process_is_left_behind(tmp_path: Path, how: signal.Signals) -> None:
     while left_behind(mark) and time.monotonic() < limit:
         time.sleep(0.1)
     assert left_behind(mark) == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_session_tells_what_is_known(tmp_path: Path, how: signal.Signals) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    recipes = [recipe("fine", "return i.x + 1"), recipe("hang", "import time\ntime.sleep(600)")]
+    arguments = ("--verify", "--op", "fine", "--op", "hang", "--device", "cpu")
+    process = subprocess.Popen(
+        [*driver(tmp_path, recipes), *arguments, "--evidence", str(tmp_path / "part.json")],
+        env=environment(TMPDIR=str(scratch)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("running hang"):
+            break
+    process.send_signal(how)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == "Interrupted: not all was run.\n"
+    assert "interrupted before it was done" in out
+    rows = json.loads((tmp_path / "part.json").read_text())["measurements"]
+    assert {(row["recipe"], row["outcome"]) for row in rows} == {("fine", "equal"), ("hang", "not run")}
+    assert list(scratch.glob("d9mlint*")) == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from d9mlint.errors import UsageError
@@ -16,6 +18,7 @@ from d9mlint.verify.session import (
     SCALES,
     THOROUGH_RUNS,
     THOROUGH_SCALES,
+    Interrupted,
     NoDevice,
     Options,
     measure,
@@ -42,10 +45,12 @@ class Wanted(NamedTuple):
 
 
 class Session(NamedTuple):
-    """What came of it: the evidence (None where there was nothing to run) and the findings it was asked for."""
+    """What came of it: the evidence (None where there was nothing to run), the findings it was asked for, and
+    whether it was ended early."""
 
     evidence: Evidence | None
     findings: tuple[Finding, ...]
+    interrupted: bool = False
 
 
 def verify(findings: Sequence[Finding], wanted: Wanted, progress: Callable[[str], None]) -> Session:
@@ -64,9 +69,23 @@ def verify(findings: Sequence[Finding], wanted: Wanted, progress: Callable[[str]
         return Session(None, flagged)
     controls = [recipe for recipe in recipes if recipe.control]
     try:
-        return Session(measure(chosen, controls, wanted.options(), progress), flagged)
+        with _ended_like_ctrl_c(signal.SIGTERM):
+            return Session(measure(chosen, controls, wanted.options(), progress), flagged)
     except NoDevice as error:
         raise UsageError(f"--require-device: {error}.") from error
+    except Interrupted as error:
+        return Session(error.args[0], flagged, interrupted=True)
+
+
+@contextlib.contextmanager
+def _ended_like_ctrl_c(number: signal.Signals) -> Iterator[None]:
+    """Have a signal, which a cluster sends when time is up, end a session as Ctrl-C does: nothing is left
+    behind, and what is known by then is told."""
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def _merged(first: Sequence[Recipe], second: Sequence[Recipe]) -> list[Recipe]:

@@ -40,6 +40,10 @@ class NoDevice(Exception):
     """The device that is required is not there."""
 
 
+class Interrupted(Exception):
+    """Ctrl-C, or a signal to end, after some recipes were run. Its argument is the evidence until then."""
+
+
 class Case(NamedTuple):
     """One dtype and size of a recipe."""
 
@@ -50,10 +54,44 @@ class Case(NamedTuple):
 def measure(
     recipes: Sequence[Recipe], controls: Iterable[Recipe], options: Options, progress: Callable[[str], None]
 ) -> Evidence:
-    """Run recipes between controls of their libraries. Raises NoDevice."""
+    """Run recipes after the controls of their libraries. Raises NoDevice and Interrupted."""
     machines: list[Machine] = []
     judged: list[Control] = []
     rows: dict[str, list[Measurement]] = {}
+    interrupted = False
+    try:
+        _run_all(recipes, list(controls), options, progress, machines, judged, rows)
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        interrupted = True
+    left = [recipe for recipe in recipes if recipe.id not in rows]
+    rows |= {recipe.id: _all_not_run(recipe, options, "interrupted before it was done") for recipe in left}
+    evidence = Evidence(
+        tool=f"d9mlint {__version__}",
+        created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        runs=options.runs,
+        seed=options.seed,
+        timeout=options.timeout,
+        machines=tuple(machines),
+        controls=tuple(judged),
+        measurements=tuple(row for recipe in recipes for row in rows[recipe.id]),
+    )
+    if interrupted:
+        raise Interrupted(evidence)
+    return evidence
+
+
+def _run_all(
+    recipes: Sequence[Recipe],
+    controls: Sequence[Recipe],
+    options: Options,
+    progress: Callable[[str], None],
+    machines: list[Machine],
+    judged: list[Control],
+    rows: dict[str, list[Measurement]],
+) -> None:
+    """Fill ``machines``, ``judged`` (the controls) and ``rows`` (by recipe). Raises NoDevice."""
     done, total = 0, len(recipes)
     # A compiler's worker may still write while the directory is removed: no reason to lose what was measured.
     with tempfile.TemporaryDirectory(prefix="d9mlint-verify-", ignore_cleanup_errors=True) as directory:
@@ -77,16 +115,6 @@ def measure(
                     done += 1
                     progress(f"running {recipe.id} on {machine.name} ({done} of {total})")
                     rows[recipe.id] = runner.run(recipe)
-    return Evidence(
-        tool=f"d9mlint {__version__}",
-        created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        runs=options.runs,
-        seed=options.seed,
-        timeout=options.timeout,
-        machines=tuple(machines),
-        controls=tuple(judged),
-        measurements=tuple(row for recipe in recipes for row in rows[recipe.id]),
-    )
 
 
 def _machine(server: Server, options: Options) -> tuple[Machine, str]:
