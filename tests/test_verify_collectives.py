@@ -171,6 +171,21 @@ def test_several_processes_are_needed(tmp_path: Path, world: str | None) -> None
     assert "torchrun --standalone --nproc-per-node 3 -m d9mlint.verify --collectives" in done.stderr
 
 
+def test_a_file_that_can_not_be_written_is_told_before_the_ranks_meet(tmp_path: Path) -> None:
+    # A module of the working directory does not become that of the standard library.
+    (tmp_path / "random.py").write_text("raise SystemExit(9)")
+    done = subprocess.run(
+        [sys.executable, "-m", "d9mlint.verify", "--collectives", "--evidence", "random.py/a.json"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "WORLD_SIZE": "3", "RANK": "0"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr == "random.py/a.json can not be written: File exists.\n"
+
+
 def test_all_collectives_are_compared_over_runs_and_ranks(
     sessions: dict[str, Started], tmp_path: Path
 ) -> None:

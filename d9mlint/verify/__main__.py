@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import sys
 
+if __name__ == "__main__" and sys.path and not __file__.startswith(sys.path[0] + "/"):
+    # ``-m`` puts the working directory first: a linted random.py must not become the standard library's.
+    del sys.path[0]
+
 
 def main() -> int:
     """Run, and return the exit code."""

@@ -20,7 +20,17 @@ import click
 
 from d9mlint import __version__
 from d9mlint.errors import UsageError
-from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement, write
+from d9mlint.evidence import (
+    DIFFERS,
+    EQUAL,
+    NOT_RUN,
+    Control,
+    Evidence,
+    Machine,
+    Measurement,
+    check_writable,
+    write,
+)
 from d9mlint.verify.hardware import driver, processor
 
 if TYPE_CHECKING:
@@ -126,6 +136,12 @@ def run(options: Options, plan: Plan | None = None) -> int:
     if not dist.is_available():
         return _refuse("This build of PyTorch has no torch.distributed.")
     from d9mlint.verify.ranks import Lost, Ranks
+
+    if options.evidence and os.environ["RANK"] == "0":
+        try:
+            check_writable(options.evidence)
+        except UsageError as error:
+            return _refuse(str(error))
 
     def stopped(number: int, frame: object) -> None:
         # Once: what is known by now is still to be told.

@@ -35,6 +35,8 @@ VARIABLES = (
     "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
 )
 """Environment variables that bear on the bits: told with the machine where they are set."""
+NO_MEMORY = ("can't allocate memory", "CUDA error: out of memory", "STATUS_ALLOC_FAILED")
+"""What the CPU's allocator, CUDA itself and its libraries say where torch's own allocator was not asked."""
 
 
 class TorchBackend:
@@ -151,16 +153,16 @@ class TorchBackend:
 
     def out_of_memory(self, error: BaseException) -> bool:
         """Whether an error is a want of memory."""
-        return isinstance(error, torch.cuda.OutOfMemoryError) or "can't allocate memory" in str(error)
+        return isinstance(error, torch.cuda.OutOfMemoryError) or any(text in str(error) for text in NO_MEMORY)
 
     def lost(self, error: BaseException) -> bool:
-        """Whether the device can not be used any more in this process, as after a failed assertion in a kernel."""
+        """Whether the device can not be used any more in this process, as after a failed assertion in a kernel:
+        CUDA says so at every call from then on, whatever the library that met the error first has made of it."""
         try:
             self.wait()
         except RuntimeError:
-            # Some errors of libraries do not tell: cuDNN says only that its execution failed.
             return True
-        return "CUDA error" in str(error)
+        return False
 
     def wait(self) -> None:
         """Wait until the device has done its work."""
