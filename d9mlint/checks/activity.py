@@ -208,6 +208,12 @@ def on_cuda(value: v.Value) -> bool:
     return False
 
 
+def _chosen_elsewhere(args: v.Args) -> bool:
+    """Whether a device's name is not in the code: a configuration that chooses it may choose a GPU."""
+    name = args.get("type", 0)
+    return name is v.UNKNOWN or isinstance(name, v.Member)
+
+
 _DEVICE_FREE = frozenset(
     {
         "torch.cuda.is_available",
@@ -246,7 +252,7 @@ def _any_call(it: Interp, call: CallEvent) -> None:
         note(it, SAVES, call.node, api)
     if api.startswith("torch.cuda.") and api not in _DEVICE_FREE:
         note(it, "cuda-api", call.node, api)
-    elif api == "torch.device" and on_cuda(v.Obj(api, "", call.args)):
+    elif api == "torch.device" and (on_cuda(v.Obj(api, "", call.args)) or _chosen_elsewhere(call.args)):
         note(it, "cuda-device", call.node, api)
     device = call.args.kw.get("device")
     if device is not None and on_cuda(device):

@@ -36,7 +36,7 @@ NAMES = {
     "numpy": "NumPy RNG state",
     "python": "Python RNG state",
 }
-_EPOCH = re.compile(r"epoch|step|iter", re.IGNORECASE)
+_EPOCH = re.compile(r"epoch|step|iter|itr", re.IGNORECASE)
 _OPTIMIZER = re.compile(r"optim|(^|[._])opt([._]|$|_?[a-z]?$)", re.IGNORECASE)
 _SCHEDULER = re.compile(r"sched|lr_s", re.IGNORECASE)
 _SCALER = re.compile(r"scaler|amp", re.IGNORECASE)

@@ -68,13 +68,15 @@ def _generators(hooks: Hooks, reporter: Reporter) -> None:
         place = Where(it, call.node, call.api)
 
         def later() -> None:
-            level = it.state.level("torch").level
+            level, option, _ = it.state.level("torch")
             if it.entry is None or level not in (SEEDED, UNSEEDED):
                 return
             seeded = level == SEEDED
             why = (
                 "its order hangs on everything drawn before"
                 if seeded
+                else f"and torch is seeded only if `{option}` is given: another order in every run by default"
+                if option
                 else "and torch is never seeded: another order in every run"
             )
             reporter.report(
@@ -195,6 +197,9 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
         func = call.args.pos[0] if call.args.pos else call.args.kw.get("func")
         if not isinstance(func, (v.Func, v.Partial)):
             return
+        if name == "submit":
+            # The other arguments are those of the function: what it calls on them is known then.
+            func = v.Partial(func, v.Args(call.args.pos[1:], call.args.kw, call.args.star, call.args.dstar))
         drawn = what_is_drawn(it, it.frame, [func]) & {"python", "numpy", "torch"}
         if drawn:
             names = {"python": "`random`", "numpy": "`np.random`", "torch": "torch"}

@@ -27,6 +27,7 @@ OWN_DEVICE = frozenset({"catboost", "lightgbm", "xgboost", "jax", "cupy"})
 CODES = frozenset({"DET401", "DET402", "DET403", "DET404", "DET405", "DET407"})
 SET_ITEM = "torch.Tensor.__setitem__"
 RNN_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
+MODE_CALL = "use_deterministic_algorithms"
 RNN_VALUES = (":16:8", ":4096:2", ":4096:8")
 
 
@@ -216,13 +217,22 @@ def _judge(it: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: bool
         code,
         found.place,
         message,
-        entry.remedy or "turn deterministic mode on, or use another op",
+        _remedy(entry, past, on),
         subject=found.api,
         severity=severity,
         confidence=found.sure,
         targets=targets,
         op=entry.id,
     )
+
+
+def _remedy(entry: OpEntry, past: OpHistory, on: bool) -> str:
+    """What to do. Where the mode raises, it is a remedy only in the releases that have another algorithm."""
+    remedy = entry.remedy or "turn deterministic mode on, or use another op"
+    if past.behaviour == "raises" and not on and MODE_CALL in remedy:
+        better = next((h.versions for h in entry.history if h.behaviour == "deterministic_alternative"), "")
+        return f"with {entry.library} {better}: {remedy}" if better else "use another op"
+    return remedy
 
 
 def _own_switch(entry: OpEntry) -> bool:

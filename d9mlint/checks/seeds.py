@@ -123,14 +123,16 @@ class _Seeds:
         api = node_text(node, entry.apis[0])
         argument = entry.unless[0].arg if entry.unless else "random_state"
         seeding = SEED_CALLS.get(rng, "a seed")
+        aside = it.state.aside
+        when = f"when `{aside}` is given" if aside else "in every run"
         self.reporter.report(
             it,
             "DET109",
             node,
-            f"`{api}` splits or samples differently in every run: no `{argument}`, and no {NAMES.get(rng, rng)} seed before",
+            f"`{api}` splits or samples differently {when}: no `{argument}`, and no {NAMES.get(rng, rng)} seed before",
             f"pass `{argument}=0`, or call `{seeding}` first",
             subject=api,
-            severity=Severity.WARNING if level.option else None,
+            severity=Severity.WARNING if level.option or aside else None,
             entry_wide=True,
         )
 

@@ -154,10 +154,20 @@ def _missing_mode(it: Interp, reporter: Reporter) -> None:
         "DET302",
         place,
         message,
-        f"call `{MODE}` before the model is built",
+        _mode_help(it, cudnn is not None and bool(cudnn.value)),
         subject="torch",
         entry_wide=True,
     )
+
+
+def _mode_help(it: Interp, cudnn: bool) -> str:
+    """How the targeted torch is told to be deterministic: the switch has had other names, and once none."""
+    if it.kb_matches("torch", "<1.7"):
+        newer = f"with torch 1.8 or later, call `{MODE}` before the model is built"
+        return newer if cudnn else f"set `torch.backends.cudnn.deterministic = True`; {newer}"
+    if it.kb_matches("torch", "<1.8"):
+        return "call `torch.set_deterministic(True)` before the model is built"
+    return f"call `{MODE}` before the model is built"
 
 
 def _cublas(it: Interp, reporter: Reporter) -> None:

@@ -76,7 +76,8 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     clock). ``at`` says when: ``call`` (the call itself draws), ``construct`` (the constructor draws, as weights
     do), ``use`` (the object draws when it is called, iterated or trained, as dropout and samplers do).
     ``unless``: arguments which, when given, make it draw from them instead of the global RNG; ``when``:
-    conditions under which it draws at all. ``kind`` is a finer class for the checks: ``seeder``, ``anti-seed``,
+    conditions under which it draws at all. ``quiet_parts``: what an object made of nothing but these parts (its
+    first argument) draws decides nothing. ``kind`` is a finer class for the checks: ``seeder``, ``anti-seed``,
     ``draw``, ``init``, ``dropout``, ``shuffle``, ``split``, ``sampler``, ``transform``, ``generator``,
     ``entropy``, ``environment``, ``stateless``, ``unseeded-op``.
     ``method`` is true when the names are methods that are recognised on an instance
@@ -96,6 +97,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     at: str = "call"
     unless: list[Condition] = []
     when: list[Condition] = []
+    quiet_parts: list[str] = []
     sets: list[Effect] = []
     does_not_seed: list[str] = []
     versions: str = ""

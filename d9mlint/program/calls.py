@@ -429,6 +429,10 @@ _PIPELINE_STAGES = frozenset({"map", "interleave", "flat_map", "filter", "from_g
 
 
 def _callbacks(it: Interp, api: str, args: v.Args, node: Any) -> None:
+    if api == "*.submit" and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
+        # An executor hands the other arguments on.
+        call(it, args.pos[0], v.Args(args.pos[1:], args.kw, args.star, args.dstar), node)
+        return
     for value in args.values():
         for one in v.alternatives(value):
             if isinstance(one, (v.Func, v.Partial)):

@@ -105,6 +105,8 @@ def elements(it: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value] |
     """All elements of a value in iteration order, or None when they are not all known."""
     if isinstance(value, v.Items) and not value.open and value.kind != "s":
         return value.elts
+    if isinstance(value, v.Mapping) and not value.open and all(isinstance(k, str) for k in value.items):
+        return [v.Lit(key) for key in value.items]
     return None
 
 
@@ -253,4 +255,6 @@ def delete(it: Interp, target: m.Expr) -> None:
             it.state.env.pop(str(index.value), None)
         elif isinstance(owner, v.Mapping) and isinstance(index, v.Lit):
             owner.items.pop(index.value, None)
+            owner.open = True
+        elif isinstance(owner, v.Items):
             owner.open = True

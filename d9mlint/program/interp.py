@@ -48,6 +48,7 @@ class Frame:
         "label",
         "mod",
         "returns",
+        "unrolled",
     )
 
     def __init__(
@@ -70,6 +71,8 @@ class Frame:
         self.depth: int = caller.depth + 1 if caller else 0
         self.returns: list[tuple[v.Value, State]] = []
         self.jumps: list[list[State]] = []
+        # How many of the loops that are running go over a known sequence, element by element.
+        self.unrolled = 0
         self.is_class = False
 
 
@@ -367,11 +370,13 @@ class Interp:
         elements = self._expr.elements(self, iterated, stmt.iter)
         if elements is not None and len(elements) <= MAX_UNROLL:
             self.frame.jumps.append([])
+            self.frame.unrolled += 1
             for element in elements:
                 if not self.state.alive:
                     break
                 self._expr.assign(self, stmt.target, element)
                 self._loop_body(stmt.body, stmt, havoc=False)
+            self.frame.unrolled -= 1
             self.frame.jumps.pop()
         else:
             element = self._expr.element(self, iterated)

@@ -110,6 +110,8 @@ class Program:
         it.exhausted = False
         mod = it.loaded.get(file.path) or it.run_file(file, _module_name(self.modules, file))
         it.frame = it.base_frame(mod, file)
+        # Nothing in the code makes these calls: they have no place.
+        it._node = None
         seen = self.visited
         for value in list(mod.env.vars.values()):
             if isinstance(value, v.Func) and value.file is file:
@@ -139,6 +141,7 @@ def run_entry(it: Interp, entry: Entry) -> None:
     name = "__main__" if entry.function is None else _module_name(it.modules, entry.file)
     mod = it.run_file(entry.file, name)
     it.frame = it.base_frame(mod, entry.file)
+    it._node = None
     if entry.function is not None:
         target = mod.env.vars.get(entry.function)
         if isinstance(target, v.Func):

@@ -83,6 +83,13 @@ def _sequence(kind: str) -> Model:
     return model
 
 
+def _len(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    first = args.pos[0] if args.pos else None
+    if isinstance(first, v.Items) and not first.open and first.kind != "s":
+        return v.Lit(len(first.elts))
+    return None
+
+
 def _dict(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     first = args.pos[0] if args.pos else None
     items: dict[Any, v.Value] = {}
@@ -99,7 +106,8 @@ def _dict(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
 def _vars(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     first = args.pos[0] if args.pos else None
     if isinstance(first, (v.Obj, v.Inst)):
-        return v.Mapping(first.attrs, open=True)
+        known = isinstance(first, v.Obj) and first.type == opt.NAMESPACE
+        return v.Mapping(first.attrs, open=not known)
     return first if isinstance(first, v.Mapping) else None
 
 
@@ -277,13 +285,22 @@ def _list_append(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any)
         if name in ("append", "add", "insert"):
             if len(owner.elts) < 64:
                 owner.elts = [*owner.elts, added]
-            owner.open = owner.open or bool(it.frame.jumps) or bool(it.branching)
+            jumps = it.frame.jumps
+            sure = len(jumps) == it.frame.unrolled and not any(jumps) and not it.branching
+            owner.open = owner.open or not sure
         elif isinstance(added, v.Items):
             owner.elts = [*owner.elts, *added.elts][:64]
             owner.open = True
         else:
             owner.open = True
         return v.NONE
+    return None
+
+
+def _shrink(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``items.pop()`` and the like: which elements are left is not followed."""
+    if isinstance(owner, v.Items):
+        owner.open = True
     return None
 
 
@@ -423,6 +440,7 @@ MODELS: dict[str, Model] = {
     **PROCESS_MODELS,
     **{f"builtins.{n}": _convert for n in ("int", "float", "str", "abs", "round", "bool")},
     "builtins.hash": _hash,
+    "builtins.len": _len,
     "builtins.list": _sequence("l"),
     "builtins.tuple": _sequence("t"),
     "builtins.set": _sequence("s"),
@@ -524,6 +542,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "list.extend": _list_append,
     "list.insert": _list_append,
     "set.add": _list_append,
+    **{f"list.{name}": _shrink for name in ("pop", "remove", "clear")},
     "*.copy": _copy,
     "*.to": _self,
     "*.cuda": _self,

@@ -104,7 +104,22 @@ def apply(it: Interp, entries: tuple[RngEntry, ...], args: v.Args, node: Any, *,
 
 def draws_now(args: v.Args, entry: RngEntry) -> bool:
     """Whether a call surely draws from a global RNG: its conditions hold, nothing overrides them."""
+    if entry.quiet_parts and _is_quiet(args, entry):
+        return False
     return all_hold(args, entry.when) is not False and any_holds(args, entry.unless) is False
+
+
+def _is_quiet(args: v.Args, entry: RngEntry) -> bool:
+    """Whether all parts that an object is made of are applied always and alike."""
+    parts = args.get("transforms", 0)
+    return (
+        isinstance(parts, v.Items)
+        and not parts.open
+        and all(
+            isinstance(one, v.Obj) and one.api in entry.quiet_parts and "p" not in one.args.kw
+            for one in parts.elts
+        )
+    )
 
 
 def draw(it: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
