@@ -205,6 +205,7 @@ def test_why_there_is_no_recipe() -> None:
     assert summary(finding("torch_geometric.nn.GCNConv", "pyg.aggregation")) == (
         "not run: there are recipes for ops of PyTorch and TensorFlow, not for those of torch_geometric"
     )
+    assert summary(finding("triton.autotune")) == "not run: it is a kernel of the program's own"
     assert summary(finding("torch.nosuch", "torch.nosuch")) == "not run: there is no recipe for it"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from d9mlint.errors import UsageError, nearest
-from d9mlint.verdicts import last_word, of_own_api
+from d9mlint.verdicts import is_own_kernel, last_word, of_own_api
 from d9mlint.verify.recipes import Recipe
 from d9mlint.verify.session import OP_DB
 
@@ -20,8 +20,9 @@ WHOLE = {"F": "torch.nn.functional", "nn": "torch.nn", "Tensor": "torch.Tensor",
 
 
 def can_be_run(finding: Finding, recipes: Sequence[Recipe]) -> bool:
-    """Whether a finding is about an op (with or without a recipe), or a setting that some recipe stands for."""
-    return bool(finding.op) or finding.code == "DET408" or any(_serves(recipe, finding) for recipe in recipes)
+    """Whether a finding is about an op or a kernel, or about a setting that some recipe stands for."""
+    known = any(_serves(recipe, finding) for recipe in recipes)
+    return bool(finding.op) or is_own_kernel(finding) or known
 
 
 def _serves(recipe: Recipe, finding: Finding) -> bool:
