@@ -41,7 +41,8 @@ class Series(NamedTuple):
     @property
     def label(self) -> str:
         """The dtype, with the number of processes where each run had its own."""
-        return plain(self.dtype) + (f", {self.main.runs} processes" if self.process == "fresh" else "")
+        several = f"{self.main.runs} processes" if self.main.runs else "fresh processes"
+        return plain(self.dtype) + (f", {several}" if self.process == "fresh" else "")
 
 
 class Op(NamedTuple):
