@@ -521,6 +521,17 @@ def test_text_ends_with_verdicts(result: Result) -> None:
         assert lines[-1] == "1 finding confirmed, 1 equal in 30 runs at this size, 1 not run."
 
 
+def test_a_cpu_is_named_where_there_is_one_line(result: Result) -> None:
+    items = []
+    for item in result.items:
+        evidence = {**(item.finding.evidence or {}), "kind": "cpu"}
+        items.append(item._replace(finding=msgspec.structs.replace(item.finding, evidence=evidence)))
+    lines = render(result._replace(items=tuple(items)), "concise", Options(result.root)).splitlines()
+    ends = ["[confirmed on the CPU]", "[equal in 30 runs on the CPU]", "[not run]"]
+    assert [line.endswith(f" {end}") for line, end in zip(lines, ends, strict=False)] == [True] * 3
+    assert lines[-1] == "1 finding confirmed on the CPU, 1 equal in 30 runs at this size, 1 not run."
+
+
 def test_nothing_is_confirmed_where_a_control_failed(result: Result) -> None:
     failed = measured_result(result, everything(controls=CONTROLS[:1]))
     shown = render(failed, "concise", Options(result.root))
@@ -541,6 +552,7 @@ def test_formats_for_programs_carry_the_verdict(result: Result) -> None:
     tree = ElementTree.parse(io.StringIO(render(result, "junit", options)))
     assert summary in next(str(f.text) for f in tree.iter("failure"))
     assert f"note: {summary}" in render(result, "github", options)
+    assert f". Measured: {summary}" in json.loads(render(result, "gitlab", options))[0]["description"]
     assert summary in json.loads(render(result, "rdjson", options))["diagnostics"][0]["message"]
 
 

@@ -136,7 +136,9 @@ def _verdicts(findings: Iterable[Finding], usual: int) -> str:
     runs = count(numbers[0], "run") if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]} runs"
     confirmed = count(len(by_verdict["confirmed"]), "finding")
     equal, not_run = len(by_verdict["equal"]), len(by_verdict["not run"])
-    return f"{confirmed} confirmed, {equal} equal in {runs} at this size, {not_run} not run."
+    kinds = {e.get("kind") for e in told if e.get("verdict") != "not run"}
+    place = " on the CPU" if kinds == {"cpu"} else ""
+    return f"{confirmed} confirmed{place}, {equal} equal in {runs} at this size, {not_run} not run."
 
 
 def said(finding: Finding) -> str:
@@ -158,7 +160,11 @@ def verdict_mark(finding: Finding) -> str:
         verdict = f"{'seen ' if before else ''}equal in {count(_equal_runs(evidence), 'run')}"
     elif verdict == "confirmed" and before:
         verdict = "seen to differ"
-    return f" [{verdict}{', weak' if evidence.get('weak') and verdict != 'not run' else ''}]"
+    if verdict == "not run":
+        return " [not run]"
+    # The finding is about a GPU: who reads one line must not take a CPU for it.
+    place = " on the CPU" if evidence.get("kind") == "cpu" else ""
+    return f" [{verdict}{place}{', weak' if evidence.get('weak') else ''}]"
 
 
 def _equal_runs(evidence: Mapping[str, Any]) -> int:

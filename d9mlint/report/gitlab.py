@@ -24,7 +24,7 @@ def _entry(result: Result, item: Item) -> dict[str, Any]:
     source = result.sources[f.path]
     (row, column), (end_row, end_column) = source.row_column(f.start), source.row_column(max(f.end, f.start))
     return {
-        "description": " ".join(filter(None, [f.code, f.message, said(f)])),
+        "description": f"{f.code} {f.message}" + (f". Measured: {said(f)}" if said(f) else ""),
         "check_name": item.rule.name,
         "fingerprint": item.fingerprint,
         "severity": SEVERITIES[f.severity.value],

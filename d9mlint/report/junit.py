@@ -52,7 +52,7 @@ def render(result: Result, options: Options) -> str:
 
 
 def _measured(finding: Finding) -> str:
-    return f"\n{said(finding)}" if said(finding) else ""
+    return f"\nmeasured: {said(finding)}" if said(finding) else ""
 
 
 def _text(text: str) -> str:

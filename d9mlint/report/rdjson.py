@@ -33,7 +33,7 @@ def _diagnostic(result: Result, item: Item, options: Options) -> dict[str, Any]:
     if url:
         code["url"] = url
     diagnostic: dict[str, Any] = {
-        "message": "\n".join(filter(None, [f.message, f.help, said(f)])),
+        "message": "\n".join(filter(None, [f.message, f.help, said(f) and f"measured: {said(f)}"])),
         "location": {"path": shown_path(f.path, options), "range": _range(source, f.start, f.end)},
         "severity": SEVERITIES[f.severity.value],
         "code": code,
