@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import tempfile
@@ -11,7 +12,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from d9mlint import __version__
-from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement, Mode, Output
+from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement, Output
+from d9mlint.verify import answers
+from d9mlint.verify.answers import Case
 from d9mlint.verify.launcher import START, CannotStart, End, Server
 from d9mlint.verify.recipes import Recipe
 
@@ -44,17 +47,11 @@ class Interrupted(Exception):
     """Ctrl-C, or a signal to end, after some recipes were run. Its argument is the evidence until then."""
 
 
-class Case(NamedTuple):
-    """One dtype and size of a recipe."""
-
-    dtype: str
-    scale: float
-
-
 def measure(
     recipes: Sequence[Recipe], controls: Iterable[Recipe], options: Options, progress: Callable[[str], None]
 ) -> Evidence:
-    """Run recipes after the controls of their libraries. Raises NoDevice and Interrupted."""
+    """Run recipes after the controls of their libraries. Raises Interrupted, and NoDevice where one is required
+    and no library sees it; a library that does not is not run."""
     machines: list[Machine] = []
     judged: list[Control] = []
     rows: dict[str, list[Measurement]] = {}
@@ -92,28 +89,36 @@ def _run_all(
     rows: dict[str, list[Measurement]],
 ) -> None:
     """Fill ``machines``, ``judged`` (the controls) and ``rows`` (by recipe). Raises NoDevice."""
-    done, total = 0, len(recipes)
-    # A compiler's worker may still write while the directory is removed: no reason to lose what was measured.
-    with tempfile.TemporaryDirectory(prefix="d9mlint-verify-", ignore_cleanup_errors=True) as directory:
+    runners: dict[str, _Runner] = {}
+    missing: list[str] = []
+    with contextlib.ExitStack() as stack:
+        # A compiler's worker may still write while the directory is removed: no reason to lose what was measured.
+        directory = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="d9mlint-verify-", ignore_cleanup_errors=True)
+        )
+        # All of them first: what is missing is told before anything is measured.
         for library in dict.fromkeys(recipe.library for recipe in recipes):
-            own = [recipe for recipe in recipes if recipe.library == library]
-            with Server(library, directory) as server:
-                progress(f"starting {library}")
-                try:
-                    machine, device = _machine(server, options)
-                except CannotStart as error:
-                    rows |= {recipe.id: _all_not_run(recipe, options, str(error)) for recipe in own}
-                    done += len(own)
-                    continue
-                machines.append(machine)
-                runner = _Runner(server, directory, options, device, machine.kind)
-                for control in controls:
-                    if control.library == library and machine.kind in control.control_on:
-                        progress(f"running the control {control.id} on {machine.name}")
-                        judged.append(_control(runner, control))
-                for recipe in own:
-                    done += 1
-                    progress(f"running {recipe.id} on {machine.name} ({done} of {total})")
+            progress(f"starting {library}")
+            server = stack.enter_context(Server(library, directory))
+            try:
+                machine, device = _machine(server, options)
+            except (CannotStart, NoDevice) as error:
+                own = [recipe for recipe in recipes if recipe.library == library]
+                rows |= {recipe.id: _all_not_run(recipe, options, str(error)) for recipe in own}
+                missing += [str(error)] if isinstance(error, NoDevice) else []
+                continue
+            machines.append(machine)
+            runners[library] = _Runner(server, directory, options, device, machine.kind)
+        if missing and not machines:
+            raise NoDevice("; ".join(missing))
+        for machine, (library, runner) in zip(machines, runners.items(), strict=True):
+            for control in controls:
+                if control.library == library and machine.kind in control.control_on:
+                    progress(f"running the control {control.id} on {machine.name}")
+                    judged.append(_control(runner, control))
+            for recipe in recipes:
+                if recipe.library == library:
+                    progress(f"running {recipe.id} on {machine.name} ({len(rows) + 1} of {len(recipes)})")
                     rows[recipe.id] = runner.run(recipe)
 
 
@@ -191,7 +196,7 @@ class _Runner:
         cases = [Case(dtype, scale) for dtype in recipe.dtypes for scale in ((1.0,) if weak else scales)]
         go = self._same_process if process == "same" else self._fresh_processes
         plain = go(recipe, cases, "")
-        telling = [case for dtype in recipe.dtypes if (case := _telling(plain, dtype)) is not None]
+        telling = [case for dtype in recipe.dtypes if (case := answers.telling(plain, dtype)) is not None]
         mode = go(recipe, telling, "deterministic") if telling else {}
         return [self._measurement(recipe, case, plain[case], mode.get(case), process) for case in cases]
 
@@ -201,10 +206,10 @@ class _Runner:
         left = list(cases)
         while left:
             end = self._job(recipe, left, mode, self._runs(recipe))
-            at = _take(end, left, found)
+            at = answers.take(end, left, found)
             if at is None:
                 break
-            trouble = _early(end, at in found)
+            trouble = answers.early(end, at in found)
             found.setdefault(at, {"trouble": trouble})
             for case in left:
                 if case.dtype == at.dtype and case not in found:
@@ -226,8 +231,8 @@ class _Runner:
                 environment = {"TORCHINDUCTOR_CACHE_DIR": cache, "TRITON_CACHE_DIR": f"{cache}/triton"}
             one: dict[Case, dict[str, Any]] = {}
             end = self._job(recipe, cases, mode, 1, reference, environment)
-            at = _take(end, cases, one)
-            trouble = _early(end, at in one)
+            at = answers.take(end, cases, one)
+            trouble = answers.early(end, at in one)
             if at is not None:
                 one.setdefault(at, {"trouble": trouble})
             for case in cases:
@@ -235,7 +240,7 @@ class _Runner:
                 if "outputs" not in result:
                     failed[case] = result
                 known = found.get(case)
-                found[case] = result if known is None else _joined(known, result)
+                found[case] = result if known is None else answers.joined(known, result)
             if all("outputs" not in result for result in found.values()):
                 break
         # One result has nothing to be compared with.
@@ -279,7 +284,7 @@ class _Runner:
             phase=recipe.phase,
             dtype=case.dtype,
             outcome=NOT_RUN,
-            reason=_trouble(plain),
+            reason=answers.trouble(plain),
             op_ids=recipe.ops,
             settings=recipe.settings,
             scale=case.scale,
@@ -293,7 +298,7 @@ class _Runner:
             msgspec.convert({k: v for k, v in o.items() if k != "digests"}, Output) for o in plain["outputs"]
         )
         differs = any(o.distinct > 1 for o in outputs)
-        judged = _mode(plain, mode, process) if mode is not None else None
+        judged = answers.deterministic_mode(plain, mode, process) if mode is not None else None
         cause = ""
         if judged is not None and judged.outcome == "memory fill":
             cause = "uninitialized memory"
@@ -309,74 +314,6 @@ class _Runner:
             seconds=plain["seconds"],
             mode=judged,
         )
-
-
-def _take(end: End, cases: list[Case], found: dict[Case, dict[str, Any]]) -> Case | None:
-    """Put a job's answers into ``found``; the case at which it ended early, or None when it came to its end."""
-    last: Case | None = None
-    for line in end.lines:
-        case = cases[line["case"]]
-        if "started" in line:
-            last = case
-        else:
-            found[case] = line
-    if not end.trouble and all(case in found for case in cases):
-        return None
-    return last or cases[0]
-
-
-def _early(end: End, told: bool) -> str:
-    """Why a job ended before its last case; ``told``: whether the case at which it did has an answer."""
-    return end.trouble or ("the device could not be used any more" if told else "it ended without an answer")
-
-
-def _joined(known: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-    """Two results of one case from different processes: digests together, the larger distances."""
-    if "outputs" not in result or "outputs" not in known:
-        return known if "outputs" in known else result
-    outputs = []
-    for one, other in zip(known["outputs"], result["outputs"], strict=True):
-        digests = list(dict.fromkeys([*one["digests"], *other["digests"]]))
-        far = {
-            key: max((v for v in (one[key], other[key]) if v is not None), default=None)
-            for key in ("v_ermv", "v_c", "ulp")
-        }
-        outputs.append({**one, **far, "digests": digests, "distinct": len(digests)})
-    return {**known, "outputs": outputs, "processes": known.get("processes", 1) + 1}
-
-
-def _telling(plain: dict[Case, dict[str, Any]], dtype: str) -> Case | None:
-    """The size at which deterministic mode is asked: the largest that differed, else the largest that ran."""
-    ran = [case for case, found in plain.items() if case.dtype == dtype and "outputs" in found]
-    differed = [case for case in ran if any(o["distinct"] > 1 for o in plain[case]["outputs"])]
-    return max(differed or ran, key=lambda case: case.scale, default=None)
-
-
-def _mode(plain: dict[str, Any], mode: dict[str, Any], process: str) -> Mode:
-    """What deterministic mode did, beside the same runs without it. What the first run of a process takes,
-    which warms up, says nothing of the time."""
-    error = mode.get("error")
-    if error is not None and error["refused"]:
-        return Mode(outcome="raises", message=f"{error['type']}: {error['message']}")
-    if "outputs" not in mode:
-        return Mode(outcome=NOT_RUN, message=_trouble(mode))
-    distinct = max(o["distinct"] for o in mode["outputs"])
-    ratio = mode["seconds"] / plain["seconds"] if plain["seconds"] and process == "same" else None
-    outcome = EQUAL if distinct == 1 else "memory fill" if mode.get("equal_filled") else "unchanged"
-    return Mode(outcome=outcome, distinct=distinct, time_ratio=ratio)
-
-
-def _trouble(found: dict[str, Any]) -> str:
-    """Why a case gave no result; empty where it did."""
-    if "trouble" in found:
-        return str(found["trouble"])
-    error = found.get("error")
-    if error is None:
-        return ""
-    if error["type"] == "NoSamples":
-        return str(error["message"])
-    text = f"{error['type']}: {error['message']}"
-    return f"out of memory ({text})" if error["memory"] else text
 
 
 def _all_not_run(recipe: Recipe, options: Options, reason: str) -> list[Measurement]:

@@ -1,0 +1,83 @@
+"""The answers of jobs put together: cases that were reached or not, counts over processes, both modes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from d9mlint.evidence import EQUAL, NOT_RUN, Mode
+from d9mlint.verify.launcher import End
+
+
+class Case(NamedTuple):
+    """One dtype and size of a recipe."""
+
+    dtype: str
+    scale: float
+
+
+def take(end: End, cases: list[Case], found: dict[Case, dict[str, Any]]) -> Case | None:
+    """Put a job's answers into ``found``; the case at which it ended early, or None when it came to its end."""
+    last: Case | None = None
+    for line in end.lines:
+        case = cases[line["case"]]
+        if "started" in line:
+            last = case
+        else:
+            found[case] = line
+    if not end.trouble and all(case in found for case in cases):
+        return None
+    return last or cases[0]
+
+
+def early(end: End, told: bool) -> str:
+    """Why a job ended before its last case; ``told``: whether the case at which it did has an answer."""
+    return end.trouble or ("the device could not be used any more" if told else "it ended without an answer")
+
+
+def joined(known: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    """Two results of one case from different processes: digests together, the larger distances."""
+    if "outputs" not in result or "outputs" not in known:
+        return known if "outputs" in known else result
+    outputs = []
+    for one, other in zip(known["outputs"], result["outputs"], strict=True):
+        digests = list(dict.fromkeys([*one["digests"], *other["digests"]]))
+        far = {
+            key: max((v for v in (one[key], other[key]) if v is not None), default=None)
+            for key in ("v_ermv", "v_c", "ulp")
+        }
+        outputs.append({**one, **far, "digests": digests, "distinct": len(digests)})
+    return {**known, "outputs": outputs, "processes": known.get("processes", 1) + 1}
+
+
+def telling(plain: dict[Case, dict[str, Any]], dtype: str) -> Case | None:
+    """The size at which deterministic mode is asked: the largest that differed, else the largest that ran."""
+    ran = [case for case, found in plain.items() if case.dtype == dtype and "outputs" in found]
+    differed = [case for case in ran if any(o["distinct"] > 1 for o in plain[case]["outputs"])]
+    return max(differed or ran, key=lambda case: case.scale, default=None)
+
+
+def deterministic_mode(plain: dict[str, Any], mode: dict[str, Any], process: str) -> Mode:
+    """What deterministic mode did, beside the same runs without it. What the first run of a process takes,
+    which warms up, says nothing of the time."""
+    error = mode.get("error")
+    if error is not None and error["refused"]:
+        return Mode(outcome="raises", message=f"{error['type']}: {error['message']}")
+    if "outputs" not in mode:
+        return Mode(outcome=NOT_RUN, message=trouble(mode))
+    distinct = max(o["distinct"] for o in mode["outputs"])
+    ratio = mode["seconds"] / plain["seconds"] if plain["seconds"] and process == "same" else None
+    outcome = EQUAL if distinct == 1 else "memory fill" if mode.get("equal_filled") else "unchanged"
+    return Mode(outcome=outcome, distinct=distinct, time_ratio=ratio)
+
+
+def trouble(found: dict[str, Any]) -> str:
+    """Why a case gave no result; empty where it did."""
+    if "trouble" in found:
+        return str(found["trouble"])
+    error = found.get("error")
+    if error is None:
+        return ""
+    if error["type"] == "NoSamples":
+        return str(error["message"])
+    text = f"{error['type']}: {error['message']}"
+    return f"out of memory ({text})" if error["memory"] else text
