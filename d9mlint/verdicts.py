@@ -237,6 +237,9 @@ def _of_what(m: Measurement) -> str:
         return ", ".join(part for part in (m.dtype, wording.sizes(m)) if part)
     shape = "x".join(map(str, worst.shape)) or "scalar"
     parts = [f"{worst.name} {shape} {worst.dtype}", f"V_c {wording.number(worst.v_c)}"]
+    if m.cause == "uninitialized memory":
+        # How far what was in memory is from what was in memory says nothing.
+        return ", ".join(parts)
     if worst.v_ermv is not None:
         parts.append(f"V_ermv {wording.number(worst.v_ermv)}")
     if worst.ulp is not None:

@@ -139,7 +139,7 @@ def test_each_finding_ends_with_a_verdict(verified: subprocess.CompletedProcess[
         "train.py:12:17  DET401 torch.Tensor.put_        confirmed: 5 of 5 runs distinct on the CPU" in ends
     )
     assert "train.py:13:13  DET401 torch.nn.functional.pad  equal in 5 runs at this size on the CPU" in ends
-    assert "1 finding confirmed, 1 equal in 5 runs at this size, 0 not run." in out
+    assert "1 finding confirmed on the CPU, 1 equal in 5 runs at this size, 0 not run." in out
 
 
 def test_what_was_measured_is_printed_with_its_controls(verified: subprocess.CompletedProcess[str]) -> None:

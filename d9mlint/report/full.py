@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from d9mlint.findings import Fix
@@ -77,7 +78,14 @@ def block(result: Result, item: Item, options: Options) -> list[str]:
         source_of = f", {clean(f.targets[1])}" if len(f.targets) > 1 and f.targets[1] else ""
         lines.append(f"{_word('note', options)} this is so for {clean(f.targets[0])}{source_of}")
     if said(f):
-        lines.append(f"{_word('note', options)} {said(f)}")
+        first, *more = textwrap.wrap(
+            f"note: {said(f)}",
+            options.width,
+            subsequent_indent=" " * 6,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        lines += [f"{_word('note', options)}{first.removeprefix('note:')}", *more]
     return lines
 
 
