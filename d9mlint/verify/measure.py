@@ -20,9 +20,11 @@ OTHER_OUTPUTS = "the recipe returned other outputs than in its first run"
 
 
 class Program(Protocol):
-    """A recipe with its inputs built."""
+    """A recipe with its inputs built. ``on_device``: False where the results of the last run all lay on another
+    device than the inputs: a framework without a kernel for a GPU may run an op on the CPU without a word."""
 
     sizes: dict[str, tuple[int, ...]]
+    on_device: bool
 
     def run(self) -> tuple[float, dict[str, Array]]:
         """Run once on copies of the inputs: seconds, and the bytes of every output and gradient by name."""
@@ -129,6 +131,7 @@ def _measure(framework: Backend, job: dict[str, Any], case: dict[str, Any]) -> d
         "sizes": {name: list(shape) for name, shape in program.sizes.items()},
         "outputs": [tally.summary(name) for name, tally in tallies.items()],
         "seconds": seconds,
+        "on_device": program.on_device,
     }
     if all(len(tally.digests) == 1 for tally in tallies.values()):
         return found

@@ -298,6 +298,8 @@ class _Runner:
             msgspec.convert({k: v for k, v in o.items() if k != "digests"}, Output) for o in plain["outputs"]
         )
         differs = any(o.distinct > 1 for o in outputs)
+        if not differs and not plain["on_device"] and not recipe.control:
+            return msgspec.structs.replace(row, reason=f"{recipe.library} ran it on the CPU")
         judged = answers.deterministic_mode(plain, mode, process) if mode is not None else None
         cause = ""
         if judged is not None and judged.outcome == "memory fill":

@@ -24,7 +24,10 @@ from d9mlint.verify.recipes import function
 from d9mlint.verify.scope import growth, size
 
 VARIABLES = (
+    "TF_CUDNN_DETERMINISTIC",
+    "TF_CUDNN_USE_AUTOTUNE",
     "TF_CUDNN_USE_FRONTEND",
+    "TF_DETERMINISTIC_OPS",
     "TF_ENABLE_ONEDNN_OPTS",
     "TF_XLA_FLAGS",
     "XLA_FLAGS",
@@ -193,6 +196,8 @@ class TensorFlowProgram:
         self._start = [(v, tf.identity(v)) for value in inputs.values() for v in _variables(value)]
         self._generator = numpy.random.default_rng(seed + 1)
         self._upstream: list[Any] = []
+        self._inputs_on_gpu = any("GPU" in value.device for value in inputs.values() if _eager(value))
+        self.on_device = True
         self.sizes = {name: tuple(value.shape) for name, value in inputs.items() if _eager(value)}
 
     def run(self) -> tuple[float, dict[str, Array]]:
@@ -201,6 +206,9 @@ class TensorFlowProgram:
             variable.assign(value)
         with tf.device(self._device):
             seconds, found = timed(self._once, self._framework.wait)
+        # What has no tensors, such as a pipeline of data or a session of TensorFlow 1, does not tell.
+        places = [value.device for value in found.values() if _eager(value)]
+        self.on_device = not self._inputs_on_gpu or not places or any("GPU" in place for place in places)
         return seconds, {name: _array(value) for name, value in found.items()}
 
     def _once(self) -> dict[str, Any]:

@@ -203,6 +203,8 @@ class TorchProgram:
         self._upstream: list[torch.Tensor] = []
         self._rooms: list[Room] = []
         self._runs = 0
+        # torch copies nothing from device to device by itself.
+        self.on_device = True
         self.sizes = {name: tuple(t.shape) for name, t in inputs.items() if isinstance(t, torch.Tensor)}
 
     def run(self) -> tuple[float, dict[str, Array]]:
