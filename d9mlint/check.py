@@ -118,6 +118,7 @@ def _verify(request: Request, settings: Settings, result: Result) -> int:
 
 def _measure_only(request: Request, settings: Settings) -> int:
     """Run what is named, with nothing linted."""
+    from d9mlint.evidence import NOT_RUN
     from d9mlint.report import measured
 
     options = report_options(settings, to_file=request.output_file is not None)
@@ -135,7 +136,11 @@ def _measure_only(request: Request, settings: Settings) -> int:
     assert session.evidence is not None
     kept = _keep(request, session.evidence)
     _write(render_evidence(session.evidence), request.output_file)
-    return _say_failure(session) or kept
+    failed = _say_failure(session) or kept
+    if not failed and all(m.outcome == NOT_RUN for m in session.evidence.measurements):
+        print("error: Nothing of what was named could be run.", file=sys.stderr)
+        return 2
+    return failed
 
 
 def _session(request: Request, findings: Sequence[Finding]) -> Session:

@@ -204,6 +204,21 @@ def test_an_op_can_be_named_without_linting(project: Path) -> None:
     assert "DET401" not in done.stdout
 
 
+def test_a_name_under_which_nothing_could_be_run_is_an_error(project: Path) -> None:
+    done = d9mlint("--verify", "--op", "torch.nosuch", "--device", "cpu", "--quiet", cwd=project)
+    assert done.returncode == 2
+    assert "has no sample of torch.nosuch" in done.stdout
+    assert done.stderr == "error: Nothing of what was named could be run.\n"
+
+
+def test_what_fixing_leaves_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(textwrap.dedent(PROGRAM) + "torch.backends.cudnn.benchmark = True\n")
+    options = ("--select", "DET301,DET401", "--device", "cpu", "--runs", "2", "--quiet", ".")
+    done = d9mlint("--verify", "--fix", *options, cwd=tmp_path)
+    assert "cudnn.benchmark = False" in (tmp_path / "train.py").read_text()
+    assert "\nVerdicts\n" in done.stdout and "DET301" not in done.stdout
+
+
 def test_measurements_alone_as_json_and_html(project: Path) -> None:
     options = ("--verify", "--op", "take_backward", "--runs", "2", "--device", "cpu", "--output-format")
     document = json.loads(d9mlint(*options, "json", cwd=project).stdout)

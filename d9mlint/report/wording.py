@@ -119,7 +119,11 @@ def short(number: float) -> str:
 
 
 def shapes(m: Measurement) -> list[str]:
-    """Shapes of the inputs, equal ones told once: ``x 1000x8``, ``i and j 262144``."""
+    """Shapes of the inputs, equal ones told once: ``x 1000x8``, ``i and j 262144``. Those of torch's own
+    database are counted."""
+    if m.weak and m.sizes:
+        most = max(math.prod(shape) for shape in m.sizes.values())
+        return [f"{count(len(m.sizes), 'tensor')} of up to {count(most, 'element')}"]
     by_shape: dict[tuple[int, ...], list[str]] = {}
     for name, shape in m.sizes.items():
         by_shape.setdefault(tuple(shape), []).append(plain(name))
