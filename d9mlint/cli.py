@@ -60,7 +60,8 @@ class Commands(click.Group):
 def group() -> None:
     """A linter for determinism hazards in deep-learning code.
 
-    `d9mlint PATHS` is `d9mlint check PATHS`; a sub-command's name wins over a path of that name.
+    `d9mlint PATHS` is `d9mlint check PATHS`; a sub-command's name wins over a path of that name. Its options,
+    --fix, --verify and others, are those of `d9mlint check --help`.
     """
 
 
@@ -241,7 +242,11 @@ def measuring(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--runs", type=click.IntRange(2), help="With --verify: runs of each op (5)."),
         click.option("--thorough", is_flag=True, help="With --verify: 30 runs, and more sizes."),
-        click.option("--require-device", is_flag=True, help="With --verify: fail where the GPU is missing."),
+        click.option(
+            "--require-device",
+            is_flag=True,
+            help="With --verify: run nothing on the CPU; fail where no GPU is seen.",
+        ),
         click.option(
             "--seed",
             type=click.IntRange(0, 2**32 - 1),

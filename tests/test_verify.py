@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -295,6 +297,20 @@ def test_one_process_that_got_through_is_compared_with_nothing(small: Evidence) 
 def test_memory_that_a_result_is_given_was_written_to_before(small: Evidence) -> None:
     found = only(small, "stale")
     assert (found.outcome, found.cause) == (DIFFERS, "uninitialized memory")
+
+
+def test_the_process_that_forks_does_not_start_cuda() -> None:
+    """No forked process could use the GPU after that: what torch and the backend import must not ask for one."""
+    code = (
+        "import torch, torch.cuda\ncalls = []\n"
+        "def told(name): return lambda *args, **kwargs: calls.append(name) or 0\n"
+        "for name in ('_lazy_init', 'is_available', 'device_count', 'get_device_properties', 'current_device'):\n"
+        "    setattr(torch.cuda, name, told(name))\n"
+        "import d9mlint.verify.torch_backend\n"
+        "print(calls, torch.cuda.is_initialized())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] False\n"
 
 
 def test_collectives_are_named_and_not_run_here(small: Evidence) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -196,3 +198,15 @@ def test_race_between_threads_is_found_and_op_determinism_ends_it(
     assert (measured.outcome, measured.cause) == (DIFFERS, "")
     assert measured.mode is not None
     assert measured.mode.outcome == EQUAL
+
+
+@needs_tensorflow
+def test_the_process_that_forks_does_not_start_a_device() -> None:
+    code = (
+        "import tensorflow, d9mlint.verify.tensorflow_backend\n"
+        "from tensorflow.python.eager import context\n"
+        "made = context._context\n"
+        "print(bool(made and (made._initialized or made._physical_devices)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
