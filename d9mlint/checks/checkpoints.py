@@ -198,7 +198,7 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
             found.add("optimizer")
         elif kind.endswith("GradScaler") or _SCALER.search(text):
             found.add("scaler")
-    elif value is v.UNKNOWN or isinstance(value, v.Member):
+    elif value is v.UNKNOWN or isinstance(value, v.Member | v.Inst):
         if _SCHEDULER.search(key):
             found.add("scheduler")
         elif _OPTIMIZER.search(key):

@@ -17,6 +17,7 @@ from d9mlint.program.data import is_entropy
 from d9mlint.program.loaders import LOADER
 from d9mlint.program.rng import seed_value
 from d9mlint.program.state import SEEDED, UNSEEDED
+from d9mlint.program.usage import called_name, nodes, parents
 
 if TYPE_CHECKING:
     from d9mlint.knowledge.model import RngEntry
@@ -200,6 +201,9 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
         if name == "submit":
             # The other arguments are those of the function: what it calls on them is known then.
             func = v.Partial(func, v.Args(call.args.pos[1:], call.args.kw, call.args.star, call.args.dstar))
+        races(it, call, func, f"the function given to `{name}`", name)
+
+    def races(it: Interp, call: CallEvent, func: v.Value, what: str, name: str) -> None:
         drawn = what_is_drawn(it, it.frame, [func]) & {"python", "numpy", "torch"}
         if drawn:
             names = {"python": "`random`", "numpy": "`np.random`", "torch": "torch"}
@@ -207,11 +211,29 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
                 it,
                 "DET211",
                 call.node,
-                f"the function given to `{name}` draws from {' and '.join(names[r] for r in sorted(drawn))}: "
+                f"{what} draws from {' and '.join(names[r] for r in sorted(drawn))}: "
                 "who draws first is up to the scheduler",
                 "give every item a seed of its own: `rng = np.random.default_rng([seed, index])`",
                 subject=name,
             )
+
+    @hooks.on_call("threading.Thread")
+    def thread(it: Interp, call: CallEvent) -> None:
+        func = call.args.get("target", 1)
+        if _several_at_once(it, call.node) and isinstance(func, (v.Func, v.Partial)):
+            given = call.args.get("args", 3)
+            rest = (
+                v.Args(list(given.elts), star=given.open) if isinstance(given, v.Items) else v.Args(star=True)
+            )
+            races(it, call, v.Partial(func, rest), "the function given to `Thread`", "Thread")
+
+    @hooks.on_method("start")
+    def started(it: Interp, call: CallEvent) -> None:
+        if not isinstance(call.owner, v.Inst) or not _several_at_once(it, call.node):
+            return
+        run = call.owner.cls.find("run")
+        if "threading.Thread" in call.owner.cls.external_bases() and isinstance(run, v.Func):
+            races(it, call, run.bind(call.owner), "the `run` of this thread", "start")
 
     @hooks.on_method("share_memory")
     def shared(it: Interp, call: CallEvent) -> None:
@@ -238,6 +260,20 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
             )
 
     hooks.ends.append(end)
+
+
+def _several_at_once(it: Interp, node: Any) -> bool:
+    """Whether a thread is made or started in a loop that does not wait for it. One alone draws in its own order."""
+    function = enclosing_function(it)
+    if not it.frame.jumps or function is None:
+        return False
+    above = parents(function)
+    while node is not None and not isinstance(node, (m.For, m.While)):
+        node = above.get(id(node))
+    # The join of strings has an argument.
+    return node is not None and not any(
+        isinstance(one, m.Call) and called_name(one) == "join" and not one.args for one in nodes(node.body)
+    )
 
 
 # -------------------------------------------------------------------------------------------- DET212

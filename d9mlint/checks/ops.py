@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.model import OpEntry, OpHistory
     from d9mlint.program.hooks import Hooks
     from d9mlint.program.interp import Interp
+    from d9mlint.program.state import Site
 
 NO_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
 TF_LIBRARIES = frozenset({"tensorflow", "keras"})
@@ -104,7 +105,7 @@ def history(it: Interp, entry: OpEntry) -> OpHistory | None:
 
 
 def _candidate(it: Interp, call: CallEvent, entry: OpEntry, likely: bool) -> None:
-    if CPU_CONTEXT in it.contexts or any(_on_cpu(value) for value in call.args.pos):
+    if CPU_CONTEXT in it.contexts or any(_on_cpu(value) for value in (call.owner, *call.args.pos)):
         return
     answer = all_hold(call.args, entry.when)
     excused = any_holds(call.args, entry.unless)
@@ -142,8 +143,10 @@ def _needs_no_gradient(call: CallEvent) -> bool:
     return first is not None and detached(first)
 
 
-def _on_cpu(value: v.Value) -> bool:
-    return isinstance(value, v.Obj) and value.api.endswith(".cpu")
+def _on_cpu(value: v.Value | None) -> bool:
+    if isinstance(value, v.AnyOf):
+        return all(_on_cpu(one) for one in value.values)
+    return isinstance(value, v.Obj) and value.on_cpu
 
 
 def _likely_only(owner: v.Value | None) -> bool:
@@ -158,6 +161,7 @@ def _end(it: Interp, reporter: Reporter) -> None:
     torch_unknown = mode.value is None or bool(it.scratch.get("mode-unknown"))
     tf_on = "tf-on" in it.scratch or bool(it.scratch.get("tf-switch"))
     on_gpu = may_use_cuda(it)
+    told: set[tuple[Site, str]] = set()
     for found in it.scratch.get("ops", []):
         library = found.entry.library
         is_tf = library in TF_LIBRARIES
@@ -176,6 +180,11 @@ def _end(it: Interp, reporter: Reporter) -> None:
         training = where(it, TF_TRAIN if is_tf else TORCH_TRAIN)
         if found.entry.passes == "backward" and training is None and library not in OWN_DEVICE:
             continue
+        if _code(found.entry) == "DET405":
+            # Networks of one family that a table offers are built at one place: they are told as one.
+            if (found.place.site, found.text) in told:
+                continue
+            told.add((found.place.site, found.text))
         _judge(it, reporter, found, tf_on if is_tf else torch_on, gpu)
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.checks.base import Reporter, replace_fix
 from d9mlint.checks.text import call_text
 from d9mlint.facts import model as m
-from d9mlint.findings import Applicability, Confidence, Edit, Fix
+from d9mlint.findings import Applicability, Confidence, Edit, Fix, Severity
 from d9mlint.program import values as v
-from d9mlint.program.scopes import assigned_names, own_names
+from d9mlint.program.scopes import own_names, target_names
 from d9mlint.program.usage import called_name, children, nodes, parents, receiver
 
 if TYPE_CHECKING:
@@ -310,11 +310,9 @@ class Use:
         if self.walk and self._sorts_walk(loop):
             return ""
         kept: list[str] = []
-        # What is opened or made anew in each round keeps nothing of the order.
-        local = assigned_names(loop)
         for node in nodes(loop.body):
             if isinstance(node, m.Call) and called_name(node) in KEEPING and receiver(node):
-                if receiver(node).partition(".")[0] not in local:
+                if not self._made_anew(loop, node):
                     kept.append(receiver(node))
             elif isinstance(node, m.Wait) and node.kind in ("yield", "from"):
                 return "visible"
@@ -334,6 +332,34 @@ class Use:
             if self._names(name, after=loop.start, appended=True):
                 return "visible"
         return ""
+
+    def _made_anew(self, loop: m.For, call: m.Call) -> bool:
+        """Whether what a call adds to is opened or made anew before it in each round: it keeps nothing of the order."""
+        name = receiver(call).partition(".")[0]
+        around = self._tests(call, loop)
+        for stmt in nodes(loop.body):
+            names: set[str] = set()
+            if isinstance(stmt, m.Assign):
+                for target in stmt.targets:
+                    target_names(target, names)
+            elif isinstance(stmt, (m.AnnAssign, m.For)):
+                target_names(stmt.target, names)
+            elif isinstance(stmt, m.With):
+                for item in stmt.items:
+                    if item.target is not None:
+                        target_names(item.target, names)
+            if name in names and stmt.start < call.start and self._tests(stmt, loop) <= around:
+                return True
+        return False
+
+    def _tests(self, node: Any, loop: m.For) -> set[int]:
+        """The ``if`` statements of a loop's body that a node stands in."""
+        found: set[int] = set()
+        while node is not None and node is not loop:
+            if isinstance(node, m.If):
+                found.add(id(node))
+            node = self.parents.get(id(node))
+        return found
 
     def _sorts_walk(self, loop: m.For) -> bool:
         names = (
@@ -483,14 +509,18 @@ def _set(it: Interp, node: Any, elements: v.Value, reporter: Reporter) -> None:
     answer = use.of(node)
     if not answer or (answer == "returned" and not use.listed):
         return
+    told = _strings(elements)
     reporter.report(
         it,
         "DET210",
         node,
-        "the order of this set becomes visible: that of strings is another one in every run",
+        "the order of this set becomes visible: "
+        + ("that of strings is" if told else "if it holds strings it is")
+        + " another one in every run",
         "use `sorted(...)`, or `dict.fromkeys(...)` to keep the order of first appearance",
         subject="set",
-        confidence=None if _strings(elements) else Confidence.MEDIUM,
+        severity=None if told else Severity.WARNING,
+        confidence=None if told else Confidence.MEDIUM,
     )
 
 

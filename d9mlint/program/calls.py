@@ -506,6 +506,7 @@ def call_member(it: Interp, member: v.Member, args: v.Args, node: Any) -> v.Valu
         run_methods(it, owner, node)
     result_obj = v.Obj(event.api, result_type(event.api), args, node if isinstance(node, m.Call) else None)
     result_obj.file = it.frame.file
+    result_obj.on_cpu = name == "cpu" or gradients.stays_on_cpu(owner, name)
     if name == "state_dict":
         result_obj.attrs["@owner"] = owner
     if isinstance(owner, v.Obj) and owner.type == TENSOR and result_obj.type == event.api:

@@ -73,6 +73,8 @@ def attribute(it: Interp, value: v.Value, name: str, node: Any = None) -> v.Valu
     if isinstance(value, v.Obj):
         if name in value.attrs:
             return value.attrs[name]
+        if name == "data" and value.on_cpu:
+            return value
         if name == "dataset" and value.type == "torch.utils.data.DataLoader":
             return value.args.get("dataset", 0) or v.UNKNOWN
         return v.Member(value, name)

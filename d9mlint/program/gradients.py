@@ -1,4 +1,5 @@
-"""Tensors that no gradient reaches, as far as can be seen: data, indices, buffers and what is made of them."""
+"""Tensors that no gradient reaches, as far as can be seen: data, indices, buffers and what is made of them; and
+tensors that were fetched from the device."""
 
 from __future__ import annotations
 
@@ -101,6 +102,11 @@ def _holds(value: v.Value) -> bool:
 def of_method(owner: v.Value, name: str) -> bool:
     """Whether the tensor that a method gives carries no gradient."""
     return name in _FORMING and detached(owner)
+
+
+def stays_on_cpu(owner: v.Value, name: str) -> bool:
+    """Whether a method of a tensor on the CPU gives one there too."""
+    return name in _FORMING and name not in ("to", "cuda") and isinstance(owner, v.Obj) and owner.on_cpu
 
 
 def of_operator(left: v.Value, right: v.Value) -> bool:

@@ -14,7 +14,7 @@ from d9mlint.program import values as v
 from d9mlint.program.containers import CONTAINER_METHODS
 from d9mlint.program.data import ENTROPY, TENSOR, is_entropy
 from d9mlint.program.loaders import LOADER_MODELS
-from d9mlint.program.processes import PROCESS_MODELS
+from d9mlint.program.processes import PROCESS_METHODS, PROCESS_MODELS
 
 if TYPE_CHECKING:
     from d9mlint.program.interp import Interp
@@ -518,6 +518,7 @@ MODELS: dict[str, Model] = {
 
 METHOD_MODELS: dict[str, MethodModel] = {
     **CONTAINER_METHODS,
+    **PROCESS_METHODS,
     "*.add_argument": opt.add_argument,
     "*.add_option": opt.add_argument,
     "*.add": opt.add_argument,

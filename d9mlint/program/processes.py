@@ -34,6 +34,15 @@ def _process(it: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     return v.Obj(api, "", args, node)
 
 
+def _start(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``start()`` of the project's own ``Thread`` or ``Process``: its ``run`` starts from the present state."""
+    run = owner.cls.find("run") if isinstance(owner, v.Inst) else None
+    if not isinstance(run, v.Func):
+        return None
+    _in_state(it, it.state.copy(), run.bind(owner), v.NO_ARGS, node)
+    return v.NONE
+
+
 def _fresh(it: Interp) -> State:
     """The state of a new interpreter: modules imported (and what their bodies seeded), environment inherited."""
     state = State(it.state.default_level)
@@ -64,4 +73,8 @@ PROCESS_MODELS = {
     "multiprocessing.Process": _process,
     "torch.multiprocessing.Process": _process,
     "threading.Thread": _process,
+}
+PROCESS_METHODS = {
+    f"{base}.start": _start
+    for base in ("threading.Thread", "multiprocessing.Process", "torch.multiprocessing.Process")
 }

@@ -59,10 +59,11 @@ class Obj:
     the result where it is known (``torch.Tensor``), ``args`` the call's arguments; ``node`` the call.
 
     ``data`` holds what a model keeps about the object (an option parser's options, a loader's dataset);
-    ``detached`` says that a tensor carries no gradient, see ``gradients``.
+    ``detached`` says that a tensor carries no gradient, see ``gradients``, ``on_cpu`` that it was fetched from
+    the device.
     """
 
-    __slots__ = ("api", "args", "attrs", "data", "detached", "file", "likely", "node", "type")
+    __slots__ = ("api", "args", "attrs", "data", "detached", "file", "likely", "node", "on_cpu", "type")
 
     def __init__(self, api: str, type: str = "", args: Args | None = None, node: Call | None = None) -> None:
         self.api = api
@@ -74,6 +75,7 @@ class Obj:
         self.file: ModuleFile | None = None
         self.likely = False
         self.detached = False
+        self.on_cpu = False
 
     def __repr__(self) -> str:
         return f"Obj({self.type})"
