@@ -62,7 +62,10 @@ def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
 @click.option("--all", "every", is_flag=True, help="List all recipes.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def recipe(names: tuple[str, ...], every: bool, output_format: str) -> int:
-    """Show what --verify runs for an op: its recipes by API, op or id, as `--op` takes them."""
+    """Show what --verify runs for an op.
+
+    NAME is an API as programs write it (F.pad), an op, a setting or a recipe's id, as `--op` takes it.
+    """
     import msgspec
 
     from d9mlint import knowledge
