@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from support import RULES, lint
 
 from d9mlint.knowledge import KnowledgeError
+from d9mlint.knowledge.__main__ import main as check_rules
 from d9mlint.knowledge.loader import load_compiled
 from d9mlint.verify.recipes import Recipe, load_file, load_recipes
 
@@ -211,3 +213,18 @@ def test_the_readme_counts_them() -> None:
         "recipes for {} PyTorch and {} TensorFlow cases".format(*counts)
         in (RULES.parent / "README.md").read_text()
     )
+
+
+def test_a_recipe_for_what_is_no_entry_is_told_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(RULES, tmp_path / "rules")
+    file = tmp_path / "rules" / "recipes" / "torch.yaml"
+    text = file.read_text().replace("ops: [torch.take_backward]", "ops: [torch.take_backwards]")
+    file.write_text(text)
+    line = text.splitlines().index("- id: take_backward") + 1
+    assert check_rules([str(tmp_path / "rules")]) == 1
+    said = (
+        f"recipes/torch.yaml:{line}: recipe take_backward stands for torch.take_backwards, which is no entry."
+    )
+    assert said in "".join(capsys.readouterr())

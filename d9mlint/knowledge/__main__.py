@@ -23,7 +23,8 @@ def main(arguments: list[str]) -> int:
             for op in recipe.ops:
                 if op not in known:
                     text = f"recipe {recipe.id} stands for {op}, which is no entry.{nearest(op, known)}"
-                    raise KnowledgeError(f"recipes/{recipe.library}.yaml", 1, text)
+                    file = f"recipes/{recipe.library}.yaml"
+                    raise KnowledgeError(file, _line(root / file, recipe.id), text)
         for path in sorted((root / "evidence").glob("*.json")):
             evidence.load(path)
     except (KnowledgeError, UsageError) as error:
@@ -35,6 +36,12 @@ def main(arguments: list[str]) -> int:
         f"({len(names)} names), {len(found.settings)} settings, {len(recipes)} recipes: all good"
     )
     return 0
+
+
+def _line(path: Path, recipe: str) -> int:
+    """The line on which a recipe begins."""
+    rows = path.read_text(encoding="utf-8").splitlines()
+    return next((n for n, row in enumerate(rows, 1) if row.split()[-2:] == ["id:", recipe]), 1)
 
 
 if __name__ == "__main__":
