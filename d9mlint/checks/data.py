@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 
 GENERATOR_TYPES = ("numpy.random.Generator", "numpy.random.RandomState", "random.Random")
 # Datasets of libraries that draw nothing themselves; what their transforms draw is seen in their arguments.
-_QUIET_LIBRARIES = ("torchvision.", "torch.utils.data.", "torchaudio.", "torchtext.", "datasets.")
+_QUIET_LIBRARIES = (
+    "torchvision.",
+    "torch.utils.data.",
+    "torchaudio.",
+    "torchtext.",
+    "datasets.",
+    "torch_geometric.data.",
+    "torch_geometric.datasets.",
+    "ogb.",
+)
 
 
 def register(hooks: Hooks, reporter: Reporter) -> None:
@@ -175,8 +184,9 @@ def is_visible(dataset: v.Value, depth: int = 0) -> bool:
                 is_visible(a, depth + 1) for a in dataset.args.values()[:1]
             )
         if dataset.api.startswith(_QUIET_LIBRARIES):
-            # Everything but paths and flags is a transform.
-            helpers = [a for a in dataset.args.values() if isinstance(a, (v.Obj, v.Items, v.AnyOf))]
+            # Everything but paths and flags is a transform; those of the preparation do not run in workers.
+            given = [*dataset.args.pos, *(x for k, x in dataset.args.kw.items() if not k.startswith("pre_"))]
+            helpers = [a for a in given if isinstance(a, (v.Obj, v.Items, v.AnyOf))]
             hidden = dataset.args.kw.get("transform") is v.UNKNOWN or dataset.args.dstar
             return not hidden and all(_quiet_helper(a, depth + 1) for a in helpers)
         return False

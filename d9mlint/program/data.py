@@ -192,8 +192,10 @@ def subscript(it: Interp, value: v.Value, index: v.Value, node: m.Subscript) -> 
             from d9mlint.program.expr import bind_method
 
             return it.call(bind_method(it, found, value, value.cls, node), v.Args([index]), node)
-        return v.UNKNOWN
+        return value if _is_part(value.cls.external_bases(), index) else v.UNKNOWN
     if isinstance(value, v.Obj):
+        if _is_part([value.api], index):
+            return value
         if isinstance(index, v.Lit) and isinstance(index.value, str) and index.value in value.attrs:
             return value.attrs[index.value]
         if value.type == TENSOR:
@@ -210,6 +212,22 @@ def subscript(it: Interp, value: v.Value, index: v.Value, node: m.Subscript) -> 
     if isinstance(value, v.AnyOf):
         return v.join([subscript(it, one, index, node) for one in value.values])
     return v.UNKNOWN
+
+
+# Datasets that give a dataset when they are indexed by anything but a number.
+_GRAPH_DATASETS = ("torch_geometric.data.", "torch_geometric.datasets.", "ogb.")
+
+
+def _is_part(names: list[str], index: v.Value) -> bool:
+    return not (isinstance(index, v.Lit) and isinstance(index.value, int)) and is_graph_dataset(names)
+
+
+def is_graph_dataset(names: list[str]) -> bool:
+    """Whether one of these library classes is a dataset of graphs."""
+    return any(
+        name.startswith(_GRAPH_DATASETS) and (name.endswith("Dataset") or ".datasets." in name)
+        for name in names
+    )
 
 
 def _some(value: v.Mapping) -> v.Value:

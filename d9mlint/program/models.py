@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.program import options as opt
 from d9mlint.program import values as v
 from d9mlint.program.containers import CONTAINER_METHODS
-from d9mlint.program.data import ENTROPY, TENSOR, is_entropy
+from d9mlint.program.data import ENTROPY, TENSOR, is_entropy, is_graph_dataset
 from d9mlint.program.loaders import LOADER_MODELS
 from d9mlint.program.processes import PROCESS_METHODS, PROCESS_MODELS
 
@@ -304,6 +304,11 @@ def _shrink(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v
     return None
 
 
+def _shuffled(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``dataset.shuffle()`` of a dataset of graphs gives one."""
+    return owner if isinstance(owner, v.Obj) and is_graph_dataset([owner.api]) else None
+
+
 def _copy(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     if isinstance(owner, v.Mapping):
         return v.Mapping(dict(owner.items), owner.open, owner.attributes)
@@ -545,6 +550,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "set.add": _list_append,
     **{f"list.{name}": _shrink for name in ("pop", "remove", "clear")},
     "*.copy": _copy,
+    "*.shuffle": _shuffled,
     "*.to": _self,
     "*.cuda": _self,
     "*.cpu": _self,
