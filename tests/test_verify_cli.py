@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -316,6 +317,25 @@ def test_a_failed_control_is_the_last_word(tmp_path: Path) -> None:
     assert "A control failed" in done.stdout
     assert "the other lines are not evidence" in done.stdout
     assert "A control failed: what was measured is not evidence." in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("gcc"), reason="builds a library for Linux")
+def test_where_importing_starts_cuda_each_op_is_a_process_from_the_start(tmp_path: Path) -> None:
+    # A driver that was started: a fork could not use it any more.
+    source = tmp_path / "cuda.c"
+    source.write_text("int cuDeviceGetCount(int *count) { *count = 1; return 0; }\n")
+    library = tmp_path / "libcuda.so.1"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
+    how = "with open('/proc/self/cmdline') as f: raise ValueError('from the start' if 'recipe' in f.read() else '')"
+    done = subprocess.run(
+        [*driver(tmp_path, [recipe("how", how)]), "--verify", "--op", "how", "--device", "cpu"],
+        env=environment(LD_LIBRARY_PATH=str(tmp_path)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "not run: ValueError: from the start" in done.stdout, done.stderr
+    assert "controls: " in done.stdout
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")

@@ -2,7 +2,8 @@
 
 Reads jobs as lines of JSON on standard input, forks, and answers with ``{"pid": n}`` and ``{"status": n}`` on a
 pipe of its own (frameworks write to standard output). It never touches a device itself: a forked process
-starts with no context on the GPU, so each job is a fresh process for the device. When its input ends, as it
+starts with no context on the GPU, so each job is a fresh process for the device. Where the import alone has
+started CUDA, which no forked process survives, each job imports the framework anew. When the input ends, as it
 does when the parent dies, the running job and this process end too.
 """
 
@@ -35,6 +36,7 @@ def main() -> None:
     except Exception as error:
         _tell(answers, {"failed": f"{type(error).__name__}: {error}"})
         return
+    anew = cuda_started()
     _tell(answers, {"ready": True})
     pending = b""
     while True:
@@ -44,15 +46,15 @@ def main() -> None:
         pending += chunk
         while b"\n" in pending:
             line, _, pending = pending.partition(b"\n")
-            _serve(json.loads(line), answers)
+            _serve(json.loads(line), answers, anew)
 
 
-def _serve(job: dict[str, Any], answers: int) -> None:
+def _serve(job: dict[str, Any], answers: int, anew: bool) -> None:
     """Fork for a job and wait for its end."""
     server = os.getpid()
     child = os.fork()
     if child == 0:
-        _child(job, answers, server)
+        _child(job, answers, server, anew)
     _tell(answers, {"pid": child})
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -68,9 +70,8 @@ def _serve(job: dict[str, Any], answers: int) -> None:
     _tell(answers, {"status": status})
 
 
-def _child(job: dict[str, Any], answers: int, server: int) -> NoReturn:
+def _child(job: dict[str, Any], answers: int, server: int, anew: bool) -> NoReturn:
     """The forked process: a group of its own, its output in a log, and never back into the server."""
-    code = 1
     try:
         os.setsid()
         _die_with(server)
@@ -84,19 +85,54 @@ def _child(job: dict[str, Any], answers: int, server: int) -> NoReturn:
 
         # A crash is a result: its core file, of gigabytes, would lie in the working directory.
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        if anew:
+            os.execv(sys.executable, [sys.executable, "-c", _ANEW, json.dumps(sys.path), json.dumps(job)])
+    except BaseException:
+        _leave_with_traceback()
+    carry_out(job)
+
+
+_ANEW = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from d9mlint.verify.server import carry_out; carry_out(json.loads(sys.argv[2]))"
+)
+
+
+def carry_out(job: dict[str, Any]) -> NoReturn:
+    """Do a job and end this process."""
+    try:
         from d9mlint.verify.measure import work
 
         work(job)
-        code = 0
     except BaseException:
-        import traceback
+        _leave_with_traceback()
+    _leave(0)
 
-        traceback.print_exc()
-    finally:
+
+def _leave_with_traceback() -> NoReturn:
+    import traceback
+
+    traceback.print_exc()
+    _leave(1)
+
+
+def _leave(code: int) -> NoReturn:
+    """End without handlers of the framework at exit: they could hang on threads that a fork did not take along."""
+    try:
         sys.stdout.flush()
         sys.stderr.flush()
-        # Handlers of the framework at exit could hang on threads that the fork did not take along.
+    finally:
         os._exit(code)
+
+
+def cuda_started() -> bool:
+    """Whether this process has started CUDA's driver interface, which itself is not started to find out."""
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    # It answers CUDA_ERROR_NOT_INITIALIZED before cuInit was called.
+    return bool(cuda.cuDeviceGetCount(ctypes.byref(ctypes.c_int())) == 0)
 
 
 def _die_with(server: int) -> None:
