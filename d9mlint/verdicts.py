@@ -177,8 +177,9 @@ def _summary(
         start = f"{CONFIRMED}: {answer} on {place}" if differs else f"{answer} on {place}"
     else:
         start = f"seen to differ on {place}: {answer}" if differs else f"seen {answer} on {place}"
-    # A setting, or an op under a name of its own, is told apart from what was run for it.
-    of_what = _of_what(m) if last_word(m.api) == last_word(finding.subject) else f"{m.api}: {_of_what(m)}"
+    # What was run is named where it is not simply what is flagged: for a setting, or under a condition.
+    plain = last_word(m.api) == last_word(finding.subject) and not set(m.api) & set(" (")
+    of_what = _of_what(m) if plain else f"{m.api}: {_of_what(m)}"
     parts = [f"{start} ({of_what})", *_others(own)]
     if m.process == "fresh":
         parts.append("each run in a process of its own")
@@ -191,7 +192,7 @@ def _summary(
     if m.weak:
         parts.append(f"weak: {wording.WEAK}")
     if machine is not None and _is_for_other_version(finding, m.library, machine):
-        parts.append(f"the program is meant for {finding.targets[0]}")
+        parts.append(f"the finding is about {finding.targets[0]}")
     if machine is not None and machine.kind == "cpu" and not differs:
         parts.append("a CPU says nothing of a GPU")
     elif not differs and not evidence.race_seen:

@@ -181,10 +181,16 @@ def test_what_was_run_for_a_setting_is_named() -> None:
     assert told.endswith("; recipes for it: 1 differ, 1 equal, 1 not run")
 
 
-def test_a_program_for_another_version_is_said() -> None:
+def test_a_condition_of_what_was_run_is_named() -> None:
+    loop = finding("tf.compat.v1.while_loop")
+    row = measured("loop", "tf.compat.v1.while_loop (unordered adds)", settings=(loop.subject,))
+    assert "(tf.compat.v1.while_loop (unordered adds): float32)" in summary(loop, row)
+
+
+def test_a_finding_about_another_version_is_told() -> None:
     fields = {"op_ids": ("torch.take_backward",)}
     row = measured("take_backward", "torch.take", **fields)
-    said = "the program is meant for torch 2.4"
+    said = "the finding is about torch 2.4"
     for target, other in (("torch 2.4", True), ("torch 2.11", False), ("torch 2.11.0", False)):
         one = finding("torch.take", "torch.take_backward", targets=(target, "pinned in requirements.txt:1"))
         assert (said in summary(one, row)) is other
