@@ -55,6 +55,9 @@ def _serve(job: dict[str, Any], answers: int, anew: bool) -> None:
     child = os.fork()
     if child == 0:
         _child(job, answers, server, anew)
+    # On both sides: the group is there when its number is told, and before the job does anything.
+    with contextlib.suppress(OSError):
+        os.setpgid(child, child)
     _tell(answers, {"pid": child})
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -73,7 +76,7 @@ def _serve(job: dict[str, Any], answers: int, anew: bool) -> None:
 def _child(job: dict[str, Any], answers: int, server: int, anew: bool) -> NoReturn:
     """The forked process: a group of its own, its output in a log, and never back into the server."""
     try:
-        os.setsid()
+        os.setpgid(0, 0)
         _die_with(server)
         os.close(answers)
         null = os.open(os.devnull, os.O_RDONLY)
