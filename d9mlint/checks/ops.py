@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.checks.activity import TF_TRAIN, TORCH_TRAIN, may_use_cuda, where
 from d9mlint.checks.base import Reporter, Where, scope
 from d9mlint.checks.text import call_text
+from d9mlint.facts import model as m
 from d9mlint.findings import Confidence, Severity
 from d9mlint.program import values as v
 from d9mlint.program.context import CPU_CONTEXT
@@ -36,6 +37,10 @@ RNN_VALUES = (":16:8", ":4096:2", ":4096:8")
 _LOADING = re.compile(
     r"(interpolate|resize|resample)_?(abs_)?pos|load|checkpoint|convert|state_dict", re.IGNORECASE
 )
+
+
+# What a prediction is compared with is data.
+_TRUTH = re.compile(r"(gt|target|label)s?(_|$)", re.IGNORECASE)
 
 
 class Candidate(NamedTuple):
@@ -140,7 +145,22 @@ def _needs_no_gradient(call: CallEvent) -> bool:
     if not call.api.startswith("torch.") or "embedding" in call.api or "attention" in call.api:
         return False
     first = call.owner if call.owner is not None else call.args.get("input", 0)
-    return first is not None and detached(first)
+    if first is not None and detached(first):
+        return True
+    node = call.node
+    if not isinstance(node, m.Call):
+        return False
+    written = node.func if call.owner is not None else node.args[0] if node.args else None
+    return _TRUTH.match(_root(written)) is not None
+
+
+def _root(node: Any) -> str:
+    """The variable that an expression starts from (``x`` of ``x.float()[0]``), empty for anything else."""
+    while isinstance(node, (m.Call, m.Attr, m.Subscript)):
+        if isinstance(node, m.Call) and isinstance(node.func, m.Name) and "." not in node.func.id:
+            return ""
+        node = node.func if isinstance(node, m.Call) else node.value
+    return node.id.partition(".")[0] if isinstance(node, m.Name) else ""
 
 
 def _on_cpu(value: v.Value | None) -> bool:
