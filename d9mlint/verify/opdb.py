@@ -1,4 +1,7 @@
-"""torch's own operator database, for ops without a recipe: small generic inputs, so weak evidence."""
+"""torch's own operator database, for ops without a recipe: small generic inputs, so weak evidence.
+
+Each run of the samples starts from the same random state.
+"""
 
 from __future__ import annotations
 

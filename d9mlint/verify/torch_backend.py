@@ -77,14 +77,21 @@ class TorchBackend:
         if "op_db" in recipe:
             from d9mlint.verify.opdb import samples
 
-            return TorchProgram(self, *samples(recipe["op_db"], self.device, getattr(torch, dtype)), seed)
+            inputs, grad, run = samples(recipe["op_db"], self.device, getattr(torch, dtype))
+
+            def drawn_anew(copies: dict[str, Any]) -> Any:
+                # Samples of attention or pooling draw random numbers: that is not the race that is looked for.
+                self.restore(seed)
+                return run(copies)
+
+            return TorchProgram(self, inputs, grad, drawn_anew, seed)
         scope = self._scope(getattr(torch, dtype), scale, seed)
         exec(function("make", "", recipe["make"]), scope)
         exec(function("fn", "i", recipe["fn"]), scope)
-        inputs: dict[str, Any] = scope["make"]()
+        made: dict[str, Any] = scope["make"]()
         call = scope["fn"]
         return TorchProgram(
-            self, inputs, tuple(recipe["grad"]), lambda copies: call(types.SimpleNamespace(**copies)), seed
+            self, made, tuple(recipe["grad"]), lambda copies: call(types.SimpleNamespace(**copies)), seed
         )
 
     def _scope(self, dtype: torch.dtype, scale: float, seed: int) -> dict[str, Any]:
