@@ -444,6 +444,11 @@ def test_a_page_is_well_formed_and_complete_in_itself(shown: Evidence) -> None:
     assert tags.open == [] and len(tags.ids) == len(set(tags.ids))
 
 
+def test_a_page_tells_of_a_refusal_what_tells_ops_apart() -> None:
+    markup = page(everything(), Options("/"))
+    assert "raises: " in markup and "but you set" not in markup
+
+
 def test_pictures_show_distinct_results_over_sizes() -> None:
     space = {"s": "http://www.w3.org/2000/svg"}
     plots = [p for p in pictures(page(everything(), Options("/"))) if p.get("role") == "img"]

@@ -15,9 +15,6 @@ MEASURES = ("V_ermv", "V_c", "max ulp")
 NAMES = 3
 """More outputs than this are counted where all of them are equal."""
 
-ADVICE = ", but you set 'torch.use_deterministic_algorithms(True)'"
-"""From here on torch's messages are the same for all ops."""
-
 
 class Row(NamedTuple):
     """A line of cells: series, output, answer, V_ermv with V_c and ulp where it differs, answers at smaller
@@ -123,7 +120,7 @@ def _equal(op: Op, options: Options) -> list[str]:
         start = f"  {names}  " if one else f"  {labels}  {names}  " if names else f"  {labels}  "
         lines += _hang(start, wording.main_result(s), options)
     notes = [("by size", own) for own in wording.grouped(op, wording.by_size)]
-    modes = [("deterministic mode", own) for own in _modes(op)]
+    modes = [("deterministic mode", own) for own in wording.modes(op)]
     if one and not notes and len(modes) == 1:
         together = f"{lines[1]}; {_labelled('deterministic mode', *modes[0][1])}"
         if _columns(together) <= options.width:
@@ -189,7 +186,7 @@ def _body(op: Op, rows: Sequence[Row], layout: Layout, options: Options) -> list
         lines.append("  " + "  ".join(cells).rstrip())
     notes = [] if in_row else [("by size", own) for own in wording.grouped(op, wording.by_size)]
     notes += [("cause", own) for own in wording.causes(op)]
-    notes += [("deterministic mode", own) for own in _modes(op)]
+    notes += [("deterministic mode", own) for own in wording.modes(op)]
     return lines + _notes(notes, options)
 
 
@@ -198,11 +195,6 @@ def _notes(notes: Iterable[tuple[str, tuple[str, str]]], options: Options) -> li
     for label, (labels, said) in notes:
         lines += _hang(f"    {_labelled(label, labels, '')}", said, options)
     return lines
-
-
-def _modes(op: Op) -> list[tuple[str, str]]:
-    """What deterministic mode does; of torch's message only what tells ops apart."""
-    return [(labels, said.partition(ADVICE)[0]) for labels, said in wording.modes(op)]
 
 
 def _labelled(label: str, series: str, said: str) -> str:

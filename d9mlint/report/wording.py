@@ -16,6 +16,8 @@ WEAK = "small generic inputs that were not built to provoke a difference"
 DEFINITIONS = (
     "V_ermv: mean relative difference of an element from the first run; V_c: share of elements that differ."
 )
+ADVICE = ", but you set 'torch.use_deterministic_algorithms(True)'"
+"""From here on torch's messages are the same for all ops."""
 EXPECTED_EQUAL = ("det", "det_in_practice")
 CAUSES = {
     "rng": "the random generator: equal when it is restored before each run",
@@ -208,7 +210,7 @@ def mode_runs(m: Measurement) -> tuple[str, float | None]:
     mode = m.mode
     if mode is None:
         return "", None
-    message = plain(mode.message)
+    message = plain(mode.message).partition(ADVICE)[0]
     told = f": {message}" if message else ""
     words = {
         "equal": equal(m),
