@@ -547,7 +547,13 @@ def _maps_int(call: m.Call) -> bool:
     )
 
 
+# What gives names, lines or words.
+_TEXTS = frozenset({"split", "rsplit", "splitlines", "readlines", "listdir", "glob", "iglob", "keys"})
+
+
 def _strings(value: v.Value) -> bool:
+    if isinstance(value, v.Obj):
+        return value.api.rpartition(".")[2] in _TEXTS
     return isinstance(value, v.Items) and any(
         isinstance(e, v.Lit) and isinstance(e.value, str) for e in value.elts
     )

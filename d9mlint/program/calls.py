@@ -248,6 +248,9 @@ def _print(value: v.Value | None, depth: int = 0) -> Any:
         return (TENSOR, value.detached)
     if isinstance(value, v.Func):
         return (id(value.fn), id(value.env), _print(value.receiver, depth + 1) if depth < _PRINT_DEPTH else 0)
+    if isinstance(value, v.Inst) and "training" in value.attrs:
+        # A model does other things in training mode.
+        return (id(value), v.truth(value.attrs["training"]))
     if isinstance(value, v.Items) and depth < _PRINT_DEPTH:
         return (value.kind, value.open, tuple(_print(e, depth + 1) for e in value.elts))
     return id(value)

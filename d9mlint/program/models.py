@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.program import options as opt
 from d9mlint.program import values as v
-from d9mlint.program.containers import CONTAINER_METHODS
+from d9mlint.program.containers import CONTAINER_METHODS, parts
 from d9mlint.program.data import ENTROPY, TENSOR, is_entropy, is_graph_dataset
 from d9mlint.program.loaders import LOADER_MODELS
 from d9mlint.program.processes import PROCESS_METHODS, PROCESS_MODELS
@@ -326,6 +326,30 @@ def _self(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.V
     return None
 
 
+def _training(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``model.train()`` and ``model.eval()`` say what ``self.training`` is, in the model and in its parts."""
+    model = owner.receiver if isinstance(owner, v.Super) else owner
+    if isinstance(model, v.Inst):
+        mode = args.get("mode", 0) if name == "train" else v.FALSE
+        _set_training(it, model, v.TRUE if mode is None else mode, set())
+        return model
+    return _self(it, owner, name, args, node)
+
+
+def _set_training(it: Interp, model: v.Inst, mode: v.Value, seen: set[int]) -> None:
+    from d9mlint.program.expr import set_attribute
+
+    if id(model) in seen:
+        return
+    seen.add(id(model))
+    held = [one for value in model.attrs.values() for one in v.alternatives(value)]
+    for value in held:
+        for part in parts(value) if isinstance(value, v.Obj) else [value]:
+            if isinstance(part, v.Inst):
+                _set_training(it, part, mode, seen)
+    set_attribute(it, model, "training", mode, None)
+
+
 def _register_buffer(it: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``self.register_buffer("name", tensor)``: a tensor that is not trained."""
     key = args.get("name", 0)
@@ -556,8 +580,8 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.cpu": _self,
     "*.half": _self,
     "*.float": _self,
-    "*.train": _self,
-    "*.eval": _self,
+    "*.train": _training,
+    "*.eval": _training,
     "*.manual_seed": _self,
     "*.requires_grad_": _self,
     "*.apply": _module_apply,
