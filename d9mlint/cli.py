@@ -5,6 +5,7 @@ Exit codes: 0 clean, 1 findings, 2 the job could not be done.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -280,6 +281,8 @@ def measure_for(options: dict[str, Any]) -> Wanted | None:
             raise UsageError(f"{MEASURING[next(iter(given))]} goes with --verify.")
         options["device"] = device and device.partition(":")[0]
         return None
+    if math.isnan(given.get("timeout", 0)):
+        raise UsageError("--timeout must be a number of seconds.")
     from d9mlint.verify.command import Wanted
 
     # What the program may run on stays as configured: on a CPU alone there would be nothing to verify.

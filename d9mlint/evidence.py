@@ -107,10 +107,12 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A recipe whose answer is known. ``expected``: ``differs``, ``equal``, or ``race`` (a race known to be
-    seen on this kind of device: where it is not seen, equal results of other ops say little)."""
+    """A recipe of a library (empty: of all) whose answer is known. ``expected``: ``differs``, ``equal``, or
+    ``race`` (a race known to be seen on this kind of device: where it is not seen, equal results of other
+    ops say little)."""
 
     recipe: str
+    library: str = ""
     expected: Annotated[str, msgspec.Meta(pattern="^(differs|equal|race)$")]
     outcome: OneOfOutcomes
     detail: str = ""
@@ -133,7 +135,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A session of measurements with its controls. Without passing controls it is no evidence."""
+    """A session of measurements with its controls. Without passing controls of a library, what was measured
+    with it is no evidence."""
 
     schema: int = SCHEMA
     tool: str
@@ -145,16 +148,27 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     controls: tuple[Control, ...]
     measurements: tuple[Measurement, ...]
 
-    @property
-    def controls_passed(self) -> bool:
+    def trusted(self, library: str) -> bool:
         """Whether the comparison itself was seen to work: what must differ did, what must not did not."""
-        sure = [c for c in self.controls if c.expected != "race"]
+        sure = [c for c in self._controls(library) if c.expected != "race"]
         return {c.expected for c in sure} == {DIFFERS, EQUAL} and all(c.passed for c in sure)
 
-    @property
-    def race_seen(self) -> bool:
+    def race_seen(self, library: str) -> bool:
         """Whether a race that is known to be there was seen; only then do equal results say something."""
-        return all(c.passed for c in self.controls if c.expected == "race")
+        return all(c.passed for c in self._controls(library) if c.expected == "race")
+
+    def _controls(self, library: str) -> list[Control]:
+        return [c for c in self.controls if c.library in ("", library)]
+
+    @property
+    def untrusted(self) -> tuple[str, ...]:
+        """The libraries whose controls did not come out as they must."""
+        return tuple(m.library for m in self.machines if not self.trusted(m.library))
+
+    @property
+    def controls_passed(self) -> bool:
+        """Whether the controls of every library came out as they must."""
+        return bool(self.machines) and not self.untrusted
 
     def machine(self, library: str) -> Machine | None:
         """The machine that ops of a library were run on."""

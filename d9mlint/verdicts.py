@@ -81,7 +81,7 @@ def _first(finding: Finding, sources: Sequence[Source]) -> dict[str, Any] | None
     GPU that the finding is about."""
     for source in sources:
         own = [m for m in serving(finding, source.evidence) if m.outcome != NOT_RUN]
-        if not own or not source.evidence.controls_passed:
+        if not own or not source.evidence.trusted(own[0].library):
             continue
         found = verdict(finding, own, source.evidence, source.name)
         if found["kind"] == "cuda" or found["verdict"] == CONFIRMED:
@@ -117,9 +117,10 @@ def verdict(finding: Finding, own: Sequence[Measurement], evidence: Evidence, so
     """A finding's evidence: the verdict over its measurements, a summary in words, and the measurements."""
     best = _telling(own)
     machine = evidence.machine(best.library) if best is not None else None
+    trusted = best is not None and evidence.trusted(best.library)
     if best is None:
         kind, told = NOT_RUN, f"not run: {_no_recipe(finding)}"
-    elif not evidence.controls_passed and best.outcome != NOT_RUN:
+    elif not trusted and best.outcome != NOT_RUN:
         kind, told = NOT_RUN, "not run: a control failed, so what was measured is not evidence"
     elif best.outcome == NOT_RUN:
         kind, told = NOT_RUN, wording.result(best)
@@ -132,7 +133,7 @@ def verdict(finding: Finding, own: Sequence[Measurement], evidence: Evidence, so
         "device": machine.name if machine else "",
         "kind": machine.kind if machine else "",
         "versions": dict(machine.versions) if machine else {},
-        "controls_passed": evidence.controls_passed,
+        "controls_passed": trusted or best is None,
         "weak": bool(own) and all(m.weak for m in own),
         "source": source,
         "measurements": [msgspec.to_builtins(m) for m in own],
@@ -195,7 +196,7 @@ def _summary(
         parts.append(f"the finding is about {finding.targets[0]}")
     if machine is not None and machine.kind == "cpu" and not differs:
         parts.append("a CPU says nothing of a GPU")
-    elif not differs and not evidence.race_seen:
+    elif not differs and not evidence.race_seen(m.library):
         parts.append("a race that is known to be there was not seen either")
     return "; ".join(parts)
 

@@ -17,11 +17,13 @@ import pytest
 from jsonschema import Draft7Validator
 
 from d9mlint.evidence import Control, Evidence, Machine, Measurement, Mode, Output
+from d9mlint.findings import Finding, Severity
 from d9mlint.report import render
 from d9mlint.report.common import Options
 from d9mlint.report.measured import evidence_json, page, table
 from d9mlint.run import Result, check
 from d9mlint.settings import load_settings
+from d9mlint.verdicts import verdict
 
 Project = Callable[[dict[str, str]], Path]
 
@@ -338,6 +340,27 @@ def test_a_failed_control_is_told_first_and_last_and_contradicts_nothing() -> No
     )
     assert shown.count(sentence) == 2 and shown.index(sentence) < shown.index("Differ: ")
     assert shown.endswith(sentence + "\n") and "Against what is documented" not in shown
+
+
+def test_a_failed_control_costs_the_lines_of_its_library_alone() -> None:
+    other = msgspec.structs.replace(GPU, library="tensorflow", versions={"tensorflow": "2.21.0"})
+    row = measured("tf_gather", "tf.gather", output("out0", 1), library="tensorflow", expected="nondet")
+    controls = (
+        *(msgspec.structs.replace(c, library="torch") for c in CONTROLS),
+        Control(recipe="tf_dropout", library="tensorflow", expected="differs", outcome="equal"),
+        Control(recipe="tf_sort", library="tensorflow", expected="equal", outcome="equal"),
+    )
+    shown = evidence(*index_add(), row, controls=controls, machines=(GPU, other))
+    said = (
+        "A control failed (tf_dropout must differ and was equal): the lines of tensorflow are not evidence."
+    )
+    assert text(shown).count(said) == 2
+    assert "tf.gather" not in text(shown).partition("Against what is documented")[2]
+    assert (shown.trusted("torch"), shown.trusted("tensorflow")) == (True, False)
+    finding = Finding("DET401", "a.py", 0, 1, "m", "h", Severity.WARNING)
+    assert verdict(finding, index_add(), shown, "measured now")["verdict"] == "confirmed"
+    lost = verdict(finding, [row], shown, "measured now")
+    assert (lost["verdict"], lost["controls_passed"]) == ("not run", False)
 
 
 def test_no_controls_is_no_evidence() -> None:

@@ -362,7 +362,7 @@ def test_a_race_control_that_is_not_seen_says_that_equal_results_mean_little() -
     tame = recipe("tame", "return i.x + 1", control="race")
     evidence = run(recipe("fine", "return i.x + 1"), controls=[tame, *SURE])
     assert evidence.controls_passed
-    assert not evidence.race_seen
+    assert not evidence.race_seen("torch")
 
 
 def test_a_missing_gpu_is_an_error_only_when_it_is_required() -> None:
@@ -378,7 +378,7 @@ def test_published_measurements_are_seen_again_on_the_gpu() -> None:
     known = [RECIPES[name] for name in ("index_add_square", "scatter_reduce_square", "conv_transpose2d")]
     evidence = run(*known, options=FULL._replace(device="cuda"), controls=CONTROLS)
     assert evidence.controls_passed
-    assert evidence.race_seen
+    assert evidence.race_seen("torch")
     outcomes = {(m.recipe, m.dtype): m.outcome for m in evidence.measurements}
     assert outcomes["index_add_square", "float32"] == DIFFERS
     assert outcomes["scatter_reduce_square", "float32"] == DIFFERS

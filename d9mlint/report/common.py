@@ -129,7 +129,7 @@ def _verdicts(findings: Iterable[Finding], usual: int) -> str:
     told = [f.evidence for f in findings if f.evidence is not None]
     if not told:
         return "No finding was measured."
-    if not all(e.get("controls_passed", True) for e in told):
+    if not any(e.get("controls_passed", True) for e in told):
         return "A control failed: no finding was confirmed."
     by_verdict = {verdict: [e for e in told if e.get("verdict") == verdict] for verdict in VERDICTS}
     numbers = sorted({_equal_runs(e) for e in by_verdict["equal"]} or {usual})

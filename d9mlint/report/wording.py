@@ -293,16 +293,18 @@ def _version(key: str, value: str) -> str:
 
 def control_failure(evidence: Evidence) -> str:
     """Why the other lines are not evidence; empty where all controls came out as they must."""
-    if evidence.controls_passed:
+    lost = evidence.untrusted
+    if not lost:
         return ""
-    sure = [c for c in evidence.controls if c.expected != "race"]
+    lines = "the other lines" if len(lost) == len(evidence.machines) else f"the lines of {listed(lost)}"
+    sure = [c for c in evidence.controls if c.expected != "race" and c.library in ("", *lost)]
     failed = [_failed(c) for c in sure if not c.passed]
     if failed:
         one = "A control" if len(failed) == 1 else f"{len(failed)} controls"
-        return f"{one} failed ({'; '.join(failed)}): the other lines are not evidence."
+        return f"{one} failed ({'; '.join(failed)}): {lines} are not evidence."
     missing = [word for word in (DIFFERS, EQUAL) if word not in {c.expected for c in sure}]
     wanted = {DIFFERS: "must differ", EQUAL: "must be equal"}
-    return f"No control that {' or '.join(wanted[w] for w in missing)} was run: the other lines are not evidence."
+    return f"No control that {' or '.join(wanted[w] for w in missing)} was run: {lines} are not evidence."
 
 
 def _failed(c: Control) -> str:
@@ -313,9 +315,9 @@ def _failed(c: Control) -> str:
 
 def race_failure(evidence: Evidence) -> str:
     """That a known race was not seen, if so."""
-    if evidence.race_seen:
-        return ""
     missed = [plain(c.recipe) for c in evidence.controls if c.expected == "race" and not c.passed]
+    if not missed:
+        return ""
     return (
         f"A race that is known to be there was not seen: equal results say little here ({', '.join(missed)})."
     )
@@ -341,9 +343,9 @@ def contradictions(evidence: Evidence, every: Iterable[Op]) -> dict[str, list[tu
     difference, nor does a random generator contradict documented equality.
     """
     found: dict[str, list[tuple[str, str]]] = {}
-    if not evidence.controls_passed:
-        return found
     for op in every:
+        if any(m.library in evidence.untrusted for m in op.measurements):
+            continue
         ran = [m for m in op.measurements if m.outcome != NOT_RUN]
         if op.outcome == EQUAL and not op.weak and all(m.expected == "nondet" for m in ran):
             runs = min(m.runs for m in ran)

@@ -98,6 +98,6 @@ def failure(evidence: Evidence) -> str:
     if not evidence.machines:
         reasons = dict.fromkeys(m.reason for m in evidence.measurements if m.outcome == NOT_RUN)
         return f"Nothing could be run: {'; '.join(reasons)}."
-    if not evidence.controls_passed:
-        return "A control failed: what was measured is not evidence."
+    if evidence.untrusted:
+        return f"A control of {' and '.join(evidence.untrusted)} failed: what was measured with it is not evidence."
     return ""

@@ -155,6 +155,7 @@ def _control(runner: _Runner, recipe: Recipe) -> Control:
         row = runner.single(recipe)
     return Control(
         recipe=recipe.id,
+        library=recipe.library,
         expected=recipe.control,
         outcome=row.outcome,
         detail=row.reason or f"{row.distinct} of {row.runs} distinct",
