@@ -113,7 +113,7 @@ def test_controls_are_equal_at_full_size() -> None:
 
 
 def test_every_recipe_runs_at_every_dtype() -> None:
-    recipes = [r for r in RECIPES.values() if r.id not in COMPILED and "ranks" not in r.needs]
+    recipes = [r for r in RECIPES.values() if r.id not in COMPILED and not {"ranks", "cuda"} & set(r.needs)]
     evidence = run(*recipes, options=Options(device="cpu", runs=2, scales=(0.25,)))
     assert {(m.recipe, m.dtype): m.reason for m in evidence.measurements if m.outcome == NOT_RUN} == {}
     surprising = [
@@ -231,7 +231,7 @@ SMALL = [
 @pytest.fixture(scope="module")
 def small() -> Evidence:
     """Ops whose differences are made on purpose."""
-    return run(*SMALL, RECIPES["all_reduce_sum"])
+    return run(*SMALL, RECIPES["all_reduce_sum"], RECIPES["conv2d_benchmark"])
 
 
 def test_one_flipped_bit_is_seen(small: Evidence) -> None:
@@ -311,6 +311,11 @@ def test_the_process_that_forks_does_not_start_cuda() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[] False\n"
+
+
+def test_what_a_cpu_would_run_otherwise_is_not_run_on_one(small: Evidence) -> None:
+    found = only(small, "conv2d_benchmark")
+    assert (found.outcome, found.reason) == (NOT_RUN, "needs a GPU: on a CPU something else would be run")
 
 
 def test_collectives_are_named_and_not_run_here(small: Evidence) -> None:

@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 from d9mlint.evidence import EQUAL, NOT_RUN, Mode
 from d9mlint.verify.launcher import End
 
+SHORTEST = 0.0005
+"""Seconds of a run below which its time is noise: no ratio is told."""
+
 
 class Case(NamedTuple):
     """One dtype and size of a recipe."""
@@ -65,7 +68,8 @@ def deterministic_mode(plain: dict[str, Any], mode: dict[str, Any], process: str
     if "outputs" not in mode:
         return Mode(outcome=NOT_RUN, message=trouble(mode))
     distinct = max(o["distinct"] for o in mode["outputs"])
-    ratio = mode["seconds"] / plain["seconds"] if plain["seconds"] and process == "same" else None
+    timed = process == "same" and min(mode["seconds"], plain["seconds"]) >= SHORTEST
+    ratio = mode["seconds"] / plain["seconds"] if timed else None
     outcome = EQUAL if distinct == 1 else "memory fill" if mode.get("equal_filled") else "unchanged"
     return Mode(outcome=outcome, distinct=distinct, time_ratio=ratio)
 

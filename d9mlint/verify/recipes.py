@@ -33,8 +33,9 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ``ops``: ids of the knowledge entries that it stands for; ``settings``: subjects of findings about
     settings that it stands for. ``process``: whether runs share a process, each have their own, or both are
     tried. ``needs``: ``compile`` (a compiler on the machine), ``compiler-cache`` (an empty cache for each
-    run), ``ranks`` (several processes under torchrun). ``control``: the answer that it must give in every
-    session; ``race`` is a race known to be seen on the devices named in ``control_on``.
+    run), ``cuda`` (a GPU: elsewhere something else would be run), ``ranks`` (several processes under
+    torchrun). ``control``: the answer that it must give in every session; ``race`` is a race known to be
+    seen on the devices named in ``control_on``.
     """
 
     id: str
@@ -47,7 +48,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     grad: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ("float32",)
     process: Literal["same", "fresh", "both"] = "same"
-    needs: tuple[Literal["compile", "compiler-cache", "ranks"], ...] = ()
+    needs: tuple[Literal["compile", "compiler-cache", "cuda", "ranks"], ...] = ()
     runs: int = 0
     control: Literal["", "differs", "equal", "race"] = ""
     control_on: tuple[Literal["cuda", "cpu"], ...] = ("cuda", "cpu")

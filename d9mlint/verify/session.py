@@ -185,6 +185,8 @@ class _Runner:
         if "ranks" in recipe.needs:
             reason = "needs several ranks: torchrun --nproc-per-node N -m d9mlint.verify --collectives"
             return _all_not_run(recipe, self._options, reason)
+        if "cuda" in recipe.needs and self._kind != "cuda":
+            return _all_not_run(recipe, self._options, "needs a GPU: on a CPU something else would be run")
         rows: list[Measurement] = []
         if recipe.process != "fresh":
             rows += self._with_mode(recipe, "same", self._options.scales)
