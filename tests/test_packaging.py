@@ -58,6 +58,12 @@ def test_the_wheel_in_an_empty_environment_shows_a_rule_page_and_lints(built: Pa
     (tmp_path / "train.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
     out = call(program, "--output-format=concise", "train.py", cwd=tmp_path, env=clean, code=1)
     assert out.startswith("train.py:2:1: error: DET301")
+    assert call(program, "recipe", "index_add", cwd=tmp_path, env=clean).startswith("index_add: torch.Tensor")
+    seen = "import d9mlint.knowledge.loader as l; print(len(list((l.rules_directory() / 'evidence').glob('*.json'))))"
+    assert int(call(python, "-c", seen, cwd=tmp_path, env=clean)) > 0
+    measured = call(program, "--verify", "--op", "index_add", "--quiet", cwd=tmp_path, env=clean, code=2)
+    measured = " ".join(measured.split())
+    assert "torch can not be imported here" in measured and "pip install 'd9mlint[torch]'" in measured
 
 
 def test_dependencies_are_few_and_light() -> None:
