@@ -51,9 +51,9 @@ def test_recipes_name_apis_of_their_entries() -> None:
     known = load()
     for recipe in RECIPES.values():
         assert recipe.id.startswith("tf_")
-        assert not recipe.ops or {entry.id for entry in known.ops(recipe.api)}.intersection(recipe.ops), (
-            recipe.id
-        )
+        # A condition may stand behind it: under which what is run differs.
+        api = recipe.api.partition(" (")[0]
+        assert not recipe.ops or {entry.id for entry in known.ops(api)}.intersection(recipe.ops), recipe.id
 
 
 def test_controls_of_both_kinds() -> None:
