@@ -60,8 +60,16 @@ def races() -> dict[str, Measurement]:
         ]
         if left:
             rows = by_id(run(*left))
-            found |= {name: row for name, row in rows.items() if row.outcome == DIFFERS}
+            found |= {name: row for name, row in rows.items() if _struck(row)}
     return found
+
+
+def _struck(row: Measurement) -> bool:
+    """Whether a race was seen; of memory read uninitialised, whether it was with and without deterministic mode:
+    what lies there may be equal by chance."""
+    if row.recipe == "lstsq_gelsy":
+        return row.outcome == DIFFERS and row.mode is not None and row.mode.outcome == "memory fill"
+    return row.outcome == DIFFERS
 
 
 @pytest.mark.parametrize("name", RACES)
