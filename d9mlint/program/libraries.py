@@ -40,47 +40,15 @@ _TORCH_NOT_TENSOR = frozenset(
         "set_default_device",
         "hub",
         "set_float32_matmul_precision",
-        "chunk",
-        "split",
-        "unbind",
-        "unique",
-        "max",
-        "min",
-        "sort",
-        "topk",
-        "svd",
         "qr",
         "eig",
         "symeig",
-        "meshgrid",
-        "where",
-        "nonzero",
-        "median",
         "mode",
         "kthvalue",
         "cummax",
         "cummin",
     ]
 )
-# Functions that give a tensor or a tuple of tensors; a tuple's parts are tensors all the same.
-_TORCH_TENSORS = frozenset(
-    [
-        "where",
-        "nonzero",
-        "chunk",
-        "split",
-        "unbind",
-        "unique",
-        "max",
-        "min",
-        "sort",
-        "topk",
-        "svd",
-        "meshgrid",
-        "median",
-    ]
-)
-
 _TYPES = {
     "numpy.random.default_rng": "numpy.random.Generator",
     "numpy.random.RandomState": "numpy.random.RandomState",
@@ -143,7 +111,7 @@ def result_type(api: str) -> str:
         return known
     head, _, last = api.rpartition(".")
     if head == "torch":
-        if last in _TORCH_TENSORS or (last.islower() and last not in _TORCH_NOT_TENSOR):
+        if last.islower() and last not in _TORCH_NOT_TENSOR:
             return TENSOR
         return api
     if head in ("torch.nn.functional", "torch.fft", "torch.linalg", "torch.special", "torch.sparse"):

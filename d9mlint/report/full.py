@@ -37,7 +37,8 @@ def render(result: Result, options: Options) -> str:
         from d9mlint.report.measured import table
 
         blocks.append("\n".join(table(result.evidence, options)) + "\n")
-        blocks += ["\n".join(lines) + "\n" for lines in [_verdicts(result, options)] if lines]
+        if verdicts := _verdicts(result, options):
+            blocks.append("\n".join(verdicts) + "\n")
     return "\n".join([*blocks, "\n".join(summary(result, options)) + "\n"])
 
 

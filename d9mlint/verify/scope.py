@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 
 def size(scale: float, low: int, high: int) -> int:
@@ -20,3 +21,17 @@ def size(scale: float, low: int, high: int) -> int:
 def growth(multiprocessors: int) -> int:
     """How many times more elements a GPU gets than one of 64 multiprocessors: a power of two from 1 to 4."""
     return min(4, max(1, 1 << round(math.log2(max(multiprocessors, 1) / 64)))) if multiprocessors > 64 else 1
+
+
+def sizes(scale: float, multiprocessors: int | None) -> dict[str, Any]:
+    """``N`` and ``M`` of recipes: a size, and a number of elements, which grows with the GPU. Without
+    ``multiprocessors`` it is a CPU, where the third argument, if given, is the upper end."""
+    grow = growth(multiprocessors) if multiprocessors is not None else 1
+
+    def sized(low: int, high: int, cpu: int | None = None) -> int:
+        return size(scale, low, cpu if multiprocessors is None and cpu is not None else high)
+
+    def many(low: int, high: int, cpu: int | None = None) -> int:
+        return sized(low, high * grow, cpu)
+
+    return {"N": sized, "M": many}

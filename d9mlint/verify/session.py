@@ -63,7 +63,7 @@ def measure(
             raise
         interrupted = True
     left = [recipe for recipe in recipes if recipe.id not in rows]
-    rows |= {recipe.id: _all_not_run(recipe, options, "interrupted before it was done") for recipe in left}
+    rows |= {recipe.id: _all_not_run(recipe, "interrupted before it was done") for recipe in left}
     evidence = Evidence(
         tool=f"d9mlint {__version__}",
         created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -104,7 +104,7 @@ def _run_all(
                 machine, device = _machine(server, options)
             except (CannotStart, NoDevice) as error:
                 own = [recipe for recipe in recipes if recipe.library == library]
-                rows |= {recipe.id: _all_not_run(recipe, options, str(error)) for recipe in own}
+                rows |= {recipe.id: _all_not_run(recipe, str(error)) for recipe in own}
                 missing += [str(error)] if isinstance(error, NoDevice) else []
                 continue
             machines.append(machine)
@@ -184,9 +184,9 @@ class _Runner:
         tells most."""
         if "ranks" in recipe.needs:
             reason = "needs several ranks: torchrun --nproc-per-node N -m d9mlint.verify --collectives"
-            return _all_not_run(recipe, self._options, reason)
+            return _all_not_run(recipe, reason)
         if "cuda" in recipe.needs and self._kind != "cuda":
-            return _all_not_run(recipe, self._options, "needs a GPU: on a CPU something else would be run")
+            return _all_not_run(recipe, "needs a GPU: on a CPU something else would be run")
         rows: list[Measurement] = []
         if recipe.process != "fresh":
             rows += self._with_mode(recipe, "same", self._options.scales)
@@ -280,19 +280,10 @@ class _Runner:
     ) -> Measurement:
         """A case as it is kept."""
         runs = self._runs(recipe)
-        row = Measurement(
-            recipe=recipe.id,
-            api=recipe.api,
-            library=recipe.library,
-            phase=recipe.phase,
-            dtype=case.dtype,
-            outcome=NOT_RUN,
-            reason=answers.trouble(plain),
-            op_ids=recipe.ops,
-            settings=recipe.settings,
+        row = msgspec.structs.replace(
+            _not_run(recipe, case.dtype, answers.trouble(plain)),
             scale=case.scale,
             process=process,
-            weak=recipe.id.startswith(OP_DB),
             expected=getattr(recipe.expect, self._kind),
         )
         if "outputs" not in plain:
@@ -321,19 +312,21 @@ class _Runner:
         )
 
 
-def _all_not_run(recipe: Recipe, options: Options, reason: str) -> list[Measurement]:
-    return [
-        Measurement(
-            recipe=recipe.id,
-            api=recipe.api,
-            library=recipe.library,
-            phase=recipe.phase,
-            dtype=dtype,
-            outcome=NOT_RUN,
-            reason=reason,
-            op_ids=recipe.ops,
-            settings=recipe.settings,
-            weak=recipe.id.startswith(OP_DB),
-        )
-        for dtype in recipe.dtypes
-    ]
+def _not_run(recipe: Recipe, dtype: str, reason: str) -> Measurement:
+    """What is known of a recipe before it has given a result."""
+    return Measurement(
+        recipe=recipe.id,
+        api=recipe.api,
+        library=recipe.library,
+        phase=recipe.phase,
+        dtype=dtype,
+        outcome=NOT_RUN,
+        reason=reason,
+        op_ids=recipe.ops,
+        settings=recipe.settings,
+        weak=recipe.id.startswith(OP_DB),
+    )
+
+
+def _all_not_run(recipe: Recipe, reason: str) -> list[Measurement]:
+    return [_not_run(recipe, dtype, reason) for dtype in recipe.dtypes]

@@ -21,7 +21,7 @@ from d9mlint.verify.compare import Array
 from d9mlint.verify.hardware import driver, multiprocessors, processor
 from d9mlint.verify.measure import timed
 from d9mlint.verify.recipes import function
-from d9mlint.verify.scope import growth, size
+from d9mlint.verify.scope import sizes
 
 VARIABLES = (
     "TF_CUDNN_DETERMINISTIC",
@@ -101,13 +101,7 @@ class TensorFlowBackend:
         """The names that recipes use."""
         generator = numpy.random.default_rng(seed)
         cpu_only = self.kind == "cpu"
-        grow = 1 if cpu_only else growth(multiprocessors(int(self.device.partition(":")[2])))
-
-        def sized(low: int, high: int, cpu: int | None = None) -> int:
-            return size(scale, low, cpu if cpu_only and cpu is not None else high)
-
-        def many(low: int, high: int, cpu: int | None = None) -> int:
-            return sized(low, high * grow, cpu)
+        count = None if cpu_only else multiprocessors(int(self.device.partition(":")[2]))
 
         def normal(*shape: int) -> Any:
             return tf.cast(tf.constant(generator.standard_normal(shape)), dtype)
@@ -125,8 +119,7 @@ class TensorFlowBackend:
             "dev": "/CPU:0" if cpu_only else "/GPU:0",
             "dtype": dtype,
             "g": generator,
-            "N": sized,
-            "M": many,
+            **sizes(scale, count),
             "rn": normal,
             "rmix": mixed,
             "ri": integers,

@@ -23,7 +23,7 @@ from d9mlint.verify.compare import Array
 from d9mlint.verify.hardware import driver, processor
 from d9mlint.verify.measure import timed
 from d9mlint.verify.recipes import function
-from d9mlint.verify.scope import growth, size
+from d9mlint.verify.scope import sizes
 
 VARIABLES = (
     "CUBLAS_WORKSPACE_CONFIG",
@@ -98,15 +98,9 @@ class TorchBackend:
         """The names that recipes use."""
         device = self.device
         generator = torch.Generator().manual_seed(seed)
-        grow = 1
+        count = None
         if device.type == "cuda":
-            grow = growth(torch.cuda.get_device_properties(device).multi_processor_count)
-
-        def sized(low: int, high: int, cpu: int | None = None) -> int:
-            return size(scale, low, cpu if device.type == "cpu" and cpu is not None else high)
-
-        def many(low: int, high: int, cpu: int | None = None) -> int:
-            return sized(low, high * grow, cpu)
+            count = torch.cuda.get_device_properties(device).multi_processor_count
 
         def normal(*shape: int) -> torch.Tensor:
             return torch.randn(*shape, generator=generator).to(dtype).to(device)
@@ -124,8 +118,7 @@ class TorchBackend:
             "dev": device,
             "dtype": dtype,
             "g": generator,
-            "N": sized,
-            "M": many,
+            **sizes(scale, count),
             "rn": normal,
             "rmix": mixed,
             "ri": integers,
