@@ -17,7 +17,7 @@ def main() -> None:
         # Asked for by scripts and editors at every start: nothing is imported for it.
         print(f"d9mlint {__version__}")
         return
-    from d9mlint.cli import run
+    from d9mlint.cli.app import run
 
     try:
         code = run(sys.argv[1:])

@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from d9mlint.run import Result, check
-from d9mlint.settings import load_settings
+from d9mlint.config.settings import load_settings
+from d9mlint.pipeline import Result, check
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "rules"

@@ -271,7 +271,7 @@ def test_version_is_quick_to_ask(run: Run) -> None:
 
 def test_a_warm_run_imports_no_parser(project: Project) -> None:
     root = project({"train.py": TRAIN})
-    code = "import sys; from d9mlint.cli import run; run([]); print('libcst' in sys.modules)"
+    code = "import sys; from d9mlint.cli.app import run; run([]); print('libcst' in sys.modules)"
     for expected in ("True", "False"):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root)
         assert done.stdout.splitlines()[-1] == expected

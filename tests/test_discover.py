@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from d9mlint.discover import discover
-from d9mlint.errors import UsageError
-from d9mlint.ignore import ignored, make_ignore
+from d9mlint.base.errors import UsageError
+from d9mlint.config.discover import discover
+from d9mlint.config.gitignore import ignored, make_ignore
 
 
 def make(root: Path, *names: str) -> None:

@@ -16,14 +16,14 @@ import msgspec
 import pytest
 from jsonschema import Draft7Validator
 
-from d9mlint.evidence import Control, Evidence, Machine, Measurement, Mode, Output
-from d9mlint.findings import Finding, Severity
+from d9mlint.base.findings import Finding, Severity
+from d9mlint.config.settings import load_settings
+from d9mlint.evidence.model import Control, Evidence, Machine, Measurement, Mode, Output
+from d9mlint.evidence.verdicts import verdict
+from d9mlint.pipeline import Result, check
 from d9mlint.report import render
 from d9mlint.report.common import Options
-from d9mlint.report.measured import evidence_json, page, table
-from d9mlint.run import Result, check
-from d9mlint.settings import load_settings
-from d9mlint.verdicts import verdict
+from d9mlint.report.evidence.tables import evidence_json, page, table
 
 Project = Callable[[dict[str, str]], Path]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from d9mlint.facts import model as m
-from d9mlint.facts.extract import extract
+from d9mlint.frontend.extract import extract
+from d9mlint.ir import nodes as m
 
 
 def facts(text: str) -> m.FileFacts:

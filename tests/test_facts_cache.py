@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from d9mlint.facts.cache import Cache, version_key
-from d9mlint.facts.codec import pack
-from d9mlint.facts.extract import extract
+from d9mlint.frontend.extract import extract
+from d9mlint.ir.codec import pack
+from d9mlint.store.facts_cache import Cache, version_key
 
 TEXT = "import torch\ntorch.rand(2)\n"
 DIGEST = "ab" * 20
@@ -84,7 +84,7 @@ def test_facts_of_another_file_are_no_answer(directory: str) -> None:
 
 def test_other_versions_have_other_packs(directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     put(directory)
-    monkeypatch.setattr("d9mlint.facts.cache._libcst_version", lambda: b"another")
+    monkeypatch.setattr("d9mlint.store.facts_cache._libcst_version", lambda: b"another")
     assert Cache(directory).get(DIGEST) is None
 
 
@@ -102,7 +102,7 @@ def test_what_nobody_asks_for_is_dropped(directory: str, monkeypatch: pytest.Mon
     stale = Path(directory, "facts-0123.pack")
     stale.write_bytes(b"")
     os.utime(stale, (0, 0))
-    monkeypatch.setattr("d9mlint.facts.cache._today", lambda: 10**6)
+    monkeypatch.setattr("d9mlint.store.facts_cache._today", lambda: 10**6)
     later = Cache(directory)
     assert later.get("bb" * 20) is not None
     later.put({"cc" * 20: pack(TEXT, extract(TEXT, "cc" * 20))})
@@ -113,8 +113,8 @@ def test_what_nobody_asks_for_is_dropped(directory: str, monkeypatch: pytest.Mon
 
 def test_runs_at_the_same_time_do_no_harm(directory: str) -> None:
     code = (
-        "import sys; from d9mlint.facts.cache import Cache\n"
-        "from d9mlint.facts.codec import pack; from d9mlint.facts.extract import extract\n"
+        "import sys; from d9mlint.store.facts_cache import Cache\n"
+        "from d9mlint.ir.codec import pack; from d9mlint.frontend.extract import extract\n"
         "for k in range(25):\n"
         "    d = f'{sys.argv[2]}{k:039}'; c = Cache(sys.argv[1])\n"
         "    c.put({d: pack('a', extract('a', d))}); assert c.warning is None, c.warning\n"

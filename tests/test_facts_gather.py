@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import pytest
 
-from d9mlint.facts import gather as gathering
-from d9mlint.facts import pool, worker
-from d9mlint.facts.gather import gather
-from d9mlint.facts.model import FileFacts
+from d9mlint.frontend import worker
+from d9mlint.ir.nodes import FileFacts
+from d9mlint.store import gather as gathering
+from d9mlint.store import pool
+from d9mlint.store.gather import gather
 
 
 class File(NamedTuple):
@@ -76,7 +77,7 @@ def test_a_warm_run_does_not_import_the_parser(tmp_path: Path) -> None:
     code = textwrap.dedent("""
         import sys
         from types import SimpleNamespace
-        from d9mlint.facts.gather import gather
+        from d9mlint.store.gather import gather
         file = SimpleNamespace(path="a", text="x = 1", digest="d")
         print(gather([file], jobs=2, cache=sys.argv[1])[0].lines,
               "libcst" in sys.modules, "multiprocessing" in sys.modules)
@@ -156,7 +157,7 @@ def test_a_file_that_kills_its_process_is_a_finding_and_the_others_go_on(
 
 def test_a_file_may_not_take_for_ever(in_processes: None, monkeypatch: pytest.MonkeyPatch) -> None:
     patch = (
-        "; import time, d9mlint.facts.extract as e; f = e.extract"
+        "; import time, d9mlint.frontend.extract as e; f = e.extract"
         "; e.extract = lambda t, d: time.sleep(99) if 'slow' in t else f(t, d); main()"
     )
     monkeypatch.setattr(pool, "_BOOT", pool._BOOT.replace("; main()", patch))

@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import notebook
 
-from d9mlint.errors import UsageError
-from d9mlint.findings import Applicability, Edit, Finding, Fix, Severity
+from d9mlint.base.errors import UsageError
+from d9mlint.base.findings import Applicability, Edit, Finding, Fix, Severity
+from d9mlint.base.source import make_source
+from d9mlint.config.settings import load_settings
 from d9mlint.fix.edits import BrokenFix, apply_edits, without_overlaps
 from d9mlint.fix.rounds import fix, write_atomically
-from d9mlint.run import check
-from d9mlint.settings import load_settings
-from d9mlint.source import make_source
+from d9mlint.pipeline import check
 
 Run = Callable[..., Any]
 Project = Callable[[dict[str, str]], Path]

@@ -13,7 +13,7 @@ from d9mlint import knowledge
 from d9mlint.knowledge import KnowledgeError
 from d9mlint.knowledge.__main__ import main
 from d9mlint.knowledge.loader import load_compiled
-from d9mlint.knowledge.model import RNGS
+from d9mlint.knowledge.schema import RNGS
 
 ENTRY = "- id: demo.draw\n  apis: [demo.draw]\n  kind: draw\n  library: demo\n  draws: [torch]\n"
 

@@ -11,7 +11,7 @@ import pytest
 
 from d9mlint import knowledge
 from d9mlint.knowledge.loader import Compiled, load_compiled
-from d9mlint.knowledge.model import Condition, OpEntry
+from d9mlint.knowledge.schema import Condition, OpEntry
 from d9mlint.knowledge.versions import matches, split
 
 DATA = Path(__file__).parent / "data"

@@ -18,9 +18,9 @@ from support import (
     write_program,
 )
 
+from d9mlint.config.settings import load_settings
 from d9mlint.fix.rounds import fix
-from d9mlint.run import check
-from d9mlint.settings import load_settings
+from d9mlint.pipeline import check
 
 
 def _pages() -> list[tuple[str, Path, Block, Block | None]]:

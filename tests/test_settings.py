@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from d9mlint import knowledge
-from d9mlint.errors import UsageError
-from d9mlint.select import select
-from d9mlint.settings import KEYS, Settings, field, load_settings, show_settings
+from d9mlint.base.errors import UsageError
+from d9mlint.config.selection import select
+from d9mlint.config.settings import KEYS, Settings, field, load_settings, show_settings
 
 
 def write(path: Path, text: str) -> Path:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import notebook
 
-from d9mlint.notebooks import as_python
-from d9mlint.source import make_source, read_source
+from d9mlint.base.notebooks import as_python
+from d9mlint.base.source import make_source, read_source
 
 
 def test_a_byte_order_mark_is_not_part_of_the_text() -> None:

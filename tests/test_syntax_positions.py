@@ -12,12 +12,12 @@ import msgspec
 import pytest
 from libcst.metadata import CodePosition, MetadataWrapper, PositionProvider
 
-from d9mlint.facts import model as m
-from d9mlint.facts.extract import extract
-from d9mlint.source import line_starts
-from d9mlint.syntax import codegen, module
-from d9mlint.syntax.cursor import EXPR, STMT
-from d9mlint.syntax.tokens import Desync, scan, split
+from d9mlint.base.source import line_starts
+from d9mlint.frontend import codegen, module
+from d9mlint.frontend.cursor import EXPR, STMT
+from d9mlint.frontend.extract import extract
+from d9mlint.frontend.tokens import Desync, scan, split
+from d9mlint.ir import nodes as m
 
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
 FILES = ["argparse.py", "dataclasses.py", "inspect.py", "random.py", "ast.py", "json/decoder.py"]
@@ -257,7 +257,7 @@ BY_PARENT = {
 
 
 def test_every_class_of_libcst_is_lowered_or_known_to_be_trivia() -> None:
-    from d9mlint.syntax.lower_expr import COMPARISONS, OPERATORS
+    from d9mlint.frontend.lower_expr import COMPARISONS, OPERATORS
 
     lowered = {c.__name__ for table in (EXPR, STMT, OPERATORS, COMPARISONS) for c in table}
     known = {

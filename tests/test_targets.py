@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from d9mlint import targets as targets_module
-from d9mlint.markers import holds
-from d9mlint.pins import normal_spec
-from d9mlint.targets import Target, Targets, find_targets, releases
+from d9mlint.config import targets as targets_module
+from d9mlint.config.markers import holds
+from d9mlint.config.pins import normal_spec
+from d9mlint.config.targets import Target, Targets, find_targets, releases
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +102,7 @@ def test_the_installed_version_counts_only_without_a_pin(
 
 def test_the_installed_version_is_found_without_an_import() -> None:
     code = (
-        "import sys; from d9mlint.targets import find_targets; t = find_targets('/nowhere', {});"
+        "import sys; from d9mlint.config.targets import find_targets; t = find_targets('/nowhere', {});"
         "print(t.version('numpy').source, t.key() and {'torch', 'numpy'} & set(sys.modules))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,7 +9,7 @@ import sys
 import msgspec
 import pytest
 
-from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Evidence, Measurement
+from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, Evidence, Measurement
 from d9mlint.verify.plan import from_op_db
 from d9mlint.verify.recipes import Recipe, load_recipes
 from d9mlint.verify.session import NoDevice, Options, measure

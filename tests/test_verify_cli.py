@@ -61,7 +61,7 @@ DRIVER = """
     own = msgspec.convert({recipes!r}, list[Recipe])
     real = [r for r in command.load_recipes() if r.control and r.control != "race" and r.library == "torch"]
     command.load_recipes = lambda: [*own, *({controls} or real)]
-    from d9mlint.cli import run
+    from d9mlint.cli.app import run
     sys.exit(run(sys.argv[1:]))
 """
 
@@ -288,7 +288,7 @@ def test_a_framework_that_can_not_be_imported_is_named(project: Path, tmp_path: 
 
 def test_the_parent_imports_no_framework(project: Path) -> None:
     code = (
-        "import sys\nfrom d9mlint.cli import run\n"
+        "import sys\nfrom d9mlint.cli.app import run\n"
         "run(['--verify', '--op', 'take_backward', '--runs', '2', '--device', 'cpu', '--quiet'])\n"
         "print(sorted({'torch', 'tensorflow', 'numpy'} & set(sys.modules)))\n"
     )

@@ -10,12 +10,22 @@ from typing import Any
 import pytest
 
 from d9mlint import knowledge
-from d9mlint.errors import UsageError
-from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement, Mode, Output
-from d9mlint.findings import Finding, Severity
-from d9mlint.run import check as lint
-from d9mlint.settings import load_settings
-from d9mlint.verdicts import serving, verdict
+from d9mlint.base.errors import UsageError
+from d9mlint.base.findings import Finding, Severity
+from d9mlint.config.settings import load_settings
+from d9mlint.evidence.model import (
+    DIFFERS,
+    EQUAL,
+    NOT_RUN,
+    Control,
+    Evidence,
+    Machine,
+    Measurement,
+    Mode,
+    Output,
+)
+from d9mlint.evidence.verdicts import serving, verdict
+from d9mlint.pipeline import check as lint
 from d9mlint.verify import plan
 from d9mlint.verify.recipes import load_recipes
 

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from d9mlint.evidence import DIFFERS, EQUAL, Evidence, Measurement
+from d9mlint.evidence.model import DIFFERS, EQUAL, Evidence, Measurement
 from d9mlint.knowledge import load
 from d9mlint.knowledge.loader import entries as read_entries
 from d9mlint.knowledge.loader import rules_directory
-from d9mlint.knowledge.model import OpEntry
+from d9mlint.knowledge.schema import OpEntry
 from d9mlint.verify.launcher import Server
 from d9mlint.verify.recipes import Recipe, load_recipes
 from d9mlint.verify.session import Options, measure

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from d9mlint.checks.base import Reporter
-from d9mlint.program.hooks import Hooks
-from d9mlint.program.loaders import on_iterate
+from d9mlint.interp.hooks import Hooks
+from d9mlint.interp.library.loaders import on_iterate
 
 if TYPE_CHECKING:
-    from d9mlint.findings import Finding
-    from d9mlint.program.link import Program
+    from d9mlint.base.findings import Finding
+    from d9mlint.interp.link import Program
 
 
 def run(program: Program, codes: Iterable[str]) -> list[Finding]:

@@ -1,7 +1,7 @@
 """What a program does: whether it trains, with which library, on which device, and what it leaves behind.
 
 These are no findings of their own. They are noted as flags of the state (see ``Interp.flag``), with the
-first place as ``Where`` in ``it.scratch`` for the findings that are made at the end of an entry point.
+first place as ``Where`` in ``interp.scratch`` for the findings that are made at the end of an entry point.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Where
-from d9mlint.facts import model as m
-from d9mlint.program import values as v
-from d9mlint.program.calls import owner_types
+from d9mlint.interp import values as v
+from d9mlint.interp.calls import owner_types
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.program.hooks import CallEvent, Hooks
-    from d9mlint.program.interp import Interp
+    from d9mlint.interp.hooks import CallEvent, Hooks
+    from d9mlint.interp.interpreter import Interp
 
 TORCH_TRAIN = "train:torch"
 TF_TRAIN = "train:tensorflow"
@@ -95,95 +95,97 @@ _TRAINER_LIBRARIES = (
 _TF_LIBRARIES = ("tf.", "keras.")
 
 
-def note(it: Interp, flag: str, node: Any, subject: str = "") -> None:
+def note(interp: Interp, flag: str, node: Any, subject: str = "") -> None:
     """Set a flag and remember its first place in this run."""
-    it.flag(flag, node)
-    it.scratch.setdefault(("where", flag), Where(it, node, subject))
+    interp.flag(flag, node)
+    interp.scratch.setdefault(("where", flag), Where(interp, node, subject))
 
 
-def where(it: Interp, flag: str) -> Where | None:
+def where(interp: Interp, flag: str) -> Where | None:
     """The first place at which a flag was set in this run."""
-    found: Where | None = it.scratch.get(("where", flag))
+    found: Where | None = interp.scratch.get(("where", flag))
     return found
 
 
-def trains(it: Interp) -> bool:
+def trains(interp: Interp) -> bool:
     """Whether the run reached training of any kind."""
-    return ("where", TRAIN) in it.scratch
+    return ("where", TRAIN) in interp.scratch
 
 
 def register(hooks: Hooks) -> None:
     """Listen for training, devices and GPU use."""
 
     @hooks.on_method("backward")
-    def backward(it: Interp, call: CallEvent) -> None:
+    def backward(interp: Interp, call: CallEvent) -> None:
         # Autograd Functions call backward of their own; a loss has a tensor, a scaler or nothing known before the dot.
-        note(it, TRAIN, call.node, "backward")
-        note(it, TORCH_TRAIN, call.node, "backward")
+        note(interp, TRAIN, call.node, "backward")
+        note(interp, TORCH_TRAIN, call.node, "backward")
 
     @hooks.on_method("fit", "fit_generator", "train_on_batch", "fit_one_cycle", "fine_tune", "learn")
-    def fit(it: Interp, call: CallEvent) -> None:
-        note(it, TRAIN, call.node, "fit")
-        types = owner_types(it, call.owner) if call.owner is not None else []
+    def fit(interp: Interp, call: CallEvent) -> None:
+        note(interp, TRAIN, call.node, "fit")
+        types = owner_types(interp, call.owner) if call.owner is not None else []
         if any(t.startswith(_TF_LIBRARIES) for t in types) or (
-            any(f"import:{name}" in it.state.flags for name in ("tensorflow", "keras"))
+            any(f"import:{name}" in interp.state.flags for name in ("tensorflow", "keras"))
             and _unknown(types)
-            and "import:torch" not in it.state.flags
+            and "import:torch" not in interp.state.flags
         ):
-            note(it, TF_TRAIN, call.node, "fit")
+            note(interp, TF_TRAIN, call.node, "fit")
         elif any(t.startswith(_TRAINER_LIBRARIES) for t in types):
-            note(it, TORCH_TRAIN, call.node, "fit")
-            note(it, CUDA, call.node, "fit")
+            note(interp, TORCH_TRAIN, call.node, "fit")
+            note(interp, CUDA, call.node, "fit")
 
     @hooks.on_method("train")
-    def train(it: Interp, call: CallEvent) -> None:
-        types = owner_types(it, call.owner) if call.owner is not None else []
+    def train(interp: Interp, call: CallEvent) -> None:
+        types = owner_types(interp, call.owner) if call.owner is not None else []
         if any(t.startswith(("transformers.", "trl.")) and t.endswith("Trainer") for t in types):
-            note(it, TRAIN, call.node, "train")
-            note(it, TORCH_TRAIN, call.node, "train")
-            note(it, CUDA, call.node, "train")
+            note(interp, TRAIN, call.node, "train")
+            note(interp, TORCH_TRAIN, call.node, "train")
+            note(interp, CUDA, call.node, "train")
 
     @hooks.on_method("minimize", "apply_gradients", "gradient")
-    def tf_train(it: Interp, call: CallEvent) -> None:
-        types = owner_types(it, call.owner) if call.owner is not None else []
-        if "import:tensorflow" in it.state.flags and (_unknown(types) or types[0].startswith(_TF_LIBRARIES)):
-            note(it, TRAIN, call.node, "minimize")
-            note(it, TF_TRAIN, call.node, "minimize")
+    def tf_train(interp: Interp, call: CallEvent) -> None:
+        types = owner_types(interp, call.owner) if call.owner is not None else []
+        if "import:tensorflow" in interp.state.flags and (
+            _unknown(types) or types[0].startswith(_TF_LIBRARIES)
+        ):
+            note(interp, TRAIN, call.node, "minimize")
+            note(interp, TF_TRAIN, call.node, "minimize")
 
     @hooks.on_call("torch.autograd.backward")
-    def autograd(it: Interp, call: CallEvent) -> None:
-        note(it, TRAIN, call.node, "backward")
-        note(it, TORCH_TRAIN, call.node, "backward")
+    def autograd(interp: Interp, call: CallEvent) -> None:
+        note(interp, TRAIN, call.node, "backward")
+        note(interp, TORCH_TRAIN, call.node, "backward")
 
     @hooks.on_method("cuda")
-    def cuda_method(it: Interp, call: CallEvent) -> None:
-        note(it, CUDA, call.node, "cuda")
+    def cuda_method(interp: Interp, call: CallEvent) -> None:
+        note(interp, CUDA, call.node, "cuda")
 
     @hooks.on_method("to")
-    def to(it: Interp, call: CallEvent) -> None:
+    def to(interp: Interp, call: CallEvent) -> None:
         target = call.args.get("device", 0)
         if target is not None and on_cuda(target):
-            note(it, CUDA, call.node, "to")
+            note(interp, CUDA, call.node, "to")
 
     @hooks.on_method(
         "load_state_dict", "load_weights", "restore", "set_weights", "from_pretrained", "load_from_checkpoint"
     )
-    def loads(it: Interp, call: CallEvent) -> None:
-        note(it, LOADS, call.node, call.api)
+    def loads(interp: Interp, call: CallEvent) -> None:
+        note(interp, LOADS, call.node, call.api)
 
     @hooks.on_call("tf.train.init_from_checkpoint", "tf.compat.v1.train.init_from_checkpoint")
-    def from_checkpoint(it: Interp, call: CallEvent) -> None:
-        note(it, LOADS, call.node, call.api)
+    def from_checkpoint(interp: Interp, call: CallEvent) -> None:
+        note(interp, LOADS, call.node, call.api)
 
     @hooks.on_method(*_OUTPUT_METHODS)
-    def writes(it: Interp, call: CallEvent) -> None:
-        note(it, PRODUCES, call.node, call.api)
-        note(it, SAVES, call.node, call.api)
+    def writes(interp: Interp, call: CallEvent) -> None:
+        note(interp, PRODUCES, call.node, call.api)
+        note(interp, SAVES, call.node, call.api)
 
     @hooks.on_call("builtins.print")
-    def prints(it: Interp, call: CallEvent) -> None:
+    def prints(interp: Interp, call: CallEvent) -> None:
         if isinstance(call.node, m.Call) and any(_tells(arg) for arg in call.node.args):
-            note(it, PRODUCES, call.node, call.api)
+            note(interp, PRODUCES, call.node, call.api)
 
     hooks.any_call.append(_any_call)
     hooks.env.append(_env)
@@ -245,39 +247,39 @@ def _tells(node: m.Expr) -> bool:
     return True
 
 
-def _any_call(it: Interp, call: CallEvent) -> None:
+def _any_call(interp: Interp, call: CallEvent) -> None:
     api = call.api
     if api in _OUTPUT_CALLS:
-        note(it, PRODUCES, call.node, api)
-        note(it, SAVES, call.node, api)
+        note(interp, PRODUCES, call.node, api)
+        note(interp, SAVES, call.node, api)
     if api.startswith("torch.cuda.") and api not in _DEVICE_FREE:
-        note(it, "cuda-api", call.node, api)
+        note(interp, "cuda-api", call.node, api)
     elif api == "torch.device" and (on_cuda(v.Obj(api, "", call.args)) or _chosen_elsewhere(call.args)):
-        note(it, "cuda-device", call.node, api)
+        note(interp, "cuda-device", call.node, api)
     device = call.args.kw.get("device")
     if device is not None and on_cuda(device):
-        note(it, CUDA, call.node, api)
+        note(interp, CUDA, call.node, api)
     if api in ("os.execv", "os.execve", "os.execvp", "os.execl", "os.execvpe"):
-        note(it, "exec", call.node, api)
+        note(interp, "exec", call.node, api)
     elif api == "tf.config.set_visible_devices" or api == "tf.config.experimental.set_visible_devices":
         first = call.args.get("devices", 0)
-        if isinstance(first, v.Items) and not first.elts and not first.open and _surely_runs(it):
-            note(it, "no-gpu", call.node, api)
+        if isinstance(first, v.Items) and not first.elts and not first.open and _surely_runs(interp):
+            note(interp, "no-gpu", call.node, api)
 
 
-def _env(it: Interp, name: str, value: v.Value, node: Any) -> None:
+def _env(interp: Interp, name: str, value: v.Value, node: Any) -> None:
     hidden = isinstance(value, v.Lit) and str(value.value) in ("-1", "")
-    if name == "CUDA_VISIBLE_DEVICES" and hidden and _surely_runs(it):
-        note(it, "no-gpu", node, name)
+    if name == "CUDA_VISIBLE_DEVICES" and hidden and _surely_runs(interp):
+        note(interp, "no-gpu", node, name)
 
 
-def _surely_runs(it: Interp) -> bool:
+def _surely_runs(interp: Interp) -> bool:
     """Whether what runs now runs in every run: in no branch that is only possible or that an option opens."""
-    return not it.branching and not it.state.aside
+    return not interp.branching and not interp.state.aside
 
 
-def may_use_cuda(it: Interp) -> bool:
+def may_use_cuda(interp: Interp) -> bool:
     """Whether this run puts torch work on a GPU, or may."""
-    if it.device == "cpu" or ("where", "no-gpu") in it.scratch:
+    if interp.device == "cpu" or ("where", "no-gpu") in interp.scratch:
         return False
-    return any(("where", flag) in it.scratch for flag in (CUDA, "cuda-api", "cuda-device"))
+    return any(("where", flag) in interp.scratch for flag in (CUDA, "cuda-api", "cuda-device"))

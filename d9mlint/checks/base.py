@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.facts import model as m
-from d9mlint.findings import Applicability, Confidence, Edit, Finding, Fix, Severity, Step
-from d9mlint.program.state import Site
+from d9mlint.base.findings import Applicability, Confidence, Edit, Finding, Fix, Severity, Step
+from d9mlint.interp.state import Site
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.program.interp import Frame, Interp
-    from d9mlint.program.link import Program
+    from d9mlint.interp.interpreter import Frame, Interp
+    from d9mlint.interp.link import Program
 
 
 class Where:
@@ -18,30 +18,30 @@ class Where:
 
     __slots__ = ("aside", "entry", "flow", "guessed", "option", "order", "scope", "site", "subject")
 
-    def __init__(self, it: Interp, node: Any, subject: str = "", option: str = "") -> None:
-        self.site: Site = it.here(node)
-        self.flow = flow(it)
-        self.scope = scope(it)
-        self.entry = it.entry.relative if it.entry is not None else None
+    def __init__(self, interp: Interp, node: Any, subject: str = "", option: str = "") -> None:
+        self.site: Site = interp.here(node)
+        self.flow = flow(interp)
+        self.scope = scope(interp)
+        self.entry = interp.entry.relative if interp.entry is not None else None
         self.subject = subject
         self.option = option
-        self.guessed = it.guessing > 0
-        self.aside = it.state.aside
-        self.order = it.steps
+        self.guessed = interp.guessing > 0
+        self.aside = interp.state.aside
+        self.order = interp.steps
 
 
-def scope(it: Interp) -> str:
+def scope(interp: Interp) -> str:
     """Qualified name of the function that is running, empty at module level."""
-    frame: Frame | None = it.frame
+    frame: Frame | None = interp.frame
     while frame is not None and frame.func is None and frame.is_class:
         frame = frame.caller
     return frame.func.fn.qualname if frame is not None and frame.func is not None else ""
 
 
-def flow(it: Interp) -> tuple[Step, ...]:
+def flow(interp: Interp) -> tuple[Step, ...]:
     """The calls from the entry point to the present place."""
     steps: list[Step] = []
-    for frame in it.stack():
+    for frame in interp.stack():
         if frame.caller is None or frame.call_site is None or frame.is_class:
             continue
         name = frame.label
@@ -67,7 +67,7 @@ class Reporter:
 
     def report(
         self,
-        it: Interp,
+        interp: Interp,
         code: str,
         place: Where | Any,
         message: str,
@@ -85,12 +85,12 @@ class Reporter:
 
         ``entry_wide`` findings are about a whole program: they are not made in the run over unreached code.
         """
-        if code not in self.codes or (entry_wide and it.entry is None):
+        if code not in self.codes or (entry_wide and interp.entry is None):
             return
         if not isinstance(place, Where):
-            if it.entry is None and it.frame is not None and self._seen_already(it):
+            if interp.entry is None and interp.frame is not None and self._seen_already(interp):
                 return
-            place = Where(it, place, subject)
+            place = Where(interp, place, subject)
         page = self.program.knowledge.rules[code]
         level = severity or Severity(page.severity)
         sure = confidence or Confidence(page.confidence)
@@ -129,15 +129,15 @@ class Reporter:
             op=op,
         )
 
-    def _seen_already(self, it: Interp) -> bool:
+    def _seen_already(self, interp: Interp) -> bool:
         """In the run over unreached code: whether an entry point's run has judged this function before."""
-        frame: Frame | None = it.frame
+        frame: Frame | None = interp.frame
         while frame is not None:
             if frame.func is not None:
-                return id(frame.func.fn) in it.already
+                return id(frame.func.fn) in interp.already
             if not frame.is_class:
                 facts = frame.file.facts
-                return bool(facts.functions) and id(facts.functions[0]) in it.already
+                return bool(facts.functions) and id(facts.functions[0]) in interp.already
             frame = frame.caller
         return False
 

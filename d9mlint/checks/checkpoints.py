@@ -6,14 +6,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Reporter, Where
-from d9mlint.facts import model as m
-from d9mlint.program import values as v
-from d9mlint.program.usage import children
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import children
 
 if TYPE_CHECKING:
-    from d9mlint.knowledge.model import RngEntry
-    from d9mlint.program.hooks import CallEvent, Hooks
-    from d9mlint.program.interp import Interp
+    from d9mlint.interp.hooks import CallEvent, Hooks
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import RngEntry
 
 STATES = {
     "torch.get_rng_state": "torch",
@@ -47,59 +47,61 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     if not reporter.on("DET601", "DET602"):
         return
 
-    def drawn(it: Interp, rng: str, entry: RngEntry) -> None:
+    def drawn(interp: Interp, rng: str, entry: RngEntry) -> None:
         if entry.kind not in ("init", "split") and rng in ("torch", "numpy", "python"):
-            it.scratch.setdefault("uses", set()).add(rng)
+            interp.scratch.setdefault("uses", set()).add(rng)
 
     hooks.any_draw.append(drawn)
 
-    def used(it: Interp, call: CallEvent) -> None:
+    def used(interp: Interp, call: CallEvent) -> None:
         if call.api.startswith("torch.optim.lr_scheduler."):
-            it.scratch.setdefault("uses", set()).add("scheduler")
+            interp.scratch.setdefault("uses", set()).add("scheduler")
         elif call.api.rpartition(".")[2] == "GradScaler" and call.api.startswith("torch."):
-            it.scratch.setdefault("uses", set()).add("scaler")
+            interp.scratch.setdefault("uses", set()).add("scaler")
         state = STATES.get(call.api)
         if state is not None:
-            it.scratch.setdefault("saved-states", set()).add(state)
+            interp.scratch.setdefault("saved-states", set()).add(state)
         restore = RESTORES.get(call.api)
         if restore is not None:
-            it.scratch.setdefault("restored-states", set()).add(restore)
+            interp.scratch.setdefault("restored-states", set()).add(restore)
 
     hooks.any_call.append(used)
 
     @hooks.on_call("torch.save")
-    def save(it: Interp, call: CallEvent) -> None:
+    def save(interp: Interp, call: CallEvent) -> None:
         content = call.args.get("obj", 0)
-        if content is None or it.entry is None:
+        if content is None or interp.entry is None:
             return
         if not isinstance(content, v.Mapping | v.Items):
             # One state alone, in a file of its own: the rest may stand in others.
             return
         found = contents(content, _written(call.node))
         if "optimizer" in found and "unknown" not in found:
-            it.scratch.setdefault("checkpoints", []).append((Where(it, call.node, "torch.save"), found))
+            interp.scratch.setdefault("checkpoints", []).append(
+                (Where(interp, call.node, "torch.save"), found)
+            )
 
     @hooks.on_call("torch.load")
-    def load(it: Interp, call: CallEvent) -> None:
-        it.scratch.setdefault("loads", []).append(Where(it, call.node, "torch.load"))
+    def load(interp: Interp, call: CallEvent) -> None:
+        interp.scratch.setdefault("loads", []).append(Where(interp, call.node, "torch.load"))
 
-    hooks.ends.append(lambda it: _end(it, reporter))
+    hooks.ends.append(lambda interp: _end(interp, reporter))
 
 
-def _end(it: Interp, reporter: Reporter) -> None:
-    if it.entry is None:
+def _end(interp: Interp, reporter: Reporter) -> None:
+    if interp.entry is None:
         return
     from d9mlint.checks.activity import may_use_cuda, trains
 
-    uses = set(it.scratch.get("uses", ()))
-    if "torch" in uses and may_use_cuda(it):
+    uses = set(interp.scratch.get("uses", ()))
+    if "torch" in uses and may_use_cuda(interp):
         uses.add("cuda")
     told: set[tuple[str, str]] = set()
-    for place, found in it.scratch.get("checkpoints", []):
+    for place, found in interp.scratch.get("checkpoints", []):
         # Several files from one place (last, best, every n epochs) are told once.
         if (place.site.path, place.scope) in told:
             continue
-        if not trains(it):
+        if not trains(interp):
             continue
         lacks = [] if "epoch" in found else ["the epoch or step"]
         lacks += [
@@ -113,21 +115,21 @@ def _end(it: Interp, reporter: Reporter) -> None:
         if lacks:
             told.add((place.site.path, place.scope))
             reporter.report(
-                it,
+                interp,
                 "DET601",
                 place,
                 f"a run resumed from this checkpoint is another one: it lacks {_listed(lacks)}",
                 "save what is missing, and restore it when resuming",
                 subject="torch.save",
             )
-    missing = set(it.scratch.get("saved-states", ())) - set(it.scratch.get("restored-states", ()))
+    missing = set(interp.scratch.get("saved-states", ())) - set(interp.scratch.get("restored-states", ()))
     if missing:
-        for place in it.scratch.get("loads", [])[:1]:
+        for place in interp.scratch.get("loads", [])[:1]:
             names = _listed(
                 [f"the {NAMES[rng]}" for rng in ("torch", "cuda", "numpy", "python") if rng in missing]
             )
             reporter.report(
-                it,
+                interp,
                 "DET602",
                 place,
                 f"the program saves {names} and restores it nowhere: a resumed run goes on from another state",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Reporter, Where
-from d9mlint.findings import Confidence, Severity
-from d9mlint.program import values as v
-from d9mlint.program.context import CPU_CONTEXT
-from d9mlint.program.loaders import LOADER, use
+from d9mlint.interp import values as v
+from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.library.loaders import LOADER, use
 
 if TYPE_CHECKING:
-    from d9mlint.knowledge.model import RngEntry
-    from d9mlint.program.hooks import CallEvent, Hooks
-    from d9mlint.program.interp import Interp
+    from d9mlint.interp.hooks import CallEvent, Hooks
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import RngEntry
 
 GENERATOR_TYPES = ("numpy.random.Generator", "numpy.random.RandomState", "random.Random")
 # Datasets of libraries that draw nothing themselves; what their transforms draw is seen in their arguments.
@@ -34,12 +34,12 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     if reporter.on("DET201"):
 
         @hooks.on_call(LOADER)
-        def loader(it: Interp, call: CallEvent) -> None:
-            place = Where(it, call.node, LOADER)
-            if it.entry is None and reporter._seen_already(it):
+        def loader(interp: Interp, call: CallEvent) -> None:
+            place = Where(interp, call.node, LOADER)
+            if interp.entry is None and reporter._seen_already(interp):
                 return
-            frame, args = it.frame, call.args
-            it.pending.append(lambda: _judge_loader(it, reporter, place, frame, args))
+            frame, args = interp.frame, call.args
+            interp.pending.append(lambda: _judge_loader(interp, reporter, place, frame, args))
 
     if reporter.on("DET205"):
         _shard(hooks, reporter)
@@ -48,20 +48,20 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     hooks.any_call.append(_record_method)
 
 
-def _record_method(it: Interp, call: CallEvent) -> None:
-    log = it.scratch.get("draw-log")
+def _record_method(interp: Interp, call: CallEvent) -> None:
+    log = interp.scratch.get("draw-log")
     if log is not None and isinstance(call.owner, v.Obj) and call.owner.type in GENERATOR_TYPES:
         log.add("own")
 
 
-def _record(it: Interp, rng: str, entry: RngEntry) -> None:
-    log = it.scratch.get("draw-log")
+def _record(interp: Interp, rng: str, entry: RngEntry) -> None:
+    log = interp.scratch.get("draw-log")
     # A model that is built draws its initial weights: that is nothing an item or a task hangs on.
     if log is not None and entry.kind not in ("init", "dropout"):
         log.add("other" if rng == "own" and entry.kind in ("transform", "augment") else rng)
 
 
-def _judge_loader(it: Interp, reporter: Reporter, place: Where, frame: Any, args: v.Args) -> None:
+def _judge_loader(interp: Interp, reporter: Reporter, place: Where, frame: Any, args: v.Args) -> None:
     workers = args.get("num_workers", 5)
     if workers is None or (isinstance(workers, v.Lit) and not workers.value and not workers.option):
         return
@@ -74,9 +74,9 @@ def _judge_loader(it: Interp, reporter: Reporter, place: Where, frame: Any, args
     if args.star or ("worker_init_fn" not in args.kw and args.dstar):
         return
     dataset = args.get("dataset", 0)
-    drawn = what_is_drawn(it, frame, [dataset, args.get("collate_fn")])
+    drawn = what_is_drawn(interp, frame, [dataset, args.get("collate_fn")])
     visible = dataset is not None and is_visible(dataset)
-    old_numpy = not it.workers_seed_numpy()
+    old_numpy = not interp.workers_seed_numpy()
     reasons: list[str] = []
     severity = Severity.WARNING
     if "numpy" in drawn and old_numpy:
@@ -117,9 +117,9 @@ def _judge_loader(it: Interp, reporter: Reporter, place: Where, frame: Any, args
         severity = Severity.WARNING
     option = v.option_of(workers)
     count = _count_text(workers, option)
-    target = it.targets.version("torch") if it.targets is not None else None
+    target = interp.targets.version("torch") if interp.targets is not None else None
     reporter.report(
-        it,
+        interp,
         "DET201",
         place,
         f"DataLoader with {count} and no worker_init_fn: {reasons[0]}",
@@ -138,30 +138,30 @@ def _count_text(workers: v.Value, option: str) -> str:
     return f"workers (`{option}`)" if option else "worker processes"
 
 
-def what_is_drawn(it: Interp, frame: Any, parts: list[v.Value | None]) -> set[str]:
+def what_is_drawn(interp: Interp, frame: Any, parts: list[v.Value | None]) -> set[str]:
     """RNGs that a dataset and its helpers draw from when an item is made; ``own`` for kept generators,
     ``other`` for those of augmentation libraries. The state is as it was afterwards."""
-    outer_frame, state, memo = it.frame, it.state, it.memo
+    outer_frame, state, memo = interp.frame, interp.state, interp.memo
     # Whatever else is noted meanwhile is no run of the program: the notes are copied, not shared.
-    kept = {key: type(x)(x) if isinstance(x, list | set | dict) else x for key, x in it.scratch.items()}
+    kept = {key: type(x)(x) if isinstance(x, list | set | dict) else x for key, x in interp.scratch.items()}
     log: set[str] = set()
-    it.frame, it.state, it.memo = frame, state.copy(), {}
+    interp.frame, interp.state, interp.memo = frame, state.copy(), {}
     for rng in ("torch", "numpy", "python", "tensorflow", "keras", "torch_cuda"):
-        from d9mlint.program.state import MAYBE, Rng
+        from d9mlint.interp.state import MAYBE, Rng
 
-        it.state.rng[rng] = Rng(MAYBE)
-    it.scratch["draw-log"] = log
+        interp.state.rng[rng] = Rng(MAYBE)
+    interp.scratch["draw-log"] = log
     try:
-        it.contexts.append(CPU_CONTEXT)
+        interp.contexts.append(CPU_CONTEXT)
         for part in parts:
             if isinstance(part, (v.Func, v.Partial)):
-                it.call(part, v.Args([v.UNKNOWN]), None)
+                interp.call(part, v.Args([v.UNKNOWN]), None)
             elif part is not None:
-                use(it, part, None)
+                use(interp, part, None)
     finally:
-        it.contexts.pop()
-        it.frame, it.state, it.memo = outer_frame, state, memo
-        it.scratch = kept
+        interp.contexts.pop()
+        interp.frame, interp.state, interp.memo = outer_frame, state, memo
+        interp.scratch = kept
     return log
 
 
@@ -219,7 +219,7 @@ def _quiet_bases(inst: v.Inst) -> bool:
 
 def _shard(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_method("shard")
-    def shard(it: Interp, call: CallEvent) -> None:
+    def shard(interp: Interp, call: CallEvent) -> None:
         owner = call.owner
         known = isinstance(owner, v.Obj) and owner.type == "tf.data.Dataset"
         if isinstance(owner, v.Obj) and not known and not owner.type.startswith(("?", "tf.", "object")):
@@ -228,21 +228,23 @@ def _shard(hooks: Hooks, reporter: Reporter) -> None:
             isinstance(owner, v.Obj) and owner.type.startswith("datasets")
         ):
             return
-        if not known and ("import:tensorflow" not in it.state.flags or "import:datasets" in it.state.flags):
+        if not known and (
+            "import:tensorflow" not in interp.state.flags or "import:datasets" in interp.state.flags
+        ):
             return
         if not known and len(call.args.pos) + len(call.args.kw) < 2:
             return
         count = call.args.get("num_shards", 0)
         if isinstance(count, v.Lit) and count.value == 1:
             return
-        old = it.targets is not None and it.targets.matches("tensorflow", "<2.2")
-        target = it.targets.version("tensorflow") if it.targets is not None else None
+        old = interp.targets is not None and interp.targets.matches("tensorflow", "<2.2")
+        target = interp.targets.version("tensorflow") if interp.targets is not None else None
         if old:
             text = "Dataset.shard was seen to be nondeterministic before TensorFlow 2.2"
         else:
             text = "Dataset.shard takes every n-th element: which ones hangs on the order upstream"
         reporter.report(
-            it,
+            interp,
             "DET205",
             call.node,
             text + (f" (TensorFlow {target.version})" if target is not None else ""),

@@ -6,31 +6,31 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Reporter, Where
 from d9mlint.checks.text import call_text
-from d9mlint.findings import Severity
-from d9mlint.program import values as v
-from d9mlint.program.calls import owner_types
-from d9mlint.program.data import is_entropy
-from d9mlint.program.rng import all_hold, any_holds
+from d9mlint.interp import values as v
+from d9mlint.interp.calls import owner_types
+from d9mlint.interp.data import is_entropy
+from d9mlint.interp.rng import all_hold, any_holds
 
 if TYPE_CHECKING:
-    from d9mlint.knowledge.model import RngEntry
-    from d9mlint.program.hooks import CallEvent, Hooks
-    from d9mlint.program.interp import Interp
+    from d9mlint.interp.hooks import CallEvent, Hooks
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import RngEntry
 
 
 def register(hooks: Hooks, reporter: Reporter) -> None:
     """Listen to constructors of generators and environments."""
 
-    def any_call(it: Interp, call: CallEvent) -> None:
-        for entry in it.kb.rng(call.api):
-            if entry.kind == "generator" and it.entry is not None:
-                _generator(it, call, entry, reporter)
+    def any_call(interp: Interp, call: CallEvent) -> None:
+        for entry in interp.kb.rng(call.api):
+            if entry.kind == "generator" and interp.entry is not None:
+                _generator(interp, call, entry, reporter)
             elif entry.kind == "unseeded-op":
-                _unseeded_op(it, call, entry, reporter)
+                _unseeded_op(interp, call, entry, reporter)
             elif entry.kind == "own-sampler":
-                _sampler(it, call, entry, reporter)
+                _sampler(interp, call, entry, reporter)
 
     if reporter.on("DET106", "DET109", "DET110"):
         hooks.any_call.append(any_call)
@@ -49,11 +49,11 @@ def _seed_argument(call: CallEvent, entry: RngEntry) -> v.Value | None:
     return value
 
 
-def _generator(it: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter) -> None:
+def _generator(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter) -> None:
     value = _seed_argument(call, entry)
     if value is not None and is_entropy(value):
         reporter.report(
-            it,
+            interp,
             "DET107",
             call.node,
             f"the seed given to `{call_text(call)}` differs in every run",
@@ -67,24 +67,24 @@ def _generator(it: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter)
     option = v.option_of(value) if value is not None else ""
     why = f" by default (`{option}` is None)" if option else ""
     reporter.report(
-        it,
+        interp,
         "DET106",
         call.node,
         f"`{call_text(call)}` without a seed{why} takes one from the operating system: it draws other numbers in every run",
         f"give `{option}` a number as its default" if option else "pass a seed",
         subject=call.api,
-        severity=Severity.WARNING if option or it.state.aside else None,
+        severity=Severity.WARNING if option or interp.state.aside else None,
     )
 
 
-def _sampler(it: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter) -> None:
+def _sampler(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter) -> None:
     value = _seed_argument(call, entry)
     if value is not None and v.is_none(value) is not True:
         return
-    if all_hold(call.args, entry.when) is False or it.entry is None:
+    if all_hold(call.args, entry.when) is False or interp.entry is None:
         return
     reporter.report(
-        it,
+        interp,
         "DET109",
         call.node,
         f"`{call_text(call)}` has a generator of its own and no seed: it suggests other values in every run",
@@ -93,14 +93,14 @@ def _sampler(it: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter) -
     )
 
 
-def _unseeded_op(it: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter) -> None:
+def _unseeded_op(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter) -> None:
     if all_hold(call.args, entry.when) is False or any_holds(call.args, entry.unless) is not False:
         return
     value = _seed_argument(call, entry)
     if value is not None and not (isinstance(value, v.Lit) and value.value in (0, None)):
         return
     reporter.report(
-        it,
+        interp,
         "DET110",
         call.node,
         f"`{call_text(call)}` ignores the global seed unless it is given one of its own",
@@ -122,57 +122,57 @@ _MAKERS = (
 
 def _environments(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call(*_MAKERS)
-    def make(it: Interp, call: CallEvent) -> None:
-        it.scratch["envs"] = True
+    def make(interp: Interp, call: CallEvent) -> None:
+        interp.scratch["envs"] = True
         if "seed" in call.args.kw:
-            it.scratch["env-seeded"] = True
+            interp.scratch["env-seeded"] = True
 
     @hooks.on_method("reset", "seed", "sample")
-    def use(it: Interp, call: CallEvent) -> None:
+    def use(interp: Interp, call: CallEvent) -> None:
         name = call.api.rpartition(".")[2]
         if isinstance(call.owner, v.Member) and call.owner.name in _SPACES:
             if name == "seed":
-                it.scratch["space-seeded"] = True
-            elif name == "sample" and "envs" in it.scratch:
-                it.scratch.setdefault("space-sample", Where(it, call.node, call.owner.name))
+                interp.scratch["space-seeded"] = True
+            elif name == "sample" and "envs" in interp.scratch:
+                interp.scratch.setdefault("space-sample", Where(interp, call.node, call.owner.name))
             return
         if name == "sample":
             return
-        types = owner_types(it, call.owner) if call.owner is not None else []
+        types = owner_types(interp, call.owner) if call.owner is not None else []
         if any(t.startswith(("torch.", "random.", "numpy.", "tf.")) for t in types):
             return
         value = call.args.get("seed", 0)
         if value is None or v.is_none(value) is True:
-            if name == "reset" and "envs" in it.scratch:
+            if name == "reset" and "envs" in interp.scratch:
                 option = v.option_of(value) if value is not None else ""
-                it.scratch.setdefault("env-reset", Where(it, call.node, "reset", option))
+                interp.scratch.setdefault("env-reset", Where(interp, call.node, "reset", option))
             return
-        it.scratch["env-seeded"] = True
+        interp.scratch["env-seeded"] = True
 
-    def any_call(it: Interp, call: CallEvent) -> None:
+    def any_call(interp: Interp, call: CallEvent) -> None:
         # Anything of an RL library that takes a seed may seed its environments.
         seed = call.args.kw.get("seed")
         if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):
-            it.scratch["env-seeded"] = True
+            interp.scratch["env-seeded"] = True
 
-    def end(it: Interp) -> None:
-        sample = it.scratch.get("space-sample")
-        if it.entry is not None and sample is not None and "space-seeded" not in it.scratch:
+    def end(interp: Interp) -> None:
+        sample = interp.scratch.get("space-sample")
+        if interp.entry is not None and sample is not None and "space-seeded" not in interp.scratch:
             reporter.report(
-                it,
+                interp,
                 "DET111",
                 sample,
                 f"`{sample.subject}.sample()` draws from a generator of the space's own, which is never seeded",
                 f"call `env.{sample.subject}.seed(0)` once",
                 subject="space",
             )
-        place = it.scratch.get("env-reset")
-        if it.entry is None or place is None or "env-seeded" in it.scratch:
+        place = interp.scratch.get("env-reset")
+        if interp.entry is None or place is None or "env-seeded" in interp.scratch:
             return
         option = place.option
         why = f" by default (`{option}` is None)" if option else ""
         reporter.report(
-            it,
+            interp,
             "DET111",
             place,
             f"this environment is never seeded{why}: `reset` takes entropy, and global seeds do not reach it",

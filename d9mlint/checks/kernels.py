@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from d9mlint.checks.base import Reporter
 from d9mlint.checks.text import call_text
-from d9mlint.program import values as v
-from d9mlint.program.calls import owner_types
-from d9mlint.program.state import UNSEEDED
+from d9mlint.interp import values as v
+from d9mlint.interp.calls import owner_types
+from d9mlint.interp.state import UNSEEDED
 
 if TYPE_CHECKING:
-    from d9mlint.program.hooks import CallEvent, Hooks
-    from d9mlint.program.interp import Interp
+    from d9mlint.interp.hooks import CallEvent, Hooks
+    from d9mlint.interp.interpreter import Interp
 
 HOROVOD = ("torch", "tensorflow", "tensorflow.keras", "keras", "mxnet", "")
 
@@ -28,9 +28,9 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
 
 def _atomics(hooks: Hooks, reporter: Reporter) -> None:
-    def report(it: Interp, call: CallEvent, what: str) -> None:
+    def report(interp: Interp, call: CallEvent, what: str) -> None:
         reporter.report(
-            it,
+            interp,
             "DET408",
             call.node,
             f"{what}: which thread adds first is up to the hardware, and floating-point sums depend on the order",
@@ -39,13 +39,13 @@ def _atomics(hooks: Hooks, reporter: Reporter) -> None:
         )
 
     @hooks.on_call("triton.language.atomic_add", "numba.cuda.atomic.add", "numba.cuda.atomic.sub")
-    def atomic(it: Interp, call: CallEvent) -> None:
+    def atomic(interp: Interp, call: CallEvent) -> None:
         value = call.args.pos[-1] if call.args.pos else None
         if call.api.startswith("triton"):
             value = call.args.get("val", 1)
         if isinstance(value, v.Lit) and isinstance(value.value, int):
             return
-        report(it, call, f"`{call_text(call)}`")
+        report(interp, call, f"`{call_text(call)}`")
 
     @hooks.on_call(
         "cupy.RawKernel",
@@ -54,23 +54,23 @@ def _atomics(hooks: Hooks, reporter: Reporter) -> None:
         "cupy.ElementwiseKernel",
         "cupy.ReductionKernel",
     )
-    def source(it: Interp, call: CallEvent) -> None:
+    def source(interp: Interp, call: CallEvent) -> None:
         for value in call.args.values():
             for one in value.elts if isinstance(value, v.Items) else (value,):
                 if isinstance(one, v.Lit) and isinstance(one.value, str) and "atomicAdd" in one.value:
-                    report(it, call, "`atomicAdd` in this kernel")
+                    report(interp, call, "`atomicAdd` in this kernel")
                     return
 
 
 def _fusion(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call(*(f"horovod.{part}.init" if part else "horovod.init" for part in HOROVOD))
-    def init(it: Interp, call: CallEvent) -> None:
-        setting = it.state.env.get("HOROVOD_FUSION_THRESHOLD")
-        if it.entry is None or (setting is not None and setting.value in ("0", None)):
+    def init(interp: Interp, call: CallEvent) -> None:
+        setting = interp.state.env.get("HOROVOD_FUSION_THRESHOLD")
+        if interp.entry is None or (setting is not None and setting.value in ("0", None)):
             return
         state = "is not set" if setting is None else f"is {setting.value}"
         reporter.report(
-            it,
+            interp,
             "DET501",
             call.node,
             f"HOROVOD_FUSION_THRESHOLD {state}: which gradients are fused hangs on timing, and with it the order of sums",
@@ -81,17 +81,17 @@ def _fusion(hooks: Hooks, reporter: Reporter) -> None:
 
 def _sampling(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_method("generate", "__call__")
-    def generate(it: Interp, call: CallEvent) -> None:
+    def generate(interp: Interp, call: CallEvent) -> None:
         sample = call.args.kw.get("do_sample")
-        if sample is None or v.truth(sample) is not True or it.entry is None:
+        if sample is None or v.truth(sample) is not True or interp.entry is None:
             return
-        types = owner_types(it, call.owner) if call.owner is not None else []
+        types = owner_types(interp, call.owner) if call.owner is not None else []
         if isinstance(call.owner, v.Inst) and not types:
             return
-        if it.state.level("torch").level != UNSEEDED:
+        if interp.state.level("torch").level != UNSEEDED:
             return
         reporter.report(
-            it,
+            interp,
             "DET701",
             call.node,
             "generation samples (do_sample=True) and nothing seeds torch before: other tokens in every run",
@@ -100,7 +100,7 @@ def _sampling(hooks: Hooks, reporter: Reporter) -> None:
         )
 
     @hooks.on_call("vllm.SamplingParams")
-    def params(it: Interp, call: CallEvent) -> None:
+    def params(interp: Interp, call: CallEvent) -> None:
         temperature = call.args.kw.get("temperature")
         seed = call.args.kw.get("seed")
         if call.args.dstar or (seed is not None and v.is_none(seed) is not True):
@@ -110,7 +110,7 @@ def _sampling(hooks: Hooks, reporter: Reporter) -> None:
         if temperature is not None and not isinstance(temperature, v.Lit):
             return
         reporter.report(
-            it,
+            interp,
             "DET701",
             call.node,
             "SamplingParams with a temperature and no seed: what a request draws depends on how requests are scheduled",

@@ -5,24 +5,24 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Reporter, Where, argument_node
 from d9mlint.checks.data import what_is_drawn
 from d9mlint.checks.ops import NO_GRADIENT
 from d9mlint.checks.order import Use, enclosing_function
 from d9mlint.checks.text import call_text
-from d9mlint.facts import model as m
-from d9mlint.findings import Severity
-from d9mlint.program import values as v
-from d9mlint.program.data import is_entropy
-from d9mlint.program.loaders import LOADER
-from d9mlint.program.rng import seed_value
-from d9mlint.program.state import SEEDED, UNSEEDED
-from d9mlint.program.usage import called_name, nodes, parents
+from d9mlint.interp import values as v
+from d9mlint.interp.data import is_entropy
+from d9mlint.interp.library.loaders import LOADER
+from d9mlint.interp.rng import seed_value
+from d9mlint.interp.state import SEEDED, UNSEEDED
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import called_name, nodes, parents
 
 if TYPE_CHECKING:
-    from d9mlint.knowledge.model import RngEntry
-    from d9mlint.program.hooks import CallEvent, Hooks
-    from d9mlint.program.interp import Interp
+    from d9mlint.interp.hooks import CallEvent, Hooks
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import RngEntry
 
 SAMPLERS = (
     "torch.utils.data.RandomSampler",
@@ -62,15 +62,15 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
 
 def _generators(hooks: Hooks, reporter: Reporter) -> None:
-    def judge(it: Interp, call: CallEvent, what: str) -> None:
+    def judge(interp: Interp, call: CallEvent, what: str) -> None:
         generator = call.args.kw.get("generator")
         if generator is not None and v.is_none(generator) is not True:
             return
-        place = Where(it, call.node, call.api)
+        place = Where(interp, call.node, call.api)
 
         def later() -> None:
-            level, option, _ = it.state.level("torch")
-            if it.entry is None or level not in (SEEDED, UNSEEDED):
+            level, option, _ = interp.state.level("torch")
+            if interp.entry is None or level not in (SEEDED, UNSEEDED):
                 return
             seeded = level == SEEDED
             why = (
@@ -81,7 +81,7 @@ def _generators(hooks: Hooks, reporter: Reporter) -> None:
                 else "and torch is never seeded: another order in every run"
             )
             reporter.report(
-                it,
+                interp,
                 "DET202",
                 place,
                 f"{what} without generator=: {why}",
@@ -91,17 +91,17 @@ def _generators(hooks: Hooks, reporter: Reporter) -> None:
                 entry_wide=True,
             )
 
-        it.pending.append(later)
+        interp.pending.append(later)
 
     @hooks.on_call(LOADER)
-    def loader(it: Interp, call: CallEvent) -> None:
+    def loader(interp: Interp, call: CallEvent) -> None:
         shuffle = call.args.get("shuffle", 2)
         if shuffle is not None and v.truth(shuffle) is True and not call.args.dstar:
-            judge(it, call, "DataLoader(shuffle=True)")
+            judge(interp, call, "DataLoader(shuffle=True)")
 
     @hooks.on_call(*SAMPLERS)
-    def sampler(it: Interp, call: CallEvent) -> None:
-        judge(it, call, call.api.rpartition(".")[2])
+    def sampler(interp: Interp, call: CallEvent) -> None:
+        judge(interp, call, call.api.rpartition(".")[2])
 
 
 # -------------------------------------------------------------------------------------------- DET203
@@ -109,27 +109,27 @@ def _generators(hooks: Hooks, reporter: Reporter) -> None:
 
 def _epochs(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call(DISTRIBUTED_SAMPLER)
-    def made(it: Interp, call: CallEvent) -> None:
+    def made(interp: Interp, call: CallEvent) -> None:
         shuffle = call.args.get("shuffle", 3)
         if shuffle is not None and v.truth(shuffle) is not True:
             return
-        if any(name in NO_GRADIENT for name in it.contexts) or _evaluates(it, call.node):
+        if any(name in NO_GRADIENT for name in interp.contexts) or _evaluates(interp, call.node):
             # The order in which a model is evaluated changes nothing.
             return
-        it.scratch.setdefault("distributed-samplers", []).append(Where(it, call.node, call.api))
+        interp.scratch.setdefault("distributed-samplers", []).append(Where(interp, call.node, call.api))
 
     @hooks.on_method("set_epoch")
-    def set_epoch(it: Interp, call: CallEvent) -> None:
-        it.scratch["set-epoch"] = True
+    def set_epoch(interp: Interp, call: CallEvent) -> None:
+        interp.scratch["set-epoch"] = True
 
-    def end(it: Interp) -> None:
-        if it.entry is None or "set-epoch" in it.scratch or it.exhausted:
+    def end(interp: Interp) -> None:
+        if interp.entry is None or "set-epoch" in interp.scratch or interp.exhausted:
             return
-        if any(name in it.state.flags for name in EPOCH_CALLERS):
+        if any(name in interp.state.flags for name in EPOCH_CALLERS):
             return
-        for place in it.scratch.get("distributed-samplers", []):
+        for place in interp.scratch.get("distributed-samplers", []):
             reporter.report(
-                it,
+                interp,
                 "DET203",
                 place,
                 "this DistributedSampler shuffles, and nothing calls set_epoch: every epoch has the same order",
@@ -143,11 +143,11 @@ def _epochs(hooks: Hooks, reporter: Reporter) -> None:
 _EVALUATION = re.compile(r"(^|[._])(val|valid|validation|test|eval|dev)", re.IGNORECASE)
 
 
-def _evaluates(it: Interp, node: Any) -> bool:
+def _evaluates(interp: Interp, node: Any) -> bool:
     """Whether a sampler is made of, or kept as, something for evaluation, by name."""
     data = argument_node(node, "dataset", 0)
     names = [data.id] if isinstance(data, m.Name) else []
-    stmt = it._node
+    stmt = interp._node
     if isinstance(stmt, m.Assign):
         names += [t.id for t in stmt.targets if isinstance(t, m.Name)]
     return any(_EVALUATION.search(name) for name in names)
@@ -171,15 +171,15 @@ POOL_METHODS = (
 
 def _pools(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call("concurrent.futures.as_completed", "asyncio.as_completed")
-    def completed(it: Interp, call: CallEvent) -> None:
-        unordered(it, call, "as_completed")
+    def completed(interp: Interp, call: CallEvent) -> None:
+        unordered(interp, call, "as_completed")
 
-    def unordered(it: Interp, call: CallEvent, name: str) -> None:
-        function = enclosing_function(it)
-        if function is None or call.node is None or not Use(it, function, printed=True).of(call.node):
+    def unordered(interp: Interp, call: CallEvent, name: str) -> None:
+        function = enclosing_function(interp)
+        if function is None or call.node is None or not Use(interp, function, printed=True).of(call.node):
             return
         reporter.report(
-            it,
+            interp,
             "DET211",
             call.node,
             f"`{name}` gives results in the order in which they finish, and that order is kept",
@@ -188,27 +188,27 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
         )
 
     @hooks.on_method(*POOL_METHODS)
-    def pool(it: Interp, call: CallEvent) -> None:
+    def pool(interp: Interp, call: CallEvent) -> None:
         owner = call.owner
         if not isinstance(owner, v.Obj) or owner.type.rpartition(".")[2] not in POOL_TYPES:
             return
         name = call.api.rpartition(".")[2]
         if name == "imap_unordered":
-            unordered(it, call, name)
+            unordered(interp, call, name)
         func = call.args.pos[0] if call.args.pos else call.args.kw.get("func")
         if not isinstance(func, (v.Func, v.Partial)):
             return
         if name == "submit":
             # The other arguments are those of the function: what it calls on them is known then.
             func = v.Partial(func, v.Args(call.args.pos[1:], call.args.kw, call.args.star, call.args.dstar))
-        races(it, call, func, f"the function given to `{name}`", name)
+        races(interp, call, func, f"the function given to `{name}`", name)
 
-    def races(it: Interp, call: CallEvent, func: v.Value, what: str, name: str) -> None:
-        drawn = what_is_drawn(it, it.frame, [func]) & {"python", "numpy", "torch"}
+    def races(interp: Interp, call: CallEvent, func: v.Value, what: str, name: str) -> None:
+        drawn = what_is_drawn(interp, interp.frame, [func]) & {"python", "numpy", "torch"}
         if drawn:
             names = {"python": "`random`", "numpy": "`np.random`", "torch": "torch"}
             reporter.report(
-                it,
+                interp,
                 "DET211",
                 call.node,
                 f"{what} draws from {' and '.join(names[r] for r in sorted(drawn))}: "
@@ -218,40 +218,40 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
             )
 
     @hooks.on_call("threading.Thread")
-    def thread(it: Interp, call: CallEvent) -> None:
+    def thread(interp: Interp, call: CallEvent) -> None:
         func = call.args.get("target", 1)
-        if _several_at_once(it, call.node) and isinstance(func, (v.Func, v.Partial)):
+        if _several_at_once(interp, call.node) and isinstance(func, (v.Func, v.Partial)):
             given = call.args.get("args", 3)
             rest = (
                 v.Args(list(given.elts), star=given.open) if isinstance(given, v.Items) else v.Args(star=True)
             )
-            races(it, call, v.Partial(func, rest), "the function given to `Thread`", "Thread")
+            races(interp, call, v.Partial(func, rest), "the function given to `Thread`", "Thread")
 
     @hooks.on_method("start")
-    def started(it: Interp, call: CallEvent) -> None:
-        if not isinstance(call.owner, v.Inst) or not _several_at_once(it, call.node):
+    def started(interp: Interp, call: CallEvent) -> None:
+        if not isinstance(call.owner, v.Inst) or not _several_at_once(interp, call.node):
             return
         run = call.owner.cls.find("run")
         if "threading.Thread" in call.owner.cls.external_bases() and isinstance(run, v.Func):
-            races(it, call, run.bind(call.owner), "the `run` of this thread", "start")
+            races(interp, call, run.bind(call.owner), "the `run` of this thread", "start")
 
     @hooks.on_method("share_memory")
-    def shared(it: Interp, call: CallEvent) -> None:
+    def shared(interp: Interp, call: CallEvent) -> None:
         if isinstance(call.owner, v.Inst) or (
             isinstance(call.owner, v.Obj) and call.owner.api.startswith("torch.nn")
         ):
-            it.scratch.setdefault("shared-models", []).append(Where(it, call.node, "share_memory"))
+            interp.scratch.setdefault("shared-models", []).append(Where(interp, call.node, "share_memory"))
 
     @hooks.on_call(*PROCESSES)
-    def process(it: Interp, call: CallEvent) -> None:
-        it.scratch["processes"] = True
+    def process(interp: Interp, call: CallEvent) -> None:
+        interp.scratch["processes"] = True
 
-    def end(it: Interp) -> None:
-        if it.entry is None or "processes" not in it.scratch:
+    def end(interp: Interp) -> None:
+        if interp.entry is None or "processes" not in interp.scratch:
             return
-        for place in it.scratch.get("shared-models", []):
+        for place in interp.scratch.get("shared-models", []):
             reporter.report(
-                it,
+                interp,
                 "DET211",
                 place,
                 "several processes update these parameters at once: the order of updates differs in every run",
@@ -262,10 +262,10 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
     hooks.ends.append(end)
 
 
-def _several_at_once(it: Interp, node: Any) -> bool:
+def _several_at_once(interp: Interp, node: Any) -> bool:
     """Whether a thread is made or started in a loop that does not wait for it. One alone draws in its own order."""
-    function = enclosing_function(it)
-    if not it.frame.jumps or function is None:
+    function = enclosing_function(interp)
+    if not interp.frame.jumps or function is None:
         return False
     above = parents(function)
     while node is not None and not isinstance(node, (m.For, m.While)):
@@ -281,20 +281,20 @@ def _several_at_once(it: Interp, node: Any) -> bool:
 
 def _worker_init(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call(LOADER)
-    def loader(it: Interp, call: CallEvent) -> None:
+    def loader(interp: Interp, call: CallEvent) -> None:
         init = call.args.get("worker_init_fn", 9)
         if not isinstance(init, (v.Func, v.Partial)):
             return
-        state, memo, scratch = it.state, it.memo, dict(it.scratch)
-        it.state, it.memo = state.copy(), {}
-        it.scratch["in-worker-init"] = True
+        state, memo, scratch = interp.state, interp.memo, dict(interp.scratch)
+        interp.state, interp.memo = state.copy(), {}
+        interp.scratch["in-worker-init"] = True
         try:
-            it.call(init, v.Args([v.Obj("worker id")]), None)
+            interp.call(init, v.Args([v.Obj("worker id")]), None)
         finally:
-            it.state, it.memo, it.scratch = state, memo, scratch
+            interp.state, interp.memo, interp.scratch = state, memo, scratch
 
-    def seeded(it: Interp, entry: RngEntry, args: v.Args, node: Any, rngs: list[str]) -> None:
-        if "in-worker-init" not in it.scratch:
+    def seeded(interp: Interp, entry: RngEntry, args: v.Args, node: Any, rngs: list[str]) -> None:
+        if "in-worker-init" not in interp.scratch:
             return
         value = seed_value(args, entry)
         if isinstance(value, v.Lit) and value.value is not None:
@@ -306,7 +306,7 @@ def _worker_init(hooks: Hooks, reporter: Reporter) -> None:
         else:
             return
         reporter.report(
-            it,
+            interp,
             "DET212",
             node,
             f"in a worker_init_fn: {text}",

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Reporter, Where
 from d9mlint.checks.text import node_text
-from d9mlint.program import values as v
+from d9mlint.interp import values as v
 
 if TYPE_CHECKING:
-    from d9mlint.program.hooks import CallEvent, Hooks
-    from d9mlint.program.interp import Interp
+    from d9mlint.interp.hooks import CallEvent, Hooks
+    from d9mlint.interp.interpreter import Interp
 
 EMPTY = frozenset(
     {"torch.empty", "torch.empty_like", "torch.empty_strided", "torch.Tensor.new_empty", "torch.Tensor"}
@@ -80,18 +80,18 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     if not reporter.on("DET309"):
         return
 
-    def read(it: Interp, value: v.Value) -> None:
-        if not _is_fresh(value) or it.entry is None:
+    def read(interp: Interp, value: v.Value) -> None:
+        if not _is_fresh(value) or interp.entry is None:
             return
         assert isinstance(value, v.Obj)
         value.data = "told"
         node = value.node
         if node is None or value.file is None:
             return
-        place = Where(it, node, value.api)
+        place = Where(interp, node, value.api)
         place.site = place.site._replace(path=value.file.path)
         reporter.report(
-            it,
+            interp,
             "DET309",
             place,
             f"`{node_text(node, value.api)}` is used before anything was written to it: it holds what was in memory",
@@ -99,11 +99,11 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
             subject=value.api,
         )
 
-    def operator(it: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> None:
-        read(it, left)
-        read(it, right)
+    def operator(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> None:
+        read(interp, left)
+        read(interp, right)
 
-    def call(it: Interp, event: CallEvent) -> None:
+    def call(interp: Interp, event: CallEvent) -> None:
         name = event.api.rpartition(".")[2]
         owner = event.owner
         if _is_fresh(owner):
@@ -115,7 +115,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
                 if name not in ("size", "dim", "numel", "stride", "element_size"):
                     owner.data = "shared"
             else:
-                read(it, owner)
+                read(interp, owner)
         for value in event.args.values():
             parts = value.elts if isinstance(value, v.Items) else v.alternatives(value)
             for one in parts:
@@ -124,7 +124,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
                     # Handed to a call that may fill it: an initialiser, a collective, out=.
                     one.data = "shared"
 
-    def item(it: Interp, owner: v.Value, *rest: Any) -> None:
+    def item(interp: Interp, owner: v.Value, *rest: Any) -> None:
         if _is_fresh(owner):
             assert isinstance(owner, v.Obj)
             owner.data = "written"

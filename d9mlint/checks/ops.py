@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.activity import TF_TRAIN, TORCH_TRAIN, may_use_cuda, where
 from d9mlint.checks.base import Reporter, Where, scope
 from d9mlint.checks.text import call_text
-from d9mlint.facts import model as m
-from d9mlint.findings import Confidence, Severity
-from d9mlint.program import values as v
-from d9mlint.program.context import CPU_CONTEXT
-from d9mlint.program.gradients import detached
-from d9mlint.program.hooks import CallEvent
-from d9mlint.program.rng import all_hold, any_holds
+from d9mlint.interp import values as v
+from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.gradients import detached
+from d9mlint.interp.hooks import CallEvent
+from d9mlint.interp.rng import all_hold, any_holds
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.knowledge.model import OpEntry, OpHistory
-    from d9mlint.program.hooks import Hooks
-    from d9mlint.program.interp import Interp
-    from d9mlint.program.state import Site
+    from d9mlint.interp.hooks import Hooks
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.state import Site
+    from d9mlint.knowledge.schema import OpEntry, OpHistory
 
 NO_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
 TF_LIBRARIES = frozenset({"tensorflow", "keras"})
@@ -59,32 +59,32 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     if not reporter.on(*CODES):
         return
 
-    def any_call(it: Interp, call: CallEvent) -> None:
-        if it.entry is None:
+    def any_call(interp: Interp, call: CallEvent) -> None:
+        if interp.entry is None:
             return
-        entries = it.kb.ops(call.api)
+        entries = interp.kb.ops(call.api)
         likely = False
         if not entries and call.owner is not None and call.api.startswith("?."):
             name = call.api.rpartition(".")[2]
             # A trailing underscore is a tensor's even where nothing is known of the receiver.
             if name.endswith("_"):
-                entries = it.kb.op_methods(name)
+                entries = interp.kb.op_methods(name)
                 likely = True
         for entry in entries:
             if _code(entry) in CODES:
-                _candidate(it, call, entry, likely)
+                _candidate(interp, call, entry, likely)
 
-    def item(it: Interp, owner: v.Value, index: v.Value, *rest: Any) -> None:
+    def item(interp: Interp, owner: v.Value, index: v.Value, *rest: Any) -> None:
         # `x[index] = v` and `x[index] += v` with a tensor as index: index_put_ under another spelling.
         node = rest[-1]
-        if it.entry is not None and _is_tensor(owner) and any(_is_tensor(i) for i in _indices(index)):
-            for entry in it.kb.ops(SET_ITEM):
-                _candidate(it, CallEvent(SET_ITEM, v.NO_ARGS, node, owner), entry, likely=True)
+        if interp.entry is not None and _is_tensor(owner) and any(_is_tensor(i) for i in _indices(index)):
+            for entry in interp.kb.ops(SET_ITEM):
+                _candidate(interp, CallEvent(SET_ITEM, v.NO_ARGS, node, owner), entry, likely=True)
 
     hooks.any_call.append(any_call)
     hooks.item_writes.append(item)
     hooks.item_updates.append(item)
-    hooks.ends.append(lambda it: _end(it, reporter))
+    hooks.ends.append(lambda interp: _end(interp, reporter))
 
 
 def _is_tensor(value: v.Value) -> bool:
@@ -99,30 +99,30 @@ def _code(entry: OpEntry) -> str:
     return entry.rule or ("DET403" if entry.library in TF_LIBRARIES else "DET401")
 
 
-def history(it: Interp, entry: OpEntry) -> OpHistory | None:
+def history(interp: Interp, entry: OpEntry) -> OpHistory | None:
     """What the op does in the target version."""
-    if it.targets is None:
+    if interp.targets is None:
         return None
     for item in entry.history:
-        if it.targets.matches(entry.library, item.versions):
+        if interp.targets.matches(entry.library, item.versions):
             return item
     return None
 
 
-def _candidate(it: Interp, call: CallEvent, entry: OpEntry, likely: bool) -> None:
-    if CPU_CONTEXT in it.contexts or any(_on_cpu(value) for value in (call.owner, *call.args.pos)):
+def _candidate(interp: Interp, call: CallEvent, entry: OpEntry, likely: bool) -> None:
+    if CPU_CONTEXT in interp.contexts or any(_on_cpu(value) for value in (call.owner, *call.args.pos)):
         return
     answer = all_hold(call.args, entry.when)
     excused = any_holds(call.args, entry.unless)
     if answer is False or excused is True:
         return
     if entry.passes == "backward" and (
-        any(name in NO_GRADIENT for name in it.contexts)
-        or _LOADING.search(scope(it))
+        any(name in NO_GRADIENT for name in interp.contexts)
+        or _LOADING.search(scope(interp))
         or _needs_no_gradient(call)
     ):
         return
-    past = history(it, entry)
+    past = history(interp, entry)
     if past is None or past.behaviour == "deterministic":
         return
     sure = Confidence.HIGH
@@ -136,8 +136,8 @@ def _candidate(it: Interp, call: CallEvent, entry: OpEntry, likely: bool) -> Non
         or _likely_only(call.owner)
     ):
         sure = Confidence.MEDIUM
-    found = Candidate(Where(it, call.node, call.api), call_text(call), entry, past, sure, call.api)
-    it.scratch.setdefault("ops", []).append(found)
+    found = Candidate(Where(interp, call.node, call.api), call_text(call), entry, past, sure, call.api)
+    interp.scratch.setdefault("ops", []).append(found)
 
 
 def _needs_no_gradient(call: CallEvent) -> bool:
@@ -173,20 +173,20 @@ def _likely_only(owner: v.Value | None) -> bool:
     return isinstance(owner, v.Obj) and owner.likely
 
 
-def _end(it: Interp, reporter: Reporter) -> None:
-    if it.entry is None:
+def _end(interp: Interp, reporter: Reporter) -> None:
+    if interp.entry is None:
         return
-    mode = it.mode("torch.deterministic")
-    torch_on = bool(mode.value or it.scratch.get("mode-on"))
-    torch_unknown = mode.value is None or bool(it.scratch.get("mode-unknown"))
-    tf_on = "tf-on" in it.scratch or bool(it.scratch.get("tf-switch"))
-    on_gpu = may_use_cuda(it)
+    mode = interp.mode("torch.deterministic")
+    torch_on = bool(mode.value or interp.scratch.get("mode-on"))
+    torch_unknown = mode.value is None or bool(interp.scratch.get("mode-unknown"))
+    tf_on = "tf-on" in interp.scratch or bool(interp.scratch.get("tf-switch"))
+    on_gpu = may_use_cuda(interp)
     told: set[tuple[Site, str]] = set()
-    for found in it.scratch.get("ops", []):
+    for found in interp.scratch.get("ops", []):
         library = found.entry.library
         is_tf = library in TF_LIBRARIES
         gpu = (
-            ("where", "no-gpu") not in it.scratch and it.device != "cpu"
+            ("where", "no-gpu") not in interp.scratch and interp.device != "cpu"
             if is_tf or library in OWN_DEVICE
             else on_gpu
         )
@@ -197,7 +197,7 @@ def _end(it: Interp, reporter: Reporter) -> None:
             continue
         if not is_tf and torch_unknown and _code(found.entry) != "DET407":
             continue
-        training = where(it, TF_TRAIN if is_tf else TORCH_TRAIN)
+        training = where(interp, TF_TRAIN if is_tf else TORCH_TRAIN)
         if found.entry.passes == "backward" and training is None and library not in OWN_DEVICE:
             continue
         if _code(found.entry) == "DET405":
@@ -205,19 +205,19 @@ def _end(it: Interp, reporter: Reporter) -> None:
             if (found.place.site, found.text) in told:
                 continue
             told.add((found.place.site, found.text))
-        _judge(it, reporter, found, tf_on if is_tf else torch_on, gpu)
+        _judge(interp, reporter, found, tf_on if is_tf else torch_on, gpu)
 
 
-def _judge(it: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: bool) -> None:
+def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: bool) -> None:
     """Report an op that varies, or that raises because the mode is on."""
     entry, past = found.entry, found.past
     code = _code(entry)
-    target = it.targets.version(entry.library) if it.targets is not None else None
+    target = interp.targets.version(entry.library) if interp.targets is not None else None
     version = f"{entry.library} {target.version}" if target is not None else entry.library
     severity = Severity.WARNING
     part = {"forward": "its result", "backward": "its gradient"}.get(entry.passes, "its result and gradient")
     if code == "DET405":
-        setting = it.state.env.get(RNN_VARIABLE)
+        setting = interp.state.env.get(RNN_VARIABLE)
         if setting is not None and (setting.value is None or setting.value in RNN_VALUES):
             return
         message = f"`{found.text}` on CUDA without {RNN_VARIABLE}: cuDNN's recurrent kernels may differ from run to run"
@@ -238,11 +238,11 @@ def _judge(it: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: bool
         if past.behaviour == "raises":
             message += "; deterministic mode does not mend it, it raises"
     targets: tuple[str, ...] = (version, target.source) if target is not None else ()
-    older = _older(it, entry, past)
+    older = _older(interp, entry, past)
     if older:
         targets = (*targets, older)
     reporter.report(
-        it,
+        interp,
         code,
         found.place,
         message,
@@ -269,9 +269,9 @@ def _own_switch(entry: OpEntry) -> bool:
     return any(test.arg == "deterministic" for test in entry.when)
 
 
-def _older(it: Interp, entry: OpEntry, past: OpHistory) -> str:
+def _older(interp: Interp, entry: OpEntry, past: OpHistory) -> str:
     """A note when an older release in the project's range behaves differently."""
-    if it.targets is None:
+    if interp.targets is None:
         return ""
-    older = it.targets.differs(entry.library, past.versions)
+    older = interp.targets.differs(entry.library, past.versions)
     return f"{entry.library} {older}, which the project admits too, behaves differently" if older else ""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.base.findings import Applicability, Confidence, Edit, Fix, Severity
 from d9mlint.checks.base import Reporter, replace_fix
 from d9mlint.checks.text import call_text
-from d9mlint.facts import model as m
-from d9mlint.findings import Applicability, Confidence, Edit, Fix, Severity
-from d9mlint.program import values as v
-from d9mlint.program.scopes import own_names, target_names
-from d9mlint.program.usage import called_name, children, nodes, parents, receiver
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import own_names, target_names
+from d9mlint.ir.traversal import called_name, children, nodes, parents, receiver
 
 if TYPE_CHECKING:
-    from d9mlint.program.hooks import CallEvent, Hooks
-    from d9mlint.program.interp import Interp
+    from d9mlint.interp.hooks import CallEvent, Hooks
+    from d9mlint.interp.interpreter import Interp
 
 LISTINGS = ("os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.iglob", "os.fwalk")
 PATH_METHODS = ("glob", "rglob", "iterdir")
@@ -121,35 +121,35 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     if reporter.on("DET209"):
 
         @hooks.on_call(*LISTINGS)
-        def listing(it: Interp, call: CallEvent) -> None:
-            _listing(it, call, reporter)
+        def listing(interp: Interp, call: CallEvent) -> None:
+            _listing(interp, call, reporter)
 
         @hooks.on_method(*PATH_METHODS)
-        def path_method(it: Interp, call: CallEvent) -> None:
+        def path_method(interp: Interp, call: CallEvent) -> None:
             if isinstance(call.owner, v.Obj) and call.owner.type.startswith("pathlib."):
-                _listing(it, call, reporter)
+                _listing(interp, call, reporter)
 
         @hooks.on_call("builtins.sorted")
-        def sort(it: Interp, call: CallEvent) -> None:
+        def sort(interp: Interp, call: CallEvent) -> None:
             first = call.args.pos[0] if call.args.pos else None
-            dropped = isinstance(it._node, m.ExprStmt) and it._node.value is call.node
+            dropped = isinstance(interp._node, m.ExprStmt) and interp._node.value is call.node
             if isinstance(first, v.Obj) and first.node is not None and not dropped:
-                it.hooks.sorted_nodes.add(id(first.node))
+                interp.hooks.sorted_nodes.add(id(first.node))
 
     if reporter.on("DET210"):
 
         @hooks.on_call("builtins.set", "builtins.frozenset")
-        def made(it: Interp, call: CallEvent) -> None:
+        def made(interp: Interp, call: CallEvent) -> None:
             elements = call.args.pos[0] if call.args.pos else None
             if elements is not None:
-                _set(it, call.node, elements, reporter)
+                _set(interp, call.node, elements, reporter)
 
-        hooks.sets.append(lambda it, node, value: _set(it, node, value, reporter))
+        hooks.sets.append(lambda interp, node, value: _set(interp, node, value, reporter))
 
 
-def enclosing_function(it: Interp) -> m.Function | None:
+def enclosing_function(interp: Interp) -> m.Function | None:
     """The project function that is running, or the module body."""
-    frame: Any = it.frame
+    frame: Any = interp.frame
     while frame is not None:
         if frame.func is not None:
             found: m.Function = frame.func.fn
@@ -163,37 +163,41 @@ def enclosing_function(it: Interp) -> m.Function | None:
 # -------------------------------------------------------------------------------------------- DET209
 
 
-def _listing(it: Interp, call: CallEvent, reporter: Reporter) -> None:
-    function = enclosing_function(it)
+def _listing(interp: Interp, call: CallEvent, reporter: Reporter) -> None:
+    function = enclosing_function(interp)
     if function is None or not isinstance(call.node, m.Call):
         return
-    use = Use(it, function, walk=call.api in ("os.walk", "os.fwalk"))
+    use = Use(interp, function, walk=call.api in ("os.walk", "os.fwalk"))
     answer = use.of(call.node)
     if not answer:
         return
-    if answer == "returned" and id(call.node) in it.hooks.sorted_nodes:
+    if answer == "returned" and id(call.node) in interp.hooks.sorted_nodes:
         return
     if answer == "returned":
         # The caller may sort: known only at the end.
         node, name = call.node, call_text(call)
-        it.pending.append(
-            lambda: None if id(node) in it.hooks.sorted_nodes else _report(it, reporter, call, name, place)
+        interp.pending.append(
+            lambda: (
+                None
+                if id(node) in interp.hooks.sorted_nodes
+                else _report(interp, reporter, call, name, place)
+            )
         )
         from d9mlint.checks.base import Where
 
-        place: Any = Where(it, call.node, call.api)
+        place: Any = Where(interp, call.node, call.api)
         return
-    _report(it, reporter, call, call_text(call), call.node)
+    _report(interp, reporter, call, call_text(call), call.node)
 
 
-def _report(it: Interp, reporter: Reporter, call: CallEvent, name: str, place: Any) -> None:
+def _report(interp: Interp, reporter: Reporter, call: CallEvent, name: str, place: Any) -> None:
     fixable = call.api not in ("os.walk", "os.fwalk", "os.scandir")
     fix = None
     if fixable:
         edits = (Edit(call.node.start, call.node.start, "sorted("), Edit(call.node.end, call.node.end, ")"))
         fix = Fix(Applicability.SAFE, "sort the entries", edits)
     reporter.report(
-        it,
+        interp,
         "DET209",
         place,
         f"the order of `{name}` becomes visible: the file system may give another one",
@@ -208,8 +212,10 @@ def _report(it: Interp, reporter: Reporter, call: CallEvent, name: str, place: A
 class Use:
     """Judges how an ordered-by-chance value is used: ``""`` harmless or unknown, ``"visible"``, ``"returned"``."""
 
-    def __init__(self, it: Interp, function: m.Function, walk: bool = False, printed: bool = False) -> None:
-        self.it = it
+    def __init__(
+        self, interp: Interp, function: m.Function, walk: bool = False, printed: bool = False
+    ) -> None:
+        self.interp = interp
         self.function = function
         self.parents = parents(function)
         self.walk = walk
@@ -391,10 +397,10 @@ class Use:
         """How a name that holds the entries is used behind an offset (anywhere, for ``self.name``)."""
         functions = [self.function]
         if name.startswith("self.") and self.function.cls >= 0:
-            facts = self.it.frame.file.facts
+            facts = self.interp.frame.file.facts
             functions += [f for f in facts.functions if f.cls == self.function.cls and f is not self.function]
-        elif self.function is self.it.frame.file.facts.functions[0]:
-            functions += _readers(self.it.frame.file.facts.functions, name)
+        elif self.function is self.interp.frame.file.facts.functions[0]:
+            functions += _readers(self.interp.frame.file.facts.functions, name)
         visible = ""
         if any(_is_single(node, name) for node in nodes(self.function.body)):
             return ""
@@ -426,7 +432,7 @@ class Use:
                     up, "targets", [getattr(up, "target", None)]
                 ):
                     continue
-                inner = Use(self.it, function, self.walk, self.printed)
+                inner = Use(self.interp, function, self.walk, self.printed)
                 inner.depth = self.depth + 1
                 if isinstance(up, m.Call) and up.func is not node and _project_call(up):
                     continue
@@ -501,17 +507,17 @@ def nodes_of(value: m.Expr) -> list[Any]:
 # -------------------------------------------------------------------------------------------- DET210
 
 
-def _set(it: Interp, node: Any, elements: v.Value, reporter: Reporter) -> None:
-    function = enclosing_function(it)
+def _set(interp: Interp, node: Any, elements: v.Value, reporter: Reporter) -> None:
+    function = enclosing_function(interp)
     if function is None or node is None or _numbers(elements) or _int_elements(node):
         return
-    use = Use(it, function)
+    use = Use(interp, function)
     answer = use.of(node)
     if not answer or (answer == "returned" and not use.listed):
         return
     told = _strings(elements)
     reporter.report(
-        it,
+        interp,
         "DET210",
         node,
         "the order of this set becomes visible: "

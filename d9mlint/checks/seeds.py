@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks import generators
 from d9mlint.checks.activity import LOADS, PRODUCES, SAVES, trains, where
 from d9mlint.checks.base import Reporter, Where, argument_node, scope
 from d9mlint.checks.text import node_text
-from d9mlint.facts import model as m
-from d9mlint.findings import Confidence, Severity
-from d9mlint.program import values as v
-from d9mlint.program.data import is_entropy
-from d9mlint.program.rng import seed_value
-from d9mlint.program.state import SEEDED, UNSEEDED, Rng
+from d9mlint.interp import values as v
+from d9mlint.interp.data import is_entropy
+from d9mlint.interp.rng import seed_value
+from d9mlint.interp.state import SEEDED, UNSEEDED, Rng
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.knowledge.model import RngEntry
-    from d9mlint.program.hooks import CallEvent, Hooks
-    from d9mlint.program.interp import Interp
+    from d9mlint.interp.hooks import CallEvent, Hooks
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import RngEntry
 
 MISSING = {
     "torch": "DET101",
@@ -59,17 +59,17 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     generators.register(hooks, reporter)
 
     @hooks.on_call("torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
-    def cuda_seed(it: Interp, call: CallEvent) -> None:
-        key = (id(it.frame.env), _argument_key(call))
-        it.scratch.setdefault("cuda-seeds", []).append((key, Where(it, call.node, call.api)))
+    def cuda_seed(interp: Interp, call: CallEvent) -> None:
+        key = (id(interp.frame.env), _argument_key(call))
+        interp.scratch.setdefault("cuda-seeds", []).append((key, Where(interp, call.node, call.api)))
 
     @hooks.on_call("torch.utils.data.random_split")
-    def split(it: Interp, call: CallEvent) -> None:
-        level = it.state.level("torch").level
+    def split(interp: Interp, call: CallEvent) -> None:
+        level = interp.state.level("torch").level
         if call.args.get("generator", 2) is None and level in (SEEDED, UNSEEDED):
             seeded = level == SEEDED
             reporter.report(
-                it,
+                interp,
                 "DET109",
                 call.node,
                 "random_split without generator=: which elements go where "
@@ -85,9 +85,9 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
             )
 
     @hooks.on_call("torch.manual_seed", "torch.random.manual_seed")
-    def torch_seed(it: Interp, call: CallEvent) -> None:
-        it.scratch.setdefault("torch-seeds", set()).add((id(it.frame.env), _argument_key(call)))
-        it.scratch.setdefault("keep", []).append(it.frame.env)
+    def torch_seed(interp: Interp, call: CallEvent) -> None:
+        interp.scratch.setdefault("torch-seeds", set()).add((id(interp.frame.env), _argument_key(call)))
+        interp.scratch.setdefault("keep", []).append(interp.frame.env)
 
 
 class _Seeds:
@@ -96,37 +96,37 @@ class _Seeds:
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
 
-    def drawn(self, it: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
+    def drawn(self, interp: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
         """An unseeded RNG is drawn from."""
         if entry.kind == "split":
-            self._split(it, rng, level, entry, node)
+            self._split(interp, rng, level, entry, node)
             return
         if entry.kind == "tf-shuffle":
-            self._tf_shuffle(it, entry, node)
+            self._tf_shuffle(interp, entry, node)
             return
-        weak: bool | str = entry.kind in _TRAINING_ONLY or _initialises(it, entry, node)
-        if it.guessing:
+        weak: bool | str = entry.kind in _TRAINING_ONLY or _initialises(interp, entry, node)
+        if interp.guessing:
             weak = "guess"
-        elif it.state.aside:
+        elif interp.state.aside:
             weak = "aside"
         key = ("first-draw", rng, weak)
-        place = it.scratch.get(key)
+        place = interp.scratch.get(key)
         if place is None:
-            place = Where(it, node, rng, level.option)
-            it.scratch[key] = place
-            it.scratch[("draw-api", rng, weak)] = node_text(node, entry.apis[0])
-            it.scratch[("draw-kind", rng, weak)] = entry.kind
-        if not it.guessing:
-            it.state.flags.setdefault(f"unseeded:{rng}", place)
+            place = Where(interp, node, rng, level.option)
+            interp.scratch[key] = place
+            interp.scratch[("draw-api", rng, weak)] = node_text(node, entry.apis[0])
+            interp.scratch[("draw-kind", rng, weak)] = entry.kind
+        if not interp.guessing:
+            interp.state.flags.setdefault(f"unseeded:{rng}", place)
 
-    def _split(self, it: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
+    def _split(self, interp: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
         api = node_text(node, entry.apis[0])
         argument = entry.unless[0].arg if entry.unless else "random_state"
         seeding = SEED_CALLS.get(rng, "a seed")
-        aside = it.state.aside
+        aside = interp.state.aside
         when = f"when `{aside}` is given" if aside else "in every run"
         self.reporter.report(
-            it,
+            interp,
             "DET109",
             node,
             f"`{api}` splits or samples differently {when}: no `{argument}`, and no {NAMES.get(rng, rng)} seed before",
@@ -136,11 +136,11 @@ class _Seeds:
             entry_wide=True,
         )
 
-    def _tf_shuffle(self, it: Interp, entry: RngEntry, node: Any) -> None:
+    def _tf_shuffle(self, interp: Interp, entry: RngEntry, node: Any) -> None:
         name = entry.apis[0].rpartition(".")[2]
         what = "shuffles by default" if name == "list_files" else "shuffles"
         self.reporter.report(
-            it,
+            interp,
             "DET207",
             node,
             f"`{name}` {what}, without a seed and without a global TensorFlow seed before: another order in every run",
@@ -149,26 +149,32 @@ class _Seeds:
             entry_wide=True,
         )
 
-    def seeded(self, it: Interp, entry: RngEntry, args: v.Args, node: Any, rngs: list[str]) -> None:
+    def seeded(self, interp: Interp, entry: RngEntry, args: v.Args, node: Any, rngs: list[str]) -> None:
         """A seeding call: its seed may differ from run to run, and it may come too late."""
-        if "in-worker-init" in it.scratch:
+        if "in-worker-init" in interp.scratch:
             return
         value = seed_value(args, entry)
-        if self._bad_seed(it, entry, value, args, node):
+        if self._bad_seed(interp, entry, value, args, node):
             for rng in rngs:
-                it.scratch[("bad-seed", rng)] = True
+                interp.scratch[("bad-seed", rng)] = True
             return
         for rng in rngs:
-            place = it.state.flags.get(f"unseeded:{rng}")
-            if isinstance(place, Where) and it.state.level(rng).level != SEEDED and it.entry is not None:
-                late = it.scratch.setdefault("late", {})
-                late.setdefault(rng, (Where(it, node, rng), place, it.state.aside))
+            place = interp.state.flags.get(f"unseeded:{rng}")
+            if (
+                isinstance(place, Where)
+                and interp.state.level(rng).level != SEEDED
+                and interp.entry is not None
+            ):
+                late = interp.scratch.setdefault("late", {})
+                late.setdefault(rng, (Where(interp, node, rng), place, interp.state.aside))
 
-    def _bad_seed(self, it: Interp, entry: RngEntry, value: v.Value | None, args: v.Args, node: Any) -> bool:
+    def _bad_seed(
+        self, interp: Interp, entry: RngEntry, value: v.Value | None, args: v.Args, node: Any
+    ) -> bool:
         api = node_text(node, entry.apis[0])
         if entry.kind == "anti-seed":
             self.reporter.report(
-                it,
+                interp,
                 "DET107",
                 node,
                 f"`{api}` draws a fresh random seed: every run gets another one",
@@ -178,22 +184,22 @@ class _Seeds:
             return True
         source = entropy_source(value)
         if source is not None:
-            place = _source_place(it, source, node)
+            place = _source_place(interp, source, node)
             self.reporter.report(
-                it,
+                interp,
                 "DET107",
                 place,
                 f"the seed given to `{api}` comes from `{source.api}`: it is another one in every run",
                 "use a fixed number, or record the seed and allow it to be set by an option",
                 subject=source.api,
             )
-            _forgive_draw(it, place.site)
+            _forgive_draw(interp, place.site)
             return True
         if value is not None and v.is_none(value) and entry.none_seed == "entropy":
             option = v.option_of(value)
             why = f" by default (`{option}` is None)" if option else ""
             self.reporter.report(
-                it,
+                interp,
                 "DET107",
                 node,
                 f"`{api}` without a seed{why} takes one from the operating system: it is another one in every run",
@@ -204,58 +210,66 @@ class _Seeds:
             return True
         return False
 
-    def end(self, it: Interp) -> None:
+    def end(self, interp: Interp) -> None:
         """The program has ended: report what was drawn without a seed, and seeds that came too late."""
-        self._redundant(it)
-        if it.entry is None:
+        self._redundant(interp)
+        if interp.entry is None:
             return
-        late: dict[str, tuple[Where, Where, str]] = it.scratch.get("late", {})
-        training = trains(it)
+        late: dict[str, tuple[Where, Where, str]] = interp.scratch.get("late", {})
+        training = trains(interp)
         for rng, (place, draw, aside) in sorted(late.items()):
-            loaded = where(it, LOADS) is not None
-            if aside or (not training and loaded and it.scratch.get(("first-draw", rng, False)) is None):
+            loaded = where(interp, LOADS) is not None
+            if aside or (not training and loaded and interp.scratch.get(("first-draw", rng, False)) is None):
                 continue
-            api = it.scratch.get(("draw-api", rng, True)) or it.scratch.get(("draw-api", rng, False)) or ""
+            api = (
+                interp.scratch.get(("draw-api", rng, True))
+                or interp.scratch.get(("draw-api", rng, False))
+                or ""
+            )
             message = f"this {NAMES.get(rng, rng)} seed comes too late: `{api}` has drawn before it"
             steps = (*draw.flow, _draw_step(draw, api))
             place.flow = steps + place.flow
             self.reporter.report(
-                it, "DET108", place, message, "move the seed to the start of the program", subject=rng
+                interp, "DET108", place, message, "move the seed to the start of the program", subject=rng
             )
         for rng, code in MISSING.items():
             if rng in late and not late[rng][2]:
                 continue
-            self._missing(it, rng, code, training)
+            self._missing(interp, rng, code, training)
 
-    def _missing(self, it: Interp, rng: str, code: str, training: bool) -> None:
-        strong: Where | None = it.scratch.get(("first-draw", rng, False))
-        weak: Where | None = it.scratch.get(("first-draw", rng, True))
-        imported = it.entry is not None and it.entry.path in it.imported_files
+    def _missing(self, interp: Interp, rng: str, code: str, training: bool) -> None:
+        strong: Where | None = interp.scratch.get(("first-draw", rng, False))
+        weak: Where | None = interp.scratch.get(("first-draw", rng, True))
+        imported = interp.entry is not None and interp.entry.path in interp.imported_files
         place: Where | None
         if training:
             places = [p for p in (weak, strong) if p is not None]
             place = (
-                min(places, key=lambda p: p.order) if places else it.scratch.get(("first-draw", rng, "aside"))
+                min(places, key=lambda p: p.order)
+                if places
+                else interp.scratch.get(("first-draw", rng, "aside"))
             )
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
-            place = strong or (weak if where(it, LOADS) is None and not imported else None)
+            place = strong or (weak if where(interp, LOADS) is None and not imported else None)
         if place is None:
             return
         confidence = None
         # A module's own smoke test, or a program that leaves nothing behind: nobody compares two runs of it.
-        if imported and where(it, SAVES) is None:
+        if imported and where(interp, SAVES) is None:
             confidence = Confidence.LOW
-        initial = place is weak and it.scratch[("draw-kind", rng, True)] not in (
+        initial = place is weak and interp.scratch[("draw-kind", rng, True)] not in (
             "transform",
             "shuffle",
             "sampler",
         )
-        if not training and (imported or initial or where(it, PRODUCES) is None):
+        if not training and (imported or initial or where(interp, PRODUCES) is None):
             # Initial weights that are never trained are as a rule overwritten by loaded or converted ones.
             confidence = Confidence.LOW
         severity: Severity | None = None
-        api = it.scratch[("draw-api", rng, True if place is weak else False if place is strong else "aside")]
+        api = interp.scratch[
+            ("draw-api", rng, True if place is weak else False if place is strong else "aside")
+        ]
         seed = SEED_CALLS[rng]
         if place is not weak and place is not strong:
             message = f"no {NAMES[rng]} seed is set before `{api}`, which runs when `{place.aside}` is given"
@@ -271,7 +285,7 @@ class _Seeds:
             message = f"no {NAMES[rng]} seed is set before `{api}` when {place.entry} runs"
             help = f"call `{seed}` at the start of {place.entry}"
         self.reporter.report(
-            it,
+            interp,
             code,
             place,
             message,
@@ -282,20 +296,20 @@ class _Seeds:
             entry_wide=True,
         )
 
-    def environment(self, it: Interp, name: str, value: v.Value, node: Any) -> None:
+    def environment(self, interp: Interp, name: str, value: v.Value, node: Any) -> None:
         """DET105: PYTHONHASHSEED is read when the interpreter starts."""
         if name != "PYTHONHASHSEED" or not self.reporter.on("DET105"):
             return
-        it.scratch.setdefault("hashseed", []).append(Where(it, node, name))
-        if it.entry is None:
-            self._hash_seed(it)
+        interp.scratch.setdefault("hashseed", []).append(Where(interp, node, name))
+        if interp.entry is None:
+            self._hash_seed(interp)
 
-    def _hash_seed(self, it: Interp) -> None:
-        for place in it.scratch.pop("hashseed", []):
-            if ("where", "exec") in it.scratch:
+    def _hash_seed(self, interp: Interp) -> None:
+        for place in interp.scratch.pop("hashseed", []):
+            if ("where", "exec") in interp.scratch:
                 continue
             self.reporter.report(
-                it,
+                interp,
                 "DET105",
                 place,
                 "PYTHONHASHSEED is set inside the running process: it was read when the interpreter started",
@@ -303,13 +317,13 @@ class _Seeds:
                 subject="PYTHONHASHSEED",
             )
 
-    def _redundant(self, it: Interp) -> None:
-        self._hash_seed(it)
-        beside: set[Any] = it.scratch.get("torch-seeds", set())
-        for key, place in it.scratch.get("cuda-seeds", []):
+    def _redundant(self, interp: Interp) -> None:
+        self._hash_seed(interp)
+        beside: set[Any] = interp.scratch.get("torch-seeds", set())
+        for key, place in interp.scratch.get("cuda-seeds", []):
             if key in beside:
                 self.reporter.report(
-                    it,
+                    interp,
                     "DET112",
                     place,
                     f"`{place.subject}` beside `torch.manual_seed`, which seeds every GPU already",
@@ -318,11 +332,11 @@ class _Seeds:
                 )
 
 
-def _initialises(it: Interp, entry: RngEntry, node: Any) -> bool:
+def _initialises(interp: Interp, entry: RngEntry, node: Any) -> bool:
     """Whether a draw makes parameters: inside a constructor, ``self.weight.data.uniform_()``, ``init_weights``."""
     if entry.kind != "draw" or entry.library != "torch":
         return False
-    name = scope(it).rpartition(".")[2].lower()
+    name = scope(interp).rpartition(".")[2].lower()
     if name == "__init__":
         return True
     if entry.id != "torch.inplace":
@@ -354,26 +368,26 @@ def entropy_source(value: v.Value | None) -> v.Obj | None:
     return None
 
 
-def _source_place(it: Interp, source: v.Obj, node: Any) -> Where:
-    place = Where(it, node)
+def _source_place(interp: Interp, source: v.Obj, node: Any) -> Where:
+    place = Where(interp, node)
     if source.node is not None and source.file is not None:
-        from d9mlint.program.state import Site
+        from d9mlint.interp.state import Site
 
         place.site = Site(source.file.path, source.node.start, source.node.end)
     return place
 
 
-def _forgive_draw(it: Interp, site: Any) -> None:
+def _forgive_draw(interp: Interp, site: Any) -> None:
     """A draw that only makes a seed is told once, as a seed that differs."""
-    for key in [k for k in it.scratch if isinstance(k, tuple) and k and k[0] == "first-draw"]:
-        place = it.scratch[key]
+    for key in [k for k in interp.scratch if isinstance(k, tuple) and k and k[0] == "first-draw"]:
+        place = interp.scratch[key]
         if isinstance(place, Where) and place.site == site:
-            del it.scratch[key]
-    for name in [n for n, p in it.state.flags.items() if isinstance(p, Where) and p.site == site]:
-        del it.state.flags[name]
+            del interp.scratch[key]
+    for name in [n for n, p in interp.state.flags.items() if isinstance(p, Where) and p.site == site]:
+        del interp.state.flags[name]
 
 
 def _draw_step(place: Where, api: str) -> Any:
-    from d9mlint.findings import Step
+    from d9mlint.base.findings import Step
 
     return Step(place.site.path, place.site.start, place.site.end, f"`{api}` draws here, before the seed")

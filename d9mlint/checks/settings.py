@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.base.findings import Applicability, Fix, Severity
 from d9mlint.checks.activity import CUDA, TORCH_TRAIN, may_use_cuda, where
 from d9mlint.checks.base import Reporter, Where, argument_node, replace_fix
 from d9mlint.checks.text import call_text
-from d9mlint.facts import model as m
-from d9mlint.findings import Applicability, Fix, Severity
-from d9mlint.program import values as v
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.program.hooks import CallEvent, Hooks
-    from d9mlint.program.interp import Interp
+    from d9mlint.interp.hooks import CallEvent, Hooks
+    from d9mlint.interp.interpreter import Interp
 
 BENCHMARK = "torch.backends.cudnn.benchmark"
 DETERMINISTIC = "torch.deterministic"
@@ -33,8 +33,8 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     if reporter.on("DET301"):
         _benchmark(hooks, reporter)
     if reporter.on("DET302", "DET305"):
-        hooks.ends.append(lambda it: _missing_mode(it, reporter))
-        hooks.ends.append(lambda it: _cublas(it, reporter))
+        hooks.ends.append(lambda interp: _missing_mode(interp, reporter))
+        hooks.ends.append(lambda interp: _cublas(interp, reporter))
     _disabled(hooks, reporter)
     _deprecated(hooks, reporter)
     _trainers(hooks, reporter)
@@ -42,50 +42,51 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         _autotuning(hooks, reporter)
 
     @hooks.on_call("torch.use_deterministic_algorithms", "torch.set_deterministic")
-    def mode(it: Interp, call: CallEvent) -> None:
+    def mode(interp: Interp, call: CallEvent) -> None:
         value = call.args.get("mode", 0) or call.args.get("d", 0) or v.UNKNOWN
         warn = call.args.get("warn_only", 1)
-        it.set_mode(DETERMINISTIC, value, call.node)
-        it.set_mode("torch.warn_only", warn if warn is not None else v.FALSE, call.node)
+        interp.set_mode(DETERMINISTIC, value, call.node)
+        interp.set_mode("torch.warn_only", warn if warn is not None else v.FALSE, call.node)
         if v.truth(value) is not False:
-            it.scratch.setdefault(
-                "mode-call", (Where(it, call.node, call.api), dict(it.state.env), dict(it.state.flags))
+            interp.scratch.setdefault(
+                "mode-call",
+                (Where(interp, call.node, call.api), dict(interp.state.env), dict(interp.state.flags)),
             )
 
     @hooks.on_call("torch.set_deterministic_debug_mode")
-    def debug_mode(it: Interp, call: CallEvent) -> None:
+    def debug_mode(interp: Interp, call: CallEvent) -> None:
         value = call.args.get("debug_mode", 0)
         known = value.value if isinstance(value, v.Lit) else None
         on = v.UNKNOWN if known is None else v.Lit(known not in ("default", 0))
-        it.set_mode(DETERMINISTIC, on, call.node)
+        interp.set_mode(DETERMINISTIC, on, call.node)
 
 
 # ------------------------------------------------------------------------------------------- DET301
 
 
 def _benchmark(hooks: Hooks, reporter: Reporter) -> None:
-    def assigned(it: Interp, name: str, value: v.Value, node: Any) -> None:
-        if it.device == "cpu" or not _is_true(value):
+    def assigned(interp: Interp, name: str, value: v.Value, node: Any) -> None:
+        if interp.device == "cpu" or not _is_true(value):
             return
-        it.scratch.setdefault("benchmark", []).append(Where(it, it._node, BENCHMARK))
-        _report_benchmark(it, reporter, it._node, value, _true_fix(it._node))
+        interp.scratch.setdefault("benchmark", []).append(Where(interp, interp._node, BENCHMARK))
+        _report_benchmark(interp, reporter, interp._node, value, _true_fix(interp._node))
 
     hooks.attributes.setdefault(BENCHMARK, []).append(assigned)
 
     @hooks.on_call("torch.backends.cudnn.flags", "torch.backends.cudnn.set_flags")
-    def flags(it: Interp, call: CallEvent) -> None:
+    def flags(interp: Interp, call: CallEvent) -> None:
         name = "_benchmark" if call.api.endswith("set_flags") else "benchmark"
         value = call.args.get(name, 1)
-        if value is not None and it.device != "cpu" and _is_true(value):
+        if value is not None and interp.device != "cpu" and _is_true(value):
             node = argument_node(call.node, name, 1)
             fix = replace_fix(node, "False", "set benchmark to False") if _literal_true(node) else None
-            _report_benchmark(it, reporter, call.node, value, fix)
+            _report_benchmark(interp, reporter, call.node, value, fix)
 
-    def end(it: Interp) -> None:
+    def end(interp: Interp) -> None:
         # Surely switched off again before anything was trained: the program does not run with it.
-        setting = it.state.modes.get("torch.cudnn.benchmark")
-        if it.entry is not None and setting is not None and setting.value is False and not setting.option:
-            for place in it.scratch.get("benchmark", []):
+        setting = interp.state.modes.get("torch.cudnn.benchmark")
+        if interp.entry is not None and setting is not None and setting.value is False and not setting.option:
+            for place in interp.scratch.get("benchmark", []):
                 reporter.withdraw("DET301", place.site)
 
     hooks.ends.append(end)
@@ -112,11 +113,11 @@ def _true_fix(node: Any) -> Fix | None:
     return None
 
 
-def _report_benchmark(it: Interp, reporter: Reporter, node: Any, value: v.Value, fix: Fix | None) -> None:
+def _report_benchmark(interp: Interp, reporter: Reporter, node: Any, value: v.Value, fix: Fix | None) -> None:
     option = v.option_of(value)
     by = f" (default of `{option}`)" if option else ""
     reporter.report(
-        it,
+        interp,
         "DET301",
         node,
         f"cudnn.benchmark = True{by}: cuDNN times its algorithms and may choose others in the next run",
@@ -129,18 +130,18 @@ def _report_benchmark(it: Interp, reporter: Reporter, node: Any, value: v.Value,
 # ---------------------------------------------------------------------------------- DET302 and DET305
 
 
-def _missing_mode(it: Interp, reporter: Reporter) -> None:
-    place = where(it, TORCH_TRAIN)
-    if it.entry is None or place is None or not may_use_cuda(it):
+def _missing_mode(interp: Interp, reporter: Reporter) -> None:
+    place = where(interp, TORCH_TRAIN)
+    if interp.entry is None or place is None or not may_use_cuda(interp):
         return
-    if it.scratch.get("mode-unknown") or it.scratch.get("mode-on"):
+    if interp.scratch.get("mode-unknown") or interp.scratch.get("mode-on"):
         return
-    setting = it.mode(DETERMINISTIC)
+    setting = interp.mode(DETERMINISTIC)
     if setting.value is None or setting.value:
         return
-    if "mode-call" in it.scratch and not setting.option:
+    if "mode-call" in interp.scratch and not setting.option:
         return
-    cudnn = it.state.modes.get("torch.cudnn.deterministic")
+    cudnn = interp.state.modes.get("torch.cudnn.deterministic")
     if setting.option:
         message = f"training on CUDA without deterministic algorithms by default: only `{setting.option}` turns them on"
     elif cudnn is not None and cudnn.value:
@@ -150,48 +151,53 @@ def _missing_mode(it: Interp, reporter: Reporter) -> None:
     else:
         message = f"training on CUDA, and nothing that {place.entry} runs enables deterministic algorithms"
     reporter.report(
-        it,
+        interp,
         "DET302",
         place,
         message,
-        _mode_help(it, cudnn is not None and bool(cudnn.value)),
+        _mode_help(interp, cudnn is not None and bool(cudnn.value)),
         subject="torch",
         entry_wide=True,
     )
 
 
-def _mode_help(it: Interp, cudnn: bool) -> str:
+def _mode_help(interp: Interp, cudnn: bool) -> str:
     """How the targeted torch is told to be deterministic: the switch has had other names, and once none."""
-    if it.kb_matches("torch", "<1.7"):
+    if interp.kb_matches("torch", "<1.7"):
         newer = f"with torch 1.8 or later, call `{MODE}` before the model is built"
         return newer if cudnn else f"set `torch.backends.cudnn.deterministic = True`; {newer}"
-    if it.kb_matches("torch", "<1.8"):
+    if interp.kb_matches("torch", "<1.8"):
         return "call `torch.set_deterministic(True)` before the model is built"
     return f"call `{MODE}` before the model is built"
 
 
-def _cublas(it: Interp, reporter: Reporter) -> None:
-    found = it.scratch.get("mode-call")
-    if it.entry is None or found is None or it.targets is None or not it.targets.matches("torch", "<2.10"):
+def _cublas(interp: Interp, reporter: Reporter) -> None:
+    found = interp.scratch.get("mode-call")
+    if (
+        interp.entry is None
+        or found is None
+        or interp.targets is None
+        or not interp.targets.matches("torch", "<2.10")
+    ):
         return
     place, _env, _flags = found
-    uses = may_use_cuda(it) or CUDA in it.state.flags
+    uses = may_use_cuda(interp) or CUDA in interp.state.flags
     if not uses:
         return
-    now = it.state.env.get("CUBLAS_WORKSPACE_CONFIG")
+    now = interp.state.env.get("CUBLAS_WORKSPACE_CONFIG")
     if now is None:
         message = (
             "deterministic mode without CUBLAS_WORKSPACE_CONFIG: matrix products on CUDA raise RuntimeError"
         )
     elif now.value is not None and now.value not in CUBLAS_VALUES:
         message = f"CUBLAS_WORKSPACE_CONFIG={now.value} is refused by deterministic mode: matrix products raise RuntimeError"
-    elif ("late-env", "CUBLAS_WORKSPACE_CONFIG") in it.scratch:
+    elif ("late-env", "CUBLAS_WORKSPACE_CONFIG") in interp.scratch:
         message = "CUBLAS_WORKSPACE_CONFIG is set after CUDA was used: cuBLAS may have chosen its workspaces already"
     else:
         return
-    target = it.targets.version("torch")
+    target = interp.targets.version("torch")
     reporter.report(
-        it,
+        interp,
         "DET305",
         place,
         f"{message} (torch {target.version})",
@@ -206,12 +212,12 @@ def _cublas(it: Interp, reporter: Reporter) -> None:
 
 
 def _disabled(hooks: Hooks, reporter: Reporter) -> None:
-    def attribute(it: Interp, name: str, value: v.Value, node: Any) -> None:
+    def attribute(interp: Interp, name: str, value: v.Value, node: Any) -> None:
         if isinstance(value, v.Lit) and value.value is False and not value.option:
             reporter.report(
-                it,
+                interp,
                 "DET303",
-                it._node,
+                interp._node,
                 "cudnn.deterministic = False lets cuDNN use nondeterministic algorithms",
                 "set it to True, or remove the line",
                 subject=name,
@@ -219,12 +225,12 @@ def _disabled(hooks: Hooks, reporter: Reporter) -> None:
 
     hooks.attributes.setdefault("torch.backends.cudnn.deterministic", []).append(attribute)
 
-    def fill(it: Interp, name: str, value: v.Value, node: Any) -> None:
+    def fill(interp: Interp, name: str, value: v.Value, node: Any) -> None:
         if isinstance(value, v.Lit) and value.value is False:
             reporter.report(
-                it,
+                interp,
                 "DET309",
-                it._node,
+                interp._node,
                 "fill_uninitialized_memory = False hides reads of uninitialised memory",
                 "leave it on, or make sure that every `torch.empty` is written before it is read",
                 subject=name,
@@ -233,11 +239,11 @@ def _disabled(hooks: Hooks, reporter: Reporter) -> None:
     hooks.attributes.setdefault("torch.utils.deterministic.fill_uninitialized_memory", []).append(fill)
 
     @hooks.on_call("torch.use_deterministic_algorithms")
-    def mode(it: Interp, call: CallEvent) -> None:
+    def mode(interp: Interp, call: CallEvent) -> None:
         value = call.args.get("mode", 0)
         warn = call.args.get("warn_only", 1)
         if isinstance(value, v.Lit) and value.value is False and not value.option:
-            _off(it, reporter, call, "deterministic algorithms are switched off")
+            _off(interp, reporter, call, "deterministic algorithms are switched off")
         elif (
             isinstance(warn, v.Lit)
             and warn.value is True
@@ -245,7 +251,7 @@ def _disabled(hooks: Hooks, reporter: Reporter) -> None:
         ):
             option = f" (default of `{warn.option}`)" if warn.option else ""
             _off(
-                it,
+                interp,
                 reporter,
                 call,
                 f"warn_only=True{option}: ops without a deterministic version stay as they are, "
@@ -254,18 +260,25 @@ def _disabled(hooks: Hooks, reporter: Reporter) -> None:
             )
 
     @hooks.on_call("torch.set_deterministic_debug_mode")
-    def debug(it: Interp, call: CallEvent) -> None:
+    def debug(interp: Interp, call: CallEvent) -> None:
         value = call.args.get("debug_mode", 0)
         if isinstance(value, v.Lit) and value.value in ("default", "warn", 0, 1) and not value.option:
-            _off(it, reporter, call, f"debug mode {value.value!r} does not enforce deterministic algorithms")
+            _off(
+                interp,
+                reporter,
+                call,
+                f"debug mode {value.value!r} does not enforce deterministic algorithms",
+            )
 
     @hooks.on_call("tf.config.experimental.disable_op_determinism")
-    def disable(it: Interp, call: CallEvent) -> None:
-        _off(it, reporter, call, "op determinism is switched off", "remove the call")
+    def disable(interp: Interp, call: CallEvent) -> None:
+        _off(interp, reporter, call, "op determinism is switched off", "remove the call")
 
 
-def _off(it: Interp, reporter: Reporter, call: CallEvent, message: str, help: str = f"call `{MODE}`") -> None:
-    reporter.report(it, "DET303", call.node, message, help, subject=call.api)
+def _off(
+    interp: Interp, reporter: Reporter, call: CallEvent, message: str, help: str = f"call `{MODE}`"
+) -> None:
+    reporter.report(interp, "DET303", call.node, message, help, subject=call.api)
 
 
 # -------------------------------------------------------------------------------------------- DET304
@@ -278,11 +291,11 @@ RENAMED = {
 
 def _deprecated(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call(*RENAMED)
-    def renamed(it: Interp, call: CallEvent) -> None:
-        if it.targets is None or it.targets.matches("torch", "<1.8"):
+    def renamed(interp: Interp, call: CallEvent) -> None:
+        if interp.targets is None or interp.targets.matches("torch", "<1.8"):
             return
-        target = it.targets.version("torch")
-        gone = it.targets.matches("torch", ">=1.10")
+        target = interp.targets.version("torch")
+        gone = interp.targets.matches("torch", ">=1.10")
         new = RENAMED[call.api]
         fix = None
         if isinstance(call.node, m.Call) and isinstance(call.node.func, m.Name) and "." in call.node.func.id:
@@ -290,7 +303,7 @@ def _deprecated(hooks: Hooks, reporter: Reporter) -> None:
             fix = replace_fix(call.node.func, f"{prefix}.{new}", f"call {new}")
         state = "was removed in torch 1.10" if gone else "is deprecated"
         reporter.report(
-            it,
+            interp,
             "DET304",
             call.node,
             f"`{call_text(call)}` {state} (torch {target.version})",
@@ -307,14 +320,14 @@ def _deprecated(hooks: Hooks, reporter: Reporter) -> None:
 
 def _trainers(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call(*LIGHTNING_TRAINERS)
-    def lightning(it: Interp, call: CallEvent) -> None:
+    def lightning(interp: Interp, call: CallEvent) -> None:
         deterministic = call.args.kw.get("deterministic")
         if deterministic is not None:
-            _note_mode(it, deterministic, call.node)
+            _note_mode(interp, deterministic, call.node)
             if isinstance(deterministic, v.Lit) and not deterministic.option:
                 if deterministic.value is False:
                     _trainer(
-                        it,
+                        interp,
                         reporter,
                         call,
                         "deterministic",
@@ -322,24 +335,24 @@ def _trainers(hooks: Hooks, reporter: Reporter) -> None:
                     )
                 elif deterministic.value == "warn":
                     text = 'deterministic="warn" leaves ops without a deterministic version as they are'
-                    _trainer(it, reporter, call, "deterministic", text)
+                    _trainer(interp, reporter, call, "deterministic", text)
         elif call.args.dstar:
-            it.scratch["mode-unknown"] = True
+            interp.scratch["mode-unknown"] = True
         benchmark = call.args.kw.get("benchmark")
         if benchmark is not None and _is_true(benchmark):
             node = argument_node(call.node, "benchmark")
             fix = replace_fix(node, "False", "set benchmark to False") if _literal_true(node) else None
             text = "benchmark=True lets cuDNN choose algorithms by timing"
-            _trainer(it, reporter, call, "benchmark", text, fix)
+            _trainer(interp, reporter, call, "benchmark", text, fix)
 
     @hooks.on_call("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
-    def arguments(it: Interp, call: CallEvent) -> None:
+    def arguments(interp: Interp, call: CallEvent) -> None:
         full = call.args.kw.get("full_determinism")
         if full is not None:
-            _note_mode(it, full, call.node)
+            _note_mode(interp, full, call.node)
             if isinstance(full, v.Lit) and full.value is False and not full.option:
                 _trainer(
-                    it,
+                    interp,
                     reporter,
                     call,
                     "full_determinism",
@@ -351,25 +364,25 @@ def _trainers(hooks: Hooks, reporter: Reporter) -> None:
         "transformers.trainer_utils.enable_full_determinism",
         "monai.utils.set_determinism",
     )
-    def helpers(it: Interp, call: CallEvent) -> None:
+    def helpers(interp: Interp, call: CallEvent) -> None:
         if call.api.startswith("transformers"):
-            _note_mode(it, v.TRUE, call.node)
+            _note_mode(interp, v.TRUE, call.node)
 
 
-def _note_mode(it: Interp, value: v.Value, node: Any) -> None:
+def _note_mode(interp: Interp, value: v.Value, node: Any) -> None:
     known = v.truth(value)
     if known is None:
-        it.scratch["mode-unknown"] = True
+        interp.scratch["mode-unknown"] = True
     elif known:
-        it.scratch["mode-on"] = True
-    it.set_mode(DETERMINISTIC, v.UNKNOWN if known is None else v.Lit(known, v.option_of(value)), node)
+        interp.scratch["mode-on"] = True
+    interp.set_mode(DETERMINISTIC, v.UNKNOWN if known is None else v.Lit(known, v.option_of(value)), node)
 
 
 def _trainer(
-    it: Interp, reporter: Reporter, call: CallEvent, argument: str, text: str, fix: Fix | None = None
+    interp: Interp, reporter: Reporter, call: CallEvent, argument: str, text: str, fix: Fix | None = None
 ) -> None:
     reporter.report(
-        it,
+        interp,
         "DET312",
         call.node,
         text,
@@ -383,57 +396,57 @@ def _trainer(
 
 
 def _autotuning(hooks: Hooks, reporter: Reporter) -> None:
-    def tuned(it: Interp, node: Any, what: str, api: str, inductor: bool = True) -> None:
-        if it.device == "cpu":
+    def tuned(interp: Interp, node: Any, what: str, api: str, inductor: bool = True) -> None:
+        if interp.device == "cpu":
             return
-        place = Where(it, node, api)
+        place = Where(interp, node, api)
         if inductor:
-            it.scratch.setdefault("autotuned", []).append((place, what, it.state))
+            interp.scratch.setdefault("autotuned", []).append((place, what, interp.state))
         else:
-            _report_tuned(it, reporter, place, what)
+            _report_tuned(interp, reporter, place, what)
 
     @hooks.on_call("torch.compile")
-    def compile_(it: Interp, call: CallEvent) -> None:
+    def compile_(interp: Interp, call: CallEvent) -> None:
         mode = call.args.kw.get("mode")
         if isinstance(mode, v.Lit) and str(mode.value).startswith("max-autotune"):
-            tuned(it, call.node, f'torch.compile(mode="{mode.value}")', call.api)
+            tuned(interp, call.node, f'torch.compile(mode="{mode.value}")', call.api)
 
-    def attribute(it: Interp, name: str, value: v.Value, node: Any) -> None:
+    def attribute(interp: Interp, name: str, value: v.Value, node: Any) -> None:
         if _is_true(value):
-            tuned(it, it._node, f"{name} = True", name)
+            tuned(interp, interp._node, f"{name} = True", name)
 
     for name in ("max_autotune", "max_autotune_gemm", "max_autotune_pointwise", "coordinate_descent_tuning"):
         hooks.attributes.setdefault(f"torch._inductor.config.{name}", []).append(attribute)
 
     @hooks.on_call("triton.autotune")
-    def triton(it: Interp, call: CallEvent) -> None:
+    def triton(interp: Interp, call: CallEvent) -> None:
         configs = call.args.get("configs", 0)
         if isinstance(configs, v.Items) and not configs.open and len(configs.elts) < 2:
             return
-        tuned(it, call.node, "triton.autotune", call.api, inductor=False)
+        tuned(interp, call.node, "triton.autotune", call.api, inductor=False)
 
-    def end(it: Interp) -> None:
-        switch = it.state.modes.get("torch.inductor.deterministic")
-        mode = it.mode(DETERMINISTIC)
-        env = it.state.env.get("TORCHINDUCTOR_DETERMINISTIC")
-        new = it.targets is None or it.targets.matches("torch", ">=2.10")
+    def end(interp: Interp) -> None:
+        switch = interp.state.modes.get("torch.inductor.deterministic")
+        mode = interp.mode(DETERMINISTIC)
+        env = interp.state.env.get("TORCHINDUCTOR_DETERMINISTIC")
+        new = interp.targets is None or interp.targets.matches("torch", ">=2.10")
         if new and (
             (switch is not None and switch.value)
-            or (mode.value and it.entry)
+            or (mode.value and interp.entry)
             or (env is not None and env.value == "1")
         ):
             return
-        for place, what, _ in it.scratch.get("autotuned", []):
-            _report_tuned(it, reporter, place, what)
+        for place, what, _ in interp.scratch.get("autotuned", []):
+            _report_tuned(interp, reporter, place, what)
 
     hooks.ends.append(end)
 
 
-def _report_tuned(it: Interp, reporter: Reporter, place: Where, what: str) -> None:
-    if it.entry is None and it.frame is not None and reporter._seen_already(it):
+def _report_tuned(interp: Interp, reporter: Reporter, place: Where, what: str) -> None:
+    if interp.entry is None and interp.frame is not None and reporter._seen_already(interp):
         return
     reporter.report(
-        it,
+        interp,
         "DET310",
         place,
         f"{what} chooses kernels by timing them: the next run may choose others, which add in another order",

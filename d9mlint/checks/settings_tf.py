@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.base.findings import Severity
 from d9mlint.checks.activity import TF_TRAIN, where
 from d9mlint.checks.base import Reporter, Where
 from d9mlint.checks.text import call_text
-from d9mlint.findings import Severity
-from d9mlint.program import values as v
+from d9mlint.interp import values as v
 
 if TYPE_CHECKING:
-    from d9mlint.program.hooks import CallEvent, Hooks
-    from d9mlint.program.interp import Interp
+    from d9mlint.interp.hooks import CallEvent, Hooks
+    from d9mlint.interp.interpreter import Interp
 
 ENABLE = "tf.config.experimental.enable_op_determinism"
 SWITCHES = ("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC")
@@ -47,18 +47,18 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     """Listen to TensorFlow's switches and to the environment."""
 
     @hooks.on_call(ENABLE)
-    def enable(it: Interp, call: CallEvent) -> None:
-        it.set_mode("tf.deterministic", v.TRUE, call.node)
-        it.scratch["tf-on"] = True
+    def enable(interp: Interp, call: CallEvent) -> None:
+        interp.set_mode("tf.deterministic", v.TRUE, call.node)
+        interp.scratch["tf-on"] = True
 
     @hooks.on_call("tfdeterminism.patch", "tfdeterminism.patch.patch", "fwd9m.tensorflow.enable_determinism")
-    def patch(it: Interp, call: CallEvent) -> None:
-        it.scratch["tf-patched"] = True
-        if it.targets is None or (
-            call.api.startswith("tfd") and it.targets.matches("tensorflow", ">=1.14,<2.1")
+    def patch(interp: Interp, call: CallEvent) -> None:
+        interp.scratch["tf-patched"] = True
+        if interp.targets is None or (
+            call.api.startswith("tfd") and interp.targets.matches("tensorflow", ">=1.14,<2.1")
         ):
             return
-        target = it.targets.version("tensorflow")
+        target = interp.targets.version("tensorflow")
         raises = call.api.startswith("tfd")
         text = (
             f"raises TypeError on TensorFlow {target.version}"
@@ -66,68 +66,68 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
             else "was never released under this name"
         )
         reporter.report(
-            it,
+            interp,
             "DET304",
             call.node,
             f"`{call_text(call)}` {text}",
-            _switch_for(it),
+            _switch_for(interp),
             subject=call.api,
             severity=Severity.ERROR,
             targets=(f"tensorflow {target.version}", target.source),
         )
 
     @hooks.on_call("fwr13y.d9m.tensorflow.enable_determinism")
-    def fwr13y(it: Interp, call: CallEvent) -> None:
-        it.scratch["tf-on"] = True
+    def fwr13y(interp: Interp, call: CallEvent) -> None:
+        interp.scratch["tf-on"] = True
 
-    hooks.env.append(lambda it, name, value, node: _env(it, reporter, name, value, node))
+    hooks.env.append(lambda interp, name, value, node: _env(interp, reporter, name, value, node))
     hooks.any_call.append(_library_use)
-    hooks.ends.append(lambda it: _end(it, reporter))
-    hooks.bare_names.append(lambda it, value, node: _bare(it, reporter, value, node))
+    hooks.ends.append(lambda interp: _end(interp, reporter))
+    hooks.bare_names.append(lambda interp, value, node: _bare(interp, reporter, value, node))
     if reporter.on("DET311"):
         _threads(hooks, reporter)
     if reporter.on("DET313"):
         _gates(hooks, reporter)
 
 
-def _version(it: Interp, spec: str) -> bool:
-    return it.targets is not None and it.targets.matches("tensorflow", spec)
+def _version(interp: Interp, spec: str) -> bool:
+    return interp.targets is not None and interp.targets.matches("tensorflow", spec)
 
 
-def _switch_for(it: Interp) -> str:
-    if _version(it, ">=2.8"):
+def _switch_for(interp: Interp) -> str:
+    if _version(interp, ">=2.8"):
         return "call `tf.config.experimental.enable_op_determinism()` at the start"
-    if _version(it, ">=2.1"):
+    if _version(interp, ">=2.1"):
         return 'set os.environ["TF_DETERMINISTIC_OPS"] = "1" before TensorFlow is imported'
     return 'use `tfdeterminism.patch()`, or os.environ["TF_CUDNN_DETERMINISTIC"] = "1" before TensorFlow is imported'
 
 
-def _library_use(it: Interp, call: CallEvent) -> None:
+def _library_use(interp: Interp, call: CallEvent) -> None:
     for library, prefix in (("tensorflow", "tf."), ("jax", "jax."), ("torch.compile", "torch.compile")):
         if call.api.startswith(prefix) and not call.api.startswith(_CONFIGURING):
-            it.state.flags.setdefault(f"used:{library}", True)
+            interp.state.flags.setdefault(f"used:{library}", True)
     if call.api in ("torch.Tensor.cuda", "torch.nn.Module.cuda") or call.api.endswith(".cuda"):
-        it.state.flags.setdefault("used:cuda", True)
+        interp.state.flags.setdefault("used:cuda", True)
 
 
 def _is_on(value: v.Value) -> bool:
     return not (isinstance(value, v.Lit) and str(value.value).lower() in ("0", "false", "none", ""))
 
 
-def _env(it: Interp, reporter: Reporter, name: str, value: v.Value, node: Any) -> None:
-    if name == "CUBLAS_WORKSPACE_CONFIG" and "used:cuda" in it.state.flags:
-        it.scratch[("late-env", name)] = True
+def _env(interp: Interp, reporter: Reporter, name: str, value: v.Value, node: Any) -> None:
+    if name == "CUBLAS_WORKSPACE_CONFIG" and "used:cuda" in interp.state.flags:
+        interp.scratch[("late-env", name)] = True
     if name in SWITCHES and _is_on(value):
-        _deprecated_switch(it, reporter, name, node)
-        it.scratch.setdefault("tf-switch", []).append(name)
+        _deprecated_switch(interp, reporter, name, node)
+        interp.scratch.setdefault("tf-switch", []).append(name)
     if name in AUTOTUNE:
-        it.scratch.setdefault("tf-autotune", []).append(Where(it, node, name))
+        interp.scratch.setdefault("tf-autotune", []).append(Where(interp, node, name))
     reader = READ_BY.get(name)
     if reader is not None:
         library = "torch.compile" if reader[0] == "torch" else reader[0]
-        if f"used:{library}" in it.state.flags:
+        if f"used:{library}" in interp.state.flags:
             reporter.report(
-                it,
+                interp,
                 "DET308",
                 node,
                 f"{name} is set after {reader[0]} has been used: it is read once, and that was before",
@@ -136,82 +136,89 @@ def _env(it: Interp, reporter: Reporter, name: str, value: v.Value, node: Any) -
             )
 
 
-def _deprecated_switch(it: Interp, reporter: Reporter, name: str, node: Any) -> None:
-    old = _version(it, "<2.8") if name == "TF_DETERMINISTIC_OPS" else _version(it, "<2.1")
-    if it.targets is None or old:
+def _deprecated_switch(interp: Interp, reporter: Reporter, name: str, node: Any) -> None:
+    old = _version(interp, "<2.8") if name == "TF_DETERMINISTIC_OPS" else _version(interp, "<2.1")
+    if interp.targets is None or old:
         return
-    target = it.targets.version("tensorflow")
-    if "import:torch" in it.state.flags and "import:tensorflow" not in it.state.flags:
+    target = interp.targets.version("tensorflow")
+    if "import:torch" in interp.state.flags and "import:tensorflow" not in interp.state.flags:
         # Seeding helpers of torch programs set it for good measure; no TensorFlow is there to read it.
         return
     reporter.report(
-        it,
+        interp,
         "DET304",
         node,
         f"{name} is replaced by another switch in TensorFlow {target.version}",
-        _switch_for(it),
+        _switch_for(interp),
         subject=name,
         severity=Severity.WARNING,
         targets=(f"tensorflow {target.version}", target.source),
     )
 
 
-def _switched_on(it: Interp) -> bool:
-    if "tf-on" in it.scratch:
+def _switched_on(interp: Interp) -> bool:
+    if "tf-on" in interp.scratch:
         return True
-    if _version(it, "<2.1"):
-        return "tf-patched" in it.scratch or "TF_CUDNN_DETERMINISTIC" in it.scratch.get("tf-switch", ())
-    return "TF_DETERMINISTIC_OPS" in it.scratch.get("tf-switch", ())
+    if _version(interp, "<2.1"):
+        return "tf-patched" in interp.scratch or "TF_CUDNN_DETERMINISTIC" in interp.scratch.get(
+            "tf-switch", ()
+        )
+    return "TF_DETERMINISTIC_OPS" in interp.scratch.get("tf-switch", ())
 
 
-def _end(it: Interp, reporter: Reporter) -> None:
-    wanted = "tf-on" in it.scratch or it.scratch.get("tf-switch") or "tf-patched" in it.scratch
-    for place in it.scratch.get("tf-autotune", []):
+def _end(interp: Interp, reporter: Reporter) -> None:
+    wanted = "tf-on" in interp.scratch or interp.scratch.get("tf-switch") or "tf-patched" in interp.scratch
+    for place in interp.scratch.get("tf-autotune", []):
         if wanted:
             reporter.report(
-                it,
+                interp,
                 "DET307",
                 place,
                 f"{place.subject} interferes with the determinism switch, which chooses cuDNN algorithms itself",
                 "do not set it",
                 subject=place.subject,
             )
-    for place in it.scratch.get("tf-threads", []):
+    for place in interp.scratch.get("tf-threads", []):
         if not wanted:
             reporter.report(
-                it,
+                interp,
                 "DET311",
                 place,
                 "several TensorFlow threads without op determinism: sums may be split in another way",
                 "set the thread counts to 1, or turn op determinism on",
                 subject=place.subject,
             )
-    place = where(it, TF_TRAIN)
-    if it.entry is None or place is None or it.device == "cpu" or ("where", "no-gpu") in it.scratch:
+    place = where(interp, TF_TRAIN)
+    if (
+        interp.entry is None
+        or place is None
+        or interp.device == "cpu"
+        or ("where", "no-gpu") in interp.scratch
+    ):
         return
-    if _switched_on(it) or it.targets is None:
+    if _switched_on(interp) or interp.targets is None:
         return
-    target = it.targets.version("tensorflow")
+    target = interp.targets.version("tensorflow")
     reporter.report(
-        it,
+        interp,
         "DET306",
         place,
         f"training with TensorFlow {target.version}, and nothing that {place.entry} runs turns op determinism on",
-        _switch_for(it),
+        _switch_for(interp),
         subject="tensorflow",
         targets=(f"tensorflow {target.version}", target.source),
         entry_wide=True,
     )
 
 
-def _bare(it: Interp, reporter: Reporter, value: v.Value, node: Any) -> None:
-    if isinstance(value, v.Ext) and it.kb.canonical(value.name) in (
+def _bare(interp: Interp, reporter: Reporter, value: v.Value, node: Any) -> None:
+    if isinstance(value, v.Ext) and interp.kb.canonical(value.name) in (
         ENABLE,
         "torch.use_deterministic_algorithms",
     ):
         name = value.name.rpartition(".")[2]
         reporter.report(
-            it,
+            interp,
             "DET303",
             node,
             f"`{name}` without parentheses is not called: this line does nothing",
@@ -226,24 +233,24 @@ def _threads(hooks: Hooks, reporter: Reporter) -> None:
         "tf.config.threading.set_intra_op_parallelism_threads",
         "tf.config.threading.set_inter_op_parallelism_threads",
     )
-    def threads(it: Interp, call: CallEvent) -> None:
+    def threads(interp: Interp, call: CallEvent) -> None:
         value = call.args.get("num_threads", 0)
         if isinstance(value, v.Lit) and value.value != 1:
-            it.scratch.setdefault("tf-threads", []).append(Where(it, call.node, call.api))
+            interp.scratch.setdefault("tf-threads", []).append(Where(interp, call.node, call.api))
 
     @hooks.on_call("tf.compat.v1.ConfigProto", "tf.ConfigProto")
-    def proto(it: Interp, call: CallEvent) -> None:
+    def proto(interp: Interp, call: CallEvent) -> None:
         for name in ("intra_op_parallelism_threads", "inter_op_parallelism_threads"):
             value = call.args.kw.get(name)
             if isinstance(value, v.Lit) and value.value != 1:
-                it.scratch.setdefault("tf-threads", []).append(Where(it, call.node, call.api))
+                interp.scratch.setdefault("tf-threads", []).append(Where(interp, call.node, call.api))
                 return
 
 
 def _gates(hooks: Hooks, reporter: Reporter) -> None:
-    def report(it: Interp, call: CallEvent, what: str, op: str = "") -> None:
+    def report(interp: Interp, call: CallEvent, what: str, op: str = "") -> None:
         reporter.report(
-            it,
+            interp,
             "DET313",
             call.node,
             f"{what}: gradients may be used while others of the same op are still being computed",
@@ -253,16 +260,16 @@ def _gates(hooks: Hooks, reporter: Reporter) -> None:
         )
 
     @hooks.on_call("tf.gradients", "tf.compat.v1.gradients")
-    def gradients(it: Interp, call: CallEvent) -> None:
+    def gradients(interp: Interp, call: CallEvent) -> None:
         gate = call.args.get("gate_gradients", 4)
         if gate is None or (isinstance(gate, v.Lit) and not gate.value):
-            report(it, call, "tf.gradients without gate_gradients=True")
+            report(interp, call, "tf.gradients without gate_gradients=True")
 
     @hooks.on_method("minimize", "compute_gradients")
-    def optimizer(it: Interp, call: CallEvent) -> None:
+    def optimizer(interp: Interp, call: CallEvent) -> None:
         gate = call.args.kw.get("gate_gradients")
         none = isinstance(gate, v.Ext) and gate.name.endswith(".GATE_NONE")
         if none or (isinstance(gate, v.Lit) and gate.value == 0 and gate.value is not False):
             minimize = call.api.endswith(".minimize")
             op = "tf.v1_gate_gradients.minimize" if minimize else "tf.v1_gate_gradients"
-            report(it, call, "gate_gradients=GATE_NONE", op)
+            report(interp, call, "gate_gradients=GATE_NONE", op)

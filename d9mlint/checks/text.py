@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.facts import model as m
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.program.hooks import CallEvent
+    from d9mlint.interp.hooks import CallEvent
 
 
 def node_text(node: Any, fallback: str) -> str:

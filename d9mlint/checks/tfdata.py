@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Reporter
 from d9mlint.checks.data import what_is_drawn
-from d9mlint.program import values as v
-from d9mlint.program.calls import owner_types
+from d9mlint.interp import values as v
+from d9mlint.interp.calls import owner_types
 
 if TYPE_CHECKING:
-    from d9mlint.program.hooks import CallEvent, Hooks
-    from d9mlint.program.interp import Interp
+    from d9mlint.interp.hooks import CallEvent, Hooks
+    from d9mlint.interp.interpreter import Interp
 
 
 def register(hooks: Hooks, reporter: Reporter) -> None:
@@ -24,20 +24,20 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         _loops(hooks, reporter)
 
 
-def _determinism_on(it: Interp) -> bool:
-    return "tf-on" in it.scratch
+def _determinism_on(interp: Interp) -> bool:
+    return "tf-on" in interp.scratch
 
 
 def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call("tf.data.Dataset.map", "tf.data.Dataset.interleave", "tf.data.Dataset.batch")
-    def stage(it: Interp, call: CallEvent) -> None:
-        if _determinism_on(it):
+    def stage(interp: Interp, call: CallEvent) -> None:
+        if _determinism_on(interp):
             return
         name = call.api.rpartition(".")[2]
         order = call.args.kw.get("deterministic")
         if isinstance(order, v.Lit) and order.value is False:
             report(
-                it,
+                interp,
                 call.node,
                 f"{name}(deterministic=False) gives elements in the order in which they are ready",
                 "tf.data_map_parallel",
@@ -47,18 +47,18 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
         if calls is None or (isinstance(calls, v.Lit) and calls.value in (1, None)):
             return
         func = call.args.get("map_func", 0)
-        drawn = what_is_drawn(it, it.frame, [func]) & {"tensorflow", "numpy", "python", "keras"}
+        drawn = what_is_drawn(interp, interp.frame, [func]) & {"tensorflow", "numpy", "python", "keras"}
         if drawn:
             report(
-                it,
+                interp,
                 call.node,
                 f"parallel {name} over a function that draws random numbers: which element gets which differs",
                 "tf.data_stateful_map",
             )
 
-    def report(it: Interp, node: Any, message: str, op: str) -> None:
+    def report(interp: Interp, node: Any, message: str, op: str) -> None:
         reporter.report(
-            it,
+            interp,
             "DET206",
             node,
             message,
@@ -67,12 +67,12 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
             op=op,
         )
 
-    def options(it: Interp, owner: v.Obj, name: str, value: v.Value, node: Any) -> None:
-        if owner.api in ("tf.data.Options", "tf.data.experimental.Options") and not _determinism_on(it):
+    def options(interp: Interp, owner: v.Obj, name: str, value: v.Value, node: Any) -> None:
+        if owner.api in ("tf.data.Options", "tf.data.experimental.Options") and not _determinism_on(interp):
             if isinstance(value, v.Lit) and value.value is False:
                 report(
-                    it,
-                    it._node,
+                    interp,
+                    interp._node,
                     f"options.{name} = False gives elements in the order in which they are ready",
                     "tf.data_map_parallel",
                 )
@@ -83,12 +83,12 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
 
 def _keras_workers(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_method("fit", "fit_generator")
-    def fit(it: Interp, call: CallEvent) -> None:
-        types = owner_types(it, call.owner) if call.owner is not None else []
+    def fit(interp: Interp, call: CallEvent) -> None:
+        types = owner_types(interp, call.owner) if call.owner is not None else []
         keras = any(t.startswith("tf.keras.") for t in types)
         if not keras and (
             types[:1] != ["?"]
-            or ("import:tensorflow" not in it.state.flags and "import:keras" not in it.state.flags)
+            or ("import:tensorflow" not in interp.state.flags and "import:keras" not in interp.state.flags)
         ):
             return
         data = call.args.get("x", 0) or call.args.kw.get("generator")
@@ -101,19 +101,19 @@ def _keras_workers(hooks: Hooks, reporter: Reporter) -> None:
         elif isinstance(processes, v.Lit) and processes.value is True:
             message = "use_multiprocessing=True: every process gets a copy of the random states"
         elif validation is not None and validation is data and isinstance(data, v.Inst):
-            if not (isinstance(workers, v.Lit) and workers.value == 0) and not it.kb_matches(
+            if not (isinstance(workers, v.Lit) and workers.value == 0) and not interp.kb_matches(
                 "tensorflow", ">=2.16"
             ):
                 message = (
                     "training and validation share one pipeline: with workers other than 0 they race for it"
                 )
-        elif isinstance(data, v.Inst) and it.kb_matches("tensorflow", ">=2.16"):
+        elif isinstance(data, v.Inst) and interp.kb_matches("tensorflow", ">=2.16"):
             count = data.args.kw.get("workers")
             if isinstance(count, v.Lit) and isinstance(count.value, int) and count.value > 1:
                 message = f"a PyDataset with workers={count.value}: they draw in the order in which they run"
         if message:
             reporter.report(
-                it,
+                interp,
                 "DET208",
                 call.node,
                 message,
@@ -126,19 +126,19 @@ def _loops(hooks: Hooks, reporter: Reporter) -> None:
     names = [f"{head}.{name}" for head in ("tf", "tf.compat.v1") for name in ("while_loop", "map_fn", "scan")]
 
     @hooks.on_call("tf.compat.v1.disable_v2_behavior", "tf.compat.v1.disable_eager_execution")
-    def graph(it: Interp, call: CallEvent) -> None:
-        it.scratch["tf1-graph"] = True
+    def graph(interp: Interp, call: CallEvent) -> None:
+        interp.scratch["tf1-graph"] = True
 
     @hooks.on_call(*names)
-    def loop(it: Interp, call: CallEvent) -> None:
-        if not it.kb_matches("tensorflow", "<2.0") and "tf1-graph" not in it.scratch:
+    def loop(interp: Interp, call: CallEvent) -> None:
+        if not interp.kb_matches("tensorflow", "<2.0") and "tf1-graph" not in interp.scratch:
             return
         position = {"while_loop": 4, "map_fn": 3, "scan": 3}[call.api.rpartition(".")[2]]
         parallel = call.args.get("parallel_iterations", position)
         if parallel is None or (isinstance(parallel, v.Lit) and parallel.value != 1):
             shown = parallel.value if isinstance(parallel, v.Lit) else "10 by default"
             reporter.report(
-                it,
+                interp,
                 "DET406",
                 call.node,
                 f"{call.api.rpartition('.')[2]} with parallel_iterations ({shown}): iterations may run at the same time",

@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 
-from d9mlint.findings import Edit, Finding
-from d9mlint.notebooks import load_notebook
-from d9mlint.source import Source, make_source
+from d9mlint.base.findings import Edit, Finding
+from d9mlint.base.notebooks import load_notebook
+from d9mlint.base.source import Source, make_source
 
 
 class BrokenFix(ValueError):

@@ -8,15 +8,15 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from d9mlint.errors import UsageError
-from d9mlint.findings import Finding, Severity
+from d9mlint.base.errors import UsageError
+from d9mlint.base.findings import Finding, Severity
+from d9mlint.base.source import Source, make_source
 from d9mlint.fix.edits import BrokenFix, apply_edits, without_overlaps
+from d9mlint.pipeline import Item, Result
 from d9mlint.report.common import Options, is_fixable
-from d9mlint.run import Item, Result
-from d9mlint.source import Source, make_source
 
 if TYPE_CHECKING:
-    from d9mlint.knowledge.model import RulePage
+    from d9mlint.knowledge.schema import RulePage
 
 ROUNDS = 10
 """Fixes may make way for others; more rounds than this mean two that undo each other."""
@@ -101,7 +101,7 @@ def _dropped(f: Finding, reason: str) -> Finding:
 
 
 def _with_dropped(result: Result, dropped: Sequence[Finding]) -> Result:
-    from d9mlint.baseline import fingerprints
+    from d9mlint.filters.baseline import fingerprints
 
     page: RulePage | None = next((p for p in result.rules if p.code == "DET002"), None)
     if page is None:

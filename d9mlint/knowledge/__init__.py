@@ -7,7 +7,7 @@ from pathlib import Path
 
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.loader import Compiled, load_compiled
-from d9mlint.knowledge.model import OpEntry, RngEntry, RulePage, SettingEntry
+from d9mlint.knowledge.schema import OpEntry, RngEntry, RulePage, SettingEntry
 
 __all__ = ["Knowledge", "KnowledgeError", "RulePage", "load"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from d9mlint import evidence
-from d9mlint.errors import UsageError, nearest
+from d9mlint.base.errors import UsageError, nearest
+from d9mlint.evidence import model as evidence
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.loader import compile_rules, rules_directory
 from d9mlint.verify.recipes import load_recipes

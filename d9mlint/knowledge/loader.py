@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from d9mlint.knowledge.errors import KnowledgeError
-from d9mlint.knowledge.model import SCHEMA, OpEntry, RngEntry, RulePage, SettingEntry
 from d9mlint.knowledge.pages import parse_page
+from d9mlint.knowledge.schema import SCHEMA, OpEntry, RngEntry, RulePage, SettingEntry
 
 
 class Compiled(msgspec.Struct, frozen=True):

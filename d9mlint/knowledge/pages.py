@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from d9mlint.knowledge.errors import KnowledgeError
-from d9mlint.knowledge.model import RulePage
+from d9mlint.knowledge.schema import RulePage
 
 KEYS = (
     "code",

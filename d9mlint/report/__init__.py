@@ -6,8 +6,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from d9mlint.pipeline import Result
     from d9mlint.report.common import Options
-    from d9mlint.run import Result
 
 
 def render(result: Result, output_format: str, options: Options) -> str:

@@ -6,13 +6,13 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.discover import relative_to
-from d9mlint.evidence import NOW
-from d9mlint.findings import Applicability, Finding
-from d9mlint.source import Source
+from d9mlint.base.findings import Applicability, Finding
+from d9mlint.base.source import Source
+from d9mlint.config.discover import relative_to
+from d9mlint.evidence.model import NOW
 
 if TYPE_CHECKING:
-    from d9mlint.run import Item, Result
+    from d9mlint.pipeline import Item, Result
 
 TAB = 4
 """Columns of a tab in text output."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from d9mlint.report.common import Options, clean, is_fixable, paint, place, summary, verdict_mark
 
 if TYPE_CHECKING:
-    from d9mlint.run import Item, Result
+    from d9mlint.pipeline import Item, Result
 
 
 def render(result: Result, options: Options) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from d9mlint.findings import Fix
+from d9mlint.base.findings import Fix
+from d9mlint.base.source import Source, line_starts
 from d9mlint.report.common import (
     TAB,
     Options,
@@ -19,10 +20,9 @@ from d9mlint.report.common import (
     summary,
     width,
 )
-from d9mlint.source import Source, line_starts
 
 if TYPE_CHECKING:
-    from d9mlint.run import Item, Result
+    from d9mlint.pipeline import Item, Result
 
 CONTEXT = 2
 """Lines shown before and after the place."""
@@ -34,7 +34,7 @@ def render(result: Result, options: Options) -> str:
     """All findings with their frames, what was measured, then a summary."""
     blocks = ["\n".join(block(result, item, options)) + "\n" for item in result.items]
     if result.evidence is not None:
-        from d9mlint.report.measured import table
+        from d9mlint.report.evidence.tables import table
 
         blocks.append("\n".join(table(result.evidence, options)) + "\n")
         if verdicts := _verdicts(result, options):

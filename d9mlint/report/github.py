@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from d9mlint.report.common import Options, clean, said, shown_path
 
 if TYPE_CHECKING:
-    from d9mlint.run import Result
+    from d9mlint.pipeline import Result
 
 COMMANDS = {"error": "error", "warning": "warning", "advice": "notice"}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.discover import relative_to
+from d9mlint.config.discover import relative_to
 from d9mlint.report.common import Options, said
 
 if TYPE_CHECKING:
-    from d9mlint.run import Item, Result
+    from d9mlint.pipeline import Item, Result
 
 SEVERITIES = {"error": "major", "warning": "minor", "advice": "info"}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from d9mlint.report.common import Options, clean, is_fixable, paint, shown_path, summary, verdict_mark
 
 if TYPE_CHECKING:
-    from d9mlint.run import Result
+    from d9mlint.pipeline import Result
 
 
 def render(result: Result, options: Options) -> str:

@@ -6,11 +6,12 @@ import html
 from typing import TYPE_CHECKING
 
 from d9mlint import __version__
-from d9mlint.report import full, measured_html
+from d9mlint.report import full
 from d9mlint.report.common import Options, clean, flow_note, is_fixable, place, row_place, said, summary
+from d9mlint.report.evidence import page as measured_html
 
 if TYPE_CHECKING:
-    from d9mlint.run import Item, Result
+    from d9mlint.pipeline import Item, Result
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem;

@@ -6,13 +6,13 @@ import json as codec
 import re
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.noqa import noqa_row
+from d9mlint.filters.add_noqa import noqa_row
 from d9mlint.report.common import Options, edits_in_order
 
 if TYPE_CHECKING:
-    from d9mlint.knowledge.model import RulePage
-    from d9mlint.run import Item, Result
-    from d9mlint.source import Source
+    from d9mlint.base.source import Source
+    from d9mlint.knowledge.schema import RulePage
+    from d9mlint.pipeline import Item, Result
 
 
 def render(result: Result, options: Options) -> str:

@@ -9,8 +9,8 @@ from xml.sax.saxutils import escape, quoteattr
 from d9mlint.report.common import Options, clean, said, shown_path
 
 if TYPE_CHECKING:
-    from d9mlint.findings import Finding
-    from d9mlint.run import Item, Result
+    from d9mlint.base.findings import Finding
+    from d9mlint.pipeline import Item, Result
 
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -9,8 +9,8 @@ from d9mlint.report.common import Options, edits_in_order, said, shown_path
 from d9mlint.report.json import rule_url
 
 if TYPE_CHECKING:
-    from d9mlint.run import Item, Result
-    from d9mlint.source import Source
+    from d9mlint.base.source import Source
+    from d9mlint.pipeline import Item, Result
 
 SEVERITIES = {"error": "ERROR", "warning": "WARNING", "advice": "INFO"}
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from d9mlint import __version__
-from d9mlint.discover import relative_to
+from d9mlint.config.discover import relative_to
 from d9mlint.report.common import Options, edits_in_order
 from d9mlint.report.json import rule_url
 from d9mlint.report.line_hash import line_hashes
 
 if TYPE_CHECKING:
-    from d9mlint.findings import Finding
-    from d9mlint.knowledge.model import RulePage
-    from d9mlint.run import Item, Result
-    from d9mlint.source import Source
+    from d9mlint.base.findings import Finding
+    from d9mlint.base.source import Source
+    from d9mlint.knowledge.schema import RulePage
+    from d9mlint.pipeline import Item, Result
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"error": "error", "warning": "warning", "advice": "note"}

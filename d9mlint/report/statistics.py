@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from d9mlint.report.common import Options, is_fixable, summary
 
 if TYPE_CHECKING:
-    from d9mlint.run import Result
+    from d9mlint.pipeline import Result
 
 
 def render(result: Result, options: Options) -> str:

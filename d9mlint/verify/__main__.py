@@ -17,7 +17,7 @@ def main() -> int:
 
         arguments.remove("--collectives")
         return collectives.main(arguments)
-    from d9mlint.cli import run
+    from d9mlint.cli.app import run
 
     return run(["check", "--verify", *arguments])
 

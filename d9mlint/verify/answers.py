@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from d9mlint.evidence import EQUAL, NOT_RUN, Mode
+from d9mlint.evidence.model import EQUAL, NOT_RUN, Mode
 from d9mlint.verify.launcher import End
 
 SHORTEST = 0.0005

@@ -11,7 +11,7 @@ import msgspec
 import torch
 import torch.distributed as dist
 
-from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Measurement, Output
+from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, Measurement, Output
 from d9mlint.verify.compare import Array, Distance, distance
 from d9mlint.verify.ranks import Lost, NoAnswer, Ranks, first_line
 

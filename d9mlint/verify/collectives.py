@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from d9mlint import __version__
-from d9mlint.errors import UsageError
-from d9mlint.evidence import (
+from d9mlint.base.errors import UsageError
+from d9mlint.evidence.model import (
     DIFFERS,
     EQUAL,
     NOT_RUN,

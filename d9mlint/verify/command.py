@@ -7,9 +7,9 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from d9mlint.errors import UsageError
-from d9mlint.evidence import NOT_RUN, Evidence
-from d9mlint.findings import Finding
+from d9mlint.base.errors import UsageError
+from d9mlint.base.findings import Finding
+from d9mlint.evidence.model import NOT_RUN, Evidence
 from d9mlint.knowledge import KnowledgeError, load
 from d9mlint.verify import plan
 from d9mlint.verify.recipes import Recipe, load_recipes

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from d9mlint.errors import UsageError, nearest
-from d9mlint.verdicts import is_own_kernel, last_word, of_own_api
+from d9mlint.base.errors import UsageError, nearest
+from d9mlint.evidence.verdicts import is_own_kernel, last_word, of_own_api
 from d9mlint.verify.recipes import Recipe
 from d9mlint.verify.session import OP_DB
 
 if TYPE_CHECKING:
-    from d9mlint.findings import Finding
+    from d9mlint.base.findings import Finding
     from d9mlint.knowledge import Knowledge
 
 WHOLE = {"F": "torch.nn.functional", "nn": "torch.nn", "Tensor": "torch.Tensor", "tensorflow": "tf"}

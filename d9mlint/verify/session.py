@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from d9mlint import __version__
-from d9mlint.evidence import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement, Output
+from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement, Output
 from d9mlint.verify import answers
 from d9mlint.verify.answers import Case
 from d9mlint.verify.launcher import START, CannotStart, End, Server

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import libcst
 
-from d9mlint.facts.cache import Cache
-from d9mlint.facts.codec import pack
-from d9mlint.facts.extract import extract
-from d9mlint.facts.model import FileFacts
-from d9mlint.source import Source, read_source
+from d9mlint.base.source import Source, read_source
+from d9mlint.frontend.extract import extract
+from d9mlint.ir.codec import pack
+from d9mlint.ir.nodes import FileFacts
+from d9mlint.store.facts_cache import Cache
 
 BUDGET = 1.38
 

@@ -1,0 +1,1 @@
+"""What everything else stands on: findings, errors, sources, notebooks."""

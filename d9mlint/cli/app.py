@@ -1,0 +1,347 @@
+"""The command line. Thin: it reads options, calls ``run.check`` and prints a report.
+
+Exit codes: 0 clean, 1 findings, 2 the job could not be done.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from d9mlint import __version__
+from d9mlint.base.errors import UsageError, nearest
+from d9mlint.config.discover import absolute, common_directory
+from d9mlint.config.settings import (
+    COLORS,
+    CONFIDENCES,
+    DEVICES,
+    FORMATS,
+    SEVERITIES,
+    Settings,
+    load_settings,
+    show_settings,
+)
+
+if TYPE_CHECKING:
+    from d9mlint.verify.command import Wanted
+
+    ParamType = click.ParamType[Any]
+else:
+    # Not generic in older versions of click.
+    ParamType = click.ParamType
+
+SUBCOMMANDS = ("check", "clean", "completion", "config", "graph", "recipe", "rule", "version")
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class Commands(click.Group):
+    """The sub-commands, each imported when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == "check":
+            return check_command
+        if cmd_name not in SUBCOMMANDS:
+            return None
+        from d9mlint.cli import commands
+
+        command: click.Command = getattr(commands, cmd_name)
+        return command
+
+
+@click.group(cls=Commands, context_settings=CONTEXT)
+@click.version_option(__version__, message="d9mlint %(version)s")
+def group() -> None:
+    """A linter for determinism hazards in deep-learning code.
+
+    `d9mlint PATHS` is `d9mlint check PATHS`; a sub-command's name wins over a path of that name. Its options,
+    --fix, --verify and others, are those of `d9mlint check --help`.
+    """
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code."""
+    arguments = list(arguments)
+    if not arguments or (
+        arguments[0] not in SUBCOMMANDS and arguments[0] not in ("-h", "--help", "--version")
+    ):
+        arguments.insert(0, "check")
+    try:
+        code = group.main(arguments, prog_name="d9mlint", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.NoSuchOption as error:
+        known = [
+            o for p in (error.ctx.command.params if error.ctx else []) for o in p.opts if o.startswith("--")
+        ]
+        return _fail(f"There is no option {error.option_name}.{nearest(error.option_name, known)}")
+    except click.ClickException as error:
+        return _fail(error.format_message())
+    except click.exceptions.Abort:
+        raise KeyboardInterrupt from None
+    except UsageError as error:
+        return _fail(str(error) + _command_hint(arguments[1:], str(error)))
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        # A mistake of the tool must not look like findings, and must not be hidden either.
+        import traceback
+
+        traceback.print_exc()
+        return _fail(f"d9mlint itself failed ({type(error).__name__}); this is a bug, please report it.")
+
+
+def _command_hint(arguments: Sequence[str], message: str) -> str:
+    """A word that is no path may be a misspelt sub-command."""
+    word = arguments[0] if arguments else ""
+    if message != f"{word} does not exist.":
+        return ""
+    return nearest(word, SUBCOMMANDS).replace("Did you mean", "Did you mean the command")
+
+
+def _fail(message: str) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return 2
+
+
+def _codes(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> tuple[str, ...] | None:
+    """Comma-separated values of an option that may be given several times; None when it is not."""
+    if not value:
+        return None
+    return tuple(part for text in value for part in (p.strip() for p in text.split(",")) if part)
+
+
+class Choice(ParamType):
+    """One of some words; the nearest is named for any other."""
+
+    name = "choice"
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        self.choices = choices
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "[" + "|".join(self.choices) + "]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value not in self.choices:
+            self.fail(
+                f"{value!r} is none of {', '.join(self.choices)}.{nearest(value, self.choices)}", param, ctx
+            )
+        return value
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(c) for c in self.choices if c.startswith(incomplete)]
+
+
+class Device(ParamType):
+    """``cuda``, ``cpu``, or a GPU by number."""
+
+    name = "device"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "[cuda|cuda:N|cpu]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value not in DEVICES and not (value.startswith("cuda:") and value[5:].isdecimal()):
+            self.fail(f"{value!r} is none of cuda, cuda:N, cpu.{nearest(value, DEVICES)}", param, ctx)
+        return value
+
+
+def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that set settings; each is named as the configuration key it overrides."""
+    options = [
+        click.option("--select", multiple=True, callback=_codes, metavar="RULES", help="Rules to run."),
+        click.option("--ignore", multiple=True, callback=_codes, metavar="RULES", help="Rules not to run."),
+        click.option(
+            "--extend-select",
+            multiple=True,
+            callback=_codes,
+            metavar="RULES",
+            help="Rules to run in addition.",
+        ),
+        click.option("--min-severity", type=Choice(SEVERITIES), help="Report nothing below this severity."),
+        click.option(
+            "--min-confidence", type=Choice(CONFIDENCES), help="Report nothing less sure than this."
+        ),
+        click.option(
+            "--exclude", multiple=True, callback=_codes, metavar="PATTERNS", help="Files not to read."
+        ),
+        click.option(
+            "--extend-exclude",
+            multiple=True,
+            callback=_codes,
+            metavar="PATTERNS",
+            help="More files not to read.",
+        ),
+        click.option(
+            "--torch-version", metavar="VERSION", help="The PyTorch version the program is meant for."
+        ),
+        click.option(
+            "--tensorflow-version", metavar="VERSION", help="The TensorFlow version the program is meant for."
+        ),
+        click.option(
+            "--device",
+            type=Device(),
+            help="The device the program may run on; with --verify, the one to run ops on.",
+        ),
+        click.option("--output-format", type=Choice(FORMATS), help="How findings are printed."),
+        click.option(
+            "--fail-on", type=Choice(SEVERITIES), help="The least severity that makes the exit code 1."
+        ),
+        click.option("--baseline", metavar="FILE", help="A file of known findings that are not reported."),
+        click.option("--jobs", "-j", type=int, metavar="N", help="Worker processes."),
+        click.option("--cache/--no-cache", default=None, help="Keep results from run to run."),
+        click.option("--cache-dir", metavar="DIR", help="Where they are kept."),
+        click.option("--color", type=Choice(COLORS), help="Colours in text output."),
+        click.option("--fix/--no-fix", default=None, help="Apply safe fixes."),
+        click.option(
+            "--unsafe-fixes/--no-unsafe-fixes", default=None, help="Let --fix apply unsafe fixes too."
+        ),
+        click.option("--config", metavar="FILE", help="The configuration file to use."),
+        click.option("--isolated", is_flag=True, help="Read no configuration file."),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+MEASURING = {
+    "ops": "--op",
+    "every": "--all",
+    "runs": "--runs",
+    "thorough": "--thorough",
+    "require_device": "--require-device",
+    "seed": "--seed",
+    "timeout": "--timeout",
+}
+"""Options that say how to measure, by their names in ``verify.command.Wanted``."""
+
+
+def measuring(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of ``--verify``."""
+    options = [
+        click.option(
+            "--verify", is_flag=True, help="Run what is flagged several times and say whether it differs."
+        ),
+        click.option(
+            "--op",
+            "ops",
+            multiple=True,
+            metavar="NAME",
+            help="With --verify: run this op (d9mlint recipe --all).",
+        ),
+        click.option(
+            "--all", "every", is_flag=True, help="With --verify: run every op there is a recipe for."
+        ),
+        click.option("--runs", type=click.IntRange(2), help="With --verify: runs of each op (5)."),
+        click.option("--thorough", is_flag=True, help="With --verify: 30 runs, and more sizes."),
+        click.option(
+            "--require-device",
+            is_flag=True,
+            help="With --verify: run nothing on the CPU; fail where no GPU is seen.",
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(0, 2**32 - 1),
+            metavar="N",
+            help="With --verify: the seed of the inputs (0).",
+        ),
+        click.option(
+            "--timeout",
+            type=click.FloatRange(0, 1e6, min_open=True),
+            metavar="SECONDS",
+            help="With --verify: the time an op may take in one process (120).",
+        ),
+        click.option(
+            "--evidence",
+            metavar="FILE",
+            help="With --verify: write what was measured. Without: show it beside the findings.",
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def measure_for(options: dict[str, Any]) -> Wanted | None:
+    """What ``--verify`` is to do, taken out of the options; None without it. Raises UsageError."""
+    verify = options.pop("verify")
+    given = {name: value for name in MEASURING if (value := options.pop(name)) not in (None, (), False)}
+    device = options["device"]
+    if not verify:
+        if given:
+            raise UsageError(f"{MEASURING[next(iter(given))]} goes with --verify.")
+        options["device"] = device and device.partition(":")[0]
+        return None
+    if math.isnan(given.get("timeout", 0)):
+        raise UsageError("--timeout must be a number of seconds.")
+    from d9mlint.verify.command import Wanted
+
+    # What the program may run on stays as configured: on a CPU alone there would be nothing to verify.
+    options["device"] = None
+    return Wanted(**given, device=device or "auto")
+
+
+def settings_for(paths: Sequence[str], options: Mapping[str, Any]) -> Settings:
+    """The settings of a run about ``paths`` with the options of the command line."""
+    overrides = {
+        name.replace("_", "-"): value
+        for name, value in options.items()
+        if value is not None and name not in ("config", "isolated")
+    }
+    directory = common_directory([absolute(p) for p in paths])
+    return load_settings(
+        directory, config=options.get("config"), isolated=bool(options.get("isolated")), overrides=overrides
+    )
+
+
+@click.command("check", context_settings=CONTEXT)
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@configuring
+@measuring
+@click.option("--output-file", "-o", metavar="FILE", help="Write the report to a file.")
+@click.option("--statistics", is_flag=True, help="Show how many findings of which rule.")
+@click.option("--exit-zero", is_flag=True, help="Leave with 0 even when there are findings.")
+@click.option("--diff", "show_diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option("--fix-only", is_flag=True, help="Apply fixes and report nothing.")
+@click.option(
+    "--add-noqa",
+    is_flag=False,
+    flag_value="",
+    default=None,
+    metavar="[=REASON]",
+    help="Write a suppression comment at each finding.",
+)
+@click.option("--update-baseline", is_flag=True, help="Write all present findings to the baseline file.")
+@click.option("--diff-from", metavar="REV", help="Report only lines that differ from a git revision.")
+@click.option("--stdin-filename", metavar="FILE", help="The name of what is read from standard input (-).")
+@click.option("--show-settings", is_flag=True, help="Show the settings and where each comes from.")
+@click.option("--quiet", "-q", is_flag=True, help="Say nothing on standard error but errors.")
+def check_command(paths: tuple[str, ...], **options: Any) -> int:
+    """Report determinism hazards in PATHS (default: the working directory).
+
+    The whole project around PATHS is read, because hazards depend on the whole program.
+    """
+    from d9mlint.cli import check
+
+    measure = measure_for(options)
+    if not paths and not (measure is not None and (measure.ops or measure.every)):
+        paths = (".",)
+    own = [name for name in check.CheckOptions._fields if name not in ("paths", "measure")]
+    request = check.CheckOptions(paths=paths, measure=measure, **{name: options.pop(name) for name in own})
+    anchor = [p for p in request.paths if p != "-"]
+    if request.stdin_filename and "-" in request.paths:
+        anchor = [os.path.dirname(absolute(request.stdin_filename))]
+    settings = settings_for(anchor or ["."], options)
+    if request.show_settings:
+        click.echo(show_settings(settings), nl=False)
+        return 0
+    return check.run_check(request, settings)

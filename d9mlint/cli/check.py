@@ -1,0 +1,383 @@
+"""The ``check`` command: what is done with a run's result."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from d9mlint.base.errors import UsageError
+from d9mlint.config.discover import absolute, relative_to
+from d9mlint.config.settings import Settings
+from d9mlint.pipeline import STDIN, Result, check
+from d9mlint.report import render
+from d9mlint.report.common import Options, count
+
+if TYPE_CHECKING:
+    from d9mlint.base.findings import Finding
+    from d9mlint.evidence.model import Evidence
+    from d9mlint.verify.command import Session, Wanted
+
+_RANK = {"advice": 0, "warning": 1, "error": 2}
+
+
+class CheckOptions(NamedTuple):
+    """What the command line asks for beyond the settings."""
+
+    paths: tuple[str, ...]
+    output_file: str | None = None
+    statistics: bool = False
+    exit_zero: bool = False
+    show_diff: bool = False
+    fix_only: bool = False
+    add_noqa: str | None = None
+    update_baseline: bool = False
+    diff_from: str | None = None
+    stdin_filename: str | None = None
+    show_settings: bool = False
+    quiet: bool = False
+    evidence: str | None = None
+    measure: Wanted | None = None
+
+
+def run_check(request: CheckOptions, settings: Settings) -> int:
+    """Lint, fix or write what was asked for, print the report, and return the exit code."""
+    if request.measure is not None:
+        _refuse_beside_verify(request, settings)
+    if request.measure is not None and not request.paths:
+        return _measure_only(request, settings)
+    stdin, overlay = _standard_input(request)
+    if request.update_baseline:
+        return _update_baseline(request, settings, stdin, overlay)
+    progress = Progress(enabled=not request.quiet and sys.stderr.isatty())
+
+    def lint(contents: Mapping[str, bytes]) -> Result:
+        return check(
+            request.paths,
+            settings,
+            stdin=stdin,
+            overlay=contents,
+            revision=request.diff_from,
+            evidence=[request.evidence] if request.evidence and request.measure is None else [],
+            progress=progress.say,
+        )
+
+    try:
+        if settings.fix or request.fix_only or request.show_diff:
+            return _fix(request, settings, stdin, overlay, lint, progress)
+        result = lint(overlay)
+    finally:
+        progress.close()
+    if request.add_noqa is not None:
+        return _add_noqa(request, result)
+    return _tell(request, settings, result)
+
+
+def _tell(request: CheckOptions, settings: Settings, result: Result) -> int:
+    """Report findings, with what was measured where that is wanted."""
+    if request.measure is not None:
+        return _verify(request, settings, result)
+    _report(request, settings, result)
+    return _exit_code(request, settings, result)
+
+
+def _refuse_beside_verify(request: CheckOptions, settings: Settings) -> None:
+    """Raises UsageError for what reports no findings that a measurement could stand beside."""
+    silent = {
+        "--diff": request.show_diff,
+        "--fix-only": request.fix_only,
+        "--add-noqa": request.add_noqa is not None,
+        "--update-baseline": request.update_baseline,
+        "--fix of standard input": settings.fix and "-" in request.paths,
+        "--statistics without paths": request.statistics and not request.paths,
+    }
+    for name, given in silent.items():
+        if given:
+            raise UsageError(f"{name} prints no findings, so there is nothing for --verify to stand beside.")
+
+
+def _verify(request: CheckOptions, settings: Settings, result: Result) -> int:
+    """Run what the findings flag, and report them with what was measured."""
+    from d9mlint.evidence.verdicts import join_measured
+
+    session = _session(request, [item.finding for item in result.items])
+    if session.evidence is None:
+        _report(request, settings, result)
+        if not request.quiet:
+            print("No finding is about something that can be run.", file=sys.stderr)
+        return _exit_code(request, settings, result)
+    result = join_measured(result, session.evidence, session.findings)
+    kept = _keep(request, session.evidence)
+    _report(request, settings, result)
+    return _say_failure(session) or kept or _exit_code(request, settings, result)
+
+
+def _measure_only(request: CheckOptions, settings: Settings) -> int:
+    """Run what is named, with nothing linted."""
+    from d9mlint.evidence.model import NOT_RUN
+    from d9mlint.report.evidence import tables as measured
+
+    options = report_options(settings, to_file=request.output_file is not None)
+    renderers: dict[str, Callable[[Evidence], str]] = {
+        "full": lambda evidence: "\n".join(measured.table(evidence, options)) + "\n",
+        "json": measured.evidence_json,
+        "html": lambda evidence: measured.page(evidence, options),
+    }
+    render_evidence = renderers.get(settings.output_format)
+    if render_evidence is None:
+        raise UsageError(
+            f"--output-format {settings.output_format} is about findings: name paths to lint, or use full, json or html."
+        )
+    session = _session(request, [])
+    assert session.evidence is not None
+    kept = _keep(request, session.evidence)
+    _write(render_evidence(session.evidence), request.output_file)
+    failed = _say_failure(session) or kept
+    if not failed and all(m.outcome == NOT_RUN for m in session.evidence.measurements):
+        print("error: Nothing of what was named could be run.", file=sys.stderr)
+        return 2
+    return failed
+
+
+def _session(request: CheckOptions, findings: Sequence[Finding]) -> Session:
+    """Measure, saying what is being run."""
+    from d9mlint.evidence.model import check_writable
+    from d9mlint.verify.command import verify
+
+    assert request.measure is not None
+    # Minutes of measuring are not to end in a file that can not be written.
+    for file in (request.evidence, request.output_file):
+        if file:
+            check_writable(file)
+    terminal = sys.stderr.isatty()
+    progress = Progress(enabled=not request.quiet and terminal)
+
+    def say(message: str) -> None:
+        # A log of a long session shows how far it is; a terminal shows it in one line.
+        if not terminal and not request.quiet:
+            print(message, file=sys.stderr, flush=True)
+        progress.say(message)
+
+    try:
+        session = verify(findings, request.measure, say)
+    finally:
+        progress.close()
+    if session.evidence is not None:
+        on_cpu = session.evidence.machines and all(m.kind == "cpu" for m in session.evidence.machines)
+        if on_cpu and request.measure.device != "cpu" and not request.quiet:
+            print("There is no GPU here: measured on the CPU, which says nothing of a GPU.", file=sys.stderr)
+    return session
+
+
+def _keep(request: CheckOptions, evidence: Evidence) -> int:
+    """Write the evidence where a file is named: 2 when that fails, which is said, else 0. The report is due
+    all the same."""
+    from d9mlint.evidence.model import write
+
+    if request.evidence:
+        try:
+            write(request.evidence, evidence)
+        except UsageError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+    return 0
+
+
+def _say_failure(session: Session) -> int:
+    """130 when the session was interrupted and 2 when it is no evidence, which is said, else 0."""
+    from d9mlint.verify.command import failure
+
+    assert session.evidence is not None
+    if session.interrupted:
+        print("Interrupted: not all was run.", file=sys.stderr)
+        return 130
+    text = failure(session.evidence)
+    if text:
+        print(f"error: {text}", file=sys.stderr)
+    return 2 if text else 0
+
+
+def _standard_input(request: CheckOptions) -> tuple[str | None, dict[str, bytes]]:
+    if "-" not in request.paths:
+        return None, {}
+    if len(request.paths) > 1:
+        raise UsageError("- (standard input) can not be mixed with other paths.")
+    name = absolute(request.stdin_filename or STDIN)
+    return name, {name: sys.stdin.buffer.read()}
+
+
+def _exit_code(request: CheckOptions, settings: Settings, result: Result) -> int:
+    least = _RANK[settings.fail_on]
+    failing = any(i.finding.severity.rank >= least for i in result.items)
+    return 1 if failing and not request.exit_zero else 0
+
+
+def report_options(settings: Settings, to_file: bool = False) -> Options:
+    """How to print, by the settings, the terminal and the environment."""
+    color = not to_file and _wants_color(settings.color)
+    columns = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() and not to_file else 120
+    return Options(absolute("."), color, max(columns, 60), settings.unsafe_fixes)
+
+
+def _wants_color(choice: str) -> bool:
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _report(request: CheckOptions, settings: Settings, result: Result) -> None:
+    if not request.quiet:
+        for warning in result.warnings:
+            print(f"warning: {warning}", file=sys.stderr)
+    options = report_options(settings, to_file=request.output_file is not None)
+    if request.statistics:
+        from d9mlint.report import statistics
+
+        if settings.output_format in ("json", "json-lines"):
+            text = statistics.render_json(result)
+        else:
+            text = statistics.render(result, options)
+    else:
+        text = render(result, settings.output_format, options)
+    _write(text, request.output_file)
+
+
+def _write(text: str, output_file: str | None) -> None:
+    """Print a text, or write it to a file; always UTF-8, so that output does not hang on the locale."""
+    data = text.encode("utf-8", "replace")
+    if output_file is None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        directory = os.path.dirname(absolute(output_file))
+        os.makedirs(directory, exist_ok=True)
+        with open(output_file, "wb") as stream:
+            stream.write(data)
+    except OSError as error:
+        raise UsageError(f"{output_file} can not be written: {error.strerror or error}.") from error
+
+
+def _update_baseline(
+    request: CheckOptions, settings: Settings, stdin: str | None, overlay: Mapping[str, bytes]
+) -> int:
+    import msgspec
+
+    from d9mlint.filters.baseline import write_baseline
+
+    if not settings.baseline:
+        raise UsageError("--update-baseline needs --baseline FILE, or baseline in the configuration.")
+    result = check(
+        request.paths, msgspec.structs.replace(settings, baseline=""), stdin=stdin, overlay=overlay
+    )
+    known = [(i.finding, i.fingerprint) for i in result.items]
+    write_baseline(settings.baseline, known, result.root, result.files)
+    shown = relative_to(settings.baseline, absolute("."))
+    print(f"Wrote {count(len(result.items), 'finding')} to {shown}.")
+    return 0
+
+
+def _fix(
+    request: CheckOptions,
+    settings: Settings,
+    stdin: str | None,
+    overlay: Mapping[str, bytes],
+    lint: Callable[[Mapping[str, bytes]], Result],
+    progress: Progress,
+) -> int:
+    from d9mlint.fix.rounds import fix, unified_diff, write_atomically
+
+    fixed = fix(lint, overlay, settings.unsafe_fixes)
+    progress.close()
+    cwd = absolute(".")
+    if request.show_diff:
+        text = "".join(
+            unified_diff(path, fixed.originals[path], data, relative_to(path, cwd))
+            for path, data in sorted(fixed.changes.items())
+        )
+        _write(text, request.output_file)
+        if not request.quiet and fixed.mended:
+            print(f"Would fix {count(fixed.mended, 'finding')}.", file=sys.stderr)
+        return 1 if fixed.changes and not request.exit_zero else 0
+    if stdin is not None:
+        sys.stdout.buffer.write(fixed.changes.get(stdin, overlay[stdin]))
+        return 0 if request.fix_only else _exit_code(request, settings, fixed.result)
+    for path, data in sorted(fixed.changes.items()):
+        write_atomically(path, data, fixed.originals[path])
+    code = 0 if request.fix_only else _tell(request, settings, fixed.result)
+    if fixed.mended and not request.quiet:
+        print(f"Fixed {count(fixed.mended, 'finding')}.", file=sys.stderr)
+    return code
+
+
+def _add_noqa(request: CheckOptions, result: Result) -> int:
+    from d9mlint.filters.add_noqa import comment_row, noqa_edits
+    from d9mlint.fix.edits import BrokenFix, apply_edits
+    from d9mlint.fix.rounds import write_atomically
+
+    rows: dict[str, dict[int, set[str]]] = {}
+    for item in result.items:
+        f = item.finding
+        source = result.sources[f.path]
+        if source.problem is None and f.code not in ("DET001", "DET002", "DET003"):
+            rows.setdefault(f.path, {}).setdefault(comment_row(source, f.start), set()).add(f.code)
+    added = 0
+    for path, codes in sorted(rows.items()):
+        source = result.sources[path]
+        edits = noqa_edits(source, codes.items(), " ".join((request.add_noqa or "").split()))
+        try:
+            data = apply_edits(source, edits)
+        except BrokenFix as error:
+            raise UsageError(f"{path} is left as it is: with the comments, {error}.") from error
+        write_atomically(path, data, source.data)
+        added += sum(map(len, codes.values()))
+    print(f"Added {count(added, 'suppression')} in {count(len(rows), 'file')}.")
+    return 0
+
+
+class Progress:
+    """One line on standard error that says what is being done, when the run lasts over a second."""
+
+    def __init__(self, enabled: bool) -> None:
+        self._enabled = enabled
+        self._began = time.monotonic()
+        self._shown = False
+        self._message = ""
+        self._timer: threading.Timer | None = None
+
+    def say(self, message: str) -> None:
+        """Show a message now or, early in the run, when a second has passed."""
+        if not self._enabled:
+            return
+        self._message = message
+        wait = 1.0 - (time.monotonic() - self._began)
+        if wait <= 0:
+            self._show()
+        elif self._timer is None:
+            self._timer = threading.Timer(wait, self._show)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _show(self) -> None:
+        self._shown = True
+        sys.stderr.write(f"\r\x1b[K{self._message} ...")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Take the line away."""
+        self._enabled = False
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = False

@@ -1,0 +1,175 @@
+"""The smaller sub-commands: rule, recipe, config, graph, clean, version, completion."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from typing import Any
+
+import click
+
+from d9mlint import __version__
+from d9mlint.base.errors import UsageError, nearest
+from d9mlint.config.discover import absolute, common_directory, find_root, relative_to
+from d9mlint.config.settings import KEYS, find_config, load_settings, show_settings
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.command(context_settings=CONTEXT)
+@click.argument("rules", nargs=-1, metavar="[CODE|NAME]...")
+@click.option("--all", "every", is_flag=True, help="List all rules.")
+@click.option(
+    "--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True
+)
+def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
+    """Explain rules by code or name, offline."""
+    from d9mlint import knowledge
+
+    pages = knowledge.load().rules
+    if every:
+        chosen = [pages[code] for code in sorted(pages)]
+    elif rules:
+        names = {p.name: c for c, p in pages.items()}
+        chosen = []
+        for wanted in rules:
+            code = wanted.upper() if wanted.upper() in pages else names.get(wanted.lower(), "")
+            if not code:
+                raise UsageError(f"There is no rule {wanted}.{nearest(wanted, [*pages, *names])}")
+            chosen.append(pages[code])
+    else:
+        raise UsageError("Name a rule, or use --all.")
+    if output_format == "json":
+        keys = ("code", "name", "family", "summary", "severity", "confidence", "default", "fixable", "since")
+        data: list[dict[str, Any]] = [
+            {**{k: getattr(p, k) for k in keys}, "libraries": list(p.libraries), "markdown": p.markdown}
+            for p in chosen
+        ]
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    elif every and output_format == "text":
+        for page in chosen:
+            state = "" if page.default else " (off by default)"
+            click.echo(f"{page.code}  {page.name}: {page.summary}{state}")
+    else:
+        click.echo("\n".join(page.markdown.strip() + "\n" for page in chosen), nl=False)
+    return 0
+
+
+@click.command(context_settings=CONTEXT)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--all", "every", is_flag=True, help="List all recipes.")
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def recipe(names: tuple[str, ...], every: bool, output_format: str) -> int:
+    """Show what --verify runs for an op.
+
+    NAME is an API as programs write it (F.pad), an op, a setting or a recipe's id, as `--op` takes it.
+    """
+    import msgspec
+
+    from d9mlint import knowledge
+    from d9mlint.verify import plan
+    from d9mlint.verify.recipes import load_recipes
+
+    chosen = load_recipes()
+    if not every:
+        if not names:
+            raise UsageError("Name an op or a recipe, or use --all.")
+        chosen = plan.named(names, chosen, knowledge.load())
+    if output_format == "json":
+        click.echo(json.dumps([msgspec.to_builtins(r) for r in chosen], indent=2, ensure_ascii=False))
+    elif every:
+        wide = max(len(r.id) for r in chosen)
+        for r in chosen:
+            click.echo(f"{r.id:<{wide}}  {r.api}, {r.phase}")
+    else:
+        click.echo("\n".join(map(plan.told, chosen)), nl=False)
+    return 0
+
+
+@click.command(context_settings=CONTEXT)
+@click.argument("key", required=False)
+@click.option("--show", is_flag=True, help="Show the values that hold here and where each comes from.")
+def config(key: str | None, show: bool) -> int:
+    """List the configuration keys, or explain one."""
+    if show:
+        here = absolute(".")
+        click.echo(f"# {find_config(here) or 'no configuration file'}")
+        click.echo(show_settings(load_settings(here)), nl=False)
+        return 0
+    if key is not None and key not in KEYS:
+        raise UsageError(f"There is no configuration key {key}.{nearest(key, KEYS)}")
+    for name in [key] if key else sorted(KEYS):
+        spec = KEYS[name]
+        choices = f" [{', '.join(spec.choices)}]" if spec.choices else ""
+        click.echo(f"{name} ({spec.kind}){choices}: {spec.about}")
+    return 0
+
+
+@click.command(context_settings=CONTEXT)
+@click.argument("paths", nargs=-1)
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def graph(paths: tuple[str, ...], output_format: str) -> int:
+    """Show the entry points of a program and the project files each of them reaches by imports."""
+    from d9mlint.project.graph import entry_graph
+
+    paths = paths or (".",)
+    settings = load_settings(common_directory([absolute(p) for p in paths]))
+    data = entry_graph(paths, settings)
+    if output_format == "json":
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        return 0
+    for entry in data:
+        click.echo(f"{entry['entry']} ({entry['kind']})")
+        for path in entry["reaches"]:
+            click.echo(f"  {path}")
+    if not data:
+        click.echo("No entry points.")
+    return 0
+
+
+@click.command(context_settings=CONTEXT)
+@click.argument("path", default=".")
+def clean(path: str) -> int:
+    """Remove the cache of the project around PATH."""
+    from d9mlint.pipeline import cache_directory
+
+    if not os.path.exists(path):
+        raise UsageError(f"{path} does not exist.")
+    directory = common_directory([absolute(path)])
+    root, _ = find_root(directory)
+    cache = cache_directory(load_settings(directory), root)
+    if not os.path.isdir(cache):
+        click.echo("There is no cache.")
+        return 0
+    if not os.path.isfile(os.path.join(cache, "CACHEDIR.TAG")):
+        raise UsageError(f"{cache} is not marked as a cache; it is left as it is.")
+    shutil.rmtree(cache)
+    click.echo(f"Removed {relative_to(cache, absolute('.'))}.")
+    return 0
+
+
+@click.command(context_settings=CONTEXT)
+def version() -> int:
+    """Show the version of d9mlint and of what it parses with."""
+    from importlib.metadata import version as installed
+
+    click.echo(f"d9mlint {__version__}")
+    click.echo(f"libcst {installed('libcst')}")
+    click.echo(f"Python {sys.version.split()[0]}")
+    return 0
+
+
+@click.command(context_settings=CONTEXT)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> int:
+    """Print a completion script for a shell."""
+    from click.shell_completion import get_completion_class
+
+    from d9mlint.cli.app import group
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(group, {}, "d9mlint", "_D9MLINT_COMPLETE").source())
+    return 0

@@ -1,0 +1,238 @@
+"""Which files a run reads, and which of them it reports on.
+
+Arguments filter what is reported, not what is read: ``d9mlint train.py`` sees the same program as
+``d9mlint .``. So the project's root is looked for first, its files are read, and the arguments say only
+which of them may have findings.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from d9mlint.base.errors import UsageError, nearest
+from d9mlint.config.gitignore import Ignore, ignored, make_ignore
+
+MARKERS = ("pyproject.toml", "d9mlint.toml", ".git", "setup.py", "setup.cfg")
+"""A directory that holds one of these is a project's root."""
+
+# fmt: off
+DEFAULT_EXCLUDE = (
+    ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox",
+    ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv*", ".vscode",
+    ".d9mlint_cache", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist",
+    "node_modules", "site-packages", "venv", "wandb", "mlruns", "*.egg-info", "*{{*",
+)
+# fmt: on
+"""Names that hold no code of the project itself."""
+
+CODE_SUFFIXES = (".py", ".ipynb")
+CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".txt", ".lock", "Pipfile")
+"""Files that say how a program is run, or for which versions it is meant."""
+
+ENVIRONMENT_MARKER = "pyvenv.cfg"
+"""A directory that holds this file is a virtual environment, whatever its name."""
+
+
+class Discovery(NamedTuple):
+    """``files`` are all files to read and ``reported`` those that may have findings; both sorted, absolute,
+    with slashes. ``root`` is the project's root. ``configs`` are the names of configuration files by
+    directory."""
+
+    root: str
+    files: tuple[str, ...]
+    reported: frozenset[str]
+    configs: dict[str, list[str]]
+
+
+def absolute(path: str, cwd: str | None = None) -> str:
+    """An absolute path with slashes, without following links."""
+    full = os.path.normpath(os.path.join(cwd or os.getcwd(), path))
+    return full.replace(os.sep, "/") if os.sep != "/" else full
+
+
+def relative_to(path: str, base: str) -> str:
+    """A path relative to ``base`` with slashes; the absolute path when it is not below it."""
+    prefix = base.rstrip("/") + "/"
+    return path[len(prefix) :] if path.startswith(prefix) else path
+
+
+def common_directory(arguments: Sequence[str]) -> str:
+    """The innermost directory that holds all arguments."""
+    directories = [a if os.path.isdir(a) else os.path.dirname(a) for a in arguments]
+    try:
+        return absolute(os.path.commonpath(directories))
+    except ValueError:
+        return directories[0]
+
+
+def find_root(directory: str) -> tuple[str, bool]:
+    """The project root at or above a directory and whether a marker shows it; else the directory itself."""
+    for candidate in parents(directory):
+        if is_huge(candidate):
+            break
+        if any(os.path.lexists(os.path.join(candidate, marker)) for marker in MARKERS):
+            return candidate, True
+    return directory, False
+
+
+def parents(directory: str) -> list[str]:
+    """A directory and everything above it, innermost first."""
+    result = [directory]
+    while os.path.dirname(directory) != directory:
+        directory = os.path.dirname(directory)
+        result.append(directory)
+    return result
+
+
+def is_huge(directory: str) -> bool:
+    """Whether a directory is no project but everybody's: the root, a home, the temporary directory."""
+    known = {
+        absolute(p)
+        for p in (os.path.expanduser("~"), os.environ.get("TMPDIR", "/tmp"), "/tmp", "/home", "/usr")
+    }
+    return os.path.dirname(directory) == directory or directory in known
+
+
+def discover(
+    arguments: Sequence[str],
+    *,
+    exclude: Iterable[str] = DEFAULT_EXCLUDE,
+    exclude_base: str | None = None,
+    respect_gitignore: bool = True,
+) -> Discovery:
+    """Find the files of the project around ``arguments``.
+
+    ``exclude`` are patterns in the language of ``.gitignore``, relative to ``exclude_base`` (default: the
+    root). Files named themselves are always taken. Raises UsageError for a path that does not exist.
+    """
+    named = [absolute(a) for a in arguments]
+    for argument, path in zip(arguments, named, strict=True):
+        if not os.path.exists(path):
+            raise UsageError(_missing(argument, path))
+    common = common_directory(named)
+    root, _ = find_root(common)
+    walker = Walker(root, make_ignore(exclude_base or root, exclude), respect_gitignore)
+    files: set[str] = set()
+    if is_huge(root):
+        for path in named:
+            if not os.path.isdir(path):
+                files |= set(walker.walk(os.path.dirname(path), deep=False))
+    else:
+        files |= set(walker.walk(root))
+    reported: set[str] = set()
+    for path in named:
+        if not os.path.isdir(path):
+            reported |= set() if path.endswith(".pyi") else {path}
+        elif is_huge(root):
+            reported |= set(walker.walk(path))
+        else:
+            prefix = path.rstrip("/") + "/"
+            below = {f for f in files if f.startswith(prefix)}
+            # A directory that is itself excluded was not walked, but it was asked for.
+            reported |= below or set(walker.walk(path))
+    return Discovery(root, tuple(sorted(files | reported)), frozenset(reported), walker.configs)
+
+
+class Walker:
+    """Walks directories: sorted, honouring excludes and ignore files, never following directory links."""
+
+    def __init__(self, root: str, exclude: Ignore, respect_gitignore: bool) -> None:
+        self.root = root
+        self.exclude = exclude
+        self.respect_gitignore = respect_gitignore
+        self.configs: dict[str, list[str]] = {}
+
+    def walk(self, top: str, deep: bool = True) -> list[str]:
+        """All Python files and notebooks at or below ``top``."""
+        found: list[str] = []
+        stack: tuple[Ignore, ...] = self._above(top) if self.respect_gitignore else ()
+        pending = [(top, stack)]
+        while pending:
+            directory, outer = pending.pop()
+            entries = _scan(directory)
+            names = {e.name for e in entries}
+            configs = [e.name for e in entries if e.name.endswith(CONFIG_SUFFIXES)]
+            if configs:
+                self.configs[directory] = configs
+            inner = outer
+            if self.respect_gitignore and ".gitignore" in names:
+                inner = (*outer, _read_ignore(directory))
+            if directory != top and ENVIRONMENT_MARKER in names:
+                continue
+            for entry in entries:
+                path = f"{directory.rstrip('/')}/{entry.name}"
+                try:
+                    if entry.is_dir(follow_symlinks=False):
+                        if deep and not self._skipped(inner, path, True):
+                            pending.append((path, inner))
+                    elif entry.name.endswith(CODE_SUFFIXES) and _is_file(entry, self.root):
+                        if not self._skipped(inner, path, False):
+                            found.append(path)
+                except OSError:
+                    continue
+        return sorted(found)
+
+    def _skipped(self, stack: tuple[Ignore, ...], path: str, is_directory: bool) -> bool:
+        return bool(self.exclude.verdict(path, is_directory)) or ignored(stack, path, is_directory)
+
+    def _above(self, top: str) -> tuple[Ignore, ...]:
+        """The ignore files that lie above a directory, up to the repository's root."""
+        above = parents(top)
+        for i, directory in enumerate(above):
+            if os.path.lexists(os.path.join(directory, ".git")):
+                chain = [_read_ignore(d) for d in reversed(above[1 : i + 1]) if _has_ignore(d)]
+                excluded = os.path.join(directory, ".git", "info", "exclude")
+                if os.path.isfile(excluded):
+                    chain.insert(0, make_ignore(directory, _read_lines(excluded)))
+                return tuple(chain)
+        return ()
+
+
+def _scan(directory: str) -> list[os.DirEntry[str]]:
+    """The directories and the files of interest in a directory; it may hold a million images besides."""
+    wanted = (*CODE_SUFFIXES, *CONFIG_SUFFIXES, ".gitignore")
+    try:
+        with os.scandir(directory) as entries:
+            found = [e for e in entries if e.name.endswith(wanted) or e.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return sorted(found, key=lambda e: e.name)
+
+
+def _is_file(entry: os.DirEntry[str], root: str) -> bool:
+    """Links to files outside the root count; those to files inside it would be read twice."""
+    if not entry.is_symlink():
+        return entry.is_file(follow_symlinks=False)
+    target = os.path.realpath(entry.path)
+    return os.path.isfile(target) and not target.startswith(os.path.realpath(root).rstrip("/") + "/")
+
+
+def _has_ignore(directory: str) -> bool:
+    return os.path.isfile(os.path.join(directory, ".gitignore"))
+
+
+def _read_ignore(directory: str) -> Ignore:
+    return make_ignore(directory, _read_lines(os.path.join(directory, ".gitignore")))
+
+
+def _read_lines(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read().splitlines()
+    except OSError:
+        return []
+
+
+def _missing(argument: str, path: str) -> str:
+    directory = os.path.dirname(path)
+    if os.path.lexists(path):
+        return f"{argument} is a dangling link."
+    while not os.path.isdir(directory):
+        path, directory = directory, os.path.dirname(directory)
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        names = []
+    return f"{argument} does not exist.{nearest(os.path.basename(path), names)}"

@@ -1,0 +1,429 @@
+"""The versions that a project's own files pin: requirements, pyproject, setup, lock and environment files.
+
+Every reader adds what a text requires; what can not be read becomes a problem with file and line.
+"""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from d9mlint.config.markers import holds
+
+LARGEST = 16_000_000
+"""Bytes of the largest file that is read."""
+
+# Names under which a library is distributed.
+DISTRIBUTIONS = {
+    "pytorch": "torch",
+    "pytorch-cpu": "torch",
+    "pytorch-gpu": "torch",
+    "pytorch-nightly": "torch",
+    "intel-tensorflow": "tensorflow",
+    "tensorflow-base": "tensorflow",
+    "tensorflow-cpu": "tensorflow",
+    "tensorflow-gpu": "tensorflow",
+    "tensorflow-intel": "tensorflow",
+    "tensorflow-macos": "tensorflow",
+    "tensorflow-rocm": "tensorflow",
+    "tf-nightly": "tensorflow",
+    "tf-nightly-cpu": "tensorflow",
+    "tf-nightly-gpu": "tensorflow",
+    "keras-nightly": "keras",
+    "pytorch-lightning": "lightning",
+    "pyg": "torch_geometric",
+    "scikit-learn": "sklearn",
+    "warp-lang": "warp",
+    "py-xgboost": "xgboost",
+}
+_WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-(\d[\w.]*?)(?:%2B|[+-])", re.ASCII)
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(.*)", re.DOTALL)
+_ASIDE = re.compile(
+    r"(?:^|[-_./])(?:docs?|tests?|testing|dev|develop|lint|ci|build|typing)(?:[-_.]|$)", re.IGNORECASE
+)
+_LOCKED = re.compile(r"""^\s*(?:-\s*)?(name|version)\s*[=:]\s*["']?([^"'\s]+)["']?\s*$""")
+
+
+class Pin(NamedTuple):
+    """A version or a range that a file asks for; ``aside`` when only to test, document or build."""
+
+    library: str
+    spec: str
+    file: str
+    line: int
+    aside: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether one version is named."""
+        return self.spec.startswith("==") and "*" not in self.spec and "," not in self.spec
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for people."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+class Problem(NamedTuple):
+    """A pin file, or a line of one, that could not be understood."""
+
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}" if self.line else f"{self.file}: {self.message}"
+
+
+class Pins(NamedTuple):
+    """What the files of a project pin, best source first."""
+
+    pins: tuple[Pin, ...]
+    files: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+
+def library_name(distribution: str) -> str:
+    """The library (its import name, as the knowledge base has it) that a distribution provides."""
+    name = re.sub(r"[-_.]+", "-", distribution.strip().lower())
+    return DISTRIBUTIONS.get(name, name.replace("-", "_"))
+
+
+def read_pins(root: Path) -> Pins:
+    """Read all pin files directly in a project's root (and ``requirements/``)."""
+    reader = _Reader(root)
+    for pattern, read in _READERS:
+        for path in sorted(root.glob(pattern)):
+            reader.file(path, read)
+    # A lock says what is installed, an exact pin what is meant; ranges come last. Files keep their order.
+    found = sorted(reader.pins, key=lambda pin: (pin.aside, not pin.exact))
+    return Pins(tuple(found), tuple(reader.files), tuple(reader.problems))
+
+
+class _Reader:
+    """What has been read so far; each file once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.pins: list[Pin] = []
+        self.files: list[str] = []
+        self.problems: list[Problem] = []
+        self._seen: set[Path] = set()
+
+    def file(self, path: Path, read: Callable[[_Reader, str, Path, str], None]) -> None:
+        """Read one file with a reader, whatever it holds."""
+        name = self.name(path)
+        try:
+            resolved = path.resolve()
+            if resolved in self._seen or not path.is_file():
+                return
+            self._seen.add(resolved)
+            if path.stat().st_size > LARGEST:
+                self.problem(name, 0, "too large to be read for pinned versions")
+                return
+            text = _decode(path.read_bytes())
+        except (OSError, ValueError, RuntimeError) as error:
+            self.problem(name, 0, f"can not be read: {getattr(error, 'strerror', None) or error}")
+            return
+        self.files.append(name)
+        try:
+            read(self, name, path, text)
+        except RecursionError:
+            self.problem(name, 0, "is nested too deeply to be read")
+
+    def name(self, path: Path) -> str:
+        """A file's name relative to the root, with slashes."""
+        try:
+            return path.relative_to(self.root).as_posix()
+        except ValueError:
+            return path.as_posix()
+
+    def problem(self, file: str, line: int, message: str) -> None:
+        """Note what could not be read."""
+        self.problems.append(Problem(file, line, message))
+
+    def requirement(self, text: str, file: str, line: int, part: str = "") -> None:
+        """Add a requirement as pip writes it: ``torch[x]>=1.7,<2; python_version > "3.7"``."""
+        if not text.strip():
+            return
+        if re.fullmatch(r"[\w.-]+=[^=\s]+=[^=\s]+", text.strip()):
+            # The output of `conda list --export`.
+            _conda(self, file, text, line)
+            return
+        url = re.match(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*@\s*(\S+)", text)
+        body, _, marker = text.partition(" ;" if url or "://" in text else ";")
+        if marker and not holds(marker):
+            return
+        if url or "://" in body:
+            wheel = _WHEEL.search(url.group(2) if url else body)
+            if wheel:
+                self.add(url.group(1) if url else wheel.group(1), f"=={wheel.group(2)}", file, line, part)
+            return
+        found = _REQUIREMENT.fullmatch(body)
+        if found is None:
+            self.problem(file, line, f"not a requirement: {body.strip()[:60]}")
+            return
+        self.add(found.group(1), found.group(2).strip().strip("()"), file, line, part)
+
+    def add(self, distribution: str, spec: str, file: str, line: int, part: str = "") -> None:
+        """Add a pin, its range in the form of the knowledge base; no range is no pin.
+
+        ``part`` is the group or extra of the file that it stands in.
+        """
+        plain = normal_spec(spec)
+        if plain is None:
+            self.problem(file, line, f"not a version range: {spec[:60]}")
+        elif plain:
+            aside = bool(_ASIDE.search(part) or (file.endswith(".txt") and _ASIDE.search(file)))
+            self.pins.append(Pin(library_name(distribution), plain, file, line, aside))
+
+
+def _decode(data: bytes) -> str:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def normal_spec(spec: str) -> str | None:
+    """A range of pip, poetry or conda as comma-separated clauses; "" for any version, None when it is none.
+
+    A caret or tilde becomes two bounds. Of alternatives (``||``) the last, usually the newest, is taken.
+    """
+    text = spec.rpartition("||")[2].rpartition("|")[2].strip()
+    clauses: list[str] = []
+    for part in re.split(r"\s*,\s*|\s+(?=[<>=!~^])", text):
+        found = re.fullmatch(r"(===|==|>=|<=|!=|~=|=|>|<|\^|~)?\s*v?(\d[\w.*+!-]*|\*)", part.strip())
+        if found is None:
+            if part.strip() in ("", "latest", "any"):
+                continue
+            return None
+        operator, version = found.group(1) or "==", found.group(2)
+        version = version.partition("+")[0] if operator != "^" else version
+        if version == "*":
+            continue
+        if operator in ("^", "~"):
+            clauses += _between(operator, version)
+        elif operator in ("=", "==="):
+            clauses.append(f"=={version}")
+        else:
+            clauses.append(operator + version)
+    return ",".join(clauses)
+
+
+def _between(operator: str, version: str) -> list[str]:
+    """``^1.7`` is >=1.7,<2 and ``^0.7`` >=0.7,<0.8; ``~1.7.1`` is >=1.7.1,<1.8."""
+    numbers = [int(n) for n in re.findall(r"\d+", re.split(r"[a-z+-]", version)[0])]
+    if operator == "~":
+        fixed = 0 if len(numbers) == 1 else 1
+    else:
+        fixed = next((i for i, n in enumerate(numbers) if n), len(numbers) - 1)
+    upper = [*numbers[:fixed], numbers[fixed] + 1]
+    return [f">={version}", "<" + ".".join(map(str, upper))]
+
+
+def _requirements(reader: _Reader, name: str, path: Path, text: str) -> None:
+    logical = re.sub(r"\\\r?\n", lambda m: " \0", text)
+    number = 1
+    for raw in re.split(r"\r\n|\n|\r", logical):
+        line = re.sub(r"(^|\s)#.*$", "", raw.replace("\0", "")).strip()
+        option = re.match(r"(?:-r|--requirement|-c|--constraint)[ =]*(.+)", line)
+        if option:
+            other = path.parent / option.group(1).strip()
+            if "://" in option.group(1):
+                pass
+            elif other.is_file():
+                reader.file(other, _requirements)
+            else:
+                reader.problem(name, number, f"includes {option.group(1).strip()}, which is not there")
+        elif line and not line.startswith(("-", ".", "/")):
+            reader.requirement(
+                re.split(r"\s--(?:hash|config-settings|global-option)\b", line)[0], name, number
+            )
+        number += 1 + raw.count("\0")
+
+
+def _line(text: str, *needles: str) -> int:
+    """The line of the first needle that occurs as a word of its own."""
+    for needle in needles:
+        found = re.search(rf"(?<![\w-]){re.escape(needle)}(?![\w-])", text) if needle else None
+        if found:
+            return text.count("\n", 0, found.start()) + 1
+    return 0
+
+
+def _toml(reader: _Reader, name: str, text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        parsed: dict[str, Any] = tomllib.loads(text.replace("\r\n", "\n"))
+        return parsed
+    except tomllib.TOMLDecodeError as error:
+        where = re.search(r"at line (\d+)", str(error))
+        reader.problem(name, int(where.group(1)) if where else 0, f"not valid TOML: {error}")
+        return {}
+
+
+def _pyproject(reader: _Reader, name: str, path: Path, text: str) -> None:
+    data = _toml(reader, name, text)
+    tool = _dict(data.get("tool"))
+    project = _dict(data.get("project"))
+    parts: list[tuple[str, Any]] = [("", project.get("dependencies"))]
+    parts += _dict(project.get("optional-dependencies")).items()
+    parts += _dict(data.get("dependency-groups")).items()
+    parts.append(("dev", _dict(tool.get("uv")).get("dev-dependencies")))
+    parts += _dict(_dict(tool.get("pdm")).get("dev-dependencies")).items()
+    for part, env in _dict(_dict(tool.get("hatch")).get("envs")).items():
+        parts += [(part, _dict(env).get(key)) for key in ("dependencies", "extra-dependencies")]
+    for part, items in parts:
+        for item in items if isinstance(items, list) else []:
+            if isinstance(item, str):
+                reader.requirement(item, name, _line(text, item, item.split(";")[0].strip()), part)
+    poetry = _dict(tool.get("poetry"))
+    tables = [("", poetry.get("dependencies")), ("dev", poetry.get("dev-dependencies"))]
+    tables += [(key, _dict(group).get("dependencies")) for key, group in _dict(poetry.get("group")).items()]
+    tables.append(("", _dict(tool.get("pixi")).get("dependencies")))
+    for part, table in tables:
+        _table(reader, name, text, _dict(table), part)
+
+
+def _table(reader: _Reader, name: str, text: str, table: Mapping[str, Any], part: str = "") -> None:
+    """Dependencies as poetry and pipenv write them: a range, a table with one, or a list of such tables."""
+    for key, value in table.items():
+        for item in value if isinstance(value, list) else [value]:
+            spec = _dict(item).get("version", "") if isinstance(item, dict) else item
+            marker = _dict(item).get("markers", "") if isinstance(item, dict) else ""
+            if isinstance(spec, str) and (not isinstance(marker, str) or not marker or holds(marker)):
+                reader.add(key, spec, name, _line(text, key), part)
+
+
+def _dict(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _pipfile(reader: _Reader, name: str, path: Path, text: str) -> None:
+    data = _toml(reader, name, text)
+    for part in ("packages", "dev-packages"):
+        _table(reader, name, text, _dict(data.get(part)), part)
+
+
+def _pipfile_lock(reader: _Reader, name: str, path: Path, text: str) -> None:
+    try:
+        data = _dict(json.loads(text))
+    except ValueError as error:
+        reader.problem(name, getattr(error, "lineno", 0), f"not valid JSON: {error}")
+        return
+    for part in ("default", "develop"):
+        for key, value in _dict(data.get(part)).items():
+            if isinstance(_dict(value).get("version"), str):
+                reader.add(key, value["version"], name, _line(text, f'"{key}"'))
+
+
+def _lock(reader: _Reader, name: str, path: Path, text: str) -> None:
+    """Locks of uv, poetry and pdm: ``name`` and ``version`` of each package, in lines of their own.
+
+    Read by line: parsing them as TOML takes seconds, and nothing else in them is needed.
+    """
+    package = ""
+    line = 0
+    for number, content in enumerate(text.splitlines(), 1):
+        if content.startswith("[["):
+            package = ""
+        found = _LOCKED.match(content)
+        if found is None:
+            continue
+        if found.group(1) == "name":
+            package, line = found.group(2), number
+        elif package:
+            reader.add(package, f"=={found.group(2)}", name, line)
+            package = ""
+
+
+def _setup_cfg(reader: _Reader, name: str, path: Path, text: str) -> None:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        reader.problem(name, getattr(error, "lineno", 0) or 0, f"not valid: {str(error).splitlines()[0]}")
+        return
+    values = [parser.get("options", "install_requires", fallback="")]
+    if parser.has_section("options.extras_require"):
+        values += [value for _, value in parser.items("options.extras_require")]
+    for value in values:
+        for requirement in re.split(r"\n", value):
+            reader.requirement(requirement.partition(" #")[0], name, _line(text, requirement.strip()))
+
+
+def _setup_py(reader: _Reader, name: str, path: Path, text: str) -> None:
+    """Requirements that stand as literals with a version: ``"torch>=1.7"``. The file is not run."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("#"):
+            continue
+        for literal in re.findall(r"""(["'])((?:(?!\1).)*)\1""", line):
+            if re.match(r"[A-Za-z0-9][\w.-]*(?:\[[^\]]*\])?\s*\(?(?:==|>=|<=|~=|!=|<|>)\s*\d", literal[1]):
+                reader.requirement(literal[1], name, number)
+
+
+def _environment(reader: _Reader, name: str, path: Path, text: str) -> None:
+    import yaml
+
+    try:
+        data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        reader.problem(name, mark.line + 1 if mark else 0, "not valid YAML")
+        return
+    dependencies = _dict(data).get("dependencies")
+    for item in dependencies if isinstance(dependencies, list) else []:
+        if isinstance(item, str):
+            _conda(reader, name, item, _line(text, item))
+        pip = _dict(item).get("pip")
+        for requirement in pip if isinstance(pip, list) else []:
+            if isinstance(requirement, str) and not requirement.startswith("-"):
+                reader.requirement(requirement, name, _line(text, requirement))
+
+
+def _conda(reader: _Reader, name: str, item: str, line: int) -> None:
+    """A requirement as conda writes it: ``channel::pytorch=1.7.1=build``; one = means that series."""
+    found = re.fullmatch(r"(?:[\w./-]+::)?([\w.-]+)\s*(.*)", item.strip())
+    if found is None:
+        reader.problem(name, line, f"not a requirement: {item[:60]}")
+        return
+    spec = re.sub(r"\[.*\]$", "", found.group(2)).strip()
+    fuzzy = re.fullmatch(r"=?\s*(\d\w*(?:\.\w+)*)(\.?\*)?(?:[= ].*)?", spec)
+    if fuzzy:
+        spec = f"=={fuzzy.group(1)}" + (".*" if fuzzy.group(1).count(".") < 2 else "")
+    else:
+        exact = re.match(r"==\s*(\d[\w.]*)", spec)
+        spec = exact.group(0) if exact else re.sub(r"(?<=\d)a0\b", "", spec)
+    reader.add(found.group(1), spec, name, line)
+
+
+_READERS: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
+    ("uv.lock", _lock),
+    ("poetry.lock", _lock),
+    ("pdm.lock", _lock),
+    ("pylock.toml", _lock),
+    ("Pipfile.lock", _pipfile_lock),
+    ("pyproject.toml", _pyproject),
+    ("requirements.txt", _requirements),
+    ("requirements*.txt", _requirements),
+    ("requirements/*.txt", _requirements),
+    ("setup.cfg", _setup_cfg),
+    ("setup.py", _setup_py),
+    ("Pipfile", _pipfile),
+    ("environment.yml", _environment),
+    ("environment.yaml", _environment),
+    ("environment*.y*ml", _environment),
+)
+
+
+def pinned(pins: tuple[Pin, ...], library: str) -> Iterator[Pin]:
+    """The pins of one library, best first."""
+    return (pin for pin in pins if pin.library == library)

@@ -1,0 +1,126 @@
+"""Which rules run, and which of their findings are shown: decided here and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from d9mlint.base.errors import UsageError, nearest
+from d9mlint.config.discover import relative_to
+from d9mlint.config.gitignore import Ignore, make_ignore
+
+if TYPE_CHECKING:
+    from d9mlint.base.findings import Finding
+    from d9mlint.config.settings import Settings
+    from d9mlint.knowledge.schema import RulePage
+
+ALWAYS = frozenset({"DET001", "DET002"})
+"""Files that could not be judged are reported whatever rules are chosen, unless they are ignored by name."""
+
+_SEVERITY = {"advice": 0, "warning": 1, "error": 2}
+_CONFIDENCE = {"low": 0, "medium": 1, "high": 2}
+
+
+class Selection(NamedTuple):
+    """``codes`` are the rules that run; ``explicit`` those that were asked for, not on by default."""
+
+    codes: frozenset[str]
+    explicit: frozenset[str]
+
+
+def select(rules: Mapping[str, RulePage], settings: Settings) -> Selection:
+    """Decide which rules run. The longest selector that names a rule wins; ``ignore`` wins a tie, except
+    that what the command line selects beats what a file ignores. Raises UsageError for unknown rules."""
+    chosen = _weights(rules, settings, "select", "extend-select")
+    dropped = _weights(rules, settings, "ignore", "extend-ignore")
+    cli = any(settings.origins.get(k) == "command line" for k in ("select", "extend-select"))
+    file = not any(settings.origins.get(k) == "command line" for k in ("ignore", "extend-ignore"))
+    tie = cli and file
+    codes: set[str] = set()
+    for code, page in rules.items():
+        weight = chosen.get(code, 0 if not settings.select and page.default else -1)
+        if code in ALWAYS:
+            weight = max(weight, 0)
+        against = dropped.get(code, -1)
+        if weight > against or (tie and weight == against and weight >= 0):
+            codes.add(code)
+    return Selection(frozenset(codes), frozenset(codes & set(chosen)))
+
+
+def _weights(rules: Mapping[str, RulePage], settings: Settings, *keys: str) -> dict[str, int]:
+    """For each rule that a selector under these keys names, how specific the most specific one is."""
+    result: dict[str, int] = {}
+    for key in keys:
+        origin = settings.origins.get(key, key)
+        for selector in getattr(settings, key.replace("-", "_")):
+            for code in expand(selector, rules, f"{origin}: {key}"):
+                result[code] = max(result.get(code, -1), weight(selector))
+    return result
+
+
+def weight(selector: str) -> int:
+    """How specific a selector is: ALL, a family, then code prefixes by length; a name is a whole code."""
+    if selector == "ALL":
+        return 1
+    if re.fullmatch(r"[A-Z]+[0-9]*", selector):
+        return 2 + len(selector)
+    return 3 if re.fullmatch(r"[a-z]+", selector) else 2 + len("DET000")
+
+
+def expand(selector: str, rules: Mapping[str, RulePage], place: str) -> list[str]:
+    """The codes that a selector names. Raises UsageError, naming ``place``, when there is none."""
+    if selector == "ALL":
+        return sorted(rules)
+    if selector in rules:
+        return [selector]
+    if re.fullmatch(r"[A-Z]+[0-9]*", selector):
+        codes = [c for c in sorted(rules) if c.startswith(selector)]
+    else:
+        codes = [c for c, p in sorted(rules.items()) if selector in (p.name, p.family)]
+    if not codes:
+        known = ["ALL", *rules, *(p.name for p in rules.values()), *(p.family for p in rules.values())]
+        raise UsageError(f"{place}: there is no rule {selector}.{nearest(selector, known)}")
+    return codes
+
+
+class FileIgnores:
+    """``per-file-ignores``: which rules are not reported in which files."""
+
+    def __init__(self, rules: Mapping[str, RulePage], settings: Settings, root: str) -> None:
+        place = settings.origins.get("per-file-ignores", "per-file-ignores")
+        base = settings.base or root
+        self._entries: list[tuple[Ignore, frozenset[str]]] = [
+            (make_ignore(base, [pattern]), frozenset(c for s in selectors for c in expand(s, rules, place)))
+            for pattern, selectors in settings.per_file_ignores.items()
+        ]
+        self._base = base
+
+    def codes(self, path: str) -> frozenset[str]:
+        """The rules that are not reported in a file."""
+        if not self._entries or relative_to(path, self._base) == path:
+            return frozenset()
+        directories: list[str] = []
+        for part in relative_to(path, self._base).split("/")[:-1]:
+            directories.append(f"{directories[-1] if directories else self._base.rstrip('/')}/{part}")
+        return frozenset(
+            code
+            for ignore, codes in self._entries
+            if ignore.verdict(path, False) or any(ignore.verdict(d, True) for d in directories)
+            for code in codes
+        )
+
+
+def shown(findings: Iterable[Finding], selection: Selection, settings: Settings) -> list[Finding]:
+    """The findings that are severe and sure enough. Advice is shown when its rule was asked for, unless a
+    least severity was."""
+    least = _SEVERITY[settings.min_severity or "warning"]
+    sure = _CONFIDENCE[settings.min_confidence]
+    asked = frozenset[str]() if settings.min_severity else selection.explicit
+    return [
+        f
+        for f in findings
+        if f.code in selection.codes
+        and (f.severity.rank >= least or f.code in asked)
+        and f.confidence.rank >= sure
+    ]

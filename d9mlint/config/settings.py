@@ -1,0 +1,289 @@
+"""Settings: defaults, then the nearest configuration file, then the command line."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from d9mlint.base.errors import UsageError, nearest
+from d9mlint.config.discover import DEFAULT_EXCLUDE, absolute, parents
+
+FORMATS = (
+    "full",
+    "concise",
+    "grouped",
+    "json",
+    "json-lines",
+    "sarif",
+    "github",
+    "gitlab",
+    "junit",
+    "rdjson",
+    "html",
+)
+SEVERITIES = ("advice", "warning", "error")
+CONFIDENCES = ("low", "medium", "high")
+DEVICES = ("cuda", "cpu")
+COLORS = ("auto", "always", "never")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a run can be told. Paths are absolute. ``origins`` says where each value comes from;
+    ``base`` is the directory that patterns are relative to (None: the project's root)."""
+
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    extend_ignore: tuple[str, ...] = ()
+    per_file_ignores: dict[str, tuple[str, ...]] = {}
+    min_severity: str = ""
+    min_confidence: str = "medium"
+    exclude: tuple[str, ...] = tuple(DEFAULT_EXCLUDE)
+    extend_exclude: tuple[str, ...] = ()
+    respect_gitignore: bool = True
+    torch_version: str = ""
+    tensorflow_version: str = ""
+    device: str = "cuda"
+    output_format: str = "full"
+    fail_on: str = "advice"
+    baseline: str = ""
+    evidence: tuple[str, ...] = ()
+    jobs: int = 0
+    cache: bool = True
+    cache_dir: str = ""
+    fix: bool = False
+    unsafe_fixes: bool = False
+    color: str = "auto"
+    base: str | None = None
+    origins: dict[str, str] = {}
+
+
+class Key(NamedTuple):
+    """One setting: its ``kind`` (``list``, ``table``, ``bool``, ``int``, ``path``, ``paths``, ``version``,
+    ``choice``), the values a choice has, and what it means."""
+
+    kind: str
+    about: str
+    choices: tuple[str, ...] = ()
+
+
+KEYS: dict[str, Key] = {
+    "select": Key(
+        "list", "rules to run: codes, prefixes, names, families or ALL (default: the default rules)"
+    ),
+    "extend-select": Key("list", "rules to run in addition"),
+    "ignore": Key("list", "rules not to run"),
+    "extend-ignore": Key("list", "rules not to run, in addition"),
+    "per-file-ignores": Key("table", "rules not to report in files that match a pattern"),
+    "min-severity": Key("choice", "report nothing below this severity (default: warning)", SEVERITIES),
+    "min-confidence": Key("choice", "report nothing below this confidence", CONFIDENCES),
+    "exclude": Key("list", "patterns of files not to read, instead of the default ones"),
+    "extend-exclude": Key("list", "patterns of files not to read, in addition"),
+    "respect-gitignore": Key("bool", "whether files that git ignores are left out"),
+    "torch-version": Key("version", "the PyTorch version the program is meant for"),
+    "tensorflow-version": Key("version", "the TensorFlow version the program is meant for"),
+    "device": Key("choice", "the device the program may run on", DEVICES),
+    "output-format": Key("choice", "how findings are printed", FORMATS),
+    "fail-on": Key("choice", "the least severity that makes the exit code 1", SEVERITIES),
+    "baseline": Key("path", "a file of known findings that are not reported"),
+    "evidence": Key("paths", "files of measurements (written by --verify) that are shown beside findings"),
+    "jobs": Key("int", "worker processes; 0: as many as there are cores"),
+    "cache": Key("bool", "whether results are kept from run to run"),
+    "cache-dir": Key("path", "where they are kept (default: .d9mlint_cache in the project's root)"),
+    "fix": Key("bool", "whether safe fixes are applied"),
+    "unsafe-fixes": Key("bool", "whether unsafe fixes are applied too"),
+    "color": Key("choice", "colours in text output", COLORS),
+}
+
+CONFIG_NAMES = ("d9mlint.toml", "pyproject.toml")
+
+
+def field(key: str) -> str:
+    """The attribute of Settings for a configuration key."""
+    return key.replace("-", "_")
+
+
+def load_settings(
+    directory: str,
+    *,
+    config: str | None = None,
+    isolated: bool = False,
+    overrides: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Settings for a run about ``directory``. ``overrides`` are configuration keys given on the command line.
+
+    Raises UsageError, naming file and line, for unknown keys and wrong values.
+    """
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    base: str | None = None
+    path = absolute(config) if config else None
+    if path is None and not isolated:
+        path = find_config(directory)
+    if path is not None:
+        values, origins = _read(path, ())
+        base = os.path.dirname(path)
+    for key, value in (overrides or {}).items():
+        values[key] = _check(key, value, "the command line", os.getcwd())
+        origins[key] = "command line"
+    fields = {field(k): v for k, v in values.items()}
+    return Settings(base=base, origins=origins, **fields)
+
+
+def find_config(directory: str) -> str | None:
+    """The nearest file at or above a directory that configures d9mlint."""
+    for candidate in parents(directory):
+        for name in CONFIG_NAMES:
+            path = f"{candidate.rstrip('/')}/{name}"
+            if os.path.isfile(path) and (name != "pyproject.toml" or _mentions(path)):
+                return path
+    return None
+
+
+def _mentions(path: str) -> bool:
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read()
+    except OSError:
+        return False
+    if b"d9mlint" not in data:
+        return False
+    tool = _parse(path).get("tool")
+    return isinstance(tool, dict) and "d9mlint" in tool
+
+
+def _parse(path: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        with open(path, "rb") as stream:
+            data: dict[str, Any] = tomllib.load(stream)
+            return data
+    except OSError as error:
+        raise UsageError(f"{path} can not be read: {error.strerror or error}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not valid TOML: {error}.") from error
+
+
+def _read(path: str, chain: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The checked values of a file and of those it extends, and the place of each."""
+    if path in chain:
+        raise UsageError(f"{path} extends itself, through {' -> '.join((*chain, path))}.")
+    if not os.path.isfile(path):
+        raise UsageError(f"{chain[-1] + ' extends ' if chain else ''}{path}, which does not exist.")
+    data = _parse(path)
+    table: Any = data
+    prefix = ""
+    if os.path.basename(path) == "pyproject.toml" or "tool" in data:
+        prefix = "tool.d9mlint"
+        tool = data.get("tool", {})
+        table = tool.get("d9mlint", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: [{prefix}] is not a table.")
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    directory = os.path.dirname(path)
+    if "extend" in table:
+        place = f"{path}:{key_line(path, prefix, 'extend')}"
+        if not isinstance(table["extend"], str):
+            raise UsageError(f"{place}: extend must be the path of a configuration file.")
+        parent = absolute(os.path.expanduser(table["extend"]), directory)
+        values, origins = _read(parent, (*chain, path))
+    for key, value in table.items():
+        if key == "extend":
+            continue
+        place = f"{path}:{key_line(path, prefix, key)}"
+        if key not in KEYS:
+            raise UsageError(f"{place}: unknown key {key}.{nearest(key, [*KEYS, 'extend'])}")
+        values[key] = _check(key, value, place, directory)
+        origins[key] = place
+    return values, origins
+
+
+def key_line(path: str, table: str, key: str) -> int:
+    """The 1-based line of a key (or of its table) in a TOML file; of the table's header when not found."""
+    with open(path, encoding="utf-8") as stream:
+        lines = stream.read().splitlines()
+    inside = not table
+    header = 1
+    wanted = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]")
+    for number, line in enumerate(lines, 1):
+        match = re.match(r"\s*\[\s*([^\[\]]+?)\s*\]", line)
+        if match:
+            name = re.sub(r"[\"'\s]", "", match.group(1))
+            if name in (f"{table}.{key}".lstrip("."), key if not table else f"{table}.{key}"):
+                return number
+            inside = name == table
+            header = number if inside else header
+        elif inside and wanted.match(line):
+            return number
+    return header
+
+
+def _check(key: str, value: Any, place: str, directory: str) -> Any:
+    """A value in the type of its key. Raises UsageError naming the place."""
+    spec = KEYS[key]
+
+    def wrong(expected: str) -> UsageError:
+        return UsageError(f"{place}: {key} must be {expected}, not {value!r}.")
+
+    if spec.kind == "bool":
+        if not isinstance(value, bool):
+            raise wrong("true or false")
+        return value
+    if spec.kind == "int":
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise wrong("a number that is not negative")
+        return value
+    if spec.kind == "list":
+        return _strings(value, wrong)
+    if spec.kind == "paths":
+        return tuple(absolute(os.path.expanduser(path), directory) for path in _strings(value, wrong))
+    if spec.kind == "table":
+        if not isinstance(value, dict):
+            raise wrong("a table of patterns and lists of rules")
+        return {str(k): _strings(v, wrong) for k, v in value.items()}
+    if not isinstance(value, str):
+        raise wrong("a string")
+    if spec.kind == "choice" and value not in spec.choices:
+        known = ", ".join(spec.choices)
+        hint = nearest(value, spec.choices)
+        raise UsageError(f"{place}: {key} must be one of {known}, not {value!r}.{hint}")
+    if spec.kind == "version" and not re.fullmatch(r"\d+(\.\d+){0,3}", value):
+        raise wrong("a version such as 2.4")
+    if spec.kind == "path" and value:
+        return absolute(os.path.expanduser(value), directory)
+    return value
+
+
+def _strings(value: Any, wrong: Any) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
+        raise wrong("a list of strings")
+    return tuple(value)
+
+
+def show_settings(settings: Settings) -> str:
+    """All settings as TOML, each with where it comes from."""
+    lines = []
+    for key in sorted(KEYS):
+        origin = settings.origins.get(key, "default")
+        lines.append(f"{key} = {_toml(getattr(settings, field(key)))}  # {origin}")
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    import json
+
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        inner = ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items())
+        return "{" + inner + "}"
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

@@ -1,0 +1,187 @@
+"""The versions of libraries that a program is meant for: versions decide what an op does.
+
+Each comes from the first of these that knows: the command line or the settings, the project's own pins, the
+installed library, the newest release that the knowledge base knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+
+from d9mlint.config.pins import DISTRIBUTIONS, Pin, Pins, Problem, pinned, read_pins
+from d9mlint.knowledge.versions import compare, matches, parse, split
+
+_NEWEST = "9999"
+"""Taken for the version of a library of which no release is known."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """The version of a library that counts, the oldest one the project admits, and how that is known.
+
+    ``older`` are the known releases before ``version`` that the project's range admits too, newest first.
+    """
+
+    version: str
+    low: str
+    source: str
+    older: tuple[str, ...] = ()
+
+
+class Targets:
+    """Target versions by library. Nothing is read before the first question."""
+
+    def __init__(self, root: Path, given: Mapping[str, str]) -> None:
+        self.root = root
+        self._given = {name: version for name, version in given.items() if version}
+        self._known: dict[str, Target] = {}
+
+    @cached_property
+    def _pins(self) -> Pins:
+        return read_pins(self.root)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The pin files that were read, relative to the root."""
+        return self._pins.files
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What in them could not be understood."""
+        return self._pins.problems
+
+    def version(self, library: str) -> Target:
+        """The version of a library to judge by."""
+        found = self._known.get(library)
+        if found is None:
+            found = self._known[library] = self._find(library)
+        return found
+
+    def matches(self, library: str, spec: str) -> bool:
+        """Whether the target version is in a range; a library that the range names replaces ``library``."""
+        named, clauses = split(spec)
+        version = self.version(named or library).version
+        return not clauses or matches(spec, version or _NEWEST)
+
+    def differs(self, library: str, spec: str) -> str:
+        """The newest older release that the project admits too and for which the range answers differently;
+        "" when there is none."""
+        named, clauses = split(spec)
+        target = self.version(named or library)
+        answer = not clauses or matches(spec, target.version)
+        return next((old for old in target.older if matches(spec, old) != answer), "")
+
+    def key(self) -> tuple[tuple[str, ...], ...]:
+        """What the answers hang on, for caches."""
+        pins = tuple((pin.library, pin.spec, pin.place) for pin in self._pins.pins)
+        return (*sorted(self._given.items()), ("pins",), *pins, ("installed",), *sorted(installed().items()))
+
+    def __repr__(self) -> str:
+        return f"Targets{self.key()!r}"
+
+    def _find(self, library: str) -> Target:
+        if library in self._given:
+            version = self._given[library]
+            return Target(version, version, "given as an option or setting")
+        pin = next(pinned(self._pins.pins, library), None)
+        if pin is not None:
+            return _pinned(pin)
+        companion = self._companion(library)
+        if companion is not None:
+            return companion
+        have = installed().get(library)
+        if have is not None:
+            return Target(have, have, "installed")
+        newest = releases(library)
+        return Target(newest[0], newest[0], "newest known") if newest else Target("", "", "not known")
+
+    def _companion(self, library: str) -> Target | None:
+        """Keras and torchvision follow TensorFlow and PyTorch where only those are given or pinned."""
+        leader = {"keras": "tensorflow", "torchvision": "torch"}.get(library)
+        if leader is None or not (leader in self._given or any(pinned(self._pins.pins, leader))):
+            return None
+        target = self.version(leader)
+        own = _companions(library, target.version)
+        low = _companions(library, target.low)
+        return Target(own, low, f"the one of {leader} {target.version}, {target.source}")
+
+
+def find_targets(
+    root: str | Path,
+    given: Mapping[str, str] | None = None,
+    *,
+    torch_version: str = "",
+    tensorflow_version: str = "",
+) -> Targets:
+    """The targets of the project in ``root``; what is given (by library, or by name) goes before its pins."""
+    explicit = {"torch": torch_version, "tensorflow": tensorflow_version}
+    return Targets(Path(root), {**{k: v for k, v in explicit.items() if v}, **(given or {})})
+
+
+@lru_cache(maxsize=1)
+def installed() -> dict[str, str]:
+    """The installed versions of the libraries that the knowledge base tells apart; none is imported."""
+    names = {library: [library] for library in _table()}
+    for distribution, library in DISTRIBUTIONS.items():
+        names.setdefault(library, [library]).append(distribution)
+    found: dict[str, str] = {}
+    for library, distributions in names.items():
+        for distribution in distributions:
+            try:
+                version = metadata.version(distribution)
+            except (metadata.PackageNotFoundError, ValueError, OSError):
+                continue
+            if version and parse(version):
+                found[library] = version.partition("+")[0]
+                break
+    return found
+
+
+def releases(library: str) -> tuple[str, ...]:
+    """The known releases of a library, newest first."""
+    return tuple(_table().get(library, "").split())
+
+
+def _table() -> Mapping[str, str]:
+    from d9mlint.knowledge import load
+
+    return load().newest
+
+
+def _pinned(pin: Pin) -> Target:
+    """A pin as a target: of a range the newest release that is known to be in it."""
+    if pin.exact:
+        version = pin.spec[2:]
+        return Target(version, version, f"pinned in {pin.place}")
+    inside = tuple(release for release in releases(pin.library) if matches(pin.spec, release))
+    bounds = [version for operator, version in split(pin.spec)[1] if operator in (">=", "~=", "==", ">")]
+    lowest = max(bounds, key=parse).removesuffix(".*") if bounds else ""
+    source = f"newest that {pin.place} admits ({pin.spec})"
+    if not inside:
+        # No known release is in the range: a patch release such as >=2.1.2,<2.2, or one too new to be known.
+        uppers = [version for operator, version in split(pin.spec)[1] if operator in ("<=", "<")]
+        version = lowest or (uppers[0] if uppers else "")
+        return Target(version, version, source)
+    if not lowest or compare(parse(lowest), parse(inside[-1])) < 0:
+        lowest = inside[-1]
+    return Target(inside[0], lowest, source, inside[1:])
+
+
+def _companions(library: str, version: str) -> str:
+    numbers = (*parse(version), 0, 0)[:2]
+    known = releases(library)
+    if library == "torchvision":
+        # torch 1.7 came with torchvision 0.8, torch 2.0 with 0.15.
+        minor = numbers[1] + (15 if numbers[0] >= 2 else 1)
+    elif numbers >= (2, 16):
+        return known[0] if known else "3.0"
+    elif numbers >= (2, 4):
+        return f"2.{numbers[1]}"
+    else:
+        return "2.4" if numbers == (2, 3) else "2.3" if numbers >= (2, 1) else "2.2"
+    newest = known[0] if known else f"0.{minor}"
+    return newest if compare((0, minor), parse(newest)) > 0 else f"0.{minor}"

@@ -1,0 +1,1 @@
+"""Measurements: their file format, and what they say about findings."""

@@ -1,0 +1,249 @@
+"""What evidence says of a finding: measured now by ``--verify``, read from a file, or shipped with the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, NOW, Evidence, Machine, Measurement, load
+from d9mlint.report.evidence import wording
+
+if TYPE_CHECKING:
+    from d9mlint.base.findings import Finding
+    from d9mlint.pipeline import Result
+
+CONFIRMED = "confirmed"
+"""Verdicts are this, ``equal`` and ``not run``."""
+NO_RECIPE = "there is no recipe for it"
+RUN_LIBRARIES = ("torch", "tf", "keras")
+"""First words of the APIs that recipes are about."""
+MESSAGE = 160
+"""Characters of deterministic mode's message in a summary."""
+
+
+class HasApi(Protocol):
+    """What is about an API: a recipe, or a measurement."""
+
+    @property
+    def api(self) -> str:
+        """Its name, perhaps with a remark behind it: ``torch.bmm (sparse, dense)``."""
+
+
+About = TypeVar("About", bound=HasApi)
+
+
+class Source(NamedTuple):
+    """Evidence and where it is from: NOW, or the name of a file."""
+
+    evidence: Evidence
+    name: str
+
+
+def shipped(directory: Path) -> list[Source]:
+    """The evidence in a directory of files, those of GPUs first. Raises UsageError."""
+    found = [Source(load(path), f"rules/evidence/{path.name}") for path in sorted(directory.glob("*.json"))]
+    return sorted(found, key=lambda s: all(m.kind == "cpu" for m in s.evidence.machines))
+
+
+def join(result: Result, sources: Sequence[Source]) -> Result:
+    """A run's result with the evidence beside each finding that some of it is about."""
+    return _with_evidence(result, lambda finding: _first(finding, sources))
+
+
+def join_measured(result: Result, evidence: Evidence, wanted: Iterable[Finding]) -> Result:
+    """A run's result with what was measured now; findings that were ``wanted`` and have no recipe say so."""
+    asked = {id(finding) for finding in wanted}
+
+    def judged(finding: Finding) -> dict[str, Any] | None:
+        own = serving(finding, evidence)
+        if not own and id(finding) not in asked:
+            return None
+        return verdict(finding, own, evidence, NOW)
+
+    return _with_evidence(result, judged)._replace(evidence=evidence)
+
+
+def _with_evidence(result: Result, judge: Callable[[Finding], dict[str, Any] | None]) -> Result:
+    items = []
+    for item in result.items:
+        found = judge(item.finding)
+        if found is not None:
+            item = item._replace(finding=msgspec.structs.replace(item.finding, evidence=found))
+        items.append(item)
+    return result._replace(items=tuple(items))
+
+
+def _first(finding: Finding, sources: Sequence[Source]) -> dict[str, Any] | None:
+    """The first source that says something of a finding. An op that is equal on a CPU says nothing of the
+    GPU that the finding is about."""
+    for source in sources:
+        own = [m for m in serving(finding, source.evidence) if m.outcome != NOT_RUN]
+        if not own or not source.evidence.trusted(own[0].library):
+            continue
+        found = verdict(finding, own, source.evidence, source.name)
+        if found["kind"] == "cuda" or found["verdict"] == CONFIRMED:
+            return found
+    return None
+
+
+def serving(finding: Finding, evidence: Evidence) -> list[Measurement]:
+    """The measurements that are about what a finding flags."""
+    found = [
+        m
+        for m in evidence.measurements
+        if (finding.op in m.op_ids if finding.op else finding.subject in m.settings)
+        or m.recipe == f"op_db:{finding.subject}"
+    ]
+    return of_own_api(found, finding.subject)
+
+
+def of_own_api(found: Sequence[About], api: str) -> list[About]:
+    """Of what an entry of the knowledge base joins, that of an API: under its full name, else under another
+    form of it (``torch.gather`` for ``torch.Tensor.gather``), else all."""
+    exact = [one for one in found if one.api == api]
+    return exact or [one for one in found if last_word(one.api) == last_word(api)] or list(found)
+
+
+def last_word(api: str) -> str:
+    """``indexadd`` of ``torch.Tensor.index_add_``: forms of an op differ in what stands before the last dot,
+    in underscores and in case."""
+    return api.partition(" ")[0].partition("(")[0].rpartition(".")[2].replace("_", "").lower()
+
+
+def verdict(finding: Finding, own: Sequence[Measurement], evidence: Evidence, source: str) -> dict[str, Any]:
+    """A finding's evidence: the verdict over its measurements, a summary in words, and the measurements."""
+    best = _telling(own)
+    machine = evidence.machine(best.library) if best is not None else None
+    trusted = best is not None and evidence.trusted(best.library)
+    if best is None:
+        kind, told = NOT_RUN, f"not run: {_no_recipe(finding)}"
+    elif not trusted and best.outcome != NOT_RUN:
+        kind, told = NOT_RUN, "not run: a control failed, so what was measured is not evidence"
+    elif best.outcome == NOT_RUN:
+        kind, told = NOT_RUN, wording.result(best)
+    else:
+        kind = CONFIRMED if best.outcome == DIFFERS else EQUAL
+        told = _summary(finding, best, own, evidence, source)
+    return {
+        "verdict": kind,
+        "summary": told,
+        "device": machine.name if machine else "",
+        "kind": machine.kind if machine else "",
+        "versions": dict(machine.versions) if machine else {},
+        "controls_passed": trusted or best is None,
+        "weak": bool(own) and all(m.weak for m in own),
+        "source": source,
+        "measurements": [msgspec.to_builtins(m) for m in own],
+    }
+
+
+def is_own_kernel(finding: Finding) -> bool:
+    """Whether a finding is about a kernel that the program brings: nothing here knows how to call it."""
+    return finding.code == "DET408" or finding.subject == "triton.autotune"
+
+
+def _no_recipe(finding: Finding) -> str:
+    if is_own_kernel(finding):
+        return "it is a kernel of the program's own"
+    library = finding.subject.partition(".")[0]
+    if library in RUN_LIBRARIES:
+        return NO_RECIPE
+    return f"there are recipes for ops of PyTorch and TensorFlow, not for those of {library}"
+
+
+def _telling(own: Sequence[Measurement]) -> Measurement | None:
+    """The measurement that a verdict rests on: what differs most, else the largest that was equal; first
+    those of which more is known, because deterministic mode is asked at one size only."""
+    rank = {DIFFERS: 2, EQUAL: 1, NOT_RUN: 0}
+
+    def weight(m: Measurement) -> tuple[float, ...]:
+        share = m.distinct / m.runs if m.runs and m.outcome == DIFFERS else 0.0
+        return (rank[m.outcome], not m.weak, m.mode is not None, share, m.scale)
+
+    return max(own, key=weight, default=None)
+
+
+def _summary(
+    finding: Finding, m: Measurement, own: Sequence[Measurement], evidence: Evidence, source: str
+) -> str:
+    """One sentence: the answer, where, of what, how far apart, and what deterministic mode does."""
+    machine = evidence.machine(m.library)
+    place = _place(machine, m.library)
+    differs = m.outcome == DIFFERS
+    answer = f"{m.distinct} of {m.runs} runs distinct" if differs else wording.result(m)
+    if source == NOW:
+        start = f"{CONFIRMED}: {answer} on {place}" if differs else f"{answer} on {place}"
+    else:
+        start = f"seen to differ on {place}: {answer}" if differs else f"seen {answer} on {place}"
+    # What was run is named where it is not simply what is flagged: for a setting, or under a condition.
+    plain = last_word(m.api) == last_word(finding.subject) and not set(m.api) & set(" (")
+    of_what = _of_what(m) if plain else f"{m.api}: {_of_what(m)}"
+    parts = [f"{start} ({of_what})", *_others(own)]
+    if m.process == "fresh":
+        parts.append("each run in a process of its own")
+    if m.cause:
+        parts.append(f"cause: {wording.CAUSES.get(m.cause, m.cause)}")
+    words, cost = wording.mode_runs(m)
+    if words:
+        words = words if len(words) <= MESSAGE else words[: MESSAGE - 1] + "…"
+        parts.append(f"deterministic mode: {words}" + (f", x{cost:.1f} the time" if cost is not None else ""))
+    if m.weak:
+        parts.append(f"weak: {wording.WEAK}")
+    if machine is not None and _is_for_other_version(finding, m.library, machine):
+        parts.append(f"the finding is about {finding.targets[0]}")
+    if machine is not None and machine.kind == "cpu" and not differs:
+        parts.append("a CPU says nothing of a GPU")
+    elif not differs and not evidence.race_seen(m.library):
+        parts.append("a race that is known to be there was not seen either")
+    return "; ".join(parts)
+
+
+def _others(own: Sequence[Measurement]) -> list[str]:
+    """How many recipes came out how, where there are several."""
+    outcomes: dict[str, set[str]] = {}
+    for m in own:
+        outcomes.setdefault(m.recipe, set()).add(m.outcome)
+    if len(outcomes) < 2:
+        return []
+    best = [next(o for o in (DIFFERS, EQUAL, NOT_RUN) if o in seen) for seen in outcomes.values()]
+    words = {DIFFERS: "differ", EQUAL: "equal", NOT_RUN: "not run"}
+    told = [f"{best.count(outcome)} {word}" for outcome, word in words.items() if outcome in best]
+    return [f"recipes for it: {', '.join(told)}"]
+
+
+def _is_for_other_version(finding: Finding, library: str, machine: Machine) -> bool:
+    """Whether a finding is about another version of a library than the one that was run."""
+    name, _, wanted = finding.targets[0].partition(" ") if finding.targets else ("", "", "")
+    parts = wanted.split(".")
+    return (
+        name == library
+        and machine.versions.get(library, "").partition("+")[0].split(".")[: len(parts)] != parts
+    )
+
+
+def _place(machine: Machine | None, library: str) -> str:
+    if machine is None:
+        return "an unknown machine"
+    name = "the CPU" if machine.kind == "cpu" else machine.name
+    version = machine.versions.get(library, "").partition("+")[0]
+    return f"{name}, {library} {version}" if version else name
+
+
+def _of_what(m: Measurement) -> str:
+    """The output that differs most, with its distance, or the size of what was equal."""
+    worst = m.worst
+    if m.outcome != DIFFERS or worst is None:
+        return ", ".join(part for part in (m.dtype, wording.sizes(m)) if part)
+    shape = "x".join(map(str, worst.shape)) or "scalar"
+    parts = [f"{worst.name} {shape} {worst.dtype}", f"V_c {wording.number(worst.v_c)}"]
+    if m.cause == "uninitialized memory":
+        # How far what was in memory is from what was in memory says nothing.
+        return ", ".join(parts)
+    if worst.v_ermv is not None:
+        parts.append(f"V_ermv {wording.number(worst.v_ermv)}")
+    if worst.ulp is not None:
+        parts.append(f"{wording.ulps(worst.ulp)} ulp")
+    return ", ".join(parts)

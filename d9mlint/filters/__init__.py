@@ -1,0 +1,1 @@
+"""What holds findings back: comments and baselines."""

@@ -1,0 +1,133 @@
+"""Baselines: known findings of an old project, by fingerprints that are free of line numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from d9mlint.base.errors import UsageError
+from d9mlint.base.findings import Finding, fingerprint
+from d9mlint.config.discover import absolute, relative_to
+
+VERSION = 1
+
+
+def fingerprints(findings: Sequence[Finding], root: str) -> list[str]:
+    """The fingerprint of each finding; equal ones of a file are told apart by counting in file order."""
+    seen: dict[tuple[str, str, str, str], int] = {}
+    result: list[str] = []
+    for f in findings:
+        key = (f.code, relative_to(f.path, root), f.scope, f.subject)
+        count = seen.get(key, 0)
+        seen[key] = count + 1
+        result.append(fingerprint(*key, count))
+    return result
+
+
+def read_baseline(path: str) -> frozenset[str]:
+    """The fingerprints in a baseline file. Raises UsageError when it is missing or malformed."""
+    return frozenset(str(entry["fingerprint"]) for entry in _entries(path))
+
+
+def _entries(path: str) -> list[dict[str, Any]]:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            data = json.load(stream)
+    except FileNotFoundError:
+        raise UsageError(f"There is no baseline {path}; --update-baseline writes one.") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"The baseline {path} can not be read: {error}.") from error
+    findings = data.get("findings") if isinstance(data, dict) else None
+    if not isinstance(findings, list) or data.get("version") != VERSION:
+        raise UsageError(f"{path} is no baseline of this version; --update-baseline writes a new one.")
+    if not all(isinstance(f, dict) and {"fingerprint", "path", "code", "scope"} <= set(f) for f in findings):
+        raise UsageError(f"{path}: a finding without fingerprint, code, path or scope.")
+    return findings
+
+
+def write_baseline(
+    path: str, findings: Iterable[tuple[Finding, str]], root: str, reported: Iterable[str]
+) -> None:
+    """Write the findings as the new baseline: sorted, readable, and stable under line moves.
+
+    What an older baseline says of files that still exist and were not ``reported`` on now is kept.
+    """
+    entries: list[dict[str, Any]] = [
+        {"fingerprint": mark, "code": f.code, "path": relative_to(f.path, root), "scope": f.scope}
+        for f, mark in findings
+    ]
+    if os.path.exists(path):
+        looked_at = {relative_to(p, root) for p in reported}
+        entries += [
+            e
+            for e in _entries(path)
+            if e["path"] not in looked_at and os.path.exists(os.path.join(root, e["path"]))
+        ]
+    entries.sort(key=lambda e: (e["path"], e["code"], e["scope"], e["fingerprint"]))
+    text = json.dumps({"version": VERSION, "findings": entries}, indent=1, ensure_ascii=False) + "\n"
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(path, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise UsageError(f"The baseline {path} can not be written: {error.strerror or error}.") from error
+
+
+def changed_rows(revision: str, root: str) -> dict[str, list[tuple[int, int]] | None]:
+    """Rows that differ from a git revision, by absolute path; None for files that are new to git.
+
+    Raises UsageError when git can not tell.
+    """
+    top = absolute(_git(root, "rev-parse", "--show-toplevel").strip())
+    if revision.startswith("-"):
+        raise UsageError(f"{revision} is no revision.")
+    diff = _git(root, "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-prefix", revision, "--")
+    result: dict[str, list[tuple[int, int]] | None] = {}
+    rows: list[tuple[int, int]] = []
+    for line in diff.splitlines():
+        if line.startswith("+++ "):
+            rows = []
+            result[f"{top}/{_unquote(line[4:])}"] = rows
+        elif line.startswith("@@ "):
+            start, _, count = line.split(" ")[2][1:].partition(",")
+            length = int(count) if count else 1
+            if length:
+                rows.append((int(start), int(start) + length - 1))
+    for name in _git(top, "ls-files", "--others", "--exclude-standard", "-z").split("\0"):
+        if name:
+            result[f"{top}/{name}"] = None
+    return result
+
+
+def _unquote(name: str) -> str:
+    name = name.rstrip("\t")
+    if not name.startswith('"'):
+        return name
+    return (
+        name[1:-1]
+        .encode("latin-1", "replace")
+        .decode("unicode_escape")
+        .encode("latin-1")
+        .decode("utf-8", "replace")
+    )
+
+
+def _git(directory: str, *arguments: str) -> str:
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            ["git", "-C", directory, *arguments],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except OSError as error:
+        raise UsageError(f"git can not be run: {error.strerror or error}.") from error
+    if done.returncode:
+        message = (done.stderr.strip().splitlines() or ["unknown error"])[-1]
+        raise UsageError(f"git {arguments[0]}: {message}.")
+    return done.stdout

@@ -1,0 +1,1 @@
+"""From text to the intermediate representation; the only package that imports libcst."""

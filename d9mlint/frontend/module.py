@@ -1,0 +1,87 @@
+"""A module's text, parsed once and lowered in one pass."""
+
+from __future__ import annotations
+
+import keyword
+from dataclasses import dataclass
+
+import libcst as cst
+
+from d9mlint.base.source import line_starts
+from d9mlint.frontend import lower_literal, lower_match, lower_stmt  # noqa: F401  they fill the tables
+from d9mlint.frontend.codegen import scan_tree
+from d9mlint.frontend.comments import place
+from d9mlint.frontend.cursor import Cursor
+from d9mlint.frontend.guard import too_complex
+from d9mlint.frontend.lower_def import block
+from d9mlint.frontend.problems import syntax_problem
+from d9mlint.frontend.tokens import Desync, Tokens, scan, split
+from d9mlint.ir.nodes import Class, Comment, Function, Problem
+
+_KEYWORDS = frozenset(keyword.kwlist)
+
+
+class TooComplex(Exception):
+    """The text is more than the parser can be trusted with; the argument says why."""
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """What a text holds, or why it cannot be read."""
+
+    functions: list[Function]
+    classes: list[Class]
+    comments: list[Comment]
+    words: list[str]
+    problem: Problem | None = None
+
+
+def lower_module(text: str) -> Lowered:
+    """Parse and lower ``text``. Raises TooComplex or RecursionError where that cannot be done."""
+    pieces = split(text)
+    reason = too_complex(text, pieces)
+    if reason is not None:
+        raise TooComplex(reason)
+    try:
+        tree = cst.parse_module(text)
+        try:
+            return _lower(text, tree, scan(text, pieces))
+        except (Desync, IndexError):
+            # Characters that Python and regular expressions see differently; the tree knows best.
+            return _lower(text, tree, _placed(scan_tree(tree), text))
+    except (cst.ParserSyntaxError, SyntaxError) as error:  # the latter for what a string literal holds
+        return Lowered([], [], [], [], syntax_problem(text, line_starts(text), error))
+
+
+def _placed(tokens: Tokens, text: str) -> Tokens:
+    """Tokens of a tree, at their places in the text: libcst drops byte order marks and form feeds."""
+    starts, ends, texts, comments = tokens
+    shift = done = 0
+    for k, token in enumerate(texts):
+        start = starts[k] + shift
+        if not text.startswith(token, start):
+            found = text.find(token, done)
+            if found < 0:
+                raise Desync
+            shift += found - start
+        starts[k] += shift
+        done = ends[k] = ends[k] + shift
+    return Tokens(starts, ends, texts, [(text.find(comment, at), comment) for at, comment in comments])
+
+
+def _lower(text: str, tree: cst.Module, tokens: Tokens) -> Lowered:
+    c = Cursor(text, tokens)
+    words = [w for w in sorted(set(tokens.texts)) if w.isidentifier() and w not in _KEYWORDS]
+    c.functions.append(None)
+    body = block(c, tree)
+    if c.i != len(c.texts):
+        raise Desync
+    end = c.ends[-1] if c.ends else 0
+    c.functions[0] = Function("<module>", "", [], [], body, 0, 0, end, -1, -1, False, False)
+    comments = place(text, line_starts(text), c.comments, c.extents) if c.extents is not None else []
+    return Lowered(
+        [f for f in c.functions if f is not None],
+        [k for k in c.classes if k is not None],
+        comments,
+        words,
+    )

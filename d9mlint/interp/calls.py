@@ -1,0 +1,783 @@
+"""Calls: project functions, classes and instances, library APIs, and values that may be any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.interp import gradients, rng
+from d9mlint.interp import values as v
+from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.data import ENTROPY, TENSOR
+from d9mlint.interp.hooks import CallEvent
+from d9mlint.interp.library.options import option_params
+from d9mlint.interp.library.results import callback_instances, result_type
+from d9mlint.interp.state import join_states
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import RngEntry
+
+SMALL_BODY = 3
+"""Functions of at most this many statements are followed again for the value they return."""
+MAX_GUESSES = 3
+"""A method of an unknown receiver is looked for in at most this many project classes."""
+
+
+def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
+    """The value of calling ``func``."""
+    kind = type(func)
+    if kind is v.Ext:
+        return call_external(interp, func.name, args, node)  # type: ignore[union-attr]
+    if isinstance(func, v.Func):
+        return call_function(interp, func, args, node)
+    if isinstance(func, v.Member):
+        return call_member(interp, func, args, node)
+    if isinstance(func, v.Cls):
+        return instantiate(interp, func, args, node)
+    if isinstance(func, v.Partial):
+        merged = v.Args(
+            [*func.args.pos, *args.pos],
+            {**func.args.kw, **args.kw},
+            func.args.star or args.star,
+            func.args.dstar or args.dstar,
+        )
+        return call(interp, func.func, merged, node)
+    if isinstance(func, v.AnyOf):
+        return _call_any(interp, func, args, node)
+    if isinstance(func, v.Inst):
+        return call_instance(interp, func, args, node)
+    if isinstance(func, v.Obj):
+        return call_object(interp, func, args, node)
+    callbacks(interp, "", args, node)
+    return v.UNKNOWN
+
+
+def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:
+    results: list[v.Value] = []
+    runs: list[Callable[[], None]] = []
+    for one in func.values:
+        if isinstance(one, v.Lit) or one is v.UNKNOWN:
+            continue
+
+        def run(one: v.Value = one) -> None:
+            results.append(call(interp, one, args, node))
+
+        runs.append(run)
+    if not runs:
+        return v.UNKNOWN
+    if len(runs) == 1:
+        runs[0]()
+    else:
+        interp.branch(runs)
+    return v.join(results)
+
+
+# --------------------------------------------------------------------------------- project functions
+
+
+def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Value:
+    """Run a project function; the same call from the same state is run once."""
+    from d9mlint.interp.interpreter import MAX_DEPTH, Frame
+
+    fn = func.fn
+    if interp.exhausted or interp.frame.depth > MAX_DEPTH or any(active is fn for active in interp.active):
+        return v.UNKNOWN
+    if func.decorated and not (args.pos or args.kw or args.star or args.dstar) and takes_options(func):
+        args = option_params(interp, func)
+    key = (
+        id(fn),
+        id(func.env),
+        _print(func.receiver),
+        _print_args(args),
+        interp.state.key(),
+        tuple(interp.contexts),
+    )
+    known = interp.memo.get(key)
+    if known is not None:
+        value, state = known
+        interp.state = state.copy()
+        return value
+    if (
+        interp.entry is None
+        and id(fn) in interp.visited
+        and fn.name != "__init__"
+        and len(fn.body) > SMALL_BODY
+    ):
+        # Over unreached code every function is looked at once: following all calls again would cost
+        # the square of the code and find nothing new.
+        return v.UNKNOWN
+    interp.visited.add(id(fn))
+    env = v.Env(func.env)
+    bind_arguments(interp, func, args, env)
+    outer, node_before = interp.frame, interp._node
+    frame = Frame(func.mod, func.file, env, fn.qualname, outer, interp.here(node), func)
+    before = interp.state.copy()
+    interp.frame = frame
+    interp.active.append(fn)
+    decorators = [d.name for d in func.decorated if isinstance(d, v.Ext)]
+    with interp.within(*(interp.kb.canonical(name) for name in decorators)):
+        interp.block(fn.body)
+    interp.active.pop()
+    interp.frame, interp._node = outer, node_before
+    outcomes = [s for _, s in frame.returns]
+    results = [value for value, _ in frame.returns]
+    if interp.state.alive:
+        outcomes.append(interp.state)
+        if not results or fn.name != "<lambda>":
+            results.append(v.NONE)
+    if outcomes:
+        interp.state = join_states(outcomes)
+    else:
+        # It only raises: a stub of an abstract method more often than the end of the program.
+        interp.state = before
+    interp.state.alive = True
+    if fn.is_generator:
+        result: v.Value = v.UNKNOWN
+    elif not results:
+        result = v.UNKNOWN
+    else:
+        main = [value for value, s in frame.returns if not s.aside]
+        if interp.state.aside or not main or len(main) == len(frame.returns):
+            result = v.join(results)
+        else:
+            result = v.join(main)
+    interp.memo[key] = (result, interp.state.copy())
+    return result
+
+
+def takes_options(func: v.Func) -> bool:
+    """Whether a decorator fills a function's parameters from the command line or a configuration."""
+    for decorator in func.decorated:
+        if isinstance(decorator, v.Obj):
+            last = decorator.api.rpartition(".")[2]
+            if last in ("option", "argument", "command", "wrap") or decorator.api == "hydra.main":
+                return True
+    return False
+
+
+def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> None:
+    """Give parameters their values; what is not given has its default."""
+    pos = list(args.pos)
+    if func.receiver is not None:
+        pos.insert(0, func.receiver)
+    kw = dict(args.kw)
+    index = 0
+    for param in func.fn.params:
+        name = param.name
+        if param.kind == "v":
+            env.vars[name] = v.Items("t", pos[index:], args.star)
+            index = len(pos)
+        elif param.kind == "w":
+            env.vars[name] = v.Mapping(kw, args.dstar)
+        elif param.kind in ("p", "a") and index < len(pos):
+            env.vars[name] = pos[index]
+            index += 1
+        elif param.kind != "p" and name in kw:
+            env.vars[name] = kw.pop(name)
+        elif args.star or args.dstar:
+            env.vars[name] = v.UNKNOWN
+        else:
+            env.vars[name] = func.defaults.get(name, v.UNKNOWN)
+        if env.vars[name] is v.UNKNOWN and param.annotation is not None:
+            env.vars[name] = annotated(interp, func, param.annotation)
+        if env.vars[name] is v.UNKNOWN and _is_forward_input(func, param):
+            tensor = v.Obj("parameter", TENSOR)
+            tensor.likely = True
+            env.vars[name] = tensor
+
+
+def _is_forward_input(func: v.Func, param: m.Param) -> bool:
+    return (
+        func.fn.name == "forward"
+        and func.cls is not None
+        and param.kind in ("p", "a")
+        and param.default is None
+        and param.name != "self"
+        and func.receiver is not None
+    )
+
+
+def annotated(interp: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
+    """What an annotation says of a parameter that nothing else is known of: a tensor or a project class."""
+    if isinstance(annotation, m.Const) and isinstance(annotation.value, str):
+        name = annotation.value
+    elif isinstance(annotation, m.Name):
+        name = annotation.id
+    else:
+        return v.UNKNOWN
+    head, _, rest = name.partition(".")
+    env: v.Env | None = func.env
+    value: v.Value | None = None
+    while env is not None and value is None:
+        value = env.vars.get(head)
+        env = env.parent
+    value = value or func.mod.env.vars.get(head)
+    for part in rest.split(".") if rest and value is not None else ():
+        value = interp.attribute(value, part) if value is not None else None
+    if isinstance(value, v.Cls):
+        return blank_instance(interp, value)
+    if isinstance(value, v.Ext):
+        canonical = interp.kb.canonical(value.name)
+        if canonical == TENSOR:
+            tensor = v.Obj("parameter", TENSOR)
+            tensor.likely = True
+            return tensor
+        if (
+            canonical.startswith(("torch.", "tf.", "numpy.random."))
+            and canonical.rpartition(".")[2][:1].isupper()
+        ):
+            return v.Obj("parameter", canonical)
+    return v.UNKNOWN
+
+
+def blank_instance(interp: Interp, cls: v.Cls) -> v.Inst:
+    """An instance of which only the class is known; dataclass defaults stand for its fields."""
+    key = ("blank", id(cls))
+    known = interp.scratch.get(key)
+    if known is None:
+        known = v.Inst(cls)
+        interp.scratch[key] = known
+        if cls.find("__init__") is None and cls.fields:
+            _dataclass_fields(interp, known, v.NO_ARGS)
+    result: v.Inst = known
+    return result
+
+
+_PRINT_DEPTH = 3
+
+
+def _print(value: v.Value | None, depth: int = 0) -> Any:
+    """A hashable stand-in for a value: equal ones make a function run alike."""
+    if isinstance(value, v.Lit):
+        return (type(value.value).__name__, value.value, value.option)
+    if value is None or value is v.UNKNOWN:
+        return None
+    if isinstance(value, v.Ext):
+        return value.name
+    if isinstance(value, v.Obj) and value.type == TENSOR:
+        return (TENSOR, value.detached)
+    if isinstance(value, v.Func):
+        return (id(value.fn), id(value.env), _print(value.receiver, depth + 1) if depth < _PRINT_DEPTH else 0)
+    if isinstance(value, v.Inst) and "training" in value.attrs:
+        # A model does other things in training mode.
+        return (id(value), v.truth(value.attrs["training"]))
+    if isinstance(value, v.Items) and depth < _PRINT_DEPTH:
+        return (value.kind, value.open, tuple(_print(e, depth + 1) for e in value.elts))
+    return id(value)
+
+
+def _print_args(args: v.Args) -> Any:
+    return (
+        tuple(_print(value) for value in args.pos),
+        tuple((name, _print(value)) for name, value in sorted(args.kw.items())),
+        args.star,
+        args.dstar,
+    )
+
+
+def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v.Value:
+    """Apply a decorator: project ones are called, library ones are remembered on the function."""
+    if isinstance(decorator, (v.Ext, v.Obj, v.Member)) or decorator is v.UNKNOWN:
+        for hook in interp.hooks.calls.get("@decorator", ()):
+            hook(interp, CallEvent("@decorator", v.Args([decorator, value]), node))
+        if isinstance(value, v.Func):
+            value.decorated = (*value.decorated, decorator)
+        return value
+    result = call(interp, decorator, v.Args([value]), node)
+    return value if result is v.UNKNOWN or isinstance(result, v.Lit) else result
+
+
+# ------------------------------------------------------------------------------ classes and instances
+
+
+def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
+    """Make an instance: run ``__init__``, fill dataclass fields, or run what a library base does."""
+    from d9mlint.interp.expressions import bind_method
+
+    inst = v.Inst(cls, args, node if isinstance(node, m.Call) else None)
+    for hook in interp.hooks.instances:
+        hook(interp, inst)
+    init = cls.find("__init__")
+    if init is not None:
+        call(interp, bind_method(interp, init, inst, cls, node), args, node)
+    elif cls.fields and not cls.external_bases():
+        _dataclass_fields(interp, inst, args)
+    else:
+        if cls.fields:
+            _dataclass_fields(interp, inst, args)
+        for base in cls.external_bases()[:1]:
+            call_external(interp, base, args, node)
+    post = cls.find("__post_init__")
+    if post is not None and init is None:
+        call(interp, bind_method(interp, post, inst, cls, node), v.NO_ARGS, node)
+    return inst
+
+
+def _dataclass_fields(interp: Interp, inst: v.Inst, args: v.Args) -> None:
+    names: list[str] = []
+    for cls in reversed(inst.cls.mro()):
+        names += [name for name in cls.fields if name not in names]
+    for index, name in enumerate(names):
+        given = args.kw.get(name)
+        if given is None and index < len(args.pos):
+            given = args.pos[index]
+        if given is None and (args.star or args.dstar):
+            inst.attrs[name] = v.UNKNOWN
+            continue
+        if given is None:
+            default = inst.cls.find(name)
+            given = v.UNKNOWN if default is None else field_default(interp, default)
+            if isinstance(given, v.Lit) and not given.option:
+                given = v.Lit(given.value, name)
+        inst.attrs[name] = given
+
+
+def field_default(interp: Interp, default: v.Value) -> v.Value:
+    """The default of a dataclass field, also when written as ``field(default=...)``."""
+    if isinstance(default, v.Obj) and default.api.rpartition(".")[2] in ("field", "Field", "ib", "attrib"):
+        found = default.args.get("default", 0 if default.api.startswith("pydantic") else None)
+        if found is not None:
+            return found
+        factory = default.args.get("default_factory") or default.args.get("factory")
+        return call(interp, factory, v.NO_ARGS, default.node) if factory is not None else v.UNKNOWN
+    return default
+
+
+def call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Value:
+    """``instance(...)``: its ``__call__``, or a module's ``forward`` / ``call``."""
+    from d9mlint.interp.expressions import bind_method
+
+    for name in ("__call__", "forward", "call"):
+        found = inst.cls.find(name)
+        if found is not None:
+            return call(interp, bind_method(interp, found, inst, inst.cls, node), args, node)
+    return call_member(interp, v.Member(inst, "__call__"), args, node)
+
+
+def run_methods(interp: Interp, inst: v.Inst, node: Any) -> None:
+    """Run every method of an instance that a library will call: once, with unknown arguments."""
+    done = interp.scratch.setdefault("run_methods", set())
+    if id(inst) in done:
+        return
+    done.add(id(inst))
+    interp.scratch.setdefault("keep", []).append(inst)
+    for cls in inst.cls.mro():
+        for name, member in list(cls.env.vars.items()):
+            if isinstance(member, v.Func) and (not name.startswith("__") or name in _PROTOCOL):
+                if inst.cls.find(name) is member:
+                    call(interp, member.bind(inst), v.Args(star=True, dstar=True), node)
+
+
+_PROTOCOL = frozenset({"__getitem__", "__iter__", "__call__", "__len__", "__next__"})
+
+# ------------------------------------------------------------------------------------- library calls
+
+
+def call_external(interp: Interp, name: str, args: v.Args, node: Any) -> v.Value:
+    """A library function or class."""
+    from d9mlint.interp.library.builtins import MODELS
+
+    api = interp.kb.canonical(name)
+    for hook in interp.hooks.calls.get(api, ()):
+        hook(interp, CallEvent(api, args, node))
+    for hook in interp.hooks.any_call:
+        hook(interp, CallEvent(api, args, node))
+    entries = interp.kb.rng(api)
+    unseeded = rng.apply(interp, entries, args, node) if entries else False
+    model = MODELS.get(api)
+    if model is not None:
+        modelled = model(interp, api, args, node)
+        if modelled is not None:
+            return modelled
+    else:
+        callbacks(interp, api, args, node)
+    result = v.Obj(api, result_type(api), args, node if isinstance(node, m.Call) else None)
+    result.file = interp.frame.file
+    result.detached = result.type == TENSOR and gradients.of_call(api, args)
+    kinds = {entry.kind for entry in entries}
+    derived = api.startswith(_DERIVING) and any(rng.is_entropy(value) for value in args.values())
+    if derived or rng.entropy_result(kinds, unseeded and "draw" in kinds):
+        result.data = ENTROPY
+    return result
+
+
+# Functions whose result carries on what their arguments know of entropy: conversions and hashes.
+_DERIVING = ("builtins.", "math.", "hashlib.", "struct.", "zlib.", "binascii.", "numpy.")
+
+
+def callbacks(interp: Interp, api: str, args: v.Args, node: Any) -> None:
+    """Functions handed to a library are run by it; so are the methods of objects it trains."""
+    if not _calls_back(api):
+        return
+    pipeline = api.rpartition(".")[2] in _PIPELINE_STAGES
+    with interp.within(*((CPU_CONTEXT,) if pipeline else ())):
+        _callbacks(interp, api, args, node)
+
+
+# Builtins that call what they are given; the others (`callable`, `isinstance`, `print`) only look at it.
+_CALLING_BUILTINS = frozenset(
+    {"map", "filter", "sorted", "min", "max", "list", "tuple", "any", "all", "sum", "next"}
+)
+_LOOKING_ON = (
+    "inspect.",
+    "functools.",
+    "typing.",
+    "logging.",
+    "warnings.",
+    "pickle.",
+    "weakref.",
+    "types.",
+    "dataclasses.",
+)
+
+
+def _calls_back(api: str) -> bool:
+    """Whether a library function may call the functions it is given."""
+    head, _, last = api.partition(".")
+    return last in _CALLING_BUILTINS if head == "builtins" else not api.startswith(_LOOKING_ON)
+
+
+# Stages of input pipelines run on the CPU, and no gradient is taken through them.
+_PIPELINE_STAGES = frozenset({"map", "interleave", "flat_map", "filter", "from_generator", "set_transform"})
+
+
+def _callbacks(interp: Interp, api: str, args: v.Args, node: Any) -> None:
+    if api == "*.submit" and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
+        # An executor hands the other arguments on.
+        call(interp, args.pos[0], v.Args(args.pos[1:], args.kw, args.star, args.dstar), node)
+        return
+    for value in args.values():
+        for one in v.alternatives(value):
+            if isinstance(one, (v.Func, v.Partial)):
+                call(interp, one, v.Args(star=True, dstar=True), node)
+            elif isinstance(one, v.Inst) and callback_instances(api):
+                run_methods(interp, one, node)
+            elif isinstance(one, v.Items):
+                for elt in one.elts:
+                    if isinstance(elt, (v.Func, v.Partial)):
+                        call(interp, elt, v.Args(star=True, dstar=True), node)
+
+
+def owner_types(interp: Interp, owner: v.Value) -> list[str]:
+    """Canonical names of the library classes an object is known to be of; ``?`` for unknown."""
+    if isinstance(owner, v.Obj):
+        return [owner.type]
+    if isinstance(owner, v.Inst):
+        return [interp.kb.canonical(base) for base in owner.cls.external_bases()]
+    if isinstance(owner, v.Cls):
+        return [interp.kb.canonical(base) for base in owner.external_bases()]
+    if isinstance(owner, v.Super):
+        mro = owner.cls.mro()
+        return [interp.kb.canonical(b.name) for cls in mro for b in cls.bases if isinstance(b, v.Ext)]
+    if isinstance(owner, v.Items):
+        return [{"t": "tuple", "l": "list", "s": "set"}[owner.kind]]
+    if isinstance(owner, v.Mapping):
+        return ["dict"]
+    if isinstance(owner, v.Lit):
+        return [type(owner.value).__name__]
+    return ["?"]
+
+
+def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value:
+    """A method that no project code defines."""
+    from d9mlint.interp.library.builtins import METHOD_MODELS
+
+    owner, name = member.owner, member.name
+    if isinstance(owner, v.Super) and name == "__init__":
+        for base in owner_types(interp, owner)[:1]:
+            call_external(interp, base, args, node)
+        return v.NONE
+    types = owner_types(interp, owner) or ["object"]
+    api = f"{types[0]}.{name}"
+    entries: tuple[RngEntry, ...] = ()
+    for one in types:
+        entries = interp.kb.rng(f"{one}.{name}")
+        if entries:
+            api = f"{one}.{name}"
+            break
+    if not entries:
+        entries = tuple(e for e in interp.kb.rng_methods(name) if _may_be_method_of(types, e.apis, name))
+    event = CallEvent(interp.kb.canonical(api), args, node, owner)
+    for one in dict.fromkeys(f"{t}.{name}" for t in types):
+        for hook in interp.hooks.calls.get(interp.kb.canonical(one), ()):
+            hook(interp, event)
+    for hook in interp.hooks.methods.get(name, ()):
+        hook(interp, event)
+    for hook in interp.hooks.any_call:
+        hook(interp, event)
+    unseeded = rng.apply(interp, entries, args, node) if entries else False
+    for key in (*(f"{t}.{name}" for t in types), f"*.{name}"):
+        model = METHOD_MODELS.get(key)
+        if model is not None:
+            result = model(interp, owner, name, args, node)
+            if result is not None:
+                return result
+    if types == ["?"] or isinstance(owner, v.Obj):
+        guess_method(interp, owner, name, args, node)
+    callbacks(interp, f"*.{name}", args, node)
+    if isinstance(owner, v.Inst) and callback_instances(f"*.{name}"):
+        run_methods(interp, owner, node)
+    result_obj = v.Obj(event.api, result_type(event.api), args, node if isinstance(node, m.Call) else None)
+    result_obj.file = interp.frame.file
+    result_obj.on_cpu = name == "cpu" or gradients.stays_on_cpu(owner, name)
+    if name == "state_dict":
+        result_obj.attrs["@owner"] = owner
+    if isinstance(owner, v.Obj) and owner.type == TENSOR and result_obj.type == event.api:
+        result_obj.type = TENSOR
+        result_obj.likely = owner.likely
+        result_obj.detached = gradients.of_method(owner, name)
+        if name.endswith("_"):
+            gradients.write(owner, *(args.values() if name != "requires_grad_" else [v.UNKNOWN]))
+    kinds = {entry.kind for entry in entries}
+    if rng.entropy_result(kinds, unseeded and "draw" in kinds) or (
+        isinstance(owner, v.Obj) and owner.data == ENTROPY and name in _ENTROPY_METHODS
+    ):
+        result_obj.data = ENTROPY
+    return result_obj
+
+
+_ENTROPY_METHODS = frozenset(
+    {
+        "timestamp",
+        "item",
+        "total_seconds",
+        "strftime",
+        "tolist",
+        "hex",
+        "__hash__",
+        "isoformat",
+        "int",
+        "microsecond",
+    }
+)
+
+
+def _may_be_method_of(types: list[str], apis: list[str], name: str) -> bool:
+    """Whether a method entry may be meant on a receiver of these types: an unknown receiver, or a match."""
+    if types == ["?"]:
+        # Methods with a trailing underscore or a telling name are a tensor's wherever they stand.
+        return name.endswith("_") or name in ("manual_seed",)
+    owners = {a.rpartition(".")[0] for a in apis if a.rpartition(".")[2] == name}
+    return any(t in owners for t in types)
+
+
+def guess_method(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> None:
+    """An unknown receiver's method: if few project classes define it, any of them may be meant."""
+    if name in COMMON_METHODS or name.startswith("__") or interp.exhausted:
+        return
+    candidates = interp.methods_named(name)
+    if not candidates or len(candidates) > MAX_GUESSES:
+        return
+    runs: list[Callable[[], None]] = [lambda: None]
+    for cls, func in candidates:
+
+        def run(cls: v.Cls = cls, func: v.Func = func) -> None:
+            call_function(interp, func.bind(blank_instance(interp, cls)), args, node)
+
+        runs.append(run)
+    interp.guessing += 1
+    interp.branch(runs)
+    interp.guessing -= 1
+
+
+COMMON_METHODS = frozenset(
+    [
+        "get",
+        "items",
+        "keys",
+        "values",
+        "append",
+        "extend",
+        "update",
+        "pop",
+        "copy",
+        "add",
+        "remove",
+        "insert",
+        "join",
+        "split",
+        "strip",
+        "format",
+        "replace",
+        "lower",
+        "upper",
+        "startswith",
+        "endswith",
+        "read",
+        "write",
+        "close",
+        "open",
+        "load",
+        "save",
+        "dump",
+        "step",
+        "train",
+        "eval",
+        "to",
+        "cuda",
+        "cpu",
+        "forward",
+        "backward",
+        "fit",
+        "run",
+        "reset",
+        "zero_grad",
+        "parameters",
+        "named_parameters",
+        "state_dict",
+        "load_state_dict",
+        "size",
+        "view",
+        "reshape",
+        "mean",
+        "sum",
+        "max",
+        "min",
+        "log",
+        "exp",
+        "item",
+        "detach",
+        "numpy",
+        "float",
+        "half",
+        "double",
+        "long",
+        "int",
+        "bool",
+        "permute",
+        "transpose",
+        "squeeze",
+        "unsqueeze",
+        "contiguous",
+        "clone",
+        "repeat",
+        "expand",
+        "apply",
+        "map",
+        "filter",
+        "sort",
+        "index",
+        "count",
+        "find",
+        "info",
+        "debug",
+        "warning",
+        "error",
+        "print_help",
+        "parse_args",
+        "add_argument",
+        "start",
+        "stop",
+        "wait",
+        "send",
+        "recv",
+        "put",
+        "next",
+        "reset_parameters",
+        "__call__",
+        "build",
+        "predict",
+        "evaluate",
+        "compile",
+        "summary",
+        "call",
+        "shape",
+        "dtype",
+        "device",
+        "type",
+        "norm",
+        "std",
+        "var",
+        "flatten",
+        "render",
+        "sample",
+        "seed",
+        "action_space",
+    ]
+)
+
+
+def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
+    """Calling a library object: a layer, a transform, a compiled function."""
+    use_object(interp, obj, args, node)
+    for hook in interp.hooks.calls.get(f"{obj.type}.__call__", ()):
+        hook(interp, CallEvent(f"{obj.type}.__call__", args, node, obj))
+    if obj.api.startswith(("torch.nn.", "torchvision.")):
+        result = v.Obj(f"{obj.api}.__call__", TENSOR, args, None)
+        result.likely = True
+        return result
+    callbacks(interp, "", args, node)
+    return v.Obj(f"{obj.api}.__call__", "", args, None)
+
+
+def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int = 0) -> None:
+    """A library object is used: it and what it was built from draw what they draw at use."""
+    entries = interp.kb.rng(obj.api)
+    if entries:
+        with interp.in_file(obj.file if obj.node is not None else None):
+            rng.apply(interp, entries, obj.args, obj.node or node, at="use")
+    if depth > 4:
+        return
+    for value in obj.args.values():
+        for one in _flatten(value):
+            if isinstance(one, v.Obj) and one.type != TENSOR:
+                use_object(interp, one, v.NO_ARGS, node, depth + 1)
+            elif isinstance(one, (v.Func, v.Partial)) and one is not None:
+                call(interp, one, v.Args(star=True), node)
+            elif isinstance(one, v.Inst) and (one.cls.find("__call__") or one.cls.find("forward")):
+                call_instance(interp, one, v.Args(star=True), node)
+
+
+def _flatten(value: v.Value) -> list[v.Value]:
+    if isinstance(value, v.Items):
+        return [one for elt in value.elts for one in _flatten(elt)]
+    if isinstance(value, v.AnyOf):
+        return [one for elt in value.values for one in _flatten(elt)]
+    if isinstance(value, v.Mapping):
+        return [one for elt in value.items.values() for one in _flatten(elt)]
+    return [value]
+
+
+class Entered(NamedTuple):
+    """What entering a context manager gives: the ``as`` value and the names it adds to the context."""
+
+    value: v.Value
+    names: list[str]
+
+
+def _names_cpu(value: v.Value) -> bool:
+    return isinstance(value, v.Lit) and isinstance(value.value, str) and "cpu" in value.value.lower()
+
+
+def enter(interp: Interp, context: v.Value, node: Any, after: list[Callable[[], None]]) -> Entered:
+    """``with context``: library contexts are remembered by name; ``fork_rng`` restores the RNG."""
+    from d9mlint.interp.expressions import bind_method
+
+    names: list[str] = []
+    value: v.Value = context
+    for one in v.alternatives(context):
+        if isinstance(one, v.Obj):
+            names.append(one.api)
+            if one.api in ("tf.device", "torch.device") and one.args.pos and _names_cpu(one.args.pos[0]):
+                names.append(CPU_CONTEXT)
+            if one.api in ("torch.random.fork_rng", "torch.fork_rng"):
+                kept = dict(interp.state.rng)
+                after.append(lambda kept=kept: interp.state.rng.update(kept))  # type: ignore[misc]
+        elif isinstance(one, v.Ext):
+            names.append(interp.kb.canonical(one.name))
+        elif isinstance(one, v.Inst):
+            found = one.cls.find("__enter__")
+            if found is not None:
+                value = call(interp, bind_method(interp, found, one, one.cls, node), v.NO_ARGS, node)
+            leave = one.cls.find("__exit__")
+            if leave is not None:
+                bound = bind_method(interp, leave, one, one.cls, node)
+                after.append(lambda bound=bound: _leave(interp, bound, node))  # type: ignore[misc]
+    return Entered(value, names)
+
+
+def _leave(interp: Interp, bound: v.Value, node: Any) -> None:
+    if interp.state.alive:
+        call(interp, bound, v.Args([v.NONE, v.NONE, v.NONE]), node)

@@ -1,0 +1,202 @@
+"""Tests of ``if`` statements: what they decide, by which option, and what holds inside their branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+
+Place = m.Name | m.Subscript
+"""What a test can say something about: a name, a dotted name, an item."""
+
+
+class Outcome(NamedTuple):
+    """``answer`` True, False or None for unknown; ``option`` names the option whose default decided it."""
+
+    answer: bool | None
+    option: str = ""
+
+
+def condition(interp: Interp, node: m.Expr) -> Outcome:
+    """What a test gives."""
+    if isinstance(node, m.Unary) and node.op == "not":
+        inner = condition(interp, node.operand)
+        return Outcome(None if inner.answer is None else not inner.answer, inner.option)
+    if isinstance(node, m.BoolOp):
+        left = condition(interp, node.left)
+        decisive = node.op == "or"
+        if left.answer is decisive and not left.option:
+            return left
+        right = condition(interp, node.right)
+        if right.answer is decisive and not right.option:
+            return right
+        if left.answer is decisive:
+            return left
+        if right.answer is decisive:
+            return right
+        if left.answer is None or right.answer is None:
+            return Outcome(None)
+        return Outcome(not decisive, left.option or right.option)
+    if isinstance(node, m.Compare):
+        return _compare(interp, node)
+    value = interp.eval(node)
+    return Outcome(v.truth(value), v.option_of(value))
+
+
+def _compare(interp: Interp, node: m.Compare) -> Outcome:
+    left = interp.eval(node.left)
+    values = [left, *(interp.eval(c) for c in node.comparators)]
+    if len(node.ops) != 1:
+        return Outcome(None)
+    right = values[1]
+    op = node.ops[0]
+    option = v.option_of(left) or v.option_of(right)
+    if op in ("is", "is not", "==", "!=") and isinstance(right, v.Lit) and right.value is None:
+        none = v.is_none(left)
+        return Outcome(None if none is None else none == (op in ("is", "==")), option)
+    if op in ("in", "not in"):
+        found = _contains(left, right)
+        return Outcome(None if found is None else found == (op == "in"), option)
+    if isinstance(left, v.Lit) and isinstance(right, v.Lit):
+        return Outcome(_literals(op, left.value, right.value), option)
+    return Outcome(None)
+
+
+def _contains(left: v.Value, right: v.Value) -> bool | None:
+    if not isinstance(left, v.Lit):
+        return None
+    if isinstance(right, v.Items) and not right.open and all(isinstance(e, v.Lit) for e in right.elts):
+        return any(isinstance(e, v.Lit) and e.value == left.value for e in right.elts)
+    if isinstance(right, v.Mapping) and left.value in right.items:
+        return True
+    if isinstance(right, v.Lit) and isinstance(right.value, str) and isinstance(left.value, str):
+        return left.value in right.value
+    return None
+
+
+def _literals(op: str, left: Any, right: Any) -> bool | None:
+    try:
+        if op in ("==", "is"):
+            return bool(left == right)
+        if op in ("!=", "is not"):
+            return bool(left != right)
+        if op == "<":
+            return bool(left < right)
+        if op == "<=":
+            return bool(left <= right)
+        if op == ">":
+            return bool(left > right)
+        if op == ">=":
+            return bool(left >= right)
+    except TypeError:
+        return None
+    return None
+
+
+@contextmanager
+def narrowed(interp: Interp, test: m.Expr, outcome: bool) -> Iterator[None]:
+    """Inside: names tested by ``test`` have values that agree with its ``outcome``."""
+    undo: list[tuple[dict[Any, v.Value], str, v.Value, v.Value]] = []
+    for name, value in _implied(interp, test, outcome):
+        scope = _scope_of(interp, name)
+        if scope is None:
+            continue
+        into, key, old = scope
+        into[key] = value
+        undo.append((into, key, old, value))
+    yield
+    for into, key, old, value in undo:
+        if into.get(key) is value:
+            into[key] = old
+
+
+def _implied(interp: Interp, test: m.Expr, outcome: bool) -> list[tuple[Place, v.Value]]:
+    if isinstance(test, m.Unary) and test.op == "not":
+        return _implied(interp, test.operand, not outcome)
+    if isinstance(test, m.BoolOp):
+        if (test.op == "and") == outcome:
+            return _implied(interp, test.left, outcome) + _implied(interp, test.right, outcome)
+        return []
+    if isinstance(test, m.Name | m.Subscript):
+        return _narrow_truth(interp, test, outcome)
+    if isinstance(test, m.Compare) and len(test.ops) == 1 and isinstance(test.left, m.Name | m.Subscript):
+        known = interp.eval(test.left)
+        other = interp.eval(test.comparators[0])
+        equal = (
+            (test.ops[0] in ("==", "is")) == outcome if test.ops[0] in ("==", "is", "!=", "is not") else None
+        )
+        if isinstance(other, v.Lit) and equal is not None:
+            return _narrow_equal(test.left, known, other, equal)
+        if equal is None and isinstance(known, v.Lit) and known.option:
+            return [(test.left, v.Obj(v.GIVEN))]
+    return []
+
+
+def _narrow_truth(interp: Interp, name: Place, outcome: bool) -> list[tuple[Place, v.Value]]:
+    known = interp.eval(name)
+    if isinstance(known, v.AnyOf):
+        left = [x for x in known.values if v.truth(x) is not (not outcome)]
+        return [(name, v.join(left))] if left and len(left) < len(known.values) else []
+    if not isinstance(known, v.Lit) or bool(known.value) == outcome:
+        return []
+    if isinstance(known.value, bool):
+        return [(name, v.Lit(outcome, known.option))]
+    return [(name, v.Obj(v.GIVEN) if outcome else v.UNKNOWN)]
+
+
+def _narrow_equal(name: Place, known: v.Value, other: v.Lit, equal: bool) -> list[tuple[Place, v.Value]]:
+    if equal:
+        if isinstance(known, v.Lit) and known.value == other.value:
+            return []
+        return [(name, v.Lit(other.value, v.option_of(known)))]
+    if isinstance(known, v.AnyOf):
+        left = [x for x in known.values if not (isinstance(x, v.Lit) and x.value == other.value)]
+        return [(name, v.join(left))] if left and len(left) < len(known.values) else []
+    if isinstance(known, v.Lit) and known.value == other.value:
+        return [(name, v.Obj(v.GIVEN))]
+    return []
+
+
+def _scope_of(interp: Interp, name: Place) -> tuple[dict[Any, v.Value], str, v.Value] | None:
+    """The dict, key and present value that a (dotted) name or an item is read from."""
+    if isinstance(name, m.Subscript):
+        holder, index = interp.eval(name.value), interp.eval(name.index)
+        if isinstance(index, v.Lit):
+            held = (
+                holder.items
+                if isinstance(holder, v.Mapping)
+                else holder.attrs
+                if isinstance(holder, v.Obj)
+                else {}
+            )
+            if index.value in held:
+                return held, index.value, held[index.value]
+        return None
+    parts = name.id.split(".")
+    if len(parts) == 1:
+        env: v.Env | None = interp.frame.env
+        while env is not None:
+            if parts[0] in env.vars:
+                return env.vars, parts[0], env.vars[parts[0]]
+            env = env.parent
+        return None
+    owner = interp.lookup(parts[0])
+    for part in parts[1:-1]:
+        if owner is None:
+            return None
+        owner = interp.attribute(owner, part)
+    key = parts[-1]
+    if isinstance(owner, (v.Inst, v.Obj)) and key in owner.attrs:
+        return owner.attrs, key, owner.attrs[key]
+    if isinstance(owner, v.Mapping) and key in owner.items:
+        return owner.items, key, owner.items[key]
+    if isinstance(owner, v.Mod) and key in owner.env.vars:
+        return owner.env.vars, key, owner.env.vars[key]
+    return None

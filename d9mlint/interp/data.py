@@ -1,0 +1,278 @@
+"""Operators, items and iteration over abstract values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import gradients
+from d9mlint.interp import values as v
+from d9mlint.interp.containers import any_part, parts
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+ENTROPY = "entropy"
+"""``Obj.data`` of a value that differs from run to run; it survives arithmetic and conversions."""
+
+TENSOR = "torch.Tensor"
+ENVIRON = frozenset({"os.environ", "os.environb"})
+
+
+def is_entropy(value: v.Value) -> bool:
+    """Whether a value is known to differ from run to run."""
+    return isinstance(value, v.Obj) and value.data == ENTROPY
+
+
+def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> v.Value:
+    """``left op right``: literals are folded, tensors and entropy stay what they are."""
+    if isinstance(left, v.Lit) and isinstance(right, v.Lit):
+        return _fold(op, left, right)
+    for hook in interp.hooks.operators:
+        hook(interp, op, left, right, node)
+    for side in (left, right):
+        if is_entropy(side):
+            return side
+    for side in (left, right):
+        if isinstance(side, v.Obj) and side.type == TENSOR:
+            result = v.Obj("operator", TENSOR)
+            result.likely = side.likely
+            result.detached = gradients.of_operator(left, right)
+            return result
+    if op == "+" and isinstance(left, v.Items) and isinstance(right, v.Items):
+        return v.Items(left.kind, left.elts + right.elts, left.open or right.open)
+    if op == "+" and isinstance(left, v.Items):
+        return v.Items(left.kind, left.elts, True)
+    if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
+        return v.Mapping({**left.items, **right.items}, left.open or right.open)
+    return v.UNKNOWN
+
+
+def _fold(op: str, left: v.Lit, right: v.Lit) -> v.Value:
+    a, b = left.value, right.value
+    option = left.option or right.option
+    try:
+        if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+            if op == "+":
+                return v.Lit(a + b, option)
+            if op == "-":
+                return v.Lit(a - b, option)
+            if op == "*":
+                return v.Lit(a * b, option)
+            if op == "//" and b:
+                return v.Lit(a // b, option)
+            if op == "%" and b:
+                return v.Lit(a % b, option)
+            if op == "/" and b:
+                return v.Lit(a / b, option)
+            if op == "**" and abs(b) <= 64 and abs(a) <= 1024:
+                return v.Lit(a**b, option)
+        if isinstance(a, str) and isinstance(b, str) and op == "+" and len(a) + len(b) < 4096:
+            return v.Lit(a + b, option)
+    except (ArithmeticError, TypeError, ValueError):
+        pass
+    return v.UNKNOWN
+
+
+def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
+    """``target op= value``."""
+    from d9mlint.interp.expressions import assign
+
+    value = interp.eval(stmt.value)
+    target = stmt.target
+    if isinstance(target, m.Subscript):
+        owner = interp.eval(target.value)
+        index = interp.eval(target.index)
+        for hook in interp.hooks.item_updates:
+            hook(interp, owner, index, stmt.op, value, stmt)
+        gradients.write(owner, value)
+        return
+    old = interp.eval(target)
+    if isinstance(old, v.Items) and stmt.op == "+":
+        extra = value.elts if isinstance(value, v.Items) else []
+        assign(interp, target, v.Items(old.kind, [*old.elts, *extra], True if not extra else old.open))
+        return
+    if isinstance(target, m.Name) and "." not in target.id:
+        result = binary(interp, stmt.op, old, value, stmt)
+        assign(interp, target, v.UNKNOWN if interp.frame.jumps and isinstance(result, v.Lit) else result)
+    else:
+        # An attribute that is counted up has no one value.
+        kept = old if isinstance(old, v.Obj) else v.UNKNOWN
+        assign(interp, target, binary(interp, stmt.op, kept, value, stmt))
+
+
+def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value] | None:
+    """All elements of a value in iteration order, or None when they are not all known."""
+    if isinstance(value, v.Items) and not value.open and value.kind != "s":
+        return value.elts
+    if isinstance(value, v.Mapping) and not value.open and all(isinstance(k, str) for k in value.items):
+        return [v.Lit(key) for key in value.items]
+    return None
+
+
+def element(interp: Interp, value: v.Value) -> v.Value:
+    """What iterating a value gives."""
+    if isinstance(value, v.Items):
+        return v.join(value.elts) if value.elts else v.UNKNOWN
+    if isinstance(value, v.Mapping):
+        return v.UNKNOWN
+    if isinstance(value, v.Inst):
+        interp.hooks.iterate(interp, value)
+        found = value.cls.find("__iter__")
+        if found is not None:
+            from d9mlint.interp.expressions import bind_method
+
+            interp.call(bind_method(interp, found, value, value.cls, None), v.NO_ARGS, None)
+        return v.UNKNOWN
+    if isinstance(value, v.Obj):
+        if value.api in _PASS_THROUGH:
+            inner = value.args.get("", 0)
+            one = element(interp, inner) if inner is not None else v.UNKNOWN
+            return v.Items("t", [v.UNKNOWN, one]) if value.api == "builtins.enumerate" else one
+        if value.api == "builtins.zip":
+            return v.Items("t", [element(interp, x) for x in value.args.pos], value.args.star)
+        interp.hooks.iterate(interp, value)
+        if parts(value):
+            return any_part(value)
+        if value.type == TENSOR:
+            row = v.Obj("torch.Tensor.__iter__", TENSOR)
+            row.detached = value.detached
+            return row
+        return v.UNKNOWN
+    if isinstance(value, v.AnyOf):
+        return v.join([element(interp, one) for one in value.values])
+    return v.UNKNOWN
+
+
+_PASS_THROUGH = frozenset(
+    {
+        "builtins.enumerate",
+        "builtins.reversed",
+        "builtins.iter",
+        "tqdm.tqdm",
+        "tqdm.auto.tqdm",
+        "tqdm.notebook.tqdm",
+        "tqdm.tqdm_notebook",
+        "tqdm.autonotebook.tqdm",
+        "rich.progress.track",
+        "progressbar.progressbar",
+        "itertools.islice",
+    }
+)
+
+
+def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript) -> v.Value:
+    """``value[index]``."""
+    for hook in interp.hooks.items:
+        hook(interp, value, index, node)
+    if isinstance(value, v.Mapping):
+        if isinstance(index, v.Lit):
+            found = value.items.get(index.value)
+            if found is not None:
+                return found
+            return v.UNKNOWN
+        return v.join(value.items.values()) if value.items and not value.open else _some(value)
+    if isinstance(value, v.Items):
+        if isinstance(index, v.Lit) and isinstance(index.value, int) and not value.open:
+            try:
+                return value.elts[index.value]
+            except IndexError:
+                return v.UNKNOWN
+        return v.join(value.elts) if value.elts else v.UNKNOWN
+    if isinstance(value, v.Ext):
+        if value.name in ENVIRON and isinstance(index, v.Lit):
+            setting = interp.state.env.get(str(index.value))
+            return (
+                v.Lit(setting.value, setting.option) if setting and setting.value is not None else v.UNKNOWN
+            )
+        return value if value.name not in ENVIRON else v.UNKNOWN
+    if isinstance(value, v.Inst):
+        found = value.cls.find("__getitem__")
+        if found is not None:
+            from d9mlint.interp.expressions import bind_method
+
+            return interp.call(bind_method(interp, found, value, value.cls, node), v.Args([index]), node)
+        return value if _is_part(value.cls.external_bases(), index) else v.UNKNOWN
+    if isinstance(value, v.Obj):
+        if _is_part([value.api], index):
+            return value
+        if isinstance(index, v.Lit) and isinstance(index.value, str) and index.value in value.attrs:
+            return value.attrs[index.value]
+        if value.type == TENSOR:
+            result = v.Obj("torch.Tensor.__getitem__", TENSOR)
+            result.likely = value.likely
+            result.detached = value.detached
+            return result
+        held = parts(value)
+        if held:
+            if isinstance(index, v.Lit) and isinstance(index.value, int) and abs(index.value) < len(held):
+                return held[index.value]
+            return any_part(value)
+        return value if is_entropy(value) else v.UNKNOWN
+    if isinstance(value, v.AnyOf):
+        return v.join([subscript(interp, one, index, node) for one in value.values])
+    return v.UNKNOWN
+
+
+# Datasets that give a dataset when they are indexed by anything but a number.
+_GRAPH_DATASETS = ("torch_geometric.data.", "torch_geometric.datasets.", "ogb.")
+
+
+def _is_part(names: list[str], index: v.Value) -> bool:
+    return not (isinstance(index, v.Lit) and isinstance(index.value, int)) and is_graph_dataset(names)
+
+
+def is_graph_dataset(names: list[str]) -> bool:
+    """Whether one of these library classes is a dataset of graphs."""
+    return any(
+        name.startswith(_GRAPH_DATASETS) and (name.endswith("Dataset") or ".datasets." in name)
+        for name in names
+    )
+
+
+def _some(value: v.Mapping) -> v.Value:
+    """A value of an open mapping under an unknown key: its functions and classes may be what is meant."""
+    callables = [x for x in value.items.values() if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))]
+    return v.join([*callables, v.UNKNOWN]) if callables else v.UNKNOWN
+
+
+def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
+    """``owner[index] = value``."""
+    for hook in interp.hooks.item_writes:
+        hook(interp, owner, index, value, node)
+    gradients.write(owner, value)
+    if isinstance(owner, v.Ext) and owner.name in ENVIRON:
+        if isinstance(index, v.Lit):
+            interp.set_env(str(index.value), value, node)
+    elif isinstance(owner, v.Mapping):
+        if isinstance(index, v.Lit) and not isinstance(index.value, (list, dict)):
+            if interp.branching and index.value in owner.items:
+                value = v.join((owner.items[index.value], value))
+            owner.items[index.value] = value
+        else:
+            owner.open = True
+            owner.items[id(node)] = value
+    elif isinstance(owner, v.Items):
+        owner.open = True
+        owner.elts = [*owner.elts, value][-16:]
+    elif isinstance(owner, v.Obj) and isinstance(index, v.Lit) and isinstance(index.value, str):
+        owner.attrs[index.value] = value
+    elif isinstance(owner, v.Inst):
+        found = owner.cls.find("__setitem__")
+        if found is not None:
+            from d9mlint.interp.expressions import bind_method
+
+            interp.call(bind_method(interp, found, owner, owner.cls, node), v.Args([index, value]), node)
+
+
+def delete(interp: Interp, target: m.Expr) -> None:
+    """``del target`` for items and attributes."""
+    if isinstance(target, m.Subscript):
+        owner, index = interp.eval(target.value), interp.eval(target.index)
+        if isinstance(owner, v.Ext) and owner.name in ENVIRON and isinstance(index, v.Lit):
+            interp.state.env.pop(str(index.value), None)
+        elif isinstance(owner, v.Mapping) and isinstance(index, v.Lit):
+            owner.items.pop(index.value, None)
+            owner.open = True
+        elif isinstance(owner, v.Items):
+            owner.open = True

@@ -1,0 +1,513 @@
+"""Abstract values of expressions, and assignment to targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.interp.conditions import condition, narrowed
+from d9mlint.interp.data import aug_assign, binary, delete, element, elements, set_item, subscript
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+__all__ = [
+    "EVAL",
+    "assign",
+    "attribute",
+    "aug_assign",
+    "condition",
+    "delete",
+    "element",
+    "elements",
+    "narrowed",
+]
+
+_PARTS: dict[str, tuple[str, ...]] = {}
+
+MODE_ATTRIBUTES = {
+    "torch.backends.cudnn.benchmark": "torch.cudnn.benchmark",
+    "torch.backends.cudnn.deterministic": "torch.cudnn.deterministic",
+    "torch.utils.deterministic.fill_uninitialized_memory": "torch.fill_uninitialized_memory",
+    "torch._inductor.config.deterministic": "torch.inductor.deterministic",
+}
+"""Library attributes that are modes of the abstract state."""
+
+
+def parts_of(dotted: str) -> tuple[str, ...]:
+    """A dotted name's parts, memoised."""
+    known = _PARTS.get(dotted)
+    if known is None:
+        known = _PARTS[dotted] = tuple(dotted.split("."))
+    return known
+
+
+def _name(interp: Interp, node: m.Name) -> v.Value:
+    parts = parts_of(node.id)
+    value = interp.lookup(parts[0])
+    if value is None:
+        return v.UNKNOWN
+    for part in parts[1:]:
+        value = attribute(interp, value, part, node)
+    return value
+
+
+def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.Value:
+    """``value.name``."""
+    kind = type(value)
+    if kind is v.Ext:
+        return _ext_attribute(interp, value, name)  # type: ignore[arg-type]
+    if kind is v.Inst:
+        return _inst_attribute(interp, value, name, node)  # type: ignore[arg-type]
+    if isinstance(value, v.Mod):
+        return _mod_attribute(interp, value, name)
+    if isinstance(value, v.Cls):
+        found = value.find(name)
+        if found is None:
+            return _class_extra(value, name)
+        if isinstance(found, v.Func) and _is_decorated(found, "builtins.classmethod"):
+            return found.bind(value)
+        return found
+    if isinstance(value, v.Obj):
+        if name in value.attrs:
+            return value.attrs[name]
+        if name == "data" and value.on_cpu:
+            return value
+        if name == "dataset" and value.type == "torch.utils.data.DataLoader":
+            return value.args.get("dataset", 0) or v.UNKNOWN
+        return v.Member(value, name)
+    if isinstance(value, v.Mapping):
+        if value.attributes and name in value.items:
+            return value.items[name]
+        return v.Member(value, name)
+    if isinstance(value, v.Super):
+        return _super_attribute(interp, value, name)
+    if isinstance(value, v.AnyOf):
+        return v.join(
+            [attribute(interp, one, name, node) for one in value.values if not _is_none_lit(one)]
+            or [v.UNKNOWN]
+        )
+    if isinstance(value, v.Partial) and name == "func":
+        return value.func
+    return v.Member(value, name)
+
+
+def _is_none_lit(value: v.Value) -> bool:
+    return isinstance(value, v.Lit) and value.value is None
+
+
+_EXT: dict[str, dict[str, v.Ext]] = {}
+
+
+def _ext_attribute(interp: Interp, value: v.Ext, name: str) -> v.Value:
+    by_name = _EXT.setdefault(value.name, {})
+    known = by_name.get(name)
+    if known is None:
+        known = by_name[name] = v.Ext(f"{value.name}.{name}")
+    if known.name in interp.scratch:
+        # Something stored on a library module by the program itself.
+        stored: v.Value = interp.scratch[known.name]
+        return stored
+    return known
+
+
+def _mod_attribute(interp: Interp, mod: v.Mod, name: str) -> v.Value:
+    found = mod.env.vars.get(name)
+    if found is not None:
+        return found
+    if name == "__dict__":
+        # Models are often looked up in a package by name; what it imports from elsewhere is found there too.
+        return v.Mapping(dict(mod.env.vars), open=True)
+    sub = interp.submodule(mod, name)
+    if sub is not None:
+        return sub
+    return v.Ext(f"{mod.env.stars[-1]}.{name}") if mod.env.stars else v.UNKNOWN
+
+
+def _is_decorated(func: v.Func, name: str) -> bool:
+    return any(isinstance(d, v.Ext) and d.name == name for d in func.decorated)
+
+
+def _is_property(func: v.Func) -> bool:
+    return any(isinstance(d, v.Ext) and d.name.rpartition(".")[2] in _PROPERTIES for d in func.decorated)
+
+
+_PROPERTIES = frozenset({"property", "cached_property", "lazy_property"})
+
+
+def bind_method(interp: Interp, found: v.Value, receiver: v.Value, cls: v.Cls, node: Any) -> v.Value:
+    """A class attribute seen through an instance."""
+    if isinstance(found, v.Func):
+        if _is_decorated(found, "builtins.staticmethod"):
+            return found
+        if _is_decorated(found, "builtins.classmethod"):
+            return found.bind(cls)
+        bound = found.bind(receiver)
+        if _is_property(found):
+            return interp.call(bound, v.NO_ARGS, node)
+        return bound
+    if isinstance(found, v.AnyOf):
+        return v.join([bind_method(interp, one, receiver, cls, node) for one in found.values])
+    return found
+
+
+def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Value:
+    found = inst.attrs.get(name)
+    if found is not None:
+        return found
+    if name == "__class__":
+        return inst.cls
+    found = inst.cls.find(name)
+    if found is not None:
+        return bind_method(interp, found, inst, inst.cls, node)
+    if name == "module":
+        return inst
+    return v.Member(inst, name)
+
+
+def _super_attribute(interp: Interp, sup: v.Super, name: str) -> v.Value:
+    receiver = sup.receiver
+    cls = (
+        receiver.cls if isinstance(receiver, v.Inst) else receiver if isinstance(receiver, v.Cls) else sup.cls
+    )
+    mro = cls.mro()
+    after = mro[mro.index(sup.cls) + 1 :] if sup.cls in mro else sup.cls.mro()[1:]
+    for base in after:
+        found = base.env.vars.get(name)
+        if found is not None:
+            return bind_method(interp, found, receiver, base, None)
+    return v.Member(sup, name)
+
+
+def _class_extra(cls: v.Cls, name: str) -> v.Value:
+    return v.Lit(cls.cls.name) if name in ("__name__", "__qualname__") else v.Member(cls, name)
+
+
+def _attr(interp: Interp, node: m.Attr) -> v.Value:
+    value = interp.eval(node.value)
+    for part in parts_of(node.name):
+        value = attribute(interp, value, part, node)
+    return value
+
+
+def _const(interp: Interp, node: m.Const) -> v.Value:
+    return v.Lit(node.value)
+
+
+def _call(interp: Interp, node: m.Call) -> v.Value:
+    func = interp.eval(node.func)
+    pos: list[v.Value] = []
+    star = False
+    for arg in node.args:
+        if isinstance(arg, m.Star):
+            value = interp.eval(arg.value)
+            if isinstance(value, v.Items) and not value.open and value.kind != "s" and not star:
+                pos.extend(value.elts)
+            else:
+                star = True
+        elif star:
+            interp.eval(arg)
+        else:
+            pos.append(interp.eval(arg))
+    kw: dict[str, v.Value] = {}
+    dstar = False
+    for keyword in node.keywords:
+        value = interp.eval(keyword.value)
+        if keyword.name is not None:
+            kw[keyword.name] = value
+        elif isinstance(value, v.Mapping):
+            kw.update({k: x for k, x in value.items.items() if isinstance(k, str) and k not in kw})
+            dstar = dstar or value.open
+        else:
+            dstar = True
+    return interp.call(func, v.Args(pos, kw, star, dstar), node)
+
+
+def _seq(interp: Interp, node: m.Seq) -> v.Value:
+    elts: list[v.Value] = []
+    is_open = False
+    for elt in node.elts:
+        if isinstance(elt, m.Star):
+            value = interp.eval(elt.value)
+            if isinstance(value, v.Items):
+                elts.extend(value.elts)
+                is_open = is_open or value.open
+            else:
+                is_open = True
+        else:
+            elts.append(interp.eval(elt))
+    result = v.Items(node.kind, elts, is_open)
+    if node.kind == "s":
+        for hook in interp.hooks.sets:
+            hook(interp, node, result)
+    return result
+
+
+def _dict(interp: Interp, node: m.Dict) -> v.Value:
+    result = v.Mapping({})
+    for key, item in zip(node.keys, node.values, strict=False):
+        value = interp.eval(item)
+        if key is None:
+            if isinstance(value, v.Mapping):
+                result.items.update(value.items)
+                result.open = result.open or value.open
+            else:
+                result.open = True
+            continue
+        known = interp.eval(key)
+        if isinstance(known, v.Lit):
+            result.items[known.value] = value
+        elif isinstance(known, v.Ext):
+            result.items[known.name] = value
+        else:
+            # An unknown key keeps its value reachable under a key of its own.
+            result.items[id(item)] = value
+            result.open = True
+    return result
+
+
+def _binop(interp: Interp, node: m.BinOp) -> v.Value:
+    return binary(interp, node.op, interp.eval(node.left), interp.eval(node.right), node)
+
+
+def _boolop(interp: Interp, node: m.BoolOp) -> v.Value:
+    left = interp.eval(node.left)
+    known = v.truth(left)
+    if known is not None and not v.option_of(left):
+        return interp.eval(node.right) if known == (node.op == "and") else left
+    right = interp.eval(node.right)
+    if known is not None:
+        return right if known == (node.op == "and") else left
+    return v.join((left, right))
+
+
+def _unary(interp: Interp, node: m.Unary) -> v.Value:
+    value = interp.eval(node.operand)
+    if node.op == "not":
+        known = v.truth(value)
+        return v.UNKNOWN if known is None else v.Lit(not known, v.option_of(value))
+    if isinstance(value, v.Lit) and isinstance(value.value, (int, float)):
+        if node.op == "-":
+            return v.Lit(-value.value, value.option)
+        return value if node.op == "+" else v.UNKNOWN
+    return value if isinstance(value, v.Obj) else v.UNKNOWN
+
+
+def _compare(interp: Interp, node: m.Compare) -> v.Value:
+    test = condition(interp, node)
+    return v.UNKNOWN if test.answer is None else v.Lit(test.answer, test.option)
+
+
+def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
+    test = condition(interp, node.test)
+    outcome: list[v.Value] = [v.UNKNOWN, v.UNKNOWN]
+
+    def body() -> None:
+        with narrowed(interp, node.test, True):
+            outcome[0] = interp.eval(node.body)
+
+    def orelse() -> None:
+        with narrowed(interp, node.test, False):
+            outcome[1] = interp.eval(node.orelse)
+
+    if test.answer is None:
+        interp.branch([body, orelse])
+        return v.join(outcome)
+    if test.option:
+        interp.branch([body, orelse], keep=0 if test.answer else 1, option=test.option)
+    elif test.answer:
+        body()
+    else:
+        orelse()
+    chosen = outcome[0] if test.answer else outcome[1]
+    if test.option and isinstance(chosen, v.Lit) and not chosen.option:
+        return v.Lit(chosen.value, test.option)
+    return chosen
+
+
+def _subscript(interp: Interp, node: m.Subscript) -> v.Value:
+    value = interp.eval(node.value)
+    index = interp.eval(node.index)
+    return subscript(interp, value, index, node)
+
+
+def _lambda(interp: Interp, node: m.Lambda) -> v.Value:
+    return interp.make_function(interp.frame.file.facts.functions[node.function])
+
+
+def _comp(interp: Interp, node: m.Comp) -> v.Value:
+    from d9mlint.interp.interpreter import Frame
+
+    outer = interp.frame
+    env = v.Env(outer.env if not outer.is_class else outer.env.parent or outer.env)
+    first = node.generators[0]
+    iterated = interp.eval(first.iter)
+    known = elements(interp, iterated, first.iter) if len(node.generators) == 1 else None
+    interp.frame = Frame(outer.mod, outer.file, env, outer.label, outer.caller, outer.call_site, outer.func)
+    interp.frame.returns, interp.frame.jumps = outer.returns, outer.jumps
+    results: list[v.Value] = []
+    is_open = True
+    if known is not None and len(known) <= 16 and not first.ifs:
+        is_open = False
+        for one in known:
+            assign(interp, first.target, one)
+            results.append(interp.eval(node.elt))
+            if node.value is not None:
+                results[-1] = interp.eval(node.value)
+    else:
+        for index, gen in enumerate(node.generators):
+            source = iterated if index == 0 else interp.eval(gen.iter)
+            assign(interp, gen.target, element(interp, source))
+            for test in gen.ifs:
+                interp.eval(test)
+        results.append(interp.eval(node.elt))
+        if node.value is not None:
+            results[-1] = interp.eval(node.value)
+    interp.frame = outer
+    if node.kind == "d":
+        return v.Mapping(dict(enumerate(results)), open=True)
+    result = v.Items("l" if node.kind == "g" else node.kind, results, is_open)
+    if node.kind == "s":
+        for hook in interp.hooks.sets:
+            hook(interp, node, result)
+    return result
+
+
+def _fstring(interp: Interp, node: m.FString) -> v.Value:
+    values = [interp.eval(part) for part in node.parts]
+    if all(isinstance(x, v.Lit) and isinstance(x.value, (str, int)) for x in values):
+        option = next((x.option for x in values if isinstance(x, v.Lit) and x.option), "")
+        return v.Lit("".join(str(x.value) for x in values if isinstance(x, v.Lit)), option)
+    return v.UNKNOWN
+
+
+def _star(interp: Interp, node: m.Star) -> v.Value:
+    interp.eval(node.value)
+    return v.UNKNOWN
+
+
+def _wait(interp: Interp, node: m.Wait) -> v.Value:
+    value = interp.eval(node.value) if node.value is not None else v.NONE
+    return value if node.kind == "await" else v.UNKNOWN
+
+
+def _walrus(interp: Interp, node: m.Walrus) -> v.Value:
+    value = interp.eval(node.value)
+    interp.bind(node.target, value)
+    return value
+
+
+def _slice(interp: Interp, node: m.Slice) -> v.Value:
+    for part in (node.lower, node.upper, node.step):
+        if part is not None:
+            interp.eval(part)
+    return v.UNKNOWN
+
+
+def _other(interp: Interp, node: Any) -> v.Value:
+    return v.UNKNOWN
+
+
+EVAL: dict[type, Callable[[Interp, Any], v.Value]] = {
+    m.Name: _name,
+    m.Attr: _attr,
+    m.Const: _const,
+    m.Call: _call,
+    m.Seq: _seq,
+    m.Dict: _dict,
+    m.BinOp: _binop,
+    m.BoolOp: _boolop,
+    m.Unary: _unary,
+    m.Compare: _compare,
+    m.IfExp: _ifexp,
+    m.Subscript: _subscript,
+    m.Lambda: _lambda,
+    m.Comp: _comp,
+    m.FString: _fstring,
+    m.Star: _star,
+    m.Wait: _wait,
+    m.Walrus: _walrus,
+    m.Slice: _slice,
+    m.Other: _other,
+    m.Bytes: _other,
+}
+
+
+def assign(interp: Interp, target: m.Expr, value: v.Value) -> None:
+    """Bind a target: a name, an attribute, an item, or a sequence of targets."""
+    if isinstance(target, m.Name):
+        parts = parts_of(target.id)
+        if len(parts) == 1:
+            interp.bind(target.id, value)
+            return
+        owner = interp.lookup(parts[0])
+        if owner is None:
+            return
+        for part in parts[1:-1]:
+            owner = attribute(interp, owner, part, target)
+        set_attribute(interp, owner, parts[-1], value, target)
+    elif isinstance(target, m.Attr):
+        names = parts_of(target.name)
+        owner = interp.eval(target.value)
+        for part in names[:-1]:
+            owner = attribute(interp, owner, part, target)
+        set_attribute(interp, owner, names[-1], value, target)
+    elif isinstance(target, m.Subscript):
+        set_item(interp, interp.eval(target.value), interp.eval(target.index), value, target)
+    elif isinstance(target, m.Seq):
+        _unpack(interp, target, value)
+    elif isinstance(target, m.Star):
+        assign(interp, target.value, v.UNKNOWN)
+
+
+def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
+    known = elements(interp, value, None)
+    starred = any(isinstance(t, m.Star) for t in target.elts)
+    if known is not None and len(known) == len(target.elts) and not starred:
+        for one, part in zip(target.elts, known, strict=False):
+            assign(interp, one, part)
+        return
+    rest = element(interp, value) if isinstance(value, v.Items) else v.UNKNOWN
+    for one in target.elts:
+        assign(interp, one, rest)
+
+
+def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, node: Any) -> None:
+    """``owner.name = value``."""
+    if isinstance(owner, v.Ext):
+        dotted = interp.kb.canonical(f"{owner.name}.{name}")
+        for hook in interp.hooks.attributes.get(dotted, ()):
+            hook(interp, dotted, value, node)
+        mode = MODE_ATTRIBUTES.get(dotted)
+        if mode is not None:
+            interp.set_mode(mode, value, node)
+        interp.scratch.setdefault(f"{owner.name}.{name}", v.UNKNOWN)
+        return
+    if isinstance(owner, v.Inst):
+        _store(interp, owner.attrs, name, value)
+    elif isinstance(owner, v.Obj):
+        for hook in interp.hooks.object_attributes.get(name, ()):
+            hook(interp, owner, name, value, node)
+        if name == "requires_grad":
+            owner.detached = False
+        _store(interp, owner.attrs, name, value)
+    elif isinstance(owner, (v.Mod, v.Cls)):
+        _store(interp, owner.env.vars, name, value)
+    elif isinstance(owner, v.Mapping):
+        _store(interp, owner.items, name, value)
+        owner.attributes = True
+    elif isinstance(owner, v.AnyOf):
+        interp.branching += 1
+        for one in owner.values:
+            set_attribute(interp, one, name, value, node)
+        interp.branching -= 1
+
+
+def _store(interp: Interp, into: dict[Any, v.Value], name: str, value: v.Value) -> None:
+    if interp.branching:
+        old = into.get(name)
+        if old is not None and old is not value:
+            value = v.join((old, value))
+    into[name] = value

@@ -1,0 +1,80 @@
+"""What checks listen to during an abstract run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.state import Rng
+    from d9mlint.knowledge.schema import RngEntry
+
+
+@dataclass(frozen=True)
+class CallEvent:
+    """A call of a library function, class or method. ``api`` is the canonical name (``torch.Tensor.add_`` for
+    a method of a known type, ``?.add_`` for one of an unknown receiver); ``owner`` the receiver."""
+
+    api: str
+    args: v.Args
+    node: Any
+    owner: v.Value | None = None
+
+
+CallHook = Callable[["Interp", CallEvent], None]
+
+
+@dataclass
+class Hooks:
+    """Listeners by what they listen to. Hooks report through the findings collector they were made with."""
+
+    calls: dict[str, list[CallHook]] = field(default_factory=dict)
+    methods: dict[str, list[CallHook]] = field(default_factory=dict)
+    any_call: list[CallHook] = field(default_factory=list)
+    attributes: dict[str, list[Callable[[Interp, str, v.Value, Any], None]]] = field(default_factory=dict)
+    object_attributes: dict[str, list[Callable[..., None]]] = field(default_factory=dict)
+    env: list[Callable[[Interp, str, v.Value, Any], None]] = field(default_factory=list)
+    imports: list[Callable[[Interp, str, Any], None]] = field(default_factory=list)
+    draws: list[Callable[[Interp, str, Rng, RngEntry, Any], None]] = field(default_factory=list)
+    any_draw: list[Callable[[Interp, str, RngEntry], None]] = field(default_factory=list)
+    seeds: list[Callable[[Interp, RngEntry, v.Args, Any, list[str]], None]] = field(default_factory=list)
+    iterations: list[Callable[[Interp, v.Value], None]] = field(default_factory=list)
+    items: list[Callable[..., None]] = field(default_factory=list)
+    item_writes: list[Callable[..., None]] = field(default_factory=list)
+    item_updates: list[Callable[..., None]] = field(default_factory=list)
+    operators: list[Callable[..., None]] = field(default_factory=list)
+    sets: list[Callable[[Interp, Any, v.Value], None]] = field(default_factory=list)
+    # Calls whose result is sorted somewhere, by the id of their node.
+    sorted_nodes: set[int] = field(default_factory=set)
+    bare_names: list[Callable[[Interp, v.Value, Any], None]] = field(default_factory=list)
+    instances: list[Callable[[Interp, v.Inst], None]] = field(default_factory=list)
+    ends: list[Callable[[Interp], None]] = field(default_factory=list)
+
+    def on_call(self, *names: str) -> Callable[[CallHook], CallHook]:
+        """Decorator: listen to calls of these canonical names."""
+
+        def register(hook: CallHook) -> CallHook:
+            for name in names:
+                self.calls.setdefault(name, []).append(hook)
+            return hook
+
+        return register
+
+    def on_method(self, *names: str) -> Callable[[CallHook], CallHook]:
+        """Decorator: listen to calls of methods by bare name, whatever the receiver."""
+
+        def register(hook: CallHook) -> CallHook:
+            for name in names:
+                self.methods.setdefault(name, []).append(hook)
+            return hook
+
+        return register
+
+    def iterate(self, interp: Interp, value: v.Value) -> None:
+        """A value is iterated."""
+        for hook in self.iterations:
+            hook(interp, value)

@@ -1,0 +1,862 @@
+"""The abstract run of a program: statements, scopes, imports.
+
+One ``Interp`` runs one entry point (or, with ``entry`` None, everything no entry point reached, under
+neutral assumptions). It follows Python's own order: a module's body runs at its first import, class
+bodies, decorators and default arguments at definition. Branches whose test is known are followed alone;
+if a command-line option's default decides the test, both are run and the default's outcome is kept.
+Expressions are in ``expr``, calls in ``calls``, library models in ``models``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.interp.sharing import SharedModules
+from d9mlint.interp.state import MAYBE, Setting, Site, State, join_states, prefer
+from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import assigned_names
+from d9mlint.project.modules import Found, ModuleFile, Modules
+
+if TYPE_CHECKING:
+    from d9mlint.config.targets import Targets
+    from d9mlint.interp.hooks import Hooks
+    from d9mlint.knowledge import Knowledge
+
+MAX_DEPTH = 60
+"""Calls deeper than this are not followed."""
+MAX_STEPS = 400_000
+"""Statements run for one entry point before calls are no longer followed."""
+MAX_UNROLL = 16
+"""Loops over a known sequence of at most this many elements are run element by element."""
+
+
+class Frame:
+    """One activation: a module body, class body or function call."""
+
+    __slots__ = (
+        "call_site",
+        "caller",
+        "depth",
+        "env",
+        "file",
+        "func",
+        "is_class",
+        "jumps",
+        "label",
+        "mod",
+        "returns",
+        "unrolled",
+    )
+
+    def __init__(
+        self,
+        mod: v.Mod,
+        file: ModuleFile,
+        env: v.Env,
+        label: str,
+        caller: Frame | None,
+        call_site: Site | None,
+        func: v.Func | None = None,
+    ) -> None:
+        self.mod = mod
+        self.file = file
+        self.env = env
+        self.label = label
+        self.caller = caller
+        self.call_site = call_site
+        self.func = func
+        self.depth: int = caller.depth + 1 if caller else 0
+        self.returns: list[tuple[v.Value, State]] = []
+        self.jumps: list[list[State]] = []
+        # How many of the loops that are running go over a known sequence, element by element.
+        self.unrolled = 0
+        self.is_class = False
+
+
+class Interp:
+    """An abstract run. ``entry`` is the file it starts from, None for the run over what was not reached."""
+
+    def __init__(
+        self,
+        modules: Modules,
+        knowledge: Knowledge,
+        hooks: Hooks,
+        *,
+        targets: Targets | None = None,
+        device: str = "cuda",
+        entry: ModuleFile | None = None,
+        imported: frozenset[str] = frozenset(),
+        visited: set[int] | None = None,
+        shared: SharedModules | None = None,
+    ) -> None:
+        from d9mlint.interp import calls
+        from d9mlint.interp import expressions as expr
+
+        self.modules = modules
+        self.kb = knowledge
+        self.hooks = hooks
+        self.targets = targets
+        self.device = device
+        self.entry = entry
+        self.imported_files = imported
+        self.shared = shared if shared is not None else SharedModules()
+        self.entry_directory = entry.directory if entry else ""
+        self.visited = visited if visited is not None else set()
+        self.state = State()
+        if entry is None:
+            self.state.default_level = MAYBE
+        self.frame: Frame = None  # type: ignore[assignment]
+        self.loaded: dict[str, v.Mod] = {}
+        self.steps = 0
+        self.exhausted = False
+        self.guessing = 0
+        self.methods: dict[str, list[tuple[v.Cls, v.Func]]] = {}
+        self.contexts: list[str] = []
+        self.branching = 0
+        self.memo: dict[Any, tuple[v.Value, State]] = {}
+        self.active: list[m.Function] = []
+        self.flags_registry: dict[str, v.Value] = {}
+        self.pending: list[Callable[[], None]] = []
+        self.scratch: dict[Any, Any] = {}
+        self.config_files: set[str] = set()
+        # Functions that other runs have seen already: what they contain is not reported again.
+        self.already: frozenset[int] = frozenset()
+        self._eval = expr.EVAL
+        self._expr = expr
+        self._calls = calls
+
+    # ------------------------------------------------------------------------------ entry and modules
+
+    def run_file(self, file: ModuleFile, name: str) -> v.Mod:
+        """Run a module's body under ``__name__`` = name; the module's names are in the result's env."""
+        mod = v.Mod(name, file)
+        self.loaded[file.path] = mod
+        mod.env.vars["__name__"] = v.Lit(name)
+        mod.env.vars["__file__"] = v.UNKNOWN
+        site = self.here() if self.frame is not None else None
+        outer, contexts, branching = self.frame, self.contexts, self.branching
+        label = file.relative if outer is None else f"import of {name}"
+        self.frame = Frame(mod, file, mod.env, label, outer, site)
+        self.contexts = []
+        self.branching = 0
+        self.visited.add(id(file.facts.functions[0]) if file.facts.functions else 0)
+        alive = self.state.alive
+        if file.facts.problem is None:
+            self.block(file.facts.functions[0].body)
+        self.state.alive = alive
+        self.frame, self.contexts, self.branching = outer, contexts, branching
+        return mod
+
+    def import_found(self, found: Found, name: str) -> v.Mod:
+        """The module an import resolved to, run if this is its first import."""
+        if found.file is None:
+            key = found.directory + "/"
+            if key not in self.loaded:
+                self.loaded[key] = v.Mod(name, None)
+                self.loaded[key].env.vars["__path__"] = v.Lit(found.directory)
+            return self.loaded[key]
+        known = self.loaded.get(found.file.path)
+        return known if known is not None else self.shared.load(self, found.file, name)
+
+    def import_parents(self, file: ModuleFile, parts: list[str]) -> v.Mod | None:
+        """Import ``a``, ``a.b``, ... in order, as Python does; the last module, None for a library."""
+        last: v.Mod | None = None
+        found = self.modules.absolute(file, self.entry_directory, ".".join(parts))
+        if found is None:
+            return None
+        for count in range(1, len(parts) + 1):
+            part = self.modules.absolute(file, self.entry_directory, ".".join(parts[:count]))
+            if part is None:
+                continue
+            mod = self.import_found(part, ".".join(parts[:count]))
+            if last is not None:
+                last.env.vars.setdefault(parts[count - 1], mod)
+            last = mod
+        return last
+
+    def submodule(self, mod: v.Mod, name: str) -> v.Mod | None:
+        """The submodule ``name`` of a package, imported if need be."""
+        if mod.file is not None:
+            if not mod.file.is_package:
+                return None
+            directory = mod.file.directory
+        else:
+            path = mod.env.vars.get("__path__")
+            directory = path.value if isinstance(path, v.Lit) else ""
+        found = self.modules.at(directory, [name])
+        return self.import_found(found, f"{mod.name}.{name}") if found else None
+
+    # ------------------------------------------------------------------------------------ small tools
+
+    def here(self, node: Any = None) -> Site:
+        """The place of a node in the current file."""
+        file = self.frame.file
+        node = node if node is not None else self._node
+        return Site(file.path, getattr(node, "start", 0), getattr(node, "end", 0))
+
+    _node: Any = None
+
+    def lookup(self, name: str) -> v.Value | None:
+        """A name in the current scopes; None if no project code or builtin defines it."""
+        env: v.Env | None = self.frame.env
+        if env is not None and env.globals_ and name in env.globals_:
+            env = self.frame.mod.env
+        while env is not None:
+            found = env.vars.get(name)
+            if found is not None:
+                return found
+            env = env.parent
+        found = self.frame.mod.env.vars.get(name)
+        if found is not None:
+            return found
+        for star in self.frame.mod.env.stars:
+            candidate = self.kb.canonical(f"{star}.{name}")
+            if self.kb.rng(candidate) or self.kb.ops(candidate) or candidate in self.hooks.calls:
+                return v.Ext(f"{star}.{name}")
+        if name in _BUILTINS:
+            return v.Ext(f"builtins.{name}")
+        return v.UNKNOWN if self.frame.mod.env.stars else None
+
+    def bind(self, name: str, value: v.Value) -> None:
+        """Assign a name in the current scope."""
+        env = self.frame.env
+        if env.globals_ and name in env.globals_:
+            target = self.frame.mod.env
+            if self.branching:
+                old = target.vars.get(name)
+                value = value if old is None else v.join((old, value))
+            target.vars[name] = value
+            return
+        env.vars[name] = value
+
+    def eval(self, node: m.Expr) -> v.Value:
+        """The abstract value of an expression."""
+        return self._eval[type(node)](self, node)
+
+    def eval_maybe(self, node: m.Expr | None) -> v.Value | None:
+        """The value of an optional expression."""
+        return None if node is None else self.eval(node)
+
+    def call(self, func: v.Value, args: v.Args, node: Any) -> v.Value:
+        """The value of calling ``func``; see ``calls``."""
+        return self._calls.call(self, func, args, node)
+
+    def attribute(self, value: v.Value, name: str, node: Any = None) -> v.Value:
+        """An attribute of a value; see ``expr``."""
+        return self._expr.attribute(self, value, name, node)
+
+    @contextmanager
+    def within(self, *names: str) -> Iterator[None]:
+        """Run with these context managers or decorators (canonical names) active."""
+        before = len(self.contexts)
+        self.contexts.extend(names)
+        try:
+            yield
+        finally:
+            del self.contexts[before:]
+
+    @contextmanager
+    def in_file(self, file: ModuleFile | None) -> Iterator[None]:
+        """Places are in this file meanwhile: for objects that are used elsewhere than where they were made."""
+        outer = self.frame
+        if file is not None and file is not outer.file:
+            self.frame = Frame(
+                outer.mod, file, outer.env, outer.label, outer.caller, outer.call_site, outer.func
+            )
+        try:
+            yield
+        finally:
+            self.frame = outer
+
+    def stack(self) -> list[Frame]:
+        """The frames from the entry point to here."""
+        frames: list[Frame] = []
+        frame: Frame | None = self.frame
+        while frame is not None:
+            frames.append(frame)
+            frame = frame.caller
+        return frames[::-1]
+
+    # ------------------------------------------------------------------------------------- statements
+
+    def block(self, body: Iterable[m.Stmt]) -> None:
+        """Run statements until the path ends."""
+        for stmt in body:
+            if not self.state.alive:
+                return
+            self.steps += 1
+            if self.steps > MAX_STEPS:
+                self.exhausted = True
+            self._node = stmt
+            _EXEC[type(stmt)](self, stmt)
+
+    def branch(self, runs: list[Callable[[], None]], keep: int | None = None, option: str = "") -> None:
+        """Run alternatives from the same state and join what they leave.
+
+        With ``keep``, the outcome of that alternative stands (an option's default chose it) and the others
+        only leave the note that ``option`` would have seeded something.
+        """
+        env = self.frame.env
+        before_state = self.state
+        before_vars = env.vars
+        outcomes: list[tuple[State, dict[str, v.Value]]] = []
+        frame = self.frame
+        self.branching += keep is None
+        for index, run in enumerate(runs):
+            self.state = before_state.copy()
+            env.vars = dict(before_vars)
+            if keep is not None and index != keep:
+                # What is returned or broken off in the branch not taken does not count.
+                returned, jumped = len(frame.returns), len(frame.jumps[-1]) if frame.jumps else 0
+                self.branching += 1
+                self.state.aside = self.state.aside or option
+                run()
+                self.branching -= 1
+                del frame.returns[returned:]
+                if frame.jumps:
+                    del frame.jumps[-1][jumped:]
+            else:
+                run()
+            outcomes.append((self.state, env.vars))
+        self.branching -= keep is None
+        if keep is not None:
+            state, merged = outcomes[keep]
+            for index, (other, other_vars) in enumerate(outcomes):
+                if index != keep:
+                    state_alive, raised = state.alive, state.raised
+                    state = prefer(state, other, option)
+                    if not state_alive and raised and state.alive:
+                        # Without the option the program stops: it has to be given.
+                        state.aside = before_state.aside
+                    if not state_alive and other.alive:
+                        merged = other_vars
+                    for name, value in other_vars.items():
+                        merged.setdefault(name, value)
+        else:
+            state = join_states([s for s, _ in outcomes])
+            merged = _join_vars([vs for s, vs in outcomes if s.alive] or [vs for _, vs in outcomes])
+        # The dict object of a module's scope is shared with closures: keep its identity.
+        before_vars.clear()
+        before_vars.update(merged)
+        env.vars = before_vars
+        self.state = state
+
+    def exec_if(self, stmt: m.If) -> None:
+        """``if``: follow what the test decides."""
+        test = self._expr.condition(self, stmt.test)
+
+        def body() -> None:
+            with self._expr.narrowed(self, stmt.test, True):
+                self.block(stmt.body)
+
+        def orelse() -> None:
+            with self._expr.narrowed(self, stmt.test, False):
+                self.block(stmt.orelse)
+
+        if test.answer is None:
+            self.branch([body, orelse])
+        elif test.option:
+            self.branch([body, orelse], keep=0 if test.answer else 1, option=test.option)
+        elif test.answer:
+            body()
+        else:
+            orelse()
+
+    def exec_for(self, stmt: m.For) -> None:
+        """``for``: known short sequences element by element, anything else once."""
+        iterated = self.eval(stmt.iter)
+        elements = self._expr.elements(self, iterated, stmt.iter)
+        if elements is not None and len(elements) <= MAX_UNROLL:
+            self.frame.jumps.append([])
+            self.frame.unrolled += 1
+            for element in elements:
+                if not self.state.alive:
+                    break
+                self._expr.assign(self, stmt.target, element)
+                self._loop_body(stmt.body, stmt, havoc=False)
+            self.frame.unrolled -= 1
+            self.frame.jumps.pop()
+        else:
+            element = self._expr.element(self, iterated)
+            self.frame.jumps.append([])
+            self._expr.assign(self, stmt.target, element)
+            self._loop_body(stmt.body, stmt, havoc=True)
+            self.frame.jumps.pop()
+        self.block(stmt.orelse)
+
+    def exec_while(self, stmt: m.While) -> None:
+        """``while``: its body once, from a state in which its own assignments may have happened."""
+        self.frame.jumps.append([])
+        self._havoc(stmt)
+        self.eval(stmt.test)
+        self._loop_body(stmt.body, stmt, havoc=False)
+        self.frame.jumps.pop()
+        self.block(stmt.orelse)
+
+    def _havoc(self, stmt: m.For | m.While) -> None:
+        """Forget literals of names that the loop assigns: a later round sees other values."""
+        for name in assigned_names(stmt):
+            known = self.frame.env.vars.get(name)
+            if known is not None and isinstance(known, (v.Lit, v.AnyOf)):
+                self.frame.env.vars[name] = v.UNKNOWN
+
+    def _loop_body(self, body: list[m.Stmt], stmt: m.For | m.While, havoc: bool) -> None:
+        if havoc:
+            self._havoc(stmt)
+        before = self.state.copy()
+        self.block(body)
+        jumped = self.frame.jumps[-1]
+        if jumped:
+            self.state = join_states([*jumped, self.state])
+            jumped.clear()
+        if not self.state.alive:
+            # Every path of the body left the function: the loop may still have had no round.
+            self.state = before
+
+    def exec_try(self, stmt: m.Try) -> None:
+        """``try``: the body is taken to succeed; handlers run aside and only add possibilities."""
+        env = self.frame.env
+        before = self.state.copy()
+        before_vars = dict(env.vars)
+        self.block(stmt.body)
+        if self.state.alive:
+            self.block(stmt.orelse)
+        end, end_vars = self.state, dict(env.vars)
+        self.branching += 1
+        for handler in stmt.handlers:
+            # A handler may run from anywhere in the body: seeds of the body may or may not have happened.
+            self.state = join_states([before, end]) if end.alive else before.copy()
+            env.vars.update(before_vars)
+            if handler.type is not None:
+                self.eval(handler.type)
+            if handler.name:
+                env.vars[handler.name] = v.UNKNOWN
+            self.block(handler.body)
+            if self.state.alive and not end.alive:
+                end = self.state
+            if self.state.alive:
+                for name, value in env.vars.items():
+                    old = end_vars.get(name)
+                    if old is None:
+                        end_vars[name] = value
+                    elif old is not value:
+                        end_vars[name] = v.join((old, value))
+        self.branching -= 1
+        env.vars.clear()
+        env.vars.update(end_vars)
+        self.state = end
+        if stmt.final:
+            alive = self.state.alive
+            self.state.alive = True
+            self.block(stmt.final)
+            self.state.alive = alive and self.state.alive
+
+    def exec_with(self, stmt: m.With) -> None:
+        """``with``: contexts are visible to what runs inside; some restore what they changed."""
+        names: list[str] = []
+        after: list[Callable[[], None]] = []
+        for item in stmt.items:
+            context = self.eval(item.context)
+            entered = self._calls.enter(self, context, item.context, after)
+            names.extend(entered.names)
+            if item.target is not None:
+                self._expr.assign(self, item.target, entered.value)
+        with self.within(*names):
+            self.block(stmt.body)
+        for restore in reversed(after):
+            restore()
+
+    def exec_function(self, stmt: m.FunctionDef) -> None:
+        """``def``: defaults and decorators are evaluated now."""
+        fn = self.frame.file.facts.functions[stmt.function]
+        self.bind(fn.name, self.make_function(fn))
+
+    def make_function(self, fn: m.Function) -> v.Value:
+        """The value of a function definition with its decorators applied."""
+        env = self.frame.env
+        if self.frame.is_class and env.parent is not None:
+            env = env.parent
+        func = v.Func(self.frame.mod, self.frame.file, fn, env)
+        for param in fn.params:
+            if param.default is not None:
+                func.defaults[param.name] = self.eval(param.default)
+        value: v.Value = func
+        for node in reversed(fn.decorators):
+            value = self._calls.decorate(self, self.eval(node), value, node)
+        return value
+
+    def exec_class(self, stmt: m.ClassDef) -> None:
+        """``class``: its body runs now, in a scope of its own."""
+        fact = self.frame.file.facts.classes[stmt.cls]
+        bases = [self.eval(base) for base in fact.bases]
+        for keyword in fact.keywords:
+            self.eval(keyword.value)
+        flat = tuple(one for base in bases for one in v.alternatives(base))
+        env = v.Env(self.frame.env if not self.frame.is_class else self.frame.env.parent)
+        cls = v.Cls(self.frame.mod, self.frame.file, fact, flat, env)
+        outer = self.frame
+        self.frame = Frame(outer.mod, outer.file, env, f"class {fact.name}", outer, self.here(stmt))
+        self.frame.is_class = True
+        self.frame.returns = outer.returns
+        self.frame.jumps = outer.jumps
+        self.block(fact.body)
+        self.frame = outer
+        cls.fields = [
+            s.target.id for s in fact.body if isinstance(s, m.AnnAssign) and isinstance(s.target, m.Name)
+        ]
+        for value in env.vars.values():
+            if isinstance(value, v.Func) and value.cls is None:
+                value.cls = cls
+                self.methods.setdefault(value.fn.name, []).append((cls, value))
+        cls.decorated = tuple(self.eval(node) for node in fact.decorators)
+        self.bind(fact.name, cls)
+
+    def exec_import(self, stmt: m.Import) -> None:
+        """``import a.b as c``."""
+        for alias in stmt.names:
+            parts = alias.name.split(".")
+            mod = self.import_parents(self.frame.file, parts)
+            if mod is None:
+                self.external_import(alias.name, stmt)
+                self.bind(alias.asname or parts[0], v.Ext(alias.name if alias.asname else parts[0]))
+            elif alias.asname:
+                self.bind(alias.asname, mod)
+            else:
+                top = self.modules.absolute(self.frame.file, self.entry_directory, parts[0])
+                self.bind(parts[0], self.import_found(top, parts[0]) if top else v.UNKNOWN)
+
+    def exec_import_from(self, stmt: m.ImportFrom) -> None:
+        """``from m import names``, with re-exports, submodules and stars."""
+        file = self.frame.file
+        mod: v.Mod | None
+        if stmt.level:
+            found = self.modules.relative(file, stmt.level, stmt.module)
+            mod = self.import_found(found, self._absolute_name(stmt)) if found else None
+            if mod is None:
+                for alias in stmt.names:
+                    self.bind(alias.asname or alias.name, v.UNKNOWN)
+                return
+        else:
+            mod = self.import_parents(file, stmt.module.split("."))
+            if mod is not None and mod.file is None and not self._has_members(mod, stmt):
+                mod = None
+        if mod is None:
+            self.external_import(stmt.module, stmt)
+            for alias in stmt.names:
+                if alias.name == "*":
+                    self.frame.mod.env.stars.append(stmt.module)
+                else:
+                    self.bind(alias.asname or alias.name, v.Ext(f"{stmt.module}.{alias.name}"))
+            return
+        for alias in stmt.names:
+            if alias.name == "*":
+                self._star(mod)
+                continue
+            value = mod.env.vars.get(alias.name)
+            if value is None:
+                value = self.submodule(mod, alias.name)
+            if value is None and mod.env.stars:
+                value = v.Ext(f"{mod.env.stars[-1]}.{alias.name}")
+            self.bind(alias.asname or alias.name, value if value is not None else v.UNKNOWN)
+
+    def _has_members(self, mod: v.Mod, stmt: m.ImportFrom) -> bool:
+        """Whether a directory without ``__init__`` is what the import means: all names are files of it."""
+        return all(self.submodule(mod, a.name) is not None for a in stmt.names if a.name != "*")
+
+    def _absolute_name(self, stmt: m.ImportFrom) -> str:
+        parts = self.frame.mod.name.split(".")
+        drop = stmt.level - (1 if self.frame.file.is_package else 0)
+        base = parts[: len(parts) - drop] if drop else parts
+        return ".".join([*base, stmt.module] if stmt.module else base) or stmt.module
+
+    def _star(self, mod: v.Mod) -> None:
+        exported = mod.env.vars.get("__all__")
+        names: list[str] | None = None
+        if isinstance(exported, v.Items) and not exported.open:
+            names = [e.value for e in exported.elts if isinstance(e, v.Lit) and isinstance(e.value, str)]
+        if names is None:
+            names = [n for n in mod.env.vars if not n.startswith("_")]
+        for name in names:
+            value = mod.env.vars.get(name)
+            if value is None:
+                value = self.submodule(mod, name)
+            if value is not None:
+                self.bind(name, value)
+        self.frame.mod.env.stars.extend(mod.env.stars)
+
+    def external_import(self, name: str, stmt: Any) -> None:
+        """Note the first import of a library."""
+        top = name.partition(".")[0]
+        self.state.flags.setdefault(f"import:{top}", self.here(stmt))
+        for hook in self.hooks.imports:
+            hook(self, name, stmt)
+
+    # ----------------------------------------------------------------------- modes, seeds, environment
+
+    def set_env(self, name: str, value: v.Value, node: Any, default_only: bool = False) -> None:
+        """An environment variable is set in the running process."""
+        known = value.value if isinstance(value, v.Lit) else None
+        if isinstance(known, str) or known is None:
+            text = known
+        else:
+            text = str(known)
+        if default_only and name in self.state.env:
+            return
+        for hook in self.hooks.env:
+            hook(self, name, value, node)
+        self.state.env[name] = Setting(text, self.here(node), v.option_of(value))
+
+    def set_mode(self, name: str, value: v.Value, node: Any) -> None:
+        """A determinism mode is set; see ``knowledge.model.Effect`` for names."""
+        known = value.value if isinstance(value, v.Lit) else None
+        self.state.modes[name] = Setting(known, self.here(node), v.option_of(value))
+        if self.at_module_level():
+            self.scratch.setdefault("module_modes", {})[name] = self.state.modes[name]
+
+    def mode(self, name: str) -> Setting:
+        """A mode's setting here; its value is False where nothing set it, None for unknown."""
+        found = self.state.modes.get(name)
+        if found is not None:
+            return found
+        return Setting(False if self.entry is not None else None, None)
+
+    def flag(self, name: str, node: Any = None) -> None:
+        """Note that something happened here for the first time on this path."""
+        self.state.flags.setdefault(name, self.here(node))
+
+    def base_frame(self, mod: v.Mod, file: ModuleFile) -> Frame:
+        """A frame in a module's scope, for calls from outside any code."""
+        return Frame(mod, file, mod.env, file.relative, None, None)
+
+    def drain(self) -> None:
+        """Run what was put off to the end: loaders that nothing was seen to iterate."""
+        while self.pending:
+            pending, self.pending = self.pending, []
+            for later in pending:
+                later()
+
+    def workers_seed_numpy(self) -> bool:
+        """Whether DataLoader workers seed NumPy's global state: from torch 1.9 on."""
+        return self.targets is None or not self.targets.matches("torch", "<1.9")
+
+    def kb_matches(self, library: str, spec: str) -> bool:
+        """Whether the target version of a library lies in a range; False without targets."""
+        return self.targets is not None and self.targets.matches(library, spec)
+
+    def at_module_level(self) -> bool:
+        """Whether only module bodies are running."""
+        return all(frame.func is None for frame in self.stack())
+
+    def methods_named(self, name: str) -> list[tuple[v.Cls, v.Func]]:
+        """Methods of this name in the project classes seen so far."""
+        return self.methods.get(name, [])
+
+
+def _join_vars(scopes: list[dict[str, v.Value]]) -> dict[str, v.Value]:
+    merged = dict(scopes[0])
+    for scope in scopes[1:]:
+        for name, value in scope.items():
+            old = merged.get(name)
+            if old is None:
+                merged[name] = value
+            elif old is not value:
+                merged[name] = v.join((old, value))
+    return merged
+
+
+def _exec_expr(interp: Interp, stmt: m.ExprStmt) -> None:
+    value = interp.eval(stmt.value)
+    if isinstance(stmt.value, m.Name):
+        for hook in interp.hooks.bare_names:
+            hook(interp, value, stmt.value)
+
+
+def _exec_assign(interp: Interp, stmt: m.Assign) -> None:
+    value = interp.eval(stmt.value)
+    for target in stmt.targets:
+        interp._expr.assign(interp, target, value)
+
+
+def _exec_ann_assign(interp: Interp, stmt: m.AnnAssign) -> None:
+    if stmt.value is not None:
+        interp._expr.assign(interp, stmt.target, interp.eval(stmt.value))
+
+
+def _exec_aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
+    interp._expr.aug_assign(interp, stmt)
+
+
+def _exec_return(interp: Interp, stmt: m.Return) -> None:
+    value = interp.eval(stmt.value) if stmt.value is not None else v.NONE
+    interp.frame.returns.append((value, interp.state.copy()))
+    interp.state.alive = False
+
+
+def _exec_scope(interp: Interp, stmt: m.ScopeDecl) -> None:
+    env = interp.frame.env
+    if stmt.kind == "global":
+        env.globals_ = (env.globals_ or frozenset()) | frozenset(stmt.names)
+
+
+def _exec_delete(interp: Interp, stmt: m.Delete) -> None:
+    for target in stmt.targets:
+        if isinstance(target, m.Name) and "." not in target.id:
+            interp.frame.env.vars.pop(target.id, None)
+        else:
+            interp._expr.delete(interp, target)
+
+
+def _exec_raise(interp: Interp, stmt: m.Raise) -> None:
+    if stmt.exc is not None:
+        interp.eval(stmt.exc)
+    interp.state.alive = False
+    interp.state.raised = True
+
+
+def _exec_assert(interp: Interp, stmt: m.Assert) -> None:
+    interp.eval(stmt.test)
+
+
+def _exec_jump(interp: Interp, stmt: m.Jump) -> None:
+    if interp.frame.jumps:
+        interp.frame.jumps[-1].append(interp.state.copy())
+    interp.state.alive = False
+
+
+def _exec_match(interp: Interp, stmt: m.Match) -> None:
+    interp.eval(stmt.subject)
+    runs: list[Callable[[], None]] = []
+    for case in stmt.cases:
+
+        def run(case: m.Case = case) -> None:
+            for name in case.binds:
+                interp.bind(name, v.UNKNOWN)
+            if case.guard is not None:
+                interp.eval(case.guard)
+            interp.block(case.body)
+
+        runs.append(run)
+    if not any(case.irrefutable for case in stmt.cases):
+        runs.append(lambda: None)
+    interp.branch(runs)
+
+
+_EXEC: dict[type, Callable[[Interp, Any], None]] = {
+    m.ExprStmt: _exec_expr,
+    m.Assign: _exec_assign,
+    m.AnnAssign: _exec_ann_assign,
+    m.AugAssign: _exec_aug_assign,
+    m.Return: _exec_return,
+    m.If: Interp.exec_if,
+    m.For: Interp.exec_for,
+    m.While: Interp.exec_while,
+    m.Try: Interp.exec_try,
+    m.With: Interp.exec_with,
+    m.FunctionDef: Interp.exec_function,
+    m.ClassDef: Interp.exec_class,
+    m.Import: Interp.exec_import,
+    m.ImportFrom: Interp.exec_import_from,
+    m.ScopeDecl: _exec_scope,
+    m.Delete: _exec_delete,
+    m.Raise: _exec_raise,
+    m.Assert: _exec_assert,
+    m.Match: _exec_match,
+    m.Jump: _exec_jump,
+}
+
+_BUILTINS = frozenset(
+    [
+        "abs",
+        "all",
+        "any",
+        "ascii",
+        "bin",
+        "bool",
+        "breakpoint",
+        "bytearray",
+        "bytes",
+        "callable",
+        "chr",
+        "classmethod",
+        "compile",
+        "complex",
+        "delattr",
+        "dict",
+        "dir",
+        "divmod",
+        "enumerate",
+        "eval",
+        "exec",
+        "exit",
+        "filter",
+        "float",
+        "format",
+        "frozenset",
+        "getattr",
+        "globals",
+        "hasattr",
+        "hash",
+        "help",
+        "hex",
+        "id",
+        "input",
+        "int",
+        "isinstance",
+        "issubclass",
+        "iter",
+        "len",
+        "list",
+        "locals",
+        "map",
+        "max",
+        "memoryview",
+        "min",
+        "next",
+        "object",
+        "oct",
+        "open",
+        "ord",
+        "pow",
+        "print",
+        "property",
+        "quit",
+        "range",
+        "repr",
+        "reversed",
+        "round",
+        "set",
+        "setattr",
+        "slice",
+        "sorted",
+        "staticmethod",
+        "str",
+        "sum",
+        "super",
+        "tuple",
+        "type",
+        "vars",
+        "zip",
+        "__import__",
+        "Exception",
+        "ValueError",
+        "KeyError",
+        "RuntimeError",
+        "NotImplementedError",
+        "ImportError",
+        "TypeError",
+        "OSError",
+        "FileNotFoundError",
+        "KeyboardInterrupt",
+        "StopIteration",
+        "AttributeError",
+        "SystemExit",
+        "ModuleNotFoundError",
+        "IndexError",
+        "AssertionError",
+        "Ellipsis",
+        "NotImplemented",
+    ]
+)

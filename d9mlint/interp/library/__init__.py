@@ -1,0 +1,1 @@
+"""Models of library functions that need code."""

@@ -1,0 +1,592 @@
+"""Models of builtins and libraries: what their calls give, where the abstract run needs to know.
+
+A model returns the result of a call, or None to let the general treatment (an ``Obj``) stand. Everything
+that is a fact about random numbers or determinism lives in the knowledge base, not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.interp.containers import CONTAINER_METHODS, parts
+from d9mlint.interp.data import ENTROPY, TENSOR, is_entropy, is_graph_dataset
+from d9mlint.interp.library import options as opt
+from d9mlint.interp.library.loaders import LOADER_MODELS
+from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+Model = Callable[["Interp", str, v.Args, Any], "v.Value | None"]
+MethodModel = Callable[["Interp", v.Value, str, v.Args, Any], "v.Value | None"]
+
+
+def _first(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    return args.pos[0] if args.pos else next(iter(args.kw.values()), None)
+
+
+def _first_model(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """Wrappers of a model or function that behave like what they wrap."""
+    first = args.pos[0] if args.pos else args.kw.get("module") or args.kw.get("model")
+    return first if isinstance(first, (v.Inst, v.Obj, v.Func, v.AnyOf, v.Partial)) else None
+
+
+def _convert(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``int(x)``, ``float(x)``, ``str(x)`` ...: literals are converted, entropy stays entropy."""
+    first = args.pos[0] if args.pos else None
+    if first is None:
+        return None
+    if is_entropy(first):
+        return first
+    if isinstance(first, v.Lit) and first.value is not None and len(args.pos) == 1:
+        kinds: dict[str, Callable[[Any], Any]] = {
+            "int": int,
+            "float": float,
+            "str": str,
+            "bool": bool,
+            "abs": abs,
+        }
+        kind = kinds.get(api.rpartition(".")[2])
+        try:
+            return v.Lit(kind(first.value), first.option) if kind else None
+        except (TypeError, ValueError, OverflowError):
+            return None
+    if isinstance(first, v.AnyOf) and any(is_entropy(x) for x in first.values):
+        return first
+    return None
+
+
+def _hash(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    first = args.pos[0] if args.pos else None
+    if isinstance(first, v.Lit) and isinstance(first.value, (int, float, bool)):
+        return v.UNKNOWN
+    result = v.Obj("builtins.hash", "", args, node)
+    if isinstance(first, v.Lit):
+        result.data = ENTROPY
+    return result
+
+
+def _sequence(kind: str) -> Model:
+    def model(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+        if not args.pos:
+            return v.Items(kind, [], False)
+        first = args.pos[0]
+        interp.hooks.iterate(interp, first)
+        if isinstance(first, v.Items):
+            return v.Items(kind, list(first.elts), first.open)
+        if kind == "s":
+            return v.Items(kind, [], True)
+        return None
+
+    return model
+
+
+def _len(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    first = args.pos[0] if args.pos else None
+    if isinstance(first, v.Items) and not first.open and first.kind != "s":
+        return v.Lit(len(first.elts))
+    return None
+
+
+def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    first = args.pos[0] if args.pos else None
+    items: dict[Any, v.Value] = {}
+    is_open = args.dstar
+    if isinstance(first, v.Mapping):
+        items.update(first.items)
+        is_open = is_open or first.open
+    elif first is not None:
+        is_open = True
+    items.update(args.kw)
+    return v.Mapping(items, is_open)
+
+
+def _vars(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    first = args.pos[0] if args.pos else None
+    if isinstance(first, (v.Obj, v.Inst)):
+        known = isinstance(first, v.Obj) and first.type == opt.NAMESPACE
+        return v.Mapping(first.attrs, open=not known)
+    return first if isinstance(first, v.Mapping) else None
+
+
+def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    if len(args.pos) < 2:
+        return v.UNKNOWN
+    owner, name = args.pos[0], args.pos[1]
+    if isinstance(name, v.Lit) and isinstance(name.value, str):
+        value = interp.attribute(owner, name.value, node)
+        if len(args.pos) > 2 and isinstance(value, v.Member):
+            return v.join((args.pos[2], v.UNKNOWN)) if isinstance(owner, v.Inst) else v.UNKNOWN
+        return value
+    if isinstance(owner, v.Mod):
+        # Objects built by name: anything callable that the module defines may be meant.
+        found = [x for x in owner.env.vars.values() if isinstance(x, (v.Cls, v.Func)) and x.mod is owner]
+        return v.join([*found, v.UNKNOWN]) if 0 < len(found) < v.MAX_ALTERNATIVES else v.UNKNOWN
+    return v.UNKNOWN
+
+
+def _setattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    from d9mlint.interp.expressions import set_attribute
+
+    if len(args.pos) == 3 and isinstance(args.pos[1], v.Lit) and isinstance(args.pos[1].value, str):
+        owner = args.pos[0]
+        for part in args.pos[1].value.split(".")[:-1]:
+            owner = interp.attribute(owner, part, node)
+        set_attribute(interp, owner, args.pos[1].value.split(".")[-1], args.pos[2], node)
+    return v.NONE
+
+
+def _hasattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    if len(args.pos) == 2 and isinstance(args.pos[1], v.Lit):
+        owner, name = args.pos[0], args.pos[1].value
+        if isinstance(owner, v.Obj) and owner.type == opt.NAMESPACE:
+            return v.Lit(name in owner.attrs)
+        if isinstance(owner, v.Mapping) and owner.attributes and name in owner.items:
+            return v.TRUE
+    return v.UNKNOWN
+
+
+def _isinstance(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """Only literals are judged: a value's class is rarely known well enough to prune a branch."""
+    kinds = {"builtins.int": int, "builtins.str": str, "builtins.float": float, "builtins.bool": bool}
+    if len(args.pos) == 2 and isinstance(args.pos[0], v.Lit) and isinstance(args.pos[1], v.Ext):
+        kind = kinds.get(args.pos[1].name)
+        if kind is not None:
+            return v.Lit(isinstance(args.pos[0].value, kind), args.pos[0].option)
+    return v.UNKNOWN
+
+
+def _super(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    if len(args.pos) == 2 and isinstance(args.pos[0], v.Cls):
+        return v.Super(args.pos[0], args.pos[1])
+    frame: Any = interp.frame
+    while frame is not None and frame.func is None:
+        frame = frame.caller
+    if frame is not None and frame.func.cls is not None and frame.func.receiver is not None:
+        return v.Super(frame.func.cls, frame.func.receiver)
+    return v.UNKNOWN
+
+
+def _partial(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    if not args.pos:
+        return None
+    return v.Partial(args.pos[0], v.Args(args.pos[1:], args.kw, args.star, args.dstar))
+
+
+def _decorator_factory(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``functools.wraps(f)`` and friends leave what they decorate as it is."""
+    return v.Obj(api, "", v.NO_ARGS, node)
+
+
+def _import_module(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    name = args.pos[0] if args.pos else None
+    if isinstance(name, v.Lit) and isinstance(name.value, str) and not name.value.startswith("."):
+        mod = interp.import_parents(interp.frame.file, name.value.split("."))
+        if mod is not None:
+            return mod
+        interp.external_import(name.value, node)
+        return v.Ext(name.value)
+    return v.UNKNOWN
+
+
+def _getenv(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    name, default = args.get("key", 0), args.get("default", 1)
+    if not isinstance(name, v.Lit):
+        return v.UNKNOWN
+    setting = interp.state.env.get(str(name.value))
+    if setting is not None:
+        return v.Lit(setting.value, setting.option) if setting.value is not None else v.UNKNOWN
+    if isinstance(default, v.Lit):
+        return v.Lit(default.value, f"${name.value}")
+    return v.Lit(None, f"${name.value}") if default is None else v.UNKNOWN
+
+
+def _setenv(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    name, value = args.get("key", 0), args.get("value", 1)
+    if isinstance(name, v.Lit) and value is not None:
+        interp.set_env(str(name.value), value, node, default_only=api.endswith("setdefault"))
+    return v.NONE
+
+
+def _update_env(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    first = args.pos[0] if args.pos else None
+    items: dict[Any, v.Value] = dict(first.items) if isinstance(first, v.Mapping) else {}
+    for key, value in {**items, **args.kw}.items():
+        if isinstance(key, str):
+            interp.set_env(key, value, node)
+    return v.NONE
+
+
+def _pop_env(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    if args.pos and isinstance(args.pos[0], v.Lit):
+        interp.state.env.pop(str(args.pos[0].value), None)
+    return v.UNKNOWN
+
+
+def _exit(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    interp.state.alive = False
+    interp.state.raised = True
+    return v.NONE
+
+
+def _cuda_available(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    return v.Lit(interp.device != "cpu", "a GPU")
+
+
+def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    key = args.pos[0] if args.pos else None
+    default = args.pos[1] if len(args.pos) > 1 else args.kw.get("default", v.NONE)
+    if isinstance(owner, v.Mapping) and isinstance(key, v.Lit):
+        found = owner.items.get(key.value)
+        if found is not None:
+            return found
+        if owner.open:
+            return v.UNKNOWN if not isinstance(default, v.Lit) or default.value is None else default
+        return default
+    if isinstance(owner, v.Mapping):
+        # A table of functions or classes looked up by an unknown name.
+        found_all = [x for x in owner.items.values() if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))]
+        return v.join([*found_all, v.UNKNOWN]) if found_all else v.UNKNOWN
+    return None
+
+
+def _dict_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    if isinstance(owner, v.Mapping):
+        for value in args.pos:
+            if isinstance(value, v.Mapping):
+                owner.items.update(value.items)
+                owner.open = owner.open or value.open
+            else:
+                owner.open = True
+        owner.items.update(args.kw)
+        owner.open = owner.open or args.dstar
+        return v.NONE
+    return None
+
+
+def _dict_values(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    if not isinstance(owner, v.Mapping):
+        return None
+    if name == "items":
+        pairs: list[v.Value] = [
+            v.Items("t", [v.Lit(k) if isinstance(k, str) else v.UNKNOWN, x]) for k, x in owner.items.items()
+        ]
+        return v.Items("l", pairs, owner.open)
+    if name == "keys":
+        return v.Items("l", [v.Lit(k) for k in owner.items if isinstance(k, str)], owner.open)
+    return v.Items("l", list(owner.items.values()), owner.open)
+
+
+def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    if isinstance(owner, v.Items):
+        added = args.pos[-1] if args.pos else v.UNKNOWN
+        if name in ("append", "add", "insert"):
+            if len(owner.elts) < 64:
+                owner.elts = [*owner.elts, added]
+            jumps = interp.frame.jumps
+            sure = len(jumps) == interp.frame.unrolled and not any(jumps) and not interp.branching
+            owner.open = owner.open or not sure
+        elif isinstance(added, v.Items):
+            owner.elts = [*owner.elts, *added.elts][:64]
+            owner.open = True
+        else:
+            owner.open = True
+        return v.NONE
+    return None
+
+
+def _shrink(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``items.pop()`` and the like: which elements are left is not followed."""
+    if isinstance(owner, v.Items):
+        owner.open = True
+    return None
+
+
+def _shuffled(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``dataset.shuffle()`` of a dataset of graphs gives one."""
+    return owner if isinstance(owner, v.Obj) and is_graph_dataset([owner.api]) else None
+
+
+def _copy(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    if isinstance(owner, v.Mapping):
+        return v.Mapping(dict(owner.items), owner.open, owner.attributes)
+    return owner if isinstance(owner, (v.Items, v.Obj, v.Inst)) else None
+
+
+def _self(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """Methods that return their receiver: ``model.to(device)``, ``model.cuda()``, ``generator.manual_seed()``."""
+    if isinstance(owner, v.Inst):
+        return owner
+    if isinstance(owner, v.Obj) and (
+        owner.api.startswith(("torch.nn.", "torchvision.models")) or owner.type == "torch.Generator"
+    ):
+        return owner
+    return None
+
+
+def _training(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``model.train()`` and ``model.eval()`` say what ``self.training`` is, in the model and in its parts."""
+    model = owner.receiver if isinstance(owner, v.Super) else owner
+    if isinstance(model, v.Inst):
+        mode = args.get("mode", 0) if name == "train" else v.FALSE
+        _set_training(interp, model, v.TRUE if mode is None else mode, set())
+        return model
+    return _self(interp, owner, name, args, node)
+
+
+def _set_training(interp: Interp, model: v.Inst, mode: v.Value, seen: set[int]) -> None:
+    from d9mlint.interp.expressions import set_attribute
+
+    if id(model) in seen:
+        return
+    seen.add(id(model))
+    held = [one for value in model.attrs.values() for one in v.alternatives(value)]
+    for value in held:
+        for part in parts(value) if isinstance(value, v.Obj) else [value]:
+            if isinstance(part, v.Inst):
+                _set_training(interp, part, mode, seen)
+    set_attribute(interp, model, "training", mode, None)
+
+
+def _register_buffer(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``self.register_buffer("name", tensor)``: a tensor that is not trained."""
+    key = args.get("name", 0)
+    if not isinstance(owner, v.Inst) or not isinstance(key, v.Lit) or not isinstance(key.value, str):
+        return None
+    buffer = v.Obj("torch.nn.Module.register_buffer", TENSOR, args, node)
+    buffer.detached = True
+    owner.attrs[key.value] = buffer
+    return v.NONE
+
+
+def _module_apply(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``model.apply(init)`` runs the function on every submodule and returns the model."""
+    if isinstance(owner, v.Inst):
+        for value in args.pos:
+            if isinstance(value, (v.Func, v.Partial)):
+                interp.call(value, v.Args([v.UNKNOWN]), node)
+        return owner
+    return None
+
+
+def _prepare(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``accelerator.prepare(a, b)`` and ``fabric.setup(...)`` give back what they were given."""
+    if isinstance(owner, v.Obj) and owner.type.rpartition(".")[2] in ("Accelerator", "Fabric"):
+        return args.pos[0] if len(args.pos) == 1 else v.Items("t", list(args.pos), args.star)
+    return None
+
+
+def _from_checkpoint(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    if isinstance(owner, v.Cls):
+        return interp.call(owner, v.Args(star=True, dstar=True), node)
+    return None
+
+
+def _entry_call(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``fire.Fire(main)``, ``typer.run(main)``, ``absl.app.run(main)``, ``pyrallis``-like wrappers."""
+    target = args.pos[0] if args.pos else args.kw.get("main")
+    if target is None and api.startswith(("absl.app", "tf.")):
+        target = interp.frame.mod.env.vars.get("main")
+    if isinstance(target, v.Func):
+        kw = opt.option_params(interp, target)
+        pos: list[v.Value] = [v.UNKNOWN] if api.startswith(("absl.app", "tf.")) else []
+        return interp.call(target, v.Args(pos, kw.kw), node)
+    if isinstance(target, (v.Mapping, v.Items)):
+        for one in target.items.values() if isinstance(target, v.Mapping) else target.elts:
+            if isinstance(one, v.Func):
+
+                def run(one: v.Func = one) -> None:
+                    interp.call(one, opt.option_params(interp, one), node)
+
+                interp.branch([lambda: None, run])
+        return v.UNKNOWN
+    return None
+
+
+def _parse_dataclass(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``tyro.cli(Args)``, ``pyrallis.parse(config_class=Args)``, ``OmegaConf.structured(Args)``: defaults."""
+    for value in args.values():
+        if isinstance(value, v.Cls):
+            return interp.call(value, v.NO_ARGS, node)
+        if isinstance(value, v.Func) and api == "tyro.cli":
+            return interp.call(value, opt.option_params(interp, value), node)
+        if isinstance(value, v.Inst):
+            return value
+    return None
+
+
+def _globals(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``globals()[name](...)``: the functions of the module, any of which may be meant."""
+    found = {
+        k: x
+        for k, x in interp.frame.mod.env.vars.items()
+        if isinstance(x, v.Func | v.Cls) and x.mod is interp.frame.mod
+    }
+    return v.Mapping(dict(found), open=True)
+
+
+def _instantiate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``hydra.utils.instantiate(cfg.model)``: what ``_target_`` names is called with the other keys."""
+    config = args.pos[0] if args.pos else args.kw.get("config")
+    extra = {name: value for name, value in args.kw.items() if not name.startswith("_") and name != "config"}
+    return _built(interp, config, extra, node) if isinstance(config, v.Mapping) else None
+
+
+def _built(interp: Interp, config: v.Mapping, extra: dict[str, v.Value], node: Any) -> v.Value:
+    target = config.items.get("_target_")
+    items = {
+        key: _built(interp, value, {}, node)
+        if isinstance(value, v.Mapping) and "_target_" in value.items
+        else value
+        for key, value in config.items.items()
+        if isinstance(key, str) and not key.startswith("_")
+    }
+    if not isinstance(target, v.Lit) or not isinstance(target.value, str):
+        return v.UNKNOWN
+    parts = target.value.split(".")
+    func: v.Value = v.Ext(target.value)
+    for count in range(len(parts) - 1, 0, -1):
+        mod = interp.import_parents(interp.frame.file, parts[:count])
+        if mod is not None and mod.file is not None:
+            func = mod
+            for part in parts[count:]:
+                func = interp.attribute(func, part, node)
+            break
+    arguments = v.Args([], {**items, **extra}, dstar=config.open)
+    partial = config.items.get("_partial_")
+    if isinstance(partial, v.Lit) and partial.value:
+        return v.Partial(func, arguments)
+    return interp.call(func, arguments, node)
+
+
+MODELS: dict[str, Model] = {
+    "builtins.globals": _globals,
+    "builtins.staticmethod": _first,
+    "hydra.utils.instantiate": _instantiate,
+    **LOADER_MODELS,
+    **PROCESS_MODELS,
+    **{f"builtins.{n}": _convert for n in ("int", "float", "str", "abs", "round", "bool")},
+    "builtins.hash": _hash,
+    "builtins.len": _len,
+    "builtins.list": _sequence("l"),
+    "builtins.tuple": _sequence("t"),
+    "builtins.set": _sequence("s"),
+    "builtins.frozenset": _sequence("s"),
+    "builtins.dict": _dict,
+    "collections.OrderedDict": _dict,
+    "builtins.vars": _vars,
+    "builtins.getattr": _getattr,
+    "builtins.setattr": _setattr,
+    "builtins.hasattr": _hasattr,
+    "builtins.isinstance": _isinstance,
+    "builtins.super": _super,
+    "builtins.exit": _exit,
+    "builtins.quit": _exit,
+    "sys.exit": _exit,
+    "os._exit": _exit,
+    "functools.partial": _partial,
+    "functools.wraps": _decorator_factory,
+    "copy.deepcopy": _first,
+    "copy.copy": _first,
+    "importlib.import_module": _import_module,
+    "builtins.__import__": _import_module,
+    "os.getenv": _getenv,
+    "os.environ.get": _getenv,
+    "os.putenv": _setenv,
+    "os.environ.setdefault": _setenv,
+    "os.environ.__setitem__": _setenv,
+    "os.environ.update": _update_env,
+    "os.environ.pop": _pop_env,
+    "os.unsetenv": _pop_env,
+    "torch.cuda.is_available": _cuda_available,
+    "tf.test.is_gpu_available": _cuda_available,
+    "torch.nn.DataParallel": _first_model,
+    "torch.nn.parallel.DataParallel": _first_model,
+    "torch.nn.parallel.DistributedDataParallel": _first_model,
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm": _first_model,
+    "torch.compile": _first_model,
+    "torch.jit.script": _first_model,
+    "tf.function": _first_model,
+    "argparse.ArgumentParser": opt.new_parser,
+    "configargparse.ArgParser": opt.new_parser,
+    "configargparse.ArgumentParser": opt.new_parser,
+    "configargparse.get_argument_parser": opt.new_parser,
+    "optparse.OptionParser": opt.new_parser,
+    "argparse.Namespace": opt.make_namespace,
+    "types.SimpleNamespace": opt.make_namespace,
+    "easydict.EasyDict": opt.make_namespace,
+    "munch.Munch": opt.make_namespace,
+    "addict.Dict": opt.make_namespace,
+    "ml_collections.ConfigDict": opt.make_namespace,
+    "ml_collections.config_dict.ConfigDict": opt.make_namespace,
+    **{
+        f"{head}.DEFINE_{kind}": opt.define_flag
+        for head in ("absl.flags", "tf.app.flags", "tf.compat.v1.app.flags", "tf.compat.v1.flags", "tf.flags")
+        for kind in ("integer", "string", "float", "bool", "boolean", "enum", "list")
+    },
+    "absl.app.run": _entry_call,
+    "tf.app.run": _entry_call,
+    "tf.compat.v1.app.run": _entry_call,
+    "fire.Fire": _entry_call,
+    "typer.run": _entry_call,
+    "tyro.cli": _parse_dataclass,
+    "pyrallis.parse": _parse_dataclass,
+    "draccus.parse": _parse_dataclass,
+    "simple_parsing.parse": _parse_dataclass,
+    "omegaconf.OmegaConf.structured": _parse_dataclass,
+    "omegaconf.OmegaConf.load": opt.load_config,
+    "omegaconf.OmegaConf.create": opt.to_attributes,
+    "omegaconf.OmegaConf.merge": opt.to_attributes,
+    "yaml.safe_load": opt.load_config,
+    "yaml.load": opt.load_config,
+    "yaml.full_load": opt.load_config,
+    "json.load": opt.load_config,
+}
+
+METHOD_MODELS: dict[str, MethodModel] = {
+    **CONTAINER_METHODS,
+    **PROCESS_METHODS,
+    "*.add_argument": opt.add_argument,
+    "*.add_option": opt.add_argument,
+    "*.add": opt.add_argument,
+    "*.add_argument_group": opt.same_parser,
+    "*.add_mutually_exclusive_group": opt.same_parser,
+    "*.add_subparsers": opt.same_parser,
+    "*.add_parser": opt.same_parser,
+    "*.set_defaults": opt.set_defaults,
+    "*.parse_args": opt.parse_args,
+    "*.parse_known_args": opt.parse_args,
+    "*.parse_intermixed_args": opt.parse_args,
+    "*.parse_args_into_dataclasses": opt.hf_parse,
+    "*.parse_json_file": opt.hf_parse,
+    "*.get": _namespace_dict,
+    "*.pop": _namespace_dict,
+    "*.setdefault": _namespace_dict,
+    "*.update": _dict_update,
+    "*.items": _dict_values,
+    "*.keys": _dict_values,
+    "*.values": _dict_values,
+    "list.append": _list_append,
+    "list.extend": _list_append,
+    "list.insert": _list_append,
+    "set.add": _list_append,
+    **{f"list.{name}": _shrink for name in ("pop", "remove", "clear")},
+    "*.copy": _copy,
+    "*.shuffle": _shuffled,
+    "*.to": _self,
+    "*.cuda": _self,
+    "*.cpu": _self,
+    "*.half": _self,
+    "*.float": _self,
+    "*.train": _training,
+    "*.eval": _training,
+    "*.manual_seed": _self,
+    "*.requires_grad_": _self,
+    "*.apply": _module_apply,
+    "*.register_buffer": _register_buffer,
+    "*.prepare": _prepare,
+    "*.setup": _prepare,
+    "*.load_from_checkpoint": _from_checkpoint,
+}

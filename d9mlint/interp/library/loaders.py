@@ -1,0 +1,122 @@
+"""Data loaders: their datasets, collate functions and samplers run when they are iterated.
+
+In which process they run decides which RNG state they see. With workers, PyTorch seeds ``torch`` and
+``random`` in each worker from the loader's base seed (and NumPy's global state too from 1.9 on), so there
+these RNGs are as seeded as ``torch`` was; before 1.9 NumPy's state is a copy of the parent's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import rng
+from d9mlint.interp import values as v
+from d9mlint.interp.context import CPU_CONTEXT
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+LOADER = "torch.utils.data.DataLoader"
+
+
+def make_loader(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``DataLoader(...)``: nothing is drawn until it is iterated, at the latest at the program's end."""
+    loader = v.Obj(LOADER, "", args, node)
+    loader.file = interp.frame.file
+    frame = interp.frame
+
+    def later() -> None:
+        interp.frame, kept = frame, interp.frame
+        consume(interp, loader)
+        interp.frame = kept
+
+    interp.pending.append(later)
+    return loader
+
+
+def consume(interp: Interp, loader: v.Obj) -> None:
+    """A loader is iterated for the first time: its sampler and dataset run now."""
+    if loader.data == "consumed":
+        return
+    loader.data = "consumed"
+    args, node = loader.args, loader.node
+    for value in (args.get("sampler"), args.get("batch_sampler")):
+        for one in v.alternatives(value) if value is not None else ():
+            if isinstance(one, v.Inst):
+                use(interp, one, node)
+            elif isinstance(one, v.Obj):
+                # A sampler draws indices; it does not touch the items of the dataset it was given.
+                with interp.in_file(one.file):
+                    rng.apply(interp, interp.kb.rng(one.api), one.args, one.node or node, at="use")
+    with interp.in_file(loader.file):
+        rng.apply(interp, interp.kb.rng(LOADER), args, node, at="use")
+    workers = args.get("num_workers", 5)
+    in_workers = v.truth(workers) if workers is not None else False
+    before = dict(interp.state.rng)
+    if in_workers:
+        parent = interp.state.level("torch")
+        for name in ("python", "numpy") if interp.workers_seed_numpy() else ("python",):
+            interp.state.rng[name] = parent
+    elif in_workers is None:
+        # Here or in workers: only what is unseeded in both is surely unseeded.
+        for name in ("python", "numpy"):
+            if interp.state.level("torch").level > interp.state.level(name).level:
+                interp.state.rng[name] = interp.state.level("torch")
+    dataset = args.get("dataset", 0)
+    with interp.within(CPU_CONTEXT):
+        if dataset is not None:
+            use(interp, dataset, node)
+        _collate(interp, args.get("collate_fn"), node)
+    interp.state.rng = {**interp.state.rng, **before}
+    for name in ("python", "numpy"):
+        if name not in before:
+            interp.state.rng.pop(name, None)
+
+
+def _collate(interp: Interp, collate: v.Value | None, node: Any) -> None:
+    if isinstance(collate, (v.Func, v.Partial)):
+        interp.call(collate, v.Args([v.UNKNOWN]), node)
+    elif isinstance(collate, v.Inst):
+        use(interp, collate, node)
+
+
+def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> None:
+    """A dataset, sampler or transform is used: project ones run, library ones draw and use their parts."""
+    from d9mlint.interp.calls import use_object
+    from d9mlint.interp.expressions import bind_method
+
+    if depth > 4:
+        return
+    if isinstance(value, v.Inst):
+        for name in ("__getitem__", "__getitems__", "__iter__", "__call__"):
+            found = value.cls.find(name)
+            if found is not None:
+                bound = bind_method(interp, found, value, value.cls, node)
+                interp.call(bound, v.Args([] if name == "__iter__" else [v.UNKNOWN]), node)
+    elif isinstance(value, v.AnyOf):
+        for one in value.values:
+            use(interp, one, node, depth + 1)
+    elif isinstance(value, v.Items):
+        for one in value.elts:
+            use(interp, one, node, depth + 1)
+    elif isinstance(value, v.Obj) and value.type != "torch.Tensor":
+        use_object(interp, value, v.NO_ARGS, node)
+        for one in value.args.values():
+            if isinstance(one, (v.Inst, v.Items, v.AnyOf)):
+                use(interp, one, node, depth + 1)
+
+
+def on_iterate(interp: Interp, value: v.Value) -> None:
+    """A value is iterated: if it is a loader, it is consumed."""
+    if isinstance(value, v.Obj) and value.type == LOADER:
+        consume(interp, value)
+
+
+def split(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``random_split(dataset, lengths)``: parts of the dataset."""
+    dataset = args.get("dataset", 0)
+    part = v.Obj("torch.utils.data.Subset", "", v.Args([dataset] if dataset is not None else []), node)
+    return v.Items("l", [part], open=True)
+
+
+LOADER_MODELS = {LOADER: make_loader, "torch.utils.data.random_split": split}

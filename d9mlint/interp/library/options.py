@@ -1,0 +1,247 @@
+"""Command-line and configuration libraries: what value an option has when the program is started plainly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.interp.library.config_files import config_value, hydra_config, load_literal
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+NAMESPACE = "argparse.Namespace"
+PARSER = "argparse.ArgumentParser"
+
+Model = Callable[["Interp", str, v.Args, Any], "v.Value | None"]
+MethodModel = Callable[["Interp", v.Value, str, v.Args, Any], "v.Value | None"]
+
+
+def new_parser(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
+    """``argparse.ArgumentParser(parents=[...])``."""
+    parser = v.Obj(PARSER, "", args, node)
+    parser.data = {}
+    parents = args.get("parents")
+    for parent in parents.elts if isinstance(parents, v.Items) else []:
+        if isinstance(parent, v.Obj) and isinstance(parent.data, dict):
+            parser.data.update(parent.data)
+    return parser
+
+
+def _options(owner: v.Value) -> dict[str, v.Value] | None:
+    if isinstance(owner, v.Obj) and isinstance(owner.data, dict):
+        return owner.data
+    if isinstance(owner, v.Inst):
+        # A project subclass of ArgumentParser keeps its options on itself.
+        kept = owner.attrs.get("@options")
+        if kept is None:
+            kept = v.Mapping({})
+            owner.attrs["@options"] = kept
+        return kept.items if isinstance(kept, v.Mapping) else None
+    return None
+
+
+def _is_parser(interp: Interp, owner: v.Value) -> bool:
+    if isinstance(owner, v.Obj):
+        return owner.type == PARSER
+    if isinstance(owner, v.Inst):
+        bases = owner.cls.external_bases()
+        return any(base.rpartition(".")[2] in _PARSER_CLASSES for base in bases)
+    return False
+
+
+_PARSER_CLASSES = frozenset(
+    {"ArgumentParser", "ArgParser", "HfArgumentParser", "Tap", "LightningArgumentParser"}
+)
+
+
+def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``parser.add_argument('--seed', type=int, default=0)``."""
+    options = _options(owner) if _is_parser(interp, owner) else None
+    if options is None:
+        return None
+    flags = [a.value for a in args.pos if isinstance(a, v.Lit) and isinstance(a.value, str)]
+    dest = args.get("dest")
+    long = next((f for f in flags if f.startswith("--")), flags[0] if flags else "")
+    key = dest.value if isinstance(dest, v.Lit) else long.lstrip("-").replace("-", "_")
+    if not key:
+        return v.NONE
+    label = long or str(key)
+    default = args.get("default")
+    action = args.get("action")
+    kind = action.value if isinstance(action, v.Lit) else ""
+    required = args.get("required")
+    if default is None:
+        if kind == "store_true":
+            default = v.FALSE
+        elif kind == "store_false":
+            default = v.TRUE
+        elif (isinstance(required, v.Lit) and required.value) or not label.startswith("-"):
+            default = v.Obj(v.GIVEN)
+        else:
+            default = v.NONE
+    options[str(key)] = as_option(default, label)
+    return v.NONE
+
+
+def as_option(default: v.Value, label: str) -> v.Value:
+    """A default as the value of the option ``label``."""
+    if isinstance(default, v.Lit):
+        return v.Lit(default.value, label)
+    return default
+
+
+def same_parser(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """Argument groups and sub-parsers add to the parser they belong to."""
+    return owner if _is_parser(interp, owner) else None
+
+
+def set_defaults(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``parser.set_defaults(seed=1)``."""
+    options = _options(owner) if _is_parser(interp, owner) else None
+    if options is None:
+        return None
+    for key, value in args.kw.items():
+        options[key] = as_option(value, f"--{key}")
+    return v.NONE
+
+
+def parse_args(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``parse_args`` and relatives: a namespace of option defaults."""
+    options = _options(owner) if _is_parser(interp, owner) else None
+    if options is None:
+        return None
+    space = v.Obj(NAMESPACE, "", args, node)
+    space.attrs = dict(options)
+    if name == "parse_known_args":
+        return v.Items("t", [space, v.UNKNOWN])
+    return space
+
+
+def hf_parse(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``HfArgumentParser((A, B)).parse_args_into_dataclasses()``: instances with their defaults."""
+    if not (isinstance(owner, v.Obj) and owner.api.rpartition(".")[2] == "HfArgumentParser"):
+        return None
+    given = owner.args.get("dataclass_types", 0)
+    classes = given.elts if isinstance(given, v.Items) else [given] if given is not None else []
+    made = [interp.call(cls, v.NO_ARGS, node) if cls is not v.UNKNOWN else v.UNKNOWN for cls in classes]
+    return v.Items("t", made, open=name == "parse_args_into_dataclasses" and not made)
+
+
+def make_namespace(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
+    """``argparse.Namespace(a=1)``, ``SimpleNamespace``, ``EasyDict`` and what behaves like them."""
+    items = dict(args.kw)
+    first = args.pos[0] if args.pos else None
+    if isinstance(first, v.Mapping):
+        items = {**{k: x for k, x in first.items.items() if isinstance(k, str)}, **items}
+    if isinstance(first, v.Obj) and first.type == NAMESPACE:
+        items = {**first.attrs, **items}
+    return v.Mapping(items, open=args.dstar or (first is not None and not items), attributes=True)
+
+
+# ----------------------------------------------------------------------------- absl, tf.app, click, typer
+
+
+def define_flag(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
+    """``flags.DEFINE_integer('seed', 0, ...)`` of absl and TF1."""
+    name = args.get("name", 0)
+    default = args.get("default", 1)
+    if isinstance(name, v.Lit) and isinstance(name.value, str):
+        value = as_option(default if default is not None else v.NONE, f"--{name.value}")
+        interp.flags_registry[name.value] = value
+        holder = v.Obj("absl.flags.FlagHolder", "", args, node)
+        holder.attrs["value"] = value
+        return holder
+    return v.UNKNOWN
+
+
+def flag_values(interp: Interp) -> v.Value:
+    """``flags.FLAGS``: one live mapping of all flags."""
+    known = interp.scratch.get("FLAGS")
+    if known is None:
+        known = interp.scratch["FLAGS"] = v.Mapping(interp.flags_registry, open=True, attributes=True)
+    result: v.Value = known
+    return result
+
+
+def option_params(interp: Interp, func: v.Func) -> v.Args:
+    """Arguments with which a click, typer, fire or hydra entry function is called: its options' defaults."""
+    by_name: dict[str, v.Value] = {}
+    for decorator in func.decorated:
+        if not isinstance(decorator, v.Obj):
+            continue
+        last = decorator.api.rpartition(".")[2]
+        if last == "option":
+            _click_option(decorator.args, by_name)
+        elif last == "main" and decorator.api.startswith("hydra"):
+            params = func.fn.params
+            if params:
+                by_name[params[0].name] = hydra_config(interp, func, decorator.args)
+    for param in func.fn.params:
+        if param.name in by_name or param.kind in "vw":
+            continue
+        default = func.defaults.get(param.name)
+        if default is None:
+            continue
+        if isinstance(default, v.Obj) and default.api.rpartition(".")[2] in ("Option", "Argument"):
+            given = default.args.get("default", 0)
+            default = given if given is not None else v.Obj(v.GIVEN)
+        if isinstance(default, v.Lit):
+            option = "--" + param.name.replace("_", "-")
+            by_name[param.name] = v.Lit(None if default.value is ... else default.value, option)
+        else:
+            by_name[param.name] = default
+    return v.Args([], by_name)
+
+
+def _click_option(args: v.Args, into: dict[str, v.Value]) -> None:
+    names = [a.value for a in args.pos if isinstance(a, v.Lit) and isinstance(a.value, str)]
+    long = next((n for n in names if n.startswith("--")), names[0] if names else "")
+    plain = next((n for n in names if not n.startswith("-")), "")
+    key = plain or long.split("/")[0].lstrip("-").replace("-", "_")
+    if not key:
+        return
+    default = args.get("default")
+    if default is None:
+        is_flag = args.get("is_flag")
+        required = args.get("required")
+        if (isinstance(is_flag, v.Lit) and is_flag.value) or "/" in long:
+            default = v.FALSE
+        elif isinstance(required, v.Lit) and required.value:
+            default = v.Obj(v.GIVEN)
+        else:
+            default = v.NONE
+    into[key] = as_option(default, long or key)
+
+
+# -------------------------------------------------------------------------------------- configuration
+
+
+def load_config(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``yaml.safe_load(open('config.yaml'))``, ``OmegaConf.load('c.yaml')``, ``json.load(...)``."""
+    first = args.pos[0] if args.pos else None
+    path = None
+    if isinstance(first, v.Lit):
+        path = first.value
+    elif isinstance(first, v.Obj):
+        inner = first.args.pos[0] if first.args.pos else None
+        if isinstance(inner, v.Lit):
+            path = inner.value
+    if not isinstance(path, str):
+        return None
+    data = load_literal(interp, path)
+    if data is None:
+        return None
+    value = config_value(data, path)
+    if isinstance(value, v.Mapping) and api.startswith("omegaconf"):
+        value.attributes = True
+    return value
+
+
+def to_attributes(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``OmegaConf.create(mapping)`` and other wrappers that allow attribute access."""
+    first = args.pos[0] if args.pos else None
+    if isinstance(first, v.Mapping):
+        return v.Mapping(first.items, first.open, attributes=True)
+    return None

@@ -1,0 +1,80 @@
+"""Other processes and threads: with which RNG state and modes they start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.interp.state import State
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+
+def _spawn(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``torch.multiprocessing.spawn(fn, args=(...))``: a fresh interpreter; nothing of the parent's state."""
+    func = args.get("fn", 0)
+    given = args.get("args", 1)
+    rest = list(given.elts) if isinstance(given, v.Items) else []
+    star = not isinstance(given, v.Items) and given is not None
+    if func is not None:
+        _in_state(interp, _fresh(interp), func, v.Args([v.UNKNOWN, *rest], star=star), node)
+    return v.NONE
+
+
+def _process(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``Process(target=f, args=(...))`` and ``Thread``: run when made, forked from the present state."""
+    func = args.get("target", 1)
+    given = args.get("args", 3)
+    rest = list(given.elts) if isinstance(given, v.Items) else []
+    if func is not None:
+        star = given is not None and not isinstance(given, v.Items)
+        state = interp.state.copy()
+        _in_state(interp, state, func, v.Args(rest, star=star, dstar=args.get("kwargs", 4) is not None), node)
+    return v.Obj(api, "", args, node)
+
+
+def _start(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``start()`` of the project's own ``Thread`` or ``Process``: its ``run`` starts from the present state."""
+    run = owner.cls.find("run") if isinstance(owner, v.Inst) else None
+    if not isinstance(run, v.Func):
+        return None
+    _in_state(interp, interp.state.copy(), run.bind(owner), v.NO_ARGS, node)
+    return v.NONE
+
+
+def _fresh(interp: Interp) -> State:
+    """The state of a new interpreter: modules imported (and what their bodies seeded), environment inherited."""
+    state = State(interp.state.default_level)
+    state.aside = interp.state.aside
+    state.rng = dict(interp.scratch.get("module_rng", {}))
+    state.modes = dict(interp.scratch.get("module_modes", {}))
+    state.env = dict(interp.state.env)
+    state.flags = {k: x for k, x in interp.state.flags.items() if k.startswith("import:")}
+    return state
+
+
+def _in_state(interp: Interp, state: State, func: v.Value, args: v.Args, node: Any) -> None:
+    outer = interp.state
+    interp.state = state
+    for one in v.alternatives(func):
+        interp.call(one, args, node)
+    # What the child did has happened (it trained), but seeds and modes stay its own.
+    for name, site in interp.state.flags.items():
+        if not name.startswith("draw:"):
+            outer.flags.setdefault(name, site)
+    interp.state = outer
+
+
+PROCESS_MODELS = {
+    "torch.multiprocessing.spawn": _spawn,
+    "torch.multiprocessing.start_processes": _spawn,
+    "torch_xla.distributed.xla_multiprocessing.spawn": _spawn,
+    "multiprocessing.Process": _process,
+    "torch.multiprocessing.Process": _process,
+    "threading.Thread": _process,
+}
+PROCESS_METHODS = {
+    f"{base}.start": _start
+    for base in ("threading.Thread", "multiprocessing.Process", "torch.multiprocessing.Process")
+}

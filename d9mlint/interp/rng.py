@@ -1,0 +1,209 @@
+"""What library calls do to random number generators: seeding, drawing, and the modes they imply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from d9mlint.interp import values as v
+from d9mlint.interp.data import is_entropy
+from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import Condition, RngEntry
+
+
+def holds(args: v.Args, test: Condition) -> bool | None:
+    """Whether a condition on a call's arguments holds: yes, no, or None for unknown."""
+    value = args.get(test.arg, test.pos)
+    if test.given is not msgspec.UNSET:
+        if value is None:
+            return not test.given
+        none = v.is_none(value)
+        return None if none is None else none != test.given
+    if value is None:
+        if test.default is msgspec.UNSET:
+            return None
+        value = v.Lit(test.default)
+    if test.truthy is not msgspec.UNSET:
+        known = v.truth(value)
+        return None if known is None else known == test.truthy
+    literal = plain(value)
+    if literal is msgspec.UNSET:
+        return None
+    if test.equals is not msgspec.UNSET:
+        return _equal(literal, test.equals)
+    if test.not_equals is not msgspec.UNSET:
+        return not _equal(literal, test.not_equals)
+    if not isinstance(test.one_of, msgspec.UnsetType):
+        return any(_equal(literal, one) for one in list(test.one_of))
+    if not isinstance(test.greater, msgspec.UnsetType):
+        return literal > test.greater if isinstance(literal, (int, float)) else None
+    return None
+
+
+def plain(value: v.Value) -> Any:
+    """A value as plain Python data (literals, tuples and lists of them as lists); UNSET when unknown."""
+    if isinstance(value, v.Lit):
+        return value.value
+    if isinstance(value, v.Items) and not value.open:
+        parts = [plain(e) for e in value.elts]
+        return msgspec.UNSET if any(p is msgspec.UNSET for p in parts) else parts
+    if isinstance(value, v.Ext):
+        return value.name
+    return msgspec.UNSET
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, bool) != isinstance(b, bool):
+        return False
+    return bool(a == b)
+
+
+def all_hold(args: v.Args, tests: list[Condition]) -> bool | None:
+    """Conjunction of conditions, three-valued."""
+    answers = [holds(args, test) for test in tests]
+    if any(a is False for a in answers):
+        return False
+    return None if any(a is None for a in answers) else True
+
+
+def any_holds(args: v.Args, tests: list[Condition]) -> bool | None:
+    """Disjunction of conditions, three-valued."""
+    answers = [holds(args, test) for test in tests]
+    if any(a is True for a in answers):
+        return True
+    return None if any(a is None for a in answers) else False
+
+
+def apply(
+    interp: Interp, entries: tuple[RngEntry, ...], args: v.Args, node: Any, *, at: str = "call"
+) -> bool:
+    """Let the call have its effect on the state; ``at`` is ``call`` or ``use`` (of an object made before).
+
+    Returns whether an unseeded RNG was drawn from.
+    """
+    unseeded = False
+    for entry in entries:
+        if (
+            entry.versions
+            and interp.targets is not None
+            and not interp.targets.matches(entry.library, entry.versions)
+        ):
+            continue
+        if at == "call" and (entry.seeds or entry.kind in ("seeder", "anti-seed")):
+            _seed(interp, entry, args, node)
+        if entry.draws and (entry.at == "use") == (at == "use") and draws_now(args, entry):
+            for rng in entry.draws:
+                unseeded = draw(interp, rng, entry, node) or unseeded
+        if at == "call":
+            for effect in entry.sets:
+                _effect(interp, effect, args, node)
+    return unseeded
+
+
+def draws_now(args: v.Args, entry: RngEntry) -> bool:
+    """Whether a call surely draws from a global RNG: its conditions hold, nothing overrides them."""
+    if entry.quiet_parts and _is_quiet(args, entry):
+        return False
+    return all_hold(args, entry.when) is not False and any_holds(args, entry.unless) is False
+
+
+def _is_quiet(args: v.Args, entry: RngEntry) -> bool:
+    """Whether all parts that an object is made of are applied always and alike."""
+    parts = args.get("transforms", 0)
+    return (
+        isinstance(parts, v.Items)
+        and not parts.open
+        and all(
+            isinstance(one, v.Obj) and one.api in entry.quiet_parts and "p" not in one.args.kw
+            for one in parts.elts
+        )
+    )
+
+
+def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
+    """An RNG is drawn from here; True when it is surely unseeded."""
+    for any_hook in interp.hooks.any_draw:
+        any_hook(interp, rng, entry)
+    if rng in ("own", "entropy"):
+        return False
+    level = interp.state.level(rng)
+    interp.state.flags.setdefault(f"draw:{rng}", interp.here(node))
+    if level.level == UNSEEDED and interp.entry is not None and not interp.exhausted:
+        for hook in interp.hooks.draws:
+            hook(interp, rng, level, entry, node)
+    return level.level == UNSEEDED
+
+
+def seed_value(args: v.Args, entry: RngEntry) -> v.Value | None:
+    """The seed that a seeding call is given; None when it takes none."""
+    if not entry.seed_arg and entry.seed_pos is None:
+        return v.UNKNOWN
+    value = args.get(entry.seed_arg, entry.seed_pos)
+    if value is not None:
+        return value
+    return v.UNKNOWN if entry.seed_default is msgspec.UNSET else v.Lit(entry.seed_default)
+
+
+def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
+    if all_hold(args, entry.when) is False:
+        return
+    rngs = [r for r in entry.seeds if r != "own"]
+    value = seed_value(args, entry)
+    anti = entry.kind == "anti-seed"
+    option = ""
+    if not anti and value is not None and v.is_none(value):
+        option = v.option_of(value)
+        if entry.none_seed == "entropy":
+            anti = True
+        elif entry.none_seed == "ignored":
+            if option:
+                for rng in rngs:
+                    if interp.state.level(rng).level == UNSEEDED:
+                        interp.state.rng[rng] = Rng(UNSEEDED, option, interp.here(node))
+            return
+    for hook in interp.hooks.seeds:
+        hook(interp, entry, args, node, rngs)
+    site = interp.here(node)
+    for rng in rngs:
+        if anti:
+            # Told as a seed that differs (DET107): what is drawn afterwards is not told again.
+            interp.state.rng[rng] = Rng(MAYBE, option, site)
+        elif value is not None and isinstance(value, v.AnyOf) and v.is_none(value) is None:
+            if interp.state.level(rng).level != SEEDED:
+                interp.state.rng[rng] = Rng(MAYBE, "", site)
+        else:
+            interp.state.rng[rng] = Rng(SEEDED, "", site)
+    if interp.at_module_level():
+        # A process that is spawned imports the modules again and so repeats this.
+        interp.scratch.setdefault("module_rng", {}).update({name: interp.state.rng[name] for name in rngs})
+
+
+def _effect(interp: Interp, effect: Any, args: v.Args, node: Any) -> None:
+    answer = all_hold(args, effect.when)
+    if answer is False:
+        return
+    value: v.Value
+    if isinstance(effect.value, dict) and "arg" in effect.value:
+        given = args.get(effect.value["arg"], effect.value.get("pos"))
+        value = given if given is not None else v.Lit(effect.value.get("default"))
+    else:
+        value = v.Lit(effect.value)
+    if answer is None:
+        value = v.UNKNOWN
+    if effect.name.startswith("env:"):
+        if answer:
+            interp.set_env(effect.name[4:], value, node)
+    else:
+        interp.set_mode(effect.name, value, node)
+
+
+def entropy_result(entry_kinds: set[str], unseeded: bool) -> bool:
+    """Whether a call's result differs from run to run."""
+    return "entropy" in entry_kinds or unseeded
+
+
+__all__ = ["all_hold", "any_holds", "apply", "draw", "holds", "is_entropy", "plain", "seed_value"]

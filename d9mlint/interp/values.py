@@ -1,0 +1,392 @@
+"""Abstract values: what the analysis knows about the result of an expression.
+
+A value is one of the classes below. They are compared by identity, but for ``Lit`` and ``Ext``, which
+have no identity of their own. Anything not known is ``UNKNOWN``: three-valued answers are made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from d9mlint.ir.nodes import Call, Class, Function
+    from d9mlint.project.modules import ModuleFile
+
+MAX_ALTERNATIVES = 6
+"""More alternatives than this are UNKNOWN."""
+
+
+class Unknown:
+    """Nothing is known. There is one instance, UNKNOWN."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN = Unknown()
+
+
+class Lit:
+    """A literal value. ``option`` names the command-line or configuration option whose default it is."""
+
+    __slots__ = ("option", "value")
+
+    def __init__(self, value: Any, option: str = "") -> None:
+        self.value = value
+        self.option = option
+
+    def __repr__(self) -> str:
+        return f"Lit({self.value!r}{', ' + self.option if self.option else ''})"
+
+
+class Ext:
+    """A name of a library or of builtins, by its dotted path as imported: ``torch.nn.Linear``."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Ext({self.name})"
+
+
+class Obj:
+    """What calling a library function or class gave. ``api`` is its canonical name, ``type`` the class of
+    the result where it is known (``torch.Tensor``), ``args`` the call's arguments; ``node`` the call.
+
+    ``data`` holds what a model keeps about the object (an option parser's options, a loader's dataset);
+    ``detached`` says that a tensor carries no gradient, see ``gradients``, ``on_cpu`` that it was fetched from
+    the device.
+    """
+
+    __slots__ = ("api", "args", "attrs", "data", "detached", "file", "likely", "node", "on_cpu", "type")
+
+    def __init__(self, api: str, type: str = "", args: Args | None = None, node: Call | None = None) -> None:
+        self.api = api
+        self.type = type or api
+        self.args = args or NO_ARGS
+        self.node = node
+        self.attrs: dict[str, Value] = {}
+        self.data: Any = None
+        self.file: ModuleFile | None = None
+        self.likely = False
+        self.detached = False
+        self.on_cpu = False
+
+    def __repr__(self) -> str:
+        return f"Obj({self.type})"
+
+
+class Member:
+    """An attribute of an object that no project code defines: ``loss.backward``."""
+
+    __slots__ = ("name", "owner")
+
+    def __init__(self, owner: Value, name: str) -> None:
+        self.owner = owner
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Member({self.owner!r}.{self.name})"
+
+
+class Env:
+    """The variables of a module, class or function call, with the scope around it."""
+
+    __slots__ = ("globals_", "parent", "stars", "vars")
+
+    def __init__(self, parent: Env | None) -> None:
+        self.vars: dict[str, Value] = {}
+        self.parent = parent
+        self.globals_: frozenset[str] | None = None
+        self.stars: list[str] = []
+
+
+class Mod:
+    """A project module or package. ``file`` is None for a namespace package."""
+
+    __slots__ = ("env", "file", "name")
+
+    def __init__(self, name: str, file: ModuleFile | None) -> None:
+        self.name = name
+        self.file = file
+        self.env = Env(None)
+
+    def __repr__(self) -> str:
+        return f"Mod({self.name})"
+
+
+class Func:
+    """A project function, with the scope it closes over and, for a method, its receiver."""
+
+    __slots__ = ("cls", "decorated", "defaults", "env", "file", "fn", "mod", "receiver")
+
+    def __init__(
+        self, mod: Mod, file: ModuleFile, fn: Function, env: Env, receiver: Value | None = None
+    ) -> None:
+        self.mod = mod
+        self.file = file
+        self.fn = fn
+        self.env = env
+        self.receiver = receiver
+        self.cls: Cls | None = None
+        self.decorated: tuple[Value, ...] = ()
+        self.defaults: dict[str, Value] = {}
+
+    def bind(self, receiver: Value) -> Func:
+        """The same function as a method of ``receiver``."""
+        bound = Func(self.mod, self.file, self.fn, self.env, receiver)
+        bound.cls = self.cls
+        bound.decorated = self.decorated
+        bound.defaults = self.defaults
+        return bound
+
+    def __repr__(self) -> str:
+        return f"Func({self.fn.qualname})"
+
+
+class Cls:
+    """A project class. ``bases`` are values: other ``Cls``, ``Ext`` or unknown."""
+
+    __slots__ = ("bases", "cls", "decorated", "env", "fields", "file", "mod")
+
+    def __init__(self, mod: Mod, file: ModuleFile, cls: Class, bases: tuple[Value, ...], env: Env) -> None:
+        self.mod = mod
+        self.file = file
+        self.cls = cls
+        self.bases = bases
+        self.env = env
+        self.fields: list[str] = []
+        self.decorated: tuple[Value, ...] = ()
+
+    def mro(self) -> list[Cls]:
+        """The project classes this one inherits from, itself first, depth first, each once."""
+        seen: list[Cls] = []
+        stack: list[Cls] = [self]
+        while stack:
+            cls = stack.pop()
+            if cls not in seen:
+                seen.append(cls)
+                stack.extend(b for b in reversed(cls.bases) if isinstance(b, Cls))
+        return seen
+
+    def external_bases(self) -> list[str]:
+        """Dotted names of the library classes it inherits from, nearest first."""
+        return [b.name for cls in self.mro() for b in cls.bases if isinstance(b, Ext)]
+
+    def find(self, name: str) -> Value | None:
+        """A class attribute or method by name along the project part of the MRO."""
+        for cls in self.mro():
+            found = cls.env.vars.get(name)
+            if found is not None:
+                return found
+        return None
+
+    def __repr__(self) -> str:
+        return f"Cls({self.cls.qualname})"
+
+
+class Inst:
+    """An instance of a project class."""
+
+    __slots__ = ("args", "attrs", "cls", "node")
+
+    def __init__(self, cls: Cls, args: Args | None = None, node: Call | None = None) -> None:
+        self.cls = cls
+        self.attrs: dict[str, Value] = {}
+        self.args = args or NO_ARGS
+        self.node = node
+
+    def __repr__(self) -> str:
+        return f"Inst({self.cls.cls.qualname})"
+
+
+class Super:
+    """``super()`` inside a method of ``cls`` with receiver ``receiver``."""
+
+    __slots__ = ("cls", "receiver")
+
+    def __init__(self, cls: Cls, receiver: Value) -> None:
+        self.cls = cls
+        self.receiver = receiver
+
+
+class Items:
+    """A tuple, list or set whose elements are known (``elts``); ``open`` when more may have been added."""
+
+    __slots__ = ("elts", "kind", "open")
+
+    def __init__(self, kind: str, elts: list[Value], open: bool = False) -> None:
+        self.kind = kind
+        self.elts = elts
+        self.open = open
+
+    def __repr__(self) -> str:
+        return f"Items({self.kind}, {self.elts!r})"
+
+
+class Mapping:
+    """A dict or configuration with known keys; ``open`` when it may have more. Attribute access works as
+    item access when ``attributes`` (namespaces, OmegaConf, EasyDict)."""
+
+    __slots__ = ("attributes", "items", "open", "option")
+
+    def __init__(self, items: dict[Any, Value], open: bool = False, attributes: bool = False) -> None:
+        self.items = items
+        self.open = open
+        self.attributes = attributes
+        self.option = ""
+
+    def __repr__(self) -> str:
+        return f"Mapping({self.items!r})"
+
+
+class Partial:
+    """``functools.partial`` and what behaves like it."""
+
+    __slots__ = ("args", "func")
+
+    def __init__(self, func: Value, args: Args) -> None:
+        self.func = func
+        self.args = args
+
+
+class AnyOf:
+    """One of several values."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: tuple[Value, ...]) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        return f"AnyOf{self.values!r}"
+
+
+Value = (
+    Unknown | Lit | Ext | Obj | Member | Mod | Func | Cls | Inst | Super | Items | Mapping | Partial | AnyOf
+)
+
+
+class Args:
+    """Arguments of a call: positional, keyword, and whether unknown ``*`` or ``**`` ones follow."""
+
+    __slots__ = ("dstar", "kw", "pos", "star")
+
+    def __init__(
+        self,
+        pos: list[Value] | None = None,
+        kw: dict[str, Value] | None = None,
+        star: bool = False,
+        dstar: bool = False,
+    ) -> None:
+        self.pos = pos or []
+        self.kw = kw or {}
+        self.star = star
+        self.dstar = dstar
+
+    def get(self, name: str, pos: int | None = None) -> Value | None:
+        """The argument by keyword or position; None when surely absent, UNKNOWN when a star may carry it."""
+        found = self.kw.get(name)
+        if found is not None:
+            return found
+        if pos is not None:
+            if pos < len(self.pos):
+                return self.pos[pos]
+            if self.star:
+                return UNKNOWN
+        return UNKNOWN if self.dstar else None
+
+    def values(self) -> list[Value]:
+        """All argument values, positional first."""
+        return [*self.pos, *self.kw.values()]
+
+
+NO_ARGS = Args()
+GIVEN = "an option that was given"
+"""``api`` of the value that an option has where a test shows that it was given."""
+NONE = Lit(None)
+TRUE = Lit(True)
+FALSE = Lit(False)
+
+
+def same(a: Value, b: Value) -> bool:
+    """Whether two values are known to be the same."""
+    if a is b:
+        return True
+    if isinstance(a, Lit) and isinstance(b, Lit):
+        return type(a.value) is type(b.value) and a.value == b.value and a.option == b.option
+    return isinstance(a, Ext) and isinstance(b, Ext) and a.name == b.name
+
+
+def join(values: Iterable[Value]) -> Value:
+    """One value that stands for all of them."""
+    flat: list[Value] = []
+    unknown = False
+    for value in values:
+        for one in value.values if isinstance(value, AnyOf) else (value,):
+            if one is UNKNOWN:
+                unknown = True
+            elif not any(same(one, other) for other in flat):
+                flat.append(one)
+    if not flat:
+        return UNKNOWN
+    if len(flat) == 1 and not unknown:
+        return flat[0]
+    literals = sum(isinstance(v, Lit) for v in flat)
+    if unknown:
+        if literals == len(flat):
+            return UNKNOWN
+        flat.append(UNKNOWN)
+    return AnyOf(tuple(flat)) if len(flat) <= MAX_ALTERNATIVES else UNKNOWN
+
+
+def alternatives(value: Value) -> tuple[Value, ...]:
+    """The values a value may be."""
+    return value.values if isinstance(value, AnyOf) else (value,)
+
+
+def truth(value: Value) -> bool | None:
+    """True, False, or None for unknown."""
+    if isinstance(value, Lit):
+        return bool(value.value)
+    if isinstance(value, Items):
+        return True if value.elts else (None if value.open else False)
+    if isinstance(value, Mapping):
+        return True if value.items else (None if value.open else False)
+    if isinstance(value, (Func, Cls, Mod, Inst, Ext, Partial)):
+        return None if isinstance(value, (Inst, Ext)) else True
+    if isinstance(value, AnyOf):
+        answers = {truth(v) for v in value.values}
+        return answers.pop() if len(answers) == 1 else None
+    return None
+
+
+def is_none(value: Value) -> bool | None:
+    """Whether a value is None: True, False or None for unknown."""
+    if isinstance(value, Lit):
+        return value.value is None
+    if value is UNKNOWN or isinstance(value, Member):
+        return None
+    if isinstance(value, AnyOf):
+        answers = {is_none(v) for v in value.values}
+        return answers.pop() if len(answers) == 1 else None
+    if isinstance(value, Obj):
+        known = value.type != value.api or value.api == GIVEN or value.api.rpartition(".")[2][:1].isupper()
+        return False if known else None
+    return False
+
+
+def option_of(value: Value) -> str:
+    """Name of the option whose default decided this value, or an empty string."""
+    if isinstance(value, Lit):
+        return value.option
+    if isinstance(value, AnyOf):
+        for one in value.values:
+            if isinstance(one, Lit) and one.option:
+                return one.option
+    return ""

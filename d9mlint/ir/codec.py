@@ -1,0 +1,34 @@
+"""Facts as bytes: what workers send and the cache keeps."""
+
+from __future__ import annotations
+
+import msgspec
+
+from d9mlint.ir.failure import TOO_DEEP, failed
+from d9mlint.ir.limits import collector_off, frames
+from d9mlint.ir.nodes import SCHEMA, FileFacts
+
+FRAMES = 4000
+"""The nesting that encoding and decoding can follow, beyond what a lowering can make."""
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(FileFacts)
+
+
+def pack(text: str, facts: FileFacts) -> bytes:
+    """The facts of ``text`` as bytes; too much nesting becomes a problem of the file."""
+    with frames(FRAMES):
+        try:
+            return _ENCODER.encode(facts)
+        except (RecursionError, OverflowError, UnicodeEncodeError):
+            return _ENCODER.encode(failed(text, facts.digest, TOO_DEEP))
+
+
+def unpack(packed: bytes | memoryview) -> FileFacts | None:
+    """The facts in ``packed``, or None where it holds something else."""
+    with collector_off(), frames(FRAMES):
+        try:
+            facts = _DECODER.decode(packed)
+        except (msgspec.MsgspecError, RecursionError, ValueError):
+            return None
+    return facts if facts.schema == SCHEMA else None

@@ -1,0 +1,23 @@
+"""Facts of files that could not be analysed. (Without libcst: these are made when a parser died, too.)"""
+
+from __future__ import annotations
+
+from d9mlint.base.source import line_starts
+from d9mlint.ir.nodes import SCHEMA, FileFacts, Problem
+
+TOO_DEEP = "the code is nested too deeply to be analysed"
+TOO_SLOW = "the analysis of the file took too long and was given up"
+CRASHED = "the parser crashed on this file"
+
+
+def failed(text: str, digest: str, reason: str) -> FileFacts:
+    """Facts that say that the analysis of a file has failed, and why; they stand at its first line."""
+    starts = line_starts(text)
+    end = len(text[: starts[1]].rstrip("\r\n")) if len(starts) > 1 else len(text)
+    return FileFacts(SCHEMA, digest, count_lines(text), [], [], [], [], Problem("DET002", reason, 0, end))
+
+
+def count_lines(text: str) -> int:
+    """The number of lines, an unfinished last one included."""
+    starts = line_starts(text)
+    return len(starts) - (starts[-1] == len(text))

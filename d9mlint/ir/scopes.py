@@ -1,0 +1,69 @@
+"""Names that statements assign: in a loop, whose later rounds see other values, or in a function, as its own."""
+
+from __future__ import annotations
+
+from d9mlint.ir import nodes as m
+
+_cache: dict[int, tuple[object, frozenset[str]]] = {}
+
+
+def assigned_names(stmt: m.For | m.While) -> frozenset[str]:
+    """Plain names assigned anywhere in a loop's body (not in functions defined there)."""
+    known = _cache.get(id(stmt))
+    if known is not None and known[0] is stmt:
+        return known[1]
+    names: set[str] = set()
+    _statements(stmt.body, names)
+    result = frozenset(names)
+    _cache[id(stmt)] = (stmt, result)
+    return result
+
+
+def own_names(function: m.Function) -> frozenset[str]:
+    """Parameters of a function and plain names that its body assigns."""
+    names = {param.name for param in function.params}
+    _statements(function.body, names)
+    return frozenset(names)
+
+
+def target_names(target: m.Expr, names: set[str]) -> None:
+    """Add the plain names of an assignment target."""
+    if isinstance(target, m.Name):
+        if "." not in target.id:
+            names.add(target.id)
+    elif isinstance(target, m.Seq):
+        for elt in target.elts:
+            target_names(elt, names)
+    elif isinstance(target, m.Star):
+        target_names(target.value, names)
+
+
+def _statements(body: list[m.Stmt], names: set[str]) -> None:
+    for stmt in body:
+        if isinstance(stmt, m.Assign):
+            for target in stmt.targets:
+                target_names(target, names)
+        elif isinstance(stmt, (m.AnnAssign, m.AugAssign)):
+            target_names(stmt.target, names)
+        elif isinstance(stmt, m.For):
+            target_names(stmt.target, names)
+            _statements(stmt.body, names)
+            _statements(stmt.orelse, names)
+        elif isinstance(stmt, (m.If, m.While)):
+            _statements(stmt.body, names)
+            _statements(stmt.orelse, names)
+        elif isinstance(stmt, m.With):
+            for item in stmt.items:
+                if item.target is not None:
+                    target_names(item.target, names)
+            _statements(stmt.body, names)
+        elif isinstance(stmt, m.Try):
+            _statements(stmt.body, names)
+            _statements(stmt.orelse, names)
+            _statements(stmt.final, names)
+            for handler in stmt.handlers:
+                _statements(handler.body, names)
+        elif isinstance(stmt, m.Match):
+            for case in stmt.cases:
+                names.update(case.binds)
+                _statements(case.body, names)

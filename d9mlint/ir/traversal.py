@@ -1,0 +1,64 @@
+"""How the value of an expression is used in the function it stands in: by syntax alone, for order rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from d9mlint.ir import nodes as m
+
+_parents: dict[int, tuple[m.Function, dict[int, Any]]] = {}
+
+
+def children(node: Any) -> Iterator[Any]:
+    """The nodes directly below a node, in field order."""
+    for name in node.__struct_fields__:
+        value = getattr(node, name)
+        if isinstance(value, msgspec.Struct):
+            yield value
+        elif isinstance(value, list):
+            for item in value:
+                if isinstance(item, msgspec.Struct):
+                    yield item
+
+
+def parents(function: m.Function) -> dict[int, Any]:
+    """Parent of every node in a function's body, by id; memoised while the function lives."""
+    known = _parents.get(id(function))
+    if known is not None and known[0] is function:
+        return known[1]
+    found: dict[int, Any] = {}
+    stack: list[Any] = list(function.body)
+    while stack:
+        node = stack.pop()
+        for child in children(node):
+            found[id(child)] = node
+            stack.append(child)
+    _parents[id(function)] = (function, found)
+    return found
+
+
+def nodes(body: list[m.Stmt]) -> Iterator[Any]:
+    """All nodes below some statements, in no particular order."""
+    stack: list[Any] = list(body)
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(children(node))
+
+
+def called_name(node: Any) -> str:
+    """Last component of the called name, empty when it has none."""
+    if isinstance(node, m.Call):
+        if isinstance(node.func, m.Name):
+            return node.func.id.rpartition(".")[2]
+        if isinstance(node.func, m.Attr):
+            return node.func.name.rpartition(".")[2]
+    return ""
+
+
+def receiver(node: m.Call) -> str:
+    """Dotted name that a method is called on (``files`` of ``files.sort()``), empty when there is none."""
+    return node.func.id.rpartition(".")[0] if isinstance(node.func, m.Name) else ""

@@ -1,0 +1,333 @@
+"""The pipeline as one function: paths in, a result out. The command line, editors and tests call it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from d9mlint.base.findings import Finding, Severity
+from d9mlint.base.source import Source, Trouble, make_source, read_bytes
+from d9mlint.config.discover import Discovery, absolute, discover, relative_to
+from d9mlint.config.selection import FileIgnores, select, shown
+from d9mlint.filters import baseline as baselines
+from d9mlint.filters import suppressions as suppress
+from d9mlint.store.results import Analysis, ResultCache, content_digest, run_key
+
+if TYPE_CHECKING:
+    from d9mlint.config.settings import Settings
+    from d9mlint.evidence.model import Evidence
+    from d9mlint.ir.nodes import FileFacts
+    from d9mlint.knowledge.schema import RulePage
+
+STDIN = "<stdin>"
+"""The name of standard input when no file name is given for it."""
+
+
+class Item(NamedTuple):
+    """A finding that is reported, with what reports add: its fingerprint and its rule's page."""
+
+    finding: Finding
+    fingerprint: str
+    rule: RulePage
+
+
+class Hidden(NamedTuple):
+    """A finding that a comment in the code hides."""
+
+    item: Item
+    comment: str
+
+
+class Result(NamedTuple):
+    """What a run found. ``items`` are in total order; ``baselined`` counts what the baseline holds back;
+    ``files`` are the reported files, ``read`` counts all; ``rules`` are those that ran; ``timings`` in
+    seconds; ``evidence`` is what was measured for the findings, where that was asked for; ``warnings`` are
+    about what was read beside the program, such as files of pinned versions."""
+
+    root: str
+    items: tuple[Item, ...]
+    hidden: tuple[Hidden, ...]
+    baselined: int
+    files: tuple[str, ...]
+    read: int
+    rules: tuple[RulePage, ...]
+    sources: Sources
+    timings: dict[str, float]
+    evidence: Evidence | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class Sources(Mapping[str, Source]):
+    """The files of a run by path; a text is decoded when it is first asked for."""
+
+    def __init__(self, data: Mapping[str, bytes | Trouble]) -> None:
+        self._data = data
+        self._made: dict[str, Source] = {}
+
+    def __getitem__(self, path: str) -> Source:
+        source = self._made.get(path)
+        if source is None:
+            data = self._data[path]
+            if isinstance(data, Trouble):
+                source = Source(path, b"", "", "utf-8", problem=data)
+            else:
+                source = make_source(path, data)
+            self._made[path] = source
+        return source
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+
+def check(
+    paths: Sequence[str],
+    settings: Settings,
+    *,
+    stdin: str | None = None,
+    overlay: Mapping[str, bytes] | None = None,
+    revision: str | None = None,
+    evidence: Sequence[str] = (),
+    progress: Callable[[str], None] | None = None,
+) -> Result:
+    """Lint ``paths`` and return what is to be reported.
+
+    ``overlay`` holds the content of files, by absolute path, that stands in for what is on disk; ``stdin``
+    is the path of one of them, which is then linted instead of ``paths``. With ``revision`` only findings
+    on rows that differ from that git revision are kept. ``evidence`` names files of measurements that are
+    shown beside the findings they are about, before those shipped with the rules. ``progress`` is told what is being done.
+    Raises UsageError for a request that can not be carried out; what is wrong with a file is a finding.
+    """
+    clock = _Clock()
+    known = baselines.read_baseline(settings.baseline) if settings.baseline else frozenset[str]()
+    found = _discover(paths, settings, stdin)
+    clock.lap("discover")
+    data: dict[str, bytes | Trouble] = {path: read_bytes(path) for path in found.files}
+    data.update({path: content for path, content in (overlay or {}).items() if path in data})
+    sources = Sources(data)
+    clock.lap("read")
+    analysis = _analysis(found, data, sources, settings, clock, progress)
+    rules = {page.code: page for page in analysis.rules}
+    result = _decide(found, analysis, sources, settings, rules, known)
+    if revision is not None:
+        result = _only_changed(result, revision)
+    result = _with_known_evidence(result, [*evidence, *settings.evidence])
+    clock.lap("decide")
+    return result._replace(timings=clock.laps, warnings=tuple(analysis.warnings))
+
+
+def _with_known_evidence(result: Result, files: Sequence[str]) -> Result:
+    """What was measured before, beside the findings about it."""
+    if not files and not any(item.finding.op for item in result.items):
+        return result
+    from d9mlint.evidence.model import load
+    from d9mlint.evidence.verdicts import Source, join, shipped
+    from d9mlint.knowledge.loader import rules_directory
+
+    own = [Source(load(path), relative_to(absolute(path), absolute("."))) for path in files]
+    return join(result, [*own, *shipped(rules_directory() / "evidence")])
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps[name] = self.laps.get(name, 0.0) + now - self._last
+        self._last = now
+
+
+def _discover(paths: Sequence[str], settings: Settings, stdin: str | None) -> Discovery:
+    """What to read and to report; a file that comes from standard input need not exist."""
+    exclude = (*settings.exclude, *settings.extend_exclude)
+    if stdin is None:
+        return discover(
+            paths,
+            exclude=exclude,
+            exclude_base=settings.base,
+            respect_gitignore=settings.respect_gitignore,
+        )
+    path = absolute(stdin)
+    directory = os.path.dirname(path)
+    if os.path.basename(path) == STDIN:
+        return Discovery(directory, (path,), frozenset({path}), {})
+    while not os.path.isdir(directory):
+        directory = os.path.dirname(directory)
+    anchor = path if os.path.exists(path) else directory
+    found = discover([anchor], exclude=exclude, exclude_base=settings.base)
+    return found._replace(files=tuple(sorted({*found.files, path})), reported=frozenset({path}))
+
+
+def _analysis(
+    found: Discovery,
+    data: Mapping[str, bytes | Trouble],
+    sources: Sources,
+    settings: Settings,
+    clock: _Clock,
+    progress: Callable[[str], None] | None,
+) -> Analysis:
+    """The findings of the checks, from the cache when nothing that bears on them has changed."""
+    cache = ResultCache(cache_directory(settings, found.root)) if settings.cache else None
+    if cache is None:
+        return _analyse(found, sources, settings, None, clock, progress)
+    digests = {path: content_digest(value) for path, value in data.items()}
+    key = run_key(found, digests, settings)
+    analysis = cache.read(key)
+    clock.lap("cache")
+    if analysis is None:
+        analysis = _analyse(found, sources, settings, cache, clock, progress)
+        cache.write(key, analysis)
+        clock.lap("cache")
+    return analysis
+
+
+def _analyse(
+    found: Discovery,
+    sources: Sources,
+    settings: Settings,
+    cache: ResultCache | None,
+    clock: _Clock,
+    progress: Callable[[str], None] | None,
+) -> Analysis:
+    from d9mlint import checks, knowledge
+    from d9mlint.config.targets import find_targets
+    from d9mlint.interp.link import ProjectFile, link
+
+    known = knowledge.load()
+    selection = select(known.rules, settings)
+    targets = find_targets(
+        found.root, torch_version=settings.torch_version, tensorflow_version=settings.tensorflow_version
+    )
+    clock.lap("knowledge")
+    if progress is not None:
+        progress(f"reading {len(sources)} files")
+    by_path = _gather(sources, settings, cache.directory if cache else None)
+    clock.lap("facts")
+    if progress is not None:
+        progress("following the program")
+    files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
+    program = link(files, found.root, known, targets, settings.device)
+    findings = checks.run(program, selection.codes)
+    clock.lap("checks")
+    for entry, message in program.failures:
+        text = f"This program can not be followed: {message}"
+        findings.append(_failure("DET002", entry.file.path, 0, 0, text))
+    findings += _problems(sources, by_path)
+    return Analysis(
+        findings=sorted(findings, key=lambda f: f.sort_key),
+        comments={p: f.comments for p, f in by_path.items() if f.comments},
+        config_files=sorted(program.config_files),
+        rules=[known.rules[code] for code in sorted(known.rules)],
+        warnings=[str(problem) for problem in targets.warnings],
+    )
+
+
+def _gather(sources: Sources, settings: Settings, cache: str | None) -> dict[str, FileFacts]:
+    """The facts of every file that could be read, by path."""
+    from d9mlint.store.gather import gather
+
+    readable = [s for s in sources.values() if s.problem is None]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    facts = gather(readable, jobs=settings.jobs or cores, cache=cache)
+    return {source.path: one for source, one in zip(readable, facts, strict=True)}
+
+
+def gather_files(paths: Sequence[str], settings: Settings) -> tuple[Discovery, Sources, dict[str, FileFacts]]:
+    """Discovery and facts alone, for commands that ask about the program and not about its hazards."""
+    found = _discover(paths, settings, None)
+    sources = Sources({path: read_bytes(path) for path in found.files})
+    cache = cache_directory(settings, found.root) if settings.cache else None
+    return found, sources, _gather(sources, settings, cache)
+
+
+def _problems(sources: Sources, facts: Mapping[str, FileFacts]) -> list[Finding]:
+    """DET001 and DET002 for the files that have no facts."""
+    result: list[Finding] = []
+    for path, source in sources.items():
+        trouble = source.problem
+        problem = facts[path].problem if path in facts else None
+        if trouble is not None:
+            result.append(_failure(trouble.code, path, trouble.start, trouble.end, trouble.message))
+        elif problem is not None:
+            result.append(_failure(problem.code, path, problem.start, problem.end, problem.message))
+    return result
+
+
+def _failure(code: str, path: str, start: int, end: int, message: str) -> Finding:
+    help = (
+        "Nothing is known about this file; correct it, or leave it out with `exclude`."
+        if code == "DET001"
+        else "Nothing is known about what could not be analysed; simplify it, or leave it out with `exclude`."
+    )
+    return Finding(code, path, start, end, message, help, Severity.ERROR)
+
+
+def _decide(
+    found: Discovery,
+    analysis: Analysis,
+    sources: Sources,
+    settings: Settings,
+    rules: Mapping[str, RulePage],
+    known: frozenset[str],
+) -> Result:
+    """Suppressions, per-file ignores, the baseline and the limits, in one place."""
+    selection = select(rules, settings)
+    file_ignores = FileIgnores(rules, settings, found.root)
+    by_path: dict[str, list[Finding]] = {}
+    for finding in analysis.findings:
+        if finding.path in found.reported and finding.code in selection.codes:
+            by_path.setdefault(finding.path, []).append(finding)
+    items: list[Item] = []
+    hidden: list[Hidden] = []
+    baselined = 0
+    for path in sorted({*by_path, *(p for p in analysis.comments if p in found.reported)}):
+        enabled = selection.codes - file_ignores.codes(path)
+        findings = sorted((f for f in by_path.get(path, ()) if f.code in enabled), key=lambda f: f.sort_key)
+        comments = analysis.comments.get(path)
+        covered: list[suppress.Hidden] = []
+        if comments:
+            source = sources[path]
+            pragmas = suppress.suppressions(comments, rules, source)
+            findings, covered, used = suppress.apply(findings, pragmas, source)
+            if suppress.UNUSED in enabled:
+                findings += suppress.unused(path, pragmas, used, enabled, rules, source)
+                findings.sort(key=lambda f: f.sort_key)
+        every = sorted([*findings, *(c.finding for c in covered)], key=lambda f: f.sort_key)
+        marks = dict(zip(map(id, every), baselines.fingerprints(every, found.root), strict=True))
+        for one in covered:
+            f = one.finding
+            hidden.append(Hidden(Item(f, marks[id(f)], rules[f.code]), one.reason))
+        for f in shown(findings, selection, settings):
+            if marks[id(f)] in known:
+                baselined += 1
+            else:
+                items.append(Item(f, marks[id(f)], rules[f.code]))
+    ran = tuple(rules[code] for code in sorted(selection.codes))
+    files = tuple(p for p in found.files if p in found.reported)
+    return Result(found.root, tuple(items), tuple(hidden), baselined, files, len(sources), ran, sources, {})
+
+
+def _only_changed(result: Result, revision: str) -> Result:
+    changed = baselines.changed_rows(revision, result.root)
+    resolved = {os.path.realpath(p): rows for p, rows in changed.items()}
+
+    def touched(item: Item) -> bool:
+        path = os.path.realpath(item.finding.path)
+        if path not in resolved:
+            return False
+        rows = resolved[path]
+        row = result.sources[item.finding.path].row_column(item.finding.start)[0]
+        return rows is None or any(first <= row <= last for first, last in rows)
+
+    return result._replace(items=tuple(i for i in result.items if touched(i)))
+
+
+def cache_directory(settings: Settings, root: str) -> str:
+    """Where results are kept."""
+    return settings.cache_dir or f"{root.rstrip('/')}/.d9mlint_cache"

@@ -1,0 +1,1 @@
+"""The files of a project as modules, and their entry points."""

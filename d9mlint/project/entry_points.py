@@ -1,0 +1,170 @@
+"""Entry points: the files and functions that a person or a launcher starts."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from d9mlint.ir import nodes as m
+from d9mlint.project.modules import ModuleFile, Modules
+
+NOT_ENTRIES = frozenset(
+    {"setup.py", "conftest.py", "noxfile.py", "versioneer.py", "__init__.py", "fabfile.py"}
+)
+TEST_LIBRARIES = frozenset({"pytest", "unittest", "absl.testing", "nose", "hypothesis"})
+
+
+class Entry(NamedTuple):
+    """An entry point. ``function`` names the function a console script calls, else None; ``kind`` is
+    ``main`` (a ``__main__`` guard), ``script``, ``console``, ``notebook`` or ``package`` (``__main__.py``)."""
+
+    file: ModuleFile
+    kind: str
+    function: str | None = None
+
+
+def find_entries(modules: Modules, imported: frozenset[str]) -> list[Entry]:
+    """All entry points of a project, in path order; ``imported`` are the files that other files import."""
+    entries: list[Entry] = []
+    console = dict(_console_scripts(modules))
+    for file in modules.files:
+        if file.facts.problem is not None or _is_test(file):
+            continue
+        name = os.path.basename(file.path)
+        if file.notebook:
+            entries.append(Entry(file, "notebook"))
+        elif name == "__main__.py":
+            entries.append(Entry(file, "package"))
+        elif name in NOT_ENTRIES:
+            pass
+        elif has_main_guard(file):
+            entries.append(Entry(file, "main"))
+        elif file.path not in imported and _acts(file.facts.functions[0].body):
+            entries.append(Entry(file, "script"))
+        if file.path in console and not any(e.file is file for e in entries):
+            entries.append(Entry(file, "console", console[file.path]))
+    return entries
+
+
+def has_main_guard(file: ModuleFile) -> bool:
+    """Whether the module has ``if __name__ == "__main__":`` at its top level."""
+    return any(isinstance(s, m.If) and is_main_test(s.test) for s in file.facts.functions[0].body)
+
+
+def is_main_test(test: m.Expr) -> bool:
+    """Whether an expression compares ``__name__`` with ``"__main__"``."""
+    if isinstance(test, m.BoolOp):
+        return is_main_test(test.left) or is_main_test(test.right)
+    if not isinstance(test, m.Compare) or len(test.comparators) != 1:
+        return False
+    sides = (test.left, test.comparators[0])
+    names = {s.id for s in sides if isinstance(s, m.Name)}
+    return "__name__" in names and any(isinstance(s, m.Const) and s.value == "__main__" for s in sides)
+
+
+def _is_test(file: ModuleFile) -> bool:
+    """Test modules are run by a test runner; a library's own tests are no training programs."""
+    for stmt in _imports(file.facts.functions[0].body):
+        names = [a.name for a in stmt.names] if isinstance(stmt, m.Import) else [stmt.module]
+        if any(name in TEST_LIBRARIES for name in names):
+            return True
+    return False
+
+
+def _imports(body: list[m.Stmt]) -> Iterator[m.Import | m.ImportFrom]:
+    for stmt in body:
+        if isinstance(stmt, (m.Import, m.ImportFrom)):
+            yield stmt
+        elif isinstance(stmt, m.If):
+            yield from _imports(stmt.body)
+            yield from _imports(stmt.orelse)
+        elif isinstance(stmt, m.Try):
+            yield from _imports(stmt.body)
+            for handler in stmt.handlers:
+                yield from _imports(handler.body)
+
+
+def imported_files(modules: Modules) -> frozenset[str]:
+    """Paths of the files that some other file imports at its top level or in a function."""
+    found: set[str] = set()
+    for file in modules.files:
+        for function in file.facts.functions:
+            for stmt in _imports(function.body):
+                if isinstance(stmt, m.Import):
+                    targets = [modules.absolute(file, "", a.name) for a in stmt.names]
+                elif stmt.level:
+                    targets = [modules.relative(file, stmt.level, stmt.module)]
+                    targets += [
+                        modules.relative(file, stmt.level, ".".join(filter(None, (stmt.module, a.name))))
+                        for a in stmt.names
+                    ]
+                else:
+                    targets = [modules.absolute(file, "", stmt.module)]
+                    targets += [modules.absolute(file, "", f"{stmt.module}.{a.name}") for a in stmt.names]
+                for target in targets:
+                    if target is not None and target.file is not None and target.file is not file:
+                        found.add(target.file.path)
+    return frozenset(found)
+
+
+def _acts(body: list[m.Stmt]) -> bool:
+    """Whether a module body does something when run: loops, calls for their effect, contexts."""
+    for stmt in body:
+        if isinstance(stmt, (m.For, m.While, m.With)):
+            return True
+        if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
+            return True
+        if isinstance(stmt, m.If) and (_acts(stmt.body) or _acts(stmt.orelse)):
+            return True
+    return False
+
+
+_SCRIPT = re.compile(r"""["']?[\w.-]+["']?\s*=\s*["']?([\w.]+):(\w+)""")
+
+
+def _console_scripts(modules: Modules) -> Iterator[tuple[str, str]]:
+    """(file path, function) of the console scripts that the project's packaging declares."""
+    for name in ("pyproject.toml", "setup.cfg", "setup.py"):
+        path = os.path.join(modules.root, name)
+        try:
+            with open(path, encoding="utf-8", errors="replace") as stream:
+                text = stream.read(500_000)
+        except OSError:
+            continue
+        for module, function in _declared(name, text):
+            parts = module.split(".")
+            for base in (modules.root, modules.root + "/src"):
+                found = modules.at(base, parts)
+                if found is not None and found.file is not None:
+                    yield found.file.path, function
+                    break
+
+
+def _declared(name: str, text: str) -> list[tuple[str, str]]:
+    if name == "pyproject.toml":
+        data = _toml(text)
+        tables: list[Any] = [
+            data.get("project", {}).get("scripts", {}),
+            data.get("tool", {}).get("poetry", {}).get("scripts", {}),
+        ]
+        values = [
+            x for table in tables if isinstance(table, dict) for x in table.values() if isinstance(x, str)
+        ]
+        return [(x.partition(":")[0], x.partition(":")[2].partition(".")[0]) for x in values if ":" in x]
+    where = text.find("console_scripts")
+    return _SCRIPT.findall(text[where : where + 5000]) if where >= 0 else []
+
+
+def _toml(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        found: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return {}
+    return found

@@ -1,0 +1,86 @@
+"""The entry points of a project and what each of them reaches by imports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from d9mlint.config.discover import relative_to
+from d9mlint.config.settings import Settings
+from d9mlint.ir import nodes as m
+from d9mlint.pipeline import gather_files
+from d9mlint.project.entry_points import find_entries, imported_files
+from d9mlint.project.modules import Found, ModuleFile, Modules
+
+
+def entry_graph(paths: Sequence[str], settings: Settings) -> list[dict[str, Any]]:
+    """Each entry point in path order: its file, kind, the function a console script calls, and the project
+    files it reaches, all relative to the project's root."""
+    found, _, facts = gather_files(paths, settings)
+    files = [ModuleFile(p, relative_to(p, found.root), f) for p, f in facts.items()]
+    modules = Modules(files, found.root)
+    result: list[dict[str, Any]] = []
+    for entry in find_entries(modules, imported_files(modules)):
+        if entry.file.path in found.reported:
+            reached = _reached(modules, entry.file)
+            result.append(
+                {
+                    "entry": entry.file.relative,
+                    "kind": entry.kind,
+                    "function": entry.function,
+                    "reaches": sorted(f.relative for f in reached if f is not entry.file),
+                }
+            )
+    return result
+
+
+def _reached(modules: Modules, start: ModuleFile) -> list[ModuleFile]:
+    seen = {start.path: start}
+    pending = [start]
+    while pending:
+        file = pending.pop()
+        for found in _imported(modules, file, start.directory):
+            if found.file is not None and found.file.path not in seen:
+                seen[found.file.path] = found.file
+                pending.append(found.file)
+    return list(seen.values())
+
+
+def _imported(modules: Modules, file: ModuleFile, entry_directory: str) -> Iterator[Found]:
+    for body in [f.body for f in file.facts.functions] + [c.body for c in file.facts.classes]:
+        for stmt in _statements(body):
+            if isinstance(stmt, m.Import):
+                for alias in stmt.names:
+                    parts = alias.name.split(".")
+                    for i in range(1, len(parts) + 1):
+                        found = modules.absolute(file, entry_directory, ".".join(parts[:i]))
+                        if found is not None:
+                            yield found
+            elif isinstance(stmt, m.ImportFrom):
+                yield from _imported_from(modules, file, entry_directory, stmt)
+
+
+def _imported_from(
+    modules: Modules, file: ModuleFile, entry_directory: str, stmt: m.ImportFrom
+) -> Iterator[Found]:
+    for module in [stmt.module, *(f"{stmt.module}.{a.name}".lstrip(".") for a in stmt.names)]:
+        if stmt.level:
+            found = modules.relative(file, stmt.level, module)
+        else:
+            found = modules.absolute(file, entry_directory, module) if module else None
+        if found is not None:
+            yield found
+            init = modules.by_path.get(os.path.join(found.directory, "__init__.py"))
+            if init is not None:
+                yield Found(init, found.directory)
+
+
+def _statements(body: Sequence[m.Stmt]) -> Iterator[m.Stmt]:
+    for stmt in body:
+        yield stmt
+        for name in ("body", "orelse", "final"):
+            yield from _statements(getattr(stmt, name, ()))
+        for name in ("handlers", "cases"):
+            for part in getattr(stmt, name, ()):
+                yield from _statements(part.body)

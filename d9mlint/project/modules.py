@@ -1,0 +1,129 @@
+"""Files and module names: which project file an import means.
+
+Python decides by ``sys.path``, which depends on how a program is started. Searched here, in this order:
+the directory above the importing file's outermost package, the importing file's own directory, the
+directory of the entry point, the project root, its ``src`` and ``lib`` directories, and the directories
+between the file and the root.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from d9mlint.ir.nodes import FileFacts
+
+
+class ModuleFile:
+    """A file of the project. ``path`` is absolute, ``relative`` below the root, both with slashes."""
+
+    __slots__ = ("directory", "facts", "is_package", "notebook", "path", "relative", "stem")
+
+    def __init__(self, path: str, relative: str, facts: FileFacts) -> None:
+        self.path = path
+        self.relative = relative
+        self.facts = facts
+        self.directory = posixpath.dirname(path)
+        name = posixpath.basename(path)
+        self.stem = name.rpartition(".")[0] or name
+        self.is_package = name == "__init__.py"
+        self.notebook = name.endswith(".ipynb")
+
+    def __repr__(self) -> str:
+        return f"ModuleFile({self.relative})"
+
+
+class Found(NamedTuple):
+    """An import's target: a file, or the directory of a namespace package (file None)."""
+
+    file: ModuleFile | None
+    directory: str
+
+
+class Modules:
+    """All project files and the resolution of imports among them."""
+
+    def __init__(self, files: Sequence[ModuleFile], root: str) -> None:
+        self.root = root
+        self.files = sorted(files, key=lambda f: f.path)
+        self.by_path = {f.path: f for f in self.files}
+        self.directories: set[str] = set()
+        for file in self.files:
+            if file.notebook:
+                continue
+            directory = file.directory
+            while directory not in self.directories:
+                self.directories.add(directory)
+                parent = posixpath.dirname(directory)
+                if parent == directory or directory == root:
+                    break
+                directory = parent
+        self._roots: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._found: dict[tuple[str, str, str], Found | None] = {}
+
+    def package_root(self, directory: str) -> str:
+        """The first directory upwards that is no package."""
+        while posixpath.join(directory, "__init__.py") in self.by_path:
+            parent = posixpath.dirname(directory)
+            if parent == directory:
+                break
+            directory = parent
+        return directory
+
+    def search_path(self, directory: str, entry_directory: str) -> tuple[str, ...]:
+        """Directories in which a top-level name is looked for by a file in ``directory``."""
+        key = (directory, entry_directory)
+        known = self._roots.get(key)
+        if known is not None:
+            return known
+        roots = [entry_directory or directory, self.package_root(directory), directory]
+        roots += [self.root, posixpath.join(self.root, "src"), posixpath.join(self.root, "lib")]
+        above = directory
+        while above.startswith(self.root) and above != self.root:
+            above = posixpath.dirname(above)
+            roots += [above, posixpath.join(above, "src")]
+        result = tuple(dict.fromkeys(roots))
+        self._roots[key] = result
+        return result
+
+    def at(self, base: str, parts: Sequence[str]) -> Found | None:
+        """The module or package ``parts`` below the directory ``base``."""
+        target = posixpath.join(base, *parts) if parts else base
+        init = self.by_path.get(posixpath.join(target, "__init__.py"))
+        if init is not None:
+            return Found(init, target)
+        module = self.by_path.get(target + ".py")
+        if module is not None:
+            return Found(module, target)
+        if target in self.directories and parts:
+            return Found(None, target)
+        return None
+
+    def absolute(self, file: ModuleFile, entry_directory: str, name: str) -> Found | None:
+        """The project module that ``import name`` means in ``file``; None for a library."""
+        key = (file.directory, entry_directory, name)
+        if key in self._found:
+            return self._found[key]
+        parts = name.split(".")
+        result: Found | None = None
+        for base in self.search_path(file.directory, entry_directory):
+            found = self.at(base, parts)
+            if found is not None and found.file is not None:
+                result = found
+                break
+            if found is not None and result is None:
+                result = found
+        self._found[key] = result
+        return result
+
+    def relative(self, file: ModuleFile, level: int, module: str) -> Found | None:
+        """The project module that ``from ..module import`` means in ``file``."""
+        base = file.directory
+        for _ in range(level - 1):
+            base = posixpath.dirname(base)
+        parts = module.split(".") if module else []
+        found = self.at(base, parts)
+        if found is None and not parts:
+            return Found(None, base)
+        return found

@@ -1,0 +1,1 @@
+"""Caches and the pool that reads files."""

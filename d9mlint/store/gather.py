@@ -1,0 +1,87 @@
+"""The facts of many files: from the cache where it has them, else parsed, in processes if it is worth it.
+
+A process serves one file after another; a file that brings its process down, or keeps it too long, costs
+that file. The facts of a file don't depend on where or in which order it is parsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from d9mlint.ir.codec import pack, unpack
+from d9mlint.ir.failure import CRASHED, failed
+from d9mlint.ir.limits import collector_off
+from d9mlint.ir.nodes import FileFacts
+from d9mlint.store.facts_cache import Cache
+
+SERIAL = 120_000
+"""Characters up to which files are parsed here: starting a process costs as much as parsing these."""
+
+SHARE = 60_000
+"""Characters that are worth a process of their own."""
+
+
+class SourceLike(Protocol):
+    """What is known of a file: its text, and a digest of its content."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+
+
+def gather(
+    sources: Sequence[SourceLike],
+    *,
+    jobs: int,
+    cache: Cache | str | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> list[FileFacts]:
+    """The facts of ``sources``, in their order.
+
+    ``cache`` is a cache or its directory; ``warn`` is told, once, why it could not be written.
+    """
+    if isinstance(cache, str):
+        cache = Cache(cache)
+    with collector_off():
+        known: dict[str, FileFacts] = {}
+        missing: dict[str, SourceLike] = {}
+        for source in sources:
+            digest = source.digest
+            if digest in known or digest in missing:
+                continue
+            found = cache.get(digest) if cache is not None else None
+            if found is None:
+                missing[digest] = source
+            else:
+                known[digest] = found
+        if missing:
+            packed = _parse(list(missing.values()), jobs)
+            for digest, source in missing.items():
+                known[digest] = unpack(packed[digest][0]) or failed(source.text, digest, CRASHED)
+            if cache is not None:
+                cache.put({digest: p for digest, (p, final) in packed.items() if final})
+                if cache.warning is not None and warn is not None:
+                    warn(cache.warning)
+        return [known[source.digest] for source in sources]
+
+
+def _parse(sources: Sequence[SourceLike], jobs: int) -> dict[str, tuple[bytes, bool]]:
+    """Packed facts by digest, and whether they are a matter of the text alone (a crash or a time limit
+    may not come again: they are not for the cache)."""
+    total = sum(len(source.text) for source in sources)
+    if total > SERIAL:
+        from d9mlint.store.pool import NoProcesses, Pool
+
+        largest_first = sorted(sources, key=lambda s: (-len(s.text), s.digest))
+        workers = max(1, min(jobs, len(sources), total // SHARE))
+        try:
+            return Pool(workers).run([(s.digest, s.text) for s in largest_first])
+        except NoProcesses:
+            pass
+    from d9mlint.frontend.extract import extract
+
+    return {s.digest: (pack(s.text, extract(s.text, s.digest)), True) for s in sources}

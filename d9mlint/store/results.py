@@ -1,0 +1,184 @@
+"""The cache of whole runs: a run that would repeat an earlier one reads its findings instead.
+
+The key covers all that bears on the findings: the content of every file of the project, the rules, this
+tool's own code, and what was asked for. Configuration files that the analysis opened on its way are kept
+with the result, by digest, and looked at again before it is believed; those that exist but were not
+opened are part of the key by name and time, because a new one may be found where an old search failed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from d9mlint import __version__
+from d9mlint.base.findings import Finding
+from d9mlint.base.source import Trouble
+from d9mlint.ir.nodes import SCHEMA, Comment
+from d9mlint.knowledge.loader import rules_directory
+from d9mlint.knowledge.schema import RulePage
+
+if TYPE_CHECKING:
+    from d9mlint.config.discover import Discovery
+    from d9mlint.config.settings import Settings
+
+FORMAT = 1
+KEPT = 16
+"""How many results are kept; the oldest go."""
+MANY = 64
+"""More configuration files than this in one directory are data: only their names count."""
+
+
+class Analysis(msgspec.Struct):
+    """What the checks found in all files, before suppressions. ``comments`` by path; ``rules`` are all pages,
+    so that a run that finds its result here needs no knowledge base; ``warnings`` are about files that say
+    which versions the project is meant for."""
+
+    findings: list[Finding]
+    comments: dict[str, list[Comment]]
+    config_files: list[str]
+    rules: list[RulePage]
+    warnings: list[str] = []
+
+
+class _Entry(msgspec.Struct):
+    key: str
+    analysis: Analysis
+    configs: dict[str, str]
+
+
+def content_digest(data: bytes | Trouble) -> str:
+    """A digest of a file's bytes, or of why it can not be read."""
+    content = data if isinstance(data, bytes) else repr(data).encode()
+    return hashlib.blake2b(content, digest_size=20).hexdigest()
+
+
+def run_key(found: Discovery, digests: Mapping[str, str], settings: Settings) -> str:
+    """The key of a run: equal keys mean equal findings."""
+    key = hashlib.blake2b(digest_size=20)
+    chosen = (settings.select, settings.extend_select, settings.ignore, settings.extend_ignore)
+    origins = [settings.origins.get(k, "") for k in ("select", "extend-select", "ignore", "extend-ignore")]
+    target = (settings.torch_version, settings.tensorflow_version, settings.device)
+    for part in (
+        FORMAT,
+        __version__,
+        SCHEMA,
+        tool_digest(),
+        found.root,
+        chosen,
+        origins,
+        target,
+        *_installed(),
+    ):
+        key.update(repr(part).encode("utf-8", "surrogatepass") + b"\0")
+    for path in sorted(digests):
+        key.update(f"{path}\0{digests[path]}\0".encode("utf-8", "surrogatepass"))
+    for line in _configs(found.configs):
+        key.update(line.encode("utf-8", "surrogatepass") + b"\0")
+    return key.hexdigest()
+
+
+def _installed() -> list[tuple[str, int]]:
+    """When anything was last installed: the versions of installed libraries may be those of the target."""
+    found: list[tuple[str, int]] = []
+    for directory in sys.path:
+        if directory.endswith(("site-packages", "dist-packages")) and os.path.isdir(directory):
+            found.append((directory, os.stat(directory).st_mtime_ns))
+    return found
+
+
+def _configs(configs: Mapping[str, Sequence[str]]) -> list[str]:
+    """Name, size and time of every configuration file of the project."""
+    lines: list[str] = []
+    for directory, names in configs.items():
+        for name in names:
+            path = f"{directory.rstrip('/')}/{name}"
+            if len(names) > MANY:
+                lines.append(path)
+                continue
+            try:
+                stat = os.stat(path)
+                lines.append(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}")
+            except OSError:
+                lines.append(path)
+    return sorted(lines)
+
+
+def tool_digest() -> str:
+    """Size and time of every file of this tool and its rules: an edited tool forgets what it knew."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    digest = hashlib.blake2b(digest_size=16)
+    for top in (package, str(rules_directory())):
+        for directory, names, files in os.walk(top):
+            names[:] = sorted(n for n in names if n not in ("__pycache__", "evidence"))
+            for name in sorted(files):
+                if name.endswith((".py", ".md", ".yaml")):
+                    stat = os.stat(os.path.join(directory, name))
+                    digest.update(f"{directory}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
+    return digest.hexdigest()
+
+
+class ResultCache:
+    """Results below ``directory``, which also holds the cached facts. Every failure is a miss."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self._runs = os.path.join(directory, "runs")
+
+    def read(self, key: str) -> Analysis | None:
+        """The result of an equal run, or None."""
+        path = os.path.join(self._runs, key)
+        try:
+            with open(path, "rb") as stream:
+                entry = msgspec.msgpack.decode(stream.read(), type=_Entry)
+            os.utime(path)
+        except (OSError, msgspec.MsgspecError, ValueError):
+            return None
+        if entry.key != key or any(_file_digest(p) != d for p, d in entry.configs.items()):
+            return None
+        return entry.analysis
+
+    def write(self, key: str, analysis: Analysis) -> None:
+        """Keep a result; a cache that can not be written is no reason to fail."""
+        entry = _Entry(key, analysis, {p: _file_digest(p) for p in analysis.config_files})
+        temporary = os.path.join(self._runs, f".{key}.{os.getpid()}")
+        try:
+            os.makedirs(self._runs, exist_ok=True)
+            mark_cache(self.directory)
+            with open(temporary, "wb") as stream:
+                stream.write(msgspec.msgpack.encode(entry))
+            os.replace(temporary, os.path.join(self._runs, key))
+            self._trim()
+        except (OSError, TypeError, ValueError):
+            pass
+
+    def _trim(self) -> None:
+        with os.scandir(self._runs) as entries:
+            found = sorted((e.stat().st_mtime_ns, e.path) for e in entries)
+        for _, path in found[:-KEPT]:
+            os.unlink(path)
+
+
+def mark_cache(directory: str) -> None:
+    """Tell backup tools and git that a directory is a cache."""
+    tag = os.path.join(directory, "CACHEDIR.TAG")
+    if not os.path.exists(tag):
+        with open(tag, "w", encoding="ascii") as stream:
+            stream.write("Signature: 8a477f597d28d172789f06886806bc55\n# Made by d9mlint.\n")
+    ignore = os.path.join(directory, ".gitignore")
+    if not os.path.exists(ignore):
+        with open(ignore, "w", encoding="ascii") as stream:
+            stream.write("*\n")
+
+
+def _file_digest(path: str) -> str:
+    try:
+        with open(path, "rb") as stream:
+            return content_digest(stream.read())
+    except OSError:
+        return "missing"
