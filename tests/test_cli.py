@@ -37,7 +37,7 @@ def test_full_shows_the_code_the_help_the_fix_and_the_way(run: Run, project: Pro
     assert (
         got.out
         == """\
-DET301 [*] cudnn.benchmark = True: cuDNN times its algorithms and may choose others in the next run
+DET301 [*] `cudnn.benchmark = True`: autotuning may select different algorithms in each run
  --> train.py:6:2
   |
 4 |
@@ -62,8 +62,8 @@ def test_concise_is_a_line_a_finding(run: Run, project: Project) -> None:
     root = project({"train.py": TRAIN})
     got = run("--select=DET301", "--output-format=concise", root / "train.py", cwd=root.parent)
     assert got.out.splitlines()[0] == (
-        f"{root.name}/train.py:6:2: error: DET301 [*] cudnn.benchmark = True: cuDNN times its algorithms "
-        "and may choose others in the next run"
+        f"{root.name}/train.py:6:2: error: DET301 [*] `cudnn.benchmark = True`: autotuning "
+        "may select different algorithms in each run"
     )
 
 

@@ -30,11 +30,12 @@ RESTORES = {
     "numpy.random.set_state": "numpy",
     "random.setstate": "python",
 }
-NAMES = {
-    "torch": "torch RNG state",
-    "cuda": "CUDA RNG state",
-    "numpy": "NumPy RNG state",
-    "python": "Python RNG state",
+NAMES = {"torch": "torch", "cuda": "CUDA", "numpy": "NumPy", "python": "Python"}
+RESTORE_CALLS = {
+    "torch": "torch.set_rng_state",
+    "cuda": "torch.cuda.set_rng_state_all",
+    "numpy": "np.random.set_state",
+    "python": "random.setstate",
 }
 _EPOCH = re.compile(r"epoch|step|iter|itr", re.IGNORECASE)
 _OPTIMIZER = re.compile(r"optim|(^|[._])opt([._]|$|_?[a-z]?$)", re.IGNORECASE)
@@ -98,7 +99,7 @@ def _end(interp: Interp, reporter: Reporter) -> None:
         uses.add("cuda")
     told: set[tuple[str, str]] = set()
     for place, found in interp.scratch.get("checkpoints", []):
-        # Several files from one place (last, best, every n epochs) are told once.
+        # Several files from one place (last, best, every n epochs) are reported once.
         if (place.site.path, place.scope) in told:
             continue
         if not trains(interp):
@@ -107,35 +108,38 @@ def _end(interp: Interp, reporter: Reporter) -> None:
         lacks += [
             f"the {what} state" for what in ("scheduler", "scaler") if what in uses and what not in found
         ]
-        lacks += [
-            f"the {NAMES[rng]}"
-            for rng in ("torch", "cuda", "numpy", "python")
-            if rng in uses and rng not in found
-        ]
+        lacks += _states([rng for rng in NAMES if rng in uses and rng not in found])
         if lacks:
             told.add((place.site.path, place.scope))
             reporter.report(
                 interp,
                 "DET601",
                 place,
-                f"a run resumed from this checkpoint is another one: it lacks {_listed(lacks)}",
-                "save what is missing, and restore it when resuming",
+                f"checkpoint does not save {_listed(lacks)}; a resumed run diverges from an uninterrupted one",
+                "save the missing state and restore it when resuming",
                 subject="torch.save",
             )
     missing = set(interp.scratch.get("saved-states", ())) - set(interp.scratch.get("restored-states", ()))
     if missing:
         for place in interp.scratch.get("loads", [])[:1]:
-            names = _listed(
-                [f"the {NAMES[rng]}" for rng in ("torch", "cuda", "numpy", "python") if rng in missing]
-            )
+            rngs = [rng for rng in NAMES if rng in missing]
+            states = f"{_listed(_states(rngs))} {'is' if len(rngs) == 1 else 'are'}"
             reporter.report(
                 interp,
                 "DET602",
                 place,
-                f"the program saves {names} and restores it nowhere: a resumed run goes on from another state",
-                "call torch.set_rng_state, torch.cuda.set_rng_state_all, np.random.set_state, random.setstate on load",
+                f"{states} saved but never restored, so resumed training continues from a different state",
+                f"restore on load with {_listed([f'`{RESTORE_CALLS[rng]}`' for rng in rngs])}",
                 subject="torch.load",
             )
+
+
+def _states(rngs: list[str]) -> list[str]:
+    """RNG states as one item of a sentence; empty for none."""
+    if not rngs:
+        return []
+    names = _listed([NAMES[rng] for rng in rngs])
+    return [f"the {names} RNG state" + ("s" if len(rngs) > 1 else "")]
 
 
 def _listed(parts: list[str]) -> str:

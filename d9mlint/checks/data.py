@@ -82,27 +82,27 @@ def _judge_loader(interp: Interp, reporter: Reporter, place: Where, frame: Any, 
     if "numpy" in drawn and old_numpy:
         severity = Severity.ERROR
         reasons.append(
-            "its dataset draws from `np.random`, whose state every worker gets a copy of before torch 1.9"
+            "its dataset draws from `np.random`, and before torch 1.9 every worker starts with a copy of the same state"
         )
     if "own" in drawn:
         severity = Severity.ERROR
         reasons.append(
-            "its dataset keeps a generator, and every worker gets a copy of it that gives the same numbers"
+            "its dataset stores a generator, and every worker gets a copy that draws the same numbers"
         )
     if "other" in drawn:
         severity = Severity.ERROR
-        reasons.append("its transforms draw from generators that nobody seeds in the workers")
+        reasons.append("its transforms use RNGs that are not seeded in worker processes")
     weak = sorted({"numpy": "`np.random`", "python": "`random`"}[r] for r in drawn & {"numpy", "python"})
     if not reasons and weak:
         reasons.append(
-            f"its dataset draws from {' and '.join(weak)}, which workers seed from the loader's base seed: "
-            "that hangs on everything drawn before"
+            f"its dataset draws from {' and '.join(weak)}; worker seeds depend on how many random "
+            "numbers were drawn earlier"
         )
     confidence: Confidence | None = None
     if not reasons:
         if visible:
             return
-        reasons.append("its dataset can not be seen and may draw from NumPy or `random`")
+        reasons.append("its dataset could not be resolved and may draw from NumPy or `random`")
         confidence = Confidence.MEDIUM
     generator = args.get("generator", 12)
     if (
@@ -122,7 +122,7 @@ def _judge_loader(interp: Interp, reporter: Reporter, place: Where, frame: Any, 
         interp,
         "DET201",
         place,
-        f"DataLoader with {count} and no worker_init_fn: {reasons[0]}",
+        f"`DataLoader` with {count} and no `worker_init_fn`: {reasons[0]}",
         "pass `worker_init_fn=` that seeds NumPy, `random` and the dataset's generators from `torch.initial_seed()`, "
         "and a seeded `generator=`",
         subject=LOADER,
@@ -134,7 +134,7 @@ def _judge_loader(interp: Interp, reporter: Reporter, place: Where, frame: Any, 
 
 def _count_text(workers: v.Value, option: str) -> str:
     if isinstance(workers, v.Lit) and isinstance(workers.value, int) and workers.value:
-        return f"num_workers={workers.value}" + (f" (default of `{option}`)" if option else "")
+        return f"`num_workers={workers.value}`" + (f" (default of `{option}`)" if option else "")
     return f"workers (`{option}`)" if option else "worker processes"
 
 
@@ -240,15 +240,15 @@ def _shard(hooks: Hooks, reporter: Reporter) -> None:
         old = interp.targets is not None and interp.targets.matches("tensorflow", "<2.2")
         target = interp.targets.version("tensorflow") if interp.targets is not None else None
         if old:
-            text = "Dataset.shard was seen to be nondeterministic before TensorFlow 2.2"
+            text = "`Dataset.shard` was observed to be non-deterministic before TensorFlow 2.2"
         else:
-            text = "Dataset.shard takes every n-th element: which ones hangs on the order upstream"
+            text = "elements selected by `Dataset.shard` depend on the upstream order"
         reporter.report(
             interp,
             "DET205",
             call.node,
             text + (f" (TensorFlow {target.version})" if target is not None else ""),
-            "shard first, before anything shuffles, and seed every shuffle and `list_files` before it",
+            "shard before any shuffle, and seed every `shuffle` and `list_files` upstream",
             subject="tf.data.Dataset.shard",
             severity=Severity.ERROR if old else Severity.WARNING,
             confidence=None if known else Confidence.MEDIUM,

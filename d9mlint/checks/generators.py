@@ -1,4 +1,4 @@
-"""DET106, DET109 (optuna), DET110, DET111: generators and environments that need a seed of their own."""
+"""DET106, DET109 (optuna), DET110, DET111: generators and environments that need their own seed."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def _generator(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Repor
             interp,
             "DET107",
             call.node,
-            f"the seed given to `{call_text(call)}` differs in every run",
-            "use a fixed number, or record the seed and allow it to be set by an option",
+            f"the seed passed to `{call_text(call)}` differs between runs",
+            "use a fixed number, or make the seed an option and log it",
             subject=call.api,
         )
         return
@@ -70,8 +70,8 @@ def _generator(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Repor
         interp,
         "DET106",
         call.node,
-        f"`{call_text(call)}` without a seed{why} takes one from the operating system: it draws other numbers in every run",
-        f"give `{option}` a number as its default" if option else "pass a seed",
+        f"`{call_text(call)}` without a seed{why} is seeded from OS entropy and differs between runs",
+        f"give `{option}` a fixed default" if option else "pass a seed",
         subject=call.api,
         severity=Severity.WARNING if option or interp.state.aside else None,
     )
@@ -87,7 +87,7 @@ def _sampler(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Reporte
         interp,
         "DET109",
         call.node,
-        f"`{call_text(call)}` has a generator of its own and no seed: it suggests other values in every run",
+        f"`{call_text(call)}` uses its own generator and has no seed: suggested values differ between runs",
         f"pass `{entry.seed_arg or 'seed'}=0`",
         subject=call.api,
     )
@@ -103,8 +103,8 @@ def _unseeded_op(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Rep
         interp,
         "DET110",
         call.node,
-        f"`{call_text(call)}` ignores the global seed unless it is given one of its own",
-        f"pass `{entry.seed_arg or 'seed'}=` a number other than 0",
+        f"`{call_text(call)}` ignores the global seed unless it also gets its own seed",
+        f"pass a non-zero `{entry.seed_arg or 'seed'}=`",
         subject=call.api,
     )
 
@@ -162,7 +162,7 @@ def _environments(hooks: Hooks, reporter: Reporter) -> None:
                 interp,
                 "DET111",
                 sample,
-                f"`{sample.subject}.sample()` draws from a generator of the space's own, which is never seeded",
+                f"`{sample.subject}.sample()` draws from the space's own generator, which is never seeded",
                 f"call `env.{sample.subject}.seed(0)` once",
                 subject="space",
             )
@@ -175,8 +175,8 @@ def _environments(hooks: Hooks, reporter: Reporter) -> None:
             interp,
             "DET111",
             place,
-            f"this environment is never seeded{why}: `reset` takes entropy, and global seeds do not reach it",
-            "call `env.reset(seed=0)` once after making it",
+            f"environment is never seeded{why}: `reset()` uses OS entropy, and global seeds do not affect it",
+            "call `env.reset(seed=0)` once after creating it",
             subject="environment",
             severity=Severity.WARNING if option else None,
         )

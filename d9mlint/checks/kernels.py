@@ -33,8 +33,8 @@ def _atomics(hooks: Hooks, reporter: Reporter) -> None:
             interp,
             "DET408",
             call.node,
-            f"{what}: which thread adds first is up to the hardware, and floating-point sums depend on the order",
-            "reduce in a fixed order (sort by index and sum segments, or a tree in shared memory), or add integers",
+            f"{what}: threads add in an arbitrary order, and floating-point sums depend on it",
+            "reduce in a fixed order (sort by index and sum segments, or use a tree in shared memory), or add integers",
             subject=call.api,
         )
 
@@ -58,7 +58,7 @@ def _atomics(hooks: Hooks, reporter: Reporter) -> None:
         for value in call.args.values():
             for one in value.elts if isinstance(value, v.Items) else (value,):
                 if isinstance(one, v.Lit) and isinstance(one.value, str) and "atomicAdd" in one.value:
-                    report(interp, call, "`atomicAdd` in this kernel")
+                    report(interp, call, "`atomicAdd` in a kernel")
                     return
 
 
@@ -73,7 +73,7 @@ def _fusion(hooks: Hooks, reporter: Reporter) -> None:
             interp,
             "DET501",
             call.node,
-            f"HOROVOD_FUSION_THRESHOLD {state}: which gradients are fused hangs on timing, and with it the order of sums",
+            f"`HOROVOD_FUSION_THRESHOLD` {state}: tensor fusion depends on timing, which changes summation order",
             'set os.environ["HOROVOD_FUSION_THRESHOLD"] = "0" before `init()`',
             subject="HOROVOD_FUSION_THRESHOLD",
         )
@@ -94,7 +94,7 @@ def _sampling(hooks: Hooks, reporter: Reporter) -> None:
             interp,
             "DET701",
             call.node,
-            "generation samples (do_sample=True) and nothing seeds torch before: other tokens in every run",
+            "`do_sample=True` without a torch seed: generated tokens differ between runs",
             "call `transformers.set_seed(0)` first, or decode greedily",
             subject="generate",
         )
@@ -113,7 +113,7 @@ def _sampling(hooks: Hooks, reporter: Reporter) -> None:
             interp,
             "DET701",
             call.node,
-            "SamplingParams with a temperature and no seed: what a request draws depends on how requests are scheduled",
+            "`SamplingParams` with a temperature and no `seed`: samples depend on how requests are scheduled",
             "pass `seed=0`, or `temperature=0.0`",
             subject=call.api,
         )

@@ -74,17 +74,17 @@ def _generators(hooks: Hooks, reporter: Reporter) -> None:
                 return
             seeded = level == SEEDED
             why = (
-                "its order hangs on everything drawn before"
+                "the shuffle order depends on every earlier random draw"
                 if seeded
-                else f"and torch is seeded only if `{option}` is given: another order in every run by default"
+                else f"torch is seeded only if `{option}` is given, so by default the order differs between runs"
                 if option
-                else "and torch is never seeded: another order in every run"
+                else "torch is never seeded, so the order differs between runs"
             )
             reporter.report(
                 interp,
                 "DET202",
                 place,
-                f"{what} without generator=: {why}",
+                f"`{what}` without `generator=`: {why}",
                 "pass `generator=torch.Generator().manual_seed(0)`",
                 subject=call.api,
                 severity=Severity.ADVICE if seeded else Severity.ERROR,
@@ -132,7 +132,7 @@ def _epochs(hooks: Hooks, reporter: Reporter) -> None:
                 interp,
                 "DET203",
                 place,
-                "this DistributedSampler shuffles, and nothing calls set_epoch: every epoch has the same order",
+                "`DistributedSampler` shuffles but `set_epoch()` is never called: every epoch uses the same order",
                 "call `sampler.set_epoch(epoch)` at the start of each epoch",
                 subject=place.subject,
             )
@@ -182,8 +182,8 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
             interp,
             "DET211",
             call.node,
-            f"`{name}` gives results in the order in which they finish, and that order is kept",
-            "collect them by key, or use `map` / `imap`, which keep the order of the inputs",
+            f"`{name}` yields results in completion order, and that order is kept",
+            "collect results by key, or use `map` / `imap`, which keep the input order",
             subject=name,
         )
 
@@ -201,7 +201,7 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
         if name == "submit":
             # The other arguments are those of the function: what it calls on them is known then.
             func = v.Partial(func, v.Args(call.args.pos[1:], call.args.kw, call.args.star, call.args.dstar))
-        races(interp, call, func, f"the function given to `{name}`", name)
+        races(interp, call, func, f"the function passed to `{name}`", name)
 
     def races(interp: Interp, call: CallEvent, func: v.Value, what: str, name: str) -> None:
         drawn = what_is_drawn(interp, interp.frame, [func]) & {"python", "numpy", "torch"}
@@ -212,8 +212,8 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
                 "DET211",
                 call.node,
                 f"{what} draws from {' and '.join(names[r] for r in sorted(drawn))}: "
-                "who draws first is up to the scheduler",
-                "give every item a seed of its own: `rng = np.random.default_rng([seed, index])`",
+                "draw order depends on thread scheduling",
+                "give every item its own generator: `rng = np.random.default_rng([seed, index])`",
                 subject=name,
             )
 
@@ -225,7 +225,7 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
             rest = (
                 v.Args(list(given.elts), star=given.open) if isinstance(given, v.Items) else v.Args(star=True)
             )
-            races(interp, call, v.Partial(func, rest), "the function given to `Thread`", "Thread")
+            races(interp, call, v.Partial(func, rest), "the function passed to `Thread`", "Thread")
 
     @hooks.on_method("start")
     def started(interp: Interp, call: CallEvent) -> None:
@@ -233,7 +233,7 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
             return
         run = call.owner.cls.find("run")
         if "threading.Thread" in call.owner.cls.external_bases() and isinstance(run, v.Func):
-            races(interp, call, run.bind(call.owner), "the `run` of this thread", "start")
+            races(interp, call, run.bind(call.owner), "`run()` of this thread", "start")
 
     @hooks.on_method("share_memory")
     def shared(interp: Interp, call: CallEvent) -> None:
@@ -254,8 +254,8 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
                 interp,
                 "DET211",
                 place,
-                "several processes update these parameters at once: the order of updates differs in every run",
-                "use DistributedDataParallel, or one process",
+                "several processes update these parameters concurrently: the order of updates differs between runs",
+                "use `DistributedDataParallel` or a single process",
                 subject=place.subject,
             )
 
@@ -300,16 +300,16 @@ def _worker_init(hooks: Hooks, reporter: Reporter) -> None:
         if isinstance(value, v.Lit) and value.value is not None:
             text = "every worker gets the same seed"
         elif is_entropy(value) if value is not None else False:
-            text = "this seed differs from run to run"
+            text = "the seed differs between runs"
         elif isinstance(value, v.Obj) and value.api == "torch.initial_seed" and "numpy" in rngs:
-            text = "torch.initial_seed() has 64 bits, and np.random.seed takes 32: it raises ValueError"
+            text = "`torch.initial_seed()` has 64 bits but `np.random.seed` accepts 32: raises ValueError"
         else:
             return
         reporter.report(
             interp,
             "DET212",
             node,
-            f"in a worker_init_fn: {text}",
+            f"in `worker_init_fn`: {text}",
             "seed with `torch.initial_seed() % 2**32`, which differs by worker and epoch",
             subject=call_text_of(entry),
         )

@@ -94,8 +94,8 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
             interp,
             "DET309",
             place,
-            f"`{node_text(node, value.api)}` is used before anything was written to it: it holds what was in memory",
-            "use `torch.zeros`, or write every element first",
+            f"`{node_text(node, value.api)}` is read before it is written: its contents are uninitialized",
+            "use `torch.zeros`, or write every element before reading",
             subject=value.api,
         )
 

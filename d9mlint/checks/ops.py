@@ -220,23 +220,27 @@ def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: 
         setting = interp.state.env.get(RNN_VARIABLE)
         if setting is not None and (setting.value is None or setting.value in RNN_VALUES):
             return
-        message = f"`{found.text}` on CUDA without {RNN_VARIABLE}: cuDNN's recurrent kernels may differ from run to run"
+        message = f"`{found.text}` on CUDA without {RNN_VARIABLE}: cuDNN's recurrent kernels may differ between runs"
     elif on and past.behaviour == "raises":
         if code == "DET401":
             code = "DET402"
         severity = Severity.ERROR
-        message = f"`{found.text}` raises under deterministic mode{' on CUDA' if gpu else ''} ({version})"
+        message = (
+            f"`{found.text}` raises RuntimeError in deterministic mode{' on CUDA' if gpu else ''} ({version})"
+        )
     elif on and past.behaviour == "deterministic_alternative" and not _own_switch(entry):
         return
     elif entry.default_mode == "deterministic":
         # Known for what it does under the mode alone: without it there is nothing to say.
         return
     elif on and code != "DET404":
-        message = f"`{found.text}` on CUDA: {part} may differ from run to run also under deterministic mode ({version})"
+        message = (
+            f"`{found.text}` on CUDA: {part} may differ between runs even in deterministic mode ({version})"
+        )
     else:
-        message = f"`{found.text}` on CUDA: {part} may differ from run to run ({version})"
+        message = f"`{found.text}` on CUDA: {part} may differ between runs ({version})"
         if past.behaviour == "raises":
-            message += "; deterministic mode does not mend it, it raises"
+            message += "; no deterministic implementation: raises RuntimeError in deterministic mode"
     targets: tuple[str, ...] = (version, target.source) if target is not None else ()
     older = _older(interp, entry, past)
     if older:
@@ -257,7 +261,7 @@ def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: 
 
 def _remedy(entry: OpEntry, past: OpHistory, on: bool) -> str:
     """What to do. Where the mode raises, it is a remedy only in the releases that have another algorithm."""
-    remedy = entry.remedy or "turn deterministic mode on, or use another op"
+    remedy = entry.remedy or "enable deterministic mode, or use another op"
     if past.behaviour == "raises" and not on and MODE_CALL in remedy:
         better = next((h.versions for h in entry.history if h.behaviour == "deterministic_alternative"), "")
         return f"with {entry.library} {better}: {remedy}" if better else "use another op"
@@ -274,4 +278,4 @@ def _older(interp: Interp, entry: OpEntry, past: OpHistory) -> str:
     if interp.targets is None:
         return ""
     older = interp.targets.differs(entry.library, past.versions)
-    return f"{entry.library} {older}, which the project admits too, behaves differently" if older else ""
+    return f"{entry.library} {older}, which the project also allows, behaves differently" if older else ""

@@ -1,4 +1,4 @@
-"""DET209 and DET210: listings and sets whose order becomes observable."""
+"""DET209 and DET210: listings and sets whose order affects a result."""
 
 from __future__ import annotations
 
@@ -200,10 +200,8 @@ def _report(interp: Interp, reporter: Reporter, call: CallEvent, name: str, plac
         interp,
         "DET209",
         place,
-        f"the order of `{name}` becomes visible: the file system may give another one",
-        "sort the entries"
-        if fixable
-        else "sort the names (and `dirs.sort()` for os.walk) before they are used",
+        f"result depends on the order of `{name}()`, which is arbitrary",
+        "sort the entries" if fixable else "sort the names before use (for `os.walk`, also `dirs.sort()`)",
         subject=call.api,
         fix=fix,
     )
@@ -340,7 +338,7 @@ class Use:
         return ""
 
     def _made_anew(self, loop: m.For, call: m.Call) -> bool:
-        """Whether what a call adds to is opened or made anew before it in each round: it keeps nothing of the order."""
+        """Whether what a call adds to is opened or recreated before it in each round: it keeps nothing of the order."""
         name = receiver(call).partition(".")[0]
         around = self._tests(call, loop)
         for stmt in nodes(loop.body):
@@ -515,18 +513,18 @@ def _set(interp: Interp, node: Any, elements: v.Value, reporter: Reporter) -> No
     answer = use.of(node)
     if not answer or (answer == "returned" and not use.listed):
         return
-    told = _strings(elements)
+    strings = _strings(elements)
     reporter.report(
         interp,
         "DET210",
         node,
-        "the order of this set becomes visible: "
-        + ("that of strings is" if told else "if it holds strings it is")
-        + " another one in every run",
+        "iteration order of this set of strings differs between runs (hash randomization)"
+        if strings
+        else "iteration order of this set differs between runs if it contains strings (hash randomization)",
         "use `sorted(...)`, or `dict.fromkeys(...)` to keep the order of first appearance",
         subject="set",
-        severity=None if told else Severity.WARNING,
-        confidence=None if told else Confidence.MEDIUM,
+        severity=None if strings else Severity.WARNING,
+        confidence=None if strings else Confidence.MEDIUM,
     )
 
 

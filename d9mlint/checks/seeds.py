@@ -72,11 +72,11 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
                 interp,
                 "DET109",
                 call.node,
-                "random_split without generator=: which elements go where "
+                "`random_split` without `generator=`: the split "
                 + (
-                    "hangs on everything drawn before"
+                    "depends on every earlier random draw"
                     if seeded
-                    else "differs in every run, as torch is unseeded"
+                    else "differs between runs because torch is not seeded"
                 ),
                 "pass `generator=torch.Generator().manual_seed(0)`",
                 subject=call.api,
@@ -124,12 +124,12 @@ class _Seeds:
         argument = entry.unless[0].arg if entry.unless else "random_state"
         seeding = SEED_CALLS.get(rng, "a seed")
         aside = interp.state.aside
-        when = f"when `{aside}` is given" if aside else "in every run"
+        when = f" when `{aside}` is given" if aside else ""
         self.reporter.report(
             interp,
             "DET109",
             node,
-            f"`{api}` splits or samples differently {when}: no `{argument}`, and no {NAMES.get(rng, rng)} seed before",
+            f"`{api}` without `{argument}=` and without a {NAMES.get(rng, rng)} seed: the result differs between runs{when}",
             f"pass `{argument}=0`, or call `{seeding}` first",
             subject=api,
             severity=Severity.WARNING if level.option or aside else None,
@@ -138,19 +138,19 @@ class _Seeds:
 
     def _tf_shuffle(self, interp: Interp, entry: RngEntry, node: Any) -> None:
         name = entry.apis[0].rpartition(".")[2]
-        what = "shuffles by default" if name == "list_files" else "shuffles"
+        what = " (shuffles by default)" if name == "list_files" else ""
         self.reporter.report(
             interp,
             "DET207",
             node,
-            f"`{name}` {what}, without a seed and without a global TensorFlow seed before: another order in every run",
+            f"`{name}`{what} without `seed=` and without a global TensorFlow seed: the order differs between runs",
             "pass `seed=0`, or call `tf.random.set_seed(0)` first",
             subject=f"tf.data.Dataset.{name}",
             entry_wide=True,
         )
 
     def seeded(self, interp: Interp, entry: RngEntry, args: v.Args, node: Any, rngs: list[str]) -> None:
-        """A seeding call: its seed may differ from run to run, and it may come too late."""
+        """A seeding call: its seed may differ from run to run, and it may follow a draw."""
         if "in-worker-init" in interp.scratch:
             return
         value = seed_value(args, entry)
@@ -177,7 +177,7 @@ class _Seeds:
                 interp,
                 "DET107",
                 node,
-                f"`{api}` draws a fresh random seed: every run gets another one",
+                f"`{api}` draws a new random seed in every run",
                 "use `manual_seed(0)` or another fixed number" if "torch" in api else "pass a fixed number",
                 subject=api,
             )
@@ -189,8 +189,8 @@ class _Seeds:
                 interp,
                 "DET107",
                 place,
-                f"the seed given to `{api}` comes from `{source.api}`: it is another one in every run",
-                "use a fixed number, or record the seed and allow it to be set by an option",
+                f"`{api}` is seeded from `{source.api}`, which changes every run",
+                "use a fixed number, or make the seed an option and log it",
                 subject=source.api,
             )
             _forgive_draw(interp, place.site)
@@ -202,8 +202,8 @@ class _Seeds:
                 interp,
                 "DET107",
                 node,
-                f"`{api}` without a seed{why} takes one from the operating system: it is another one in every run",
-                f"give `{option}` a number as its default" if option else "pass a fixed number",
+                f"`{api}` without a seed{why} is seeded from OS entropy and differs between runs",
+                f"give `{option}` a fixed default" if option else "pass a fixed number",
                 subject=api,
                 severity=Severity.WARNING if option else None,
             )
@@ -211,7 +211,7 @@ class _Seeds:
         return False
 
     def end(self, interp: Interp) -> None:
-        """The program has ended: report what was drawn without a seed, and seeds that came too late."""
+        """The program has ended: report what was drawn without a seed, and seeds that are set after a draw."""
         self._redundant(interp)
         if interp.entry is None:
             return
@@ -226,7 +226,7 @@ class _Seeds:
                 or interp.scratch.get(("draw-api", rng, False))
                 or ""
             )
-            message = f"this {NAMES.get(rng, rng)} seed comes too late: `{api}` has drawn before it"
+            message = f"{NAMES.get(rng, rng)} seed is set after `{api}` has already drawn from the RNG"
             steps = (*draw.flow, _draw_step(draw, api))
             place.flow = steps + place.flow
             self.reporter.report(
@@ -264,7 +264,7 @@ class _Seeds:
             "sampler",
         )
         if not training and (imported or initial or where(interp, PRODUCES) is None):
-            # Initial weights that are never trained are as a rule overwritten by loaded or converted ones.
+            # Initial weights that are never trained are usually overwritten by loaded or converted ones.
             confidence = Confidence.LOW
         severity: Severity | None = None
         api = interp.scratch[
@@ -272,17 +272,19 @@ class _Seeds:
         ]
         seed = SEED_CALLS[rng]
         if place is not weak and place is not strong:
-            message = f"no {NAMES[rng]} seed is set before `{api}`, which runs when `{place.aside}` is given"
+            message = (
+                f"`{api}` draws random numbers without a {NAMES[rng]} seed when `{place.aside}` is given"
+            )
             help = f"call `{seed}` at the start of {place.entry}"
             severity = Severity.WARNING
         elif place.option:
-            message = (
-                f"no {NAMES[rng]} seed by default before `{api}`: it is set only if `{place.option}` is given"
-            )
+            message = f"`{api}` draws random numbers before {NAMES[rng]} is seeded, unless `{place.option}` is given"
             help = f"give `{place.option}` a default value"
             severity = Severity.WARNING
         else:
-            message = f"no {NAMES[rng]} seed is set before `{api}` when {place.entry} runs"
+            message = (
+                f"`{api}` draws random numbers before {NAMES[rng]} is seeded (entry point {place.entry})"
+            )
             help = f"call `{seed}` at the start of {place.entry}"
         self.reporter.report(
             interp,
@@ -312,8 +314,8 @@ class _Seeds:
                 interp,
                 "DET105",
                 place,
-                "PYTHONHASHSEED is set inside the running process: it was read when the interpreter started",
-                "set it in the shell (`PYTHONHASHSEED=0 python ...`), and sort sets of strings before their order shows",
+                "setting `PYTHONHASHSEED` in a running process has no effect: Python reads it only at start-up",
+                "set it in the shell (`PYTHONHASHSEED=0 python ...`), and sort sets of strings before iterating over them",
                 subject="PYTHONHASHSEED",
             )
 
@@ -326,7 +328,7 @@ class _Seeds:
                     interp,
                     "DET112",
                     place,
-                    f"`{place.subject}` beside `torch.manual_seed`, which seeds every GPU already",
+                    f"`{place.subject}` is redundant: `torch.manual_seed` already seeds every GPU",
                     "remove it",
                     subject=place.subject,
                 )
@@ -378,7 +380,7 @@ def _source_place(interp: Interp, source: v.Obj, node: Any) -> Where:
 
 
 def _forgive_draw(interp: Interp, site: Any) -> None:
-    """A draw that only makes a seed is told once, as a seed that differs."""
+    """A draw that only makes a seed is reported once, as a seed that differs."""
     for key in [k for k in interp.scratch if isinstance(k, tuple) and k and k[0] == "first-draw"]:
         place = interp.scratch[key]
         if isinstance(place, Where) and place.site == site:
@@ -390,4 +392,6 @@ def _forgive_draw(interp: Interp, site: Any) -> None:
 def _draw_step(place: Where, api: str) -> Any:
     from d9mlint.base.findings import Step
 
-    return Step(place.site.path, place.site.start, place.site.end, f"`{api}` draws here, before the seed")
+    return Step(
+        place.site.path, place.site.start, place.site.end, f"`{api}` draws here, before the seed is set"
+    )

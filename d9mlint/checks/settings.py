@@ -79,7 +79,7 @@ def _benchmark(hooks: Hooks, reporter: Reporter) -> None:
         value = call.args.get(name, 1)
         if value is not None and interp.device != "cpu" and _is_true(value):
             node = argument_node(call.node, name, 1)
-            fix = replace_fix(node, "False", "set benchmark to False") if _literal_true(node) else None
+            fix = replace_fix(node, "False", "set `benchmark` to `False`") if _literal_true(node) else None
             _report_benchmark(interp, reporter, call.node, value, fix)
 
     def end(interp: Interp) -> None:
@@ -105,11 +105,11 @@ def _literal_true(node: Any) -> bool:
 def _true_fix(node: Any) -> Fix | None:
     """False instead of True, where an assignment writes it."""
     if isinstance(node, m.Assign) and len(node.targets) == 1 and _literal_true(node.value):
-        return replace_fix(node.value, "False", "set benchmark to False")
+        return replace_fix(node.value, "False", "set `benchmark` to `False`")
     if isinstance(node, m.ExprStmt) and isinstance(node.value, m.Call):
         last = node.value.args[-1] if node.value.args else None
         if _literal_true(last):
-            return replace_fix(last, "False", "set benchmark to False")
+            return replace_fix(last, "False", "set `benchmark` to `False`")
     return None
 
 
@@ -120,7 +120,7 @@ def _report_benchmark(interp: Interp, reporter: Reporter, node: Any, value: v.Va
         interp,
         "DET301",
         node,
-        f"cudnn.benchmark = True{by}: cuDNN times its algorithms and may choose others in the next run",
+        f"`cudnn.benchmark = True`{by}: autotuning may select different algorithms in each run",
         "set `torch.backends.cudnn.benchmark = False`",
         subject=BENCHMARK,
         fix=fix,
@@ -143,13 +143,11 @@ def _missing_mode(interp: Interp, reporter: Reporter) -> None:
         return
     cudnn = interp.state.modes.get("torch.cudnn.deterministic")
     if setting.option:
-        message = f"training on CUDA without deterministic algorithms by default: only `{setting.option}` turns them on"
+        message = f"`{place.entry}` trains on CUDA without deterministic algorithms unless `{setting.option}` is given"
     elif cudnn is not None and cudnn.value:
-        message = (
-            "training on CUDA with `cudnn.deterministic` alone: it covers cuDNN, not PyTorch's own kernels"
-        )
+        message = "`cudnn.deterministic` covers only cuDNN, not PyTorch's own CUDA kernels"
     else:
-        message = f"training on CUDA, and nothing that {place.entry} runs enables deterministic algorithms"
+        message = f"`{place.entry}` trains on CUDA without `{MODE}`"
     reporter.report(
         interp,
         "DET302",
@@ -162,7 +160,7 @@ def _missing_mode(interp: Interp, reporter: Reporter) -> None:
 
 
 def _mode_help(interp: Interp, cudnn: bool) -> str:
-    """How the targeted torch is told to be deterministic: the switch has had other names, and once none."""
+    """How to make the targeted torch deterministic: the switch has had other names, and once none."""
     if interp.kb_matches("torch", "<1.7"):
         newer = f"with torch 1.8 or later, call `{MODE}` before the model is built"
         return newer if cudnn else f"set `torch.backends.cudnn.deterministic = True`; {newer}"
@@ -186,13 +184,11 @@ def _cublas(interp: Interp, reporter: Reporter) -> None:
         return
     now = interp.state.env.get("CUBLAS_WORKSPACE_CONFIG")
     if now is None:
-        message = (
-            "deterministic mode without CUBLAS_WORKSPACE_CONFIG: matrix products on CUDA raise RuntimeError"
-        )
+        message = "`CUBLAS_WORKSPACE_CONFIG` is not set: CUDA matrix products raise RuntimeError in deterministic mode"
     elif now.value is not None and now.value not in CUBLAS_VALUES:
-        message = f"CUBLAS_WORKSPACE_CONFIG={now.value} is refused by deterministic mode: matrix products raise RuntimeError"
+        message = f"invalid `CUBLAS_WORKSPACE_CONFIG={now.value}`: matrix products raise RuntimeError in deterministic mode"
     elif ("late-env", "CUBLAS_WORKSPACE_CONFIG") in interp.scratch:
-        message = "CUBLAS_WORKSPACE_CONFIG is set after CUDA was used: cuBLAS may have chosen its workspaces already"
+        message = "`CUBLAS_WORKSPACE_CONFIG` is set after CUDA was used: cuBLAS may already have allocated its workspaces"
     else:
         return
     target = interp.targets.version("torch")
@@ -218,8 +214,8 @@ def _disabled(hooks: Hooks, reporter: Reporter) -> None:
                 interp,
                 "DET303",
                 interp._node,
-                "cudnn.deterministic = False lets cuDNN use nondeterministic algorithms",
-                "set it to True, or remove the line",
+                "`cudnn.deterministic = False` lets cuDNN use non-deterministic algorithms",
+                "set it to `True`, or remove the line",
                 subject=name,
             )
 
@@ -231,8 +227,8 @@ def _disabled(hooks: Hooks, reporter: Reporter) -> None:
                 interp,
                 "DET309",
                 interp._node,
-                "fill_uninitialized_memory = False hides reads of uninitialised memory",
-                "leave it on, or make sure that every `torch.empty` is written before it is read",
+                "`fill_uninitialized_memory = False` makes reads of uninitialized memory differ between runs",
+                "keep the default, or make sure that every `torch.empty` is written before it is read",
                 subject=name,
             )
 
@@ -243,7 +239,7 @@ def _disabled(hooks: Hooks, reporter: Reporter) -> None:
         value = call.args.get("mode", 0)
         warn = call.args.get("warn_only", 1)
         if isinstance(value, v.Lit) and value.value is False and not value.option:
-            _off(interp, reporter, call, "deterministic algorithms are switched off")
+            _off(interp, reporter, call, "deterministic algorithms are disabled")
         elif (
             isinstance(warn, v.Lit)
             and warn.value is True
@@ -254,9 +250,8 @@ def _disabled(hooks: Hooks, reporter: Reporter) -> None:
                 interp,
                 reporter,
                 call,
-                f"warn_only=True{option}: ops without a deterministic version stay as they are, "
-                "and so does the backward pass of attention",
-                "remove warn_only, and replace the ops that then raise",
+                f"`warn_only=True`{option} leaves non-deterministic ops, including attention backward, enabled",
+                "remove `warn_only`, and replace the ops that then raise",
             )
 
     @hooks.on_call("torch.set_deterministic_debug_mode")
@@ -272,7 +267,7 @@ def _disabled(hooks: Hooks, reporter: Reporter) -> None:
 
     @hooks.on_call("tf.config.experimental.disable_op_determinism")
     def disable(interp: Interp, call: CallEvent) -> None:
-        _off(interp, reporter, call, "op determinism is switched off", "remove the call")
+        _off(interp, reporter, call, "op determinism is disabled", "remove the call")
 
 
 def _off(
@@ -331,18 +326,18 @@ def _trainers(hooks: Hooks, reporter: Reporter) -> None:
                         reporter,
                         call,
                         "deterministic",
-                        "deterministic=False switches deterministic algorithms off",
+                        "`deterministic=False` disables deterministic algorithms",
                     )
                 elif deterministic.value == "warn":
-                    text = 'deterministic="warn" leaves ops without a deterministic version as they are'
+                    text = '`deterministic="warn"` leaves non-deterministic ops enabled'
                     _trainer(interp, reporter, call, "deterministic", text)
         elif call.args.dstar:
             interp.scratch["mode-unknown"] = True
         benchmark = call.args.kw.get("benchmark")
         if benchmark is not None and _is_true(benchmark):
             node = argument_node(call.node, "benchmark")
-            fix = replace_fix(node, "False", "set benchmark to False") if _literal_true(node) else None
-            text = "benchmark=True lets cuDNN choose algorithms by timing"
+            fix = replace_fix(node, "False", "set `benchmark` to `False`") if _literal_true(node) else None
+            text = "`benchmark=True`: autotuning may select different algorithms in each run"
             _trainer(interp, reporter, call, "benchmark", text, fix)
 
     @hooks.on_call("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
@@ -356,7 +351,7 @@ def _trainers(hooks: Hooks, reporter: Reporter) -> None:
                     reporter,
                     call,
                     "full_determinism",
-                    "full_determinism=False leaves deterministic mode off",
+                    "`full_determinism=False` leaves deterministic mode disabled",
                 )
 
     @hooks.on_call(
@@ -409,11 +404,11 @@ def _autotuning(hooks: Hooks, reporter: Reporter) -> None:
     def compile_(interp: Interp, call: CallEvent) -> None:
         mode = call.args.kw.get("mode")
         if isinstance(mode, v.Lit) and str(mode.value).startswith("max-autotune"):
-            tuned(interp, call.node, f'torch.compile(mode="{mode.value}")', call.api)
+            tuned(interp, call.node, f'`torch.compile(mode="{mode.value}")`', call.api)
 
     def attribute(interp: Interp, name: str, value: v.Value, node: Any) -> None:
         if _is_true(value):
-            tuned(interp, interp._node, f"{name} = True", name)
+            tuned(interp, interp._node, f"`{name} = True`", name)
 
     for name in ("max_autotune", "max_autotune_gemm", "max_autotune_pointwise", "coordinate_descent_tuning"):
         hooks.attributes.setdefault(f"torch._inductor.config.{name}", []).append(attribute)
@@ -423,7 +418,7 @@ def _autotuning(hooks: Hooks, reporter: Reporter) -> None:
         configs = call.args.get("configs", 0)
         if isinstance(configs, v.Items) and not configs.open and len(configs.elts) < 2:
             return
-        tuned(interp, call.node, "triton.autotune", call.api, inductor=False)
+        tuned(interp, call.node, "`triton.autotune`", call.api, inductor=False)
 
     def end(interp: Interp) -> None:
         switch = interp.state.modes.get("torch.inductor.deterministic")
@@ -449,8 +444,8 @@ def _report_tuned(interp: Interp, reporter: Reporter, place: Where, what: str) -
         interp,
         "DET310",
         place,
-        f"{what} chooses kernels by timing them: the next run may choose others, which add in another order",
-        "use one fixed configuration, or Inductor's deterministic switch (torch 2.10 and later)",
+        f"{what} selects kernels by timing: another run may select others, which sum in a different order",
+        "use one fixed configuration, or Inductor's deterministic mode (torch 2.10 and later)",
         subject=place.subject,
         severity=Severity.WARNING,
     )

@@ -130,7 +130,7 @@ def _env(interp: Interp, reporter: Reporter, name: str, value: v.Value, node: An
                 interp,
                 "DET308",
                 node,
-                f"{name} is set after {reader[0]} has been used: it is read once, and that was before",
+                f"`{name}` is set too late: {reader[0]} reads it once, before this line",
                 f"set it before `import {reader[0]}`, or in the shell",
                 subject=name,
             )
@@ -148,7 +148,7 @@ def _deprecated_switch(interp: Interp, reporter: Reporter, name: str, node: Any)
         interp,
         "DET304",
         node,
-        f"{name} is replaced by another switch in TensorFlow {target.version}",
+        f"`{name}` is deprecated in TensorFlow {target.version}",
         _switch_for(interp),
         subject=name,
         severity=Severity.WARNING,
@@ -174,7 +174,7 @@ def _end(interp: Interp, reporter: Reporter) -> None:
                 interp,
                 "DET307",
                 place,
-                f"{place.subject} interferes with the determinism switch, which chooses cuDNN algorithms itself",
+                f"`{place.subject}` conflicts with op determinism, which selects cuDNN algorithms itself",
                 "do not set it",
                 subject=place.subject,
             )
@@ -184,8 +184,8 @@ def _end(interp: Interp, reporter: Reporter) -> None:
                 interp,
                 "DET311",
                 place,
-                "several TensorFlow threads without op determinism: sums may be split in another way",
-                "set the thread counts to 1, or turn op determinism on",
+                "several TensorFlow threads without op determinism: sums may be split differently between runs",
+                "set the thread counts to 1, or enable op determinism",
                 subject=place.subject,
             )
     place = where(interp, TF_TRAIN)
@@ -203,7 +203,7 @@ def _end(interp: Interp, reporter: Reporter) -> None:
         interp,
         "DET306",
         place,
-        f"training with TensorFlow {target.version}, and nothing that {place.entry} runs turns op determinism on",
+        f"`{place.entry}` trains with TensorFlow {target.version} without op determinism",
         _switch_for(interp),
         subject="tensorflow",
         targets=(f"tensorflow {target.version}", target.source),
@@ -221,7 +221,7 @@ def _bare(interp: Interp, reporter: Reporter, value: v.Value, node: Any) -> None
             interp,
             "DET303",
             node,
-            f"`{name}` without parentheses is not called: this line does nothing",
+            f"`{name}` is not called: the parentheses are missing",
             f"write `{name}()`" if name.startswith("enable") else f"write `{name}(True)`",
             subject=ENABLE,
             severity=Severity.ERROR,
@@ -253,8 +253,8 @@ def _gates(hooks: Hooks, reporter: Reporter) -> None:
             interp,
             "DET313",
             call.node,
-            f"{what}: gradients may be used while others of the same op are still being computed",
-            "use `gate_gradients=tf.compat.v1.train.Optimizer.GATE_OP` (or True for tf.gradients)",
+            f"{what}: gradients may be applied while others of the same op are still being computed",
+            "use `gate_gradients=tf.compat.v1.train.Optimizer.GATE_OP` (or `True` for `tf.gradients`)",
             subject=call.api,
             op=op,
         )
@@ -263,7 +263,7 @@ def _gates(hooks: Hooks, reporter: Reporter) -> None:
     def gradients(interp: Interp, call: CallEvent) -> None:
         gate = call.args.get("gate_gradients", 4)
         if gate is None or (isinstance(gate, v.Lit) and not gate.value):
-            report(interp, call, "tf.gradients without gate_gradients=True")
+            report(interp, call, "`tf.gradients` without `gate_gradients=True`")
 
     @hooks.on_method("minimize", "compute_gradients")
     def optimizer(interp: Interp, call: CallEvent) -> None:
@@ -272,4 +272,4 @@ def _gates(hooks: Hooks, reporter: Reporter) -> None:
         if none or (isinstance(gate, v.Lit) and gate.value == 0 and gate.value is not False):
             minimize = call.api.endswith(".minimize")
             op = "tf.v1_gate_gradients.minimize" if minimize else "tf.v1_gate_gradients"
-            report(interp, call, "gate_gradients=GATE_NONE", op)
+            report(interp, call, "`gate_gradients=GATE_NONE`", op)

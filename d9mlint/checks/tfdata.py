@@ -39,7 +39,7 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
             report(
                 interp,
                 call.node,
-                f"{name}(deterministic=False) gives elements in the order in which they are ready",
+                f"`{name}(deterministic=False)` yields elements in completion order",
                 "tf.data_map_parallel",
             )
             return
@@ -52,7 +52,7 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
             report(
                 interp,
                 call.node,
-                f"parallel {name} over a function that draws random numbers: which element gets which differs",
+                f"parallel `{name}` over a function that draws random numbers: draw order depends on thread scheduling",
                 "tf.data_stateful_map",
             )
 
@@ -62,7 +62,7 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
             "DET206",
             node,
             message,
-            "use stateless random ops with a seed per element, or turn op determinism on",
+            "use stateless random ops with a seed per element, or enable op determinism",
             subject="tf.data",
             op=op,
         )
@@ -73,7 +73,7 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
                 report(
                     interp,
                     interp._node,
-                    f"options.{name} = False gives elements in the order in which they are ready",
+                    f"`options.{name} = False` yields elements in completion order",
                     "tf.data_map_parallel",
                 )
 
@@ -97,20 +97,20 @@ def _keras_workers(hooks: Hooks, reporter: Reporter) -> None:
         validation = call.args.kw.get("validation_data")
         message = ""
         if isinstance(workers, v.Lit) and isinstance(workers.value, int) and workers.value > 1:
-            message = f"workers={workers.value}: workers draw from shared random states in the order in which they run"
+            message = (
+                f"`workers={workers.value}`: workers share RNG state, so draw order depends on scheduling"
+            )
         elif isinstance(processes, v.Lit) and processes.value is True:
-            message = "use_multiprocessing=True: every process gets a copy of the random states"
+            message = "`use_multiprocessing=True`: every process gets a copy of the RNG states"
         elif validation is not None and validation is data and isinstance(data, v.Inst):
             if not (isinstance(workers, v.Lit) and workers.value == 0) and not interp.kb_matches(
                 "tensorflow", ">=2.16"
             ):
-                message = (
-                    "training and validation share one pipeline: with workers other than 0 they race for it"
-                )
+                message = "training and validation share one pipeline and race for it unless `workers=0`"
         elif isinstance(data, v.Inst) and interp.kb_matches("tensorflow", ">=2.16"):
             count = data.args.kw.get("workers")
             if isinstance(count, v.Lit) and isinstance(count.value, int) and count.value > 1:
-                message = f"a PyDataset with workers={count.value}: they draw in the order in which they run"
+                message = f"`PyDataset` with `workers={count.value}`: draw order depends on scheduling"
         if message:
             reporter.report(
                 interp,
@@ -141,7 +141,7 @@ def _loops(hooks: Hooks, reporter: Reporter) -> None:
                 interp,
                 "DET406",
                 call.node,
-                f"{call.api.rpartition('.')[2]} with parallel_iterations ({shown}): iterations may run at the same time",
+                f"`{call.api.rpartition('.')[2]}` with `parallel_iterations` ({shown}): iterations may run concurrently",
                 "pass `parallel_iterations=1`",
                 subject=call.api,
             )
