@@ -13,7 +13,6 @@ from d9mlint import knowledge
 from d9mlint.knowledge import KnowledgeError
 from d9mlint.knowledge.__main__ import main
 from d9mlint.knowledge.loader import load_compiled
-from d9mlint.knowledge.schema import RNGS
 
 ENTRY = "- id: demo.draw\n  apis: [demo.draw]\n  kind: draw\n  library: demo\n  draws: [torch]\n"
 
@@ -87,14 +86,6 @@ def test_a_star_stands_for_all_below() -> None:
     assert kb.rng("torchvision.transforms.v2.Resize") == ()
 
 
-def test_generators_are_only_those_that_the_analysis_knows() -> None:
-    for entry in load_compiled().rng:
-        assert set(entry.seeds) <= {*RNGS, "own"}, entry.id
-        assert set(entry.draws) <= {*RNGS, "own", "entropy"}, entry.id
-        assert entry.at in ("call", "construct", "use"), entry.id
-        assert entry.none_seed in ("entropy", "ignored", "fixed"), entry.id
-
-
 def test_an_unknown_key_names_its_line_and_the_nearest_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,6 +110,69 @@ def test_a_mistake_is_told_with_file_and_line(tmp_path: Path, text: str, line: i
     with pytest.raises(KnowledgeError) as caught:
         load_compiled(rules(tmp_path, text))
     assert f"knowledge/rng/demo.yaml:{line}" in str(caught.value)
+
+
+OP = """\
+- id: demo.op
+  library: torch
+  apis: [torch.demo]
+  devices: [cuda]
+  passes: forward
+  history:
+    - {versions: '>=1.0', behaviour: raises}
+    - {versions: '>=2.0', behaviour: silent}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("devices: [cuda]", "devices: [cuda, mpss]", 4, "`mpss` is none of .*did you mean `mps`"),
+        ("passes: forward", "passes: foward", 5, "`foward` is none of .*did you mean `forward`"),
+        ("behaviour: silent", "behaviour: raise", 8, "`raise` is none of .*did you mean `raises`"),
+        ("behaviour: silent", "behavior: silent", 8, "unknown key `behavior`, did you mean `behaviour`"),
+        (
+            "passes: forward",
+            "passes: forward\n  when: [{arg: a, equals: 1, rank: 2}]",
+            1,
+            "`equals` and `rank`",
+        ),
+        ("passes: forward", "passes: forward\n  when: [{arg: a}]", 1, "exactly one test, this one has none"),
+        ("passes: forward", "passes: forward\n  when: [{rank: 2}]", 1, "names one argument"),
+    ],
+)
+def test_a_word_outside_a_vocabulary_is_a_mistake_with_its_place(
+    tmp_path: Path, old: str, new: str, line: int, said: str
+) -> None:
+    path = tmp_path / "knowledge" / "ops" / "demo.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(OP.replace(old, new))
+    with pytest.raises(KnowledgeError, match=said) as caught:
+        load_compiled(tmp_path)
+    assert str(caught.value).startswith(f"knowledge/ops/demo.yaml:{line}: ")
+
+
+def test_an_id_is_used_once_in_all_files(tmp_path: Path) -> None:
+    rules(tmp_path, ENTRY)
+    (tmp_path / "knowledge" / "rng" / "other.yaml").write_text("# two\n" + ENTRY)
+    with pytest.raises(KnowledgeError, match=r"other.yaml:2: .*already used at knowledge/rng/demo.yaml:1"):
+        load_compiled(tmp_path)
+
+
+def test_broken_knowledge_is_a_usage_error_without_traceback(tmp_path: Path) -> None:
+    rules(tmp_path, ENTRY.replace("kind: draw", "kind: draws"))
+    (tmp_path / "train.py").write_text("import torch\n")
+    code = (
+        "import sys, pathlib, d9mlint.knowledge.loader as loader\n"
+        "root = pathlib.Path(sys.argv.pop())\nloader.rules_directory = lambda: root\n"
+        "from d9mlint.__main__ import main\nsys.exit(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "train.py", str(tmp_path)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 2, done.stderr
+    assert "knowledge/rng/demo.yaml:3: " in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_changed_rule_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

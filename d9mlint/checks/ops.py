@@ -10,10 +10,10 @@ from d9mlint.checks.activity import TF_TRAIN, TORCH_TRAIN, may_use_cuda, where
 from d9mlint.checks.base import Reporter, Where, scope
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.gradients import detached
 from d9mlint.interp.hooks import CallEvent
-from d9mlint.interp.rng import all_hold, any_holds
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ def history(interp: Interp, entry: OpEntry) -> OpHistory | None:
 def _candidate(interp: Interp, call: CallEvent, entry: OpEntry, likely: bool) -> None:
     if CPU_CONTEXT in interp.contexts or any(_on_cpu(value) for value in (call.owner, *call.args.pos)):
         return
-    answer = all_hold(call.args, entry.when)
-    excused = any_holds(call.args, entry.unless)
+    answer = all_hold(call.args, entry.when, call.owner)
+    excused = any_holds(call.args, entry.unless, call.owner)
     if answer is False or excused is True:
         return
     if entry.passes == "backward" and (
@@ -126,7 +126,12 @@ def _candidate(interp: Interp, call: CallEvent, entry: OpEntry, likely: bool) ->
     if past is None or past.behaviour == "deterministic":
         return
     sure = Confidence.HIGH
-    if not entry.static or entry.confidence == "low" or not entry.practical:
+    if (
+        not entry.static
+        or entry.confidence == "low"
+        or not entry.practical
+        or (entry.if_unknown == "low" and (answer is None or excused is None))
+    ):
         sure = Confidence.LOW
     elif (
         likely
@@ -190,10 +195,8 @@ def _end(interp: Interp, reporter: Reporter) -> None:
             if is_tf or library in OWN_DEVICE
             else on_gpu
         )
-        gpu = gpu and found.entry.device in ("cuda", "both")
-        if not gpu and not (
-            torch_on and found.past.behaviour == "raises" and found.entry.device in ("cpu", "both")
-        ):
+        gpu = gpu and "cuda" in found.entry.devices
+        if not gpu and not (torch_on and found.past.behaviour == "raises" and "cpu" in found.entry.devices):
             continue
         if not is_tf and torch_unknown and _code(found.entry) != "DET407":
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import gradients, rng
+from d9mlint.interp import gradients, rng, shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.data import ENTROPY, TENSOR
@@ -396,7 +396,8 @@ def call_external(interp: Interp, name: str, args: v.Args, node: Any) -> v.Value
     result = v.Obj(api, result_type(api), args, node if isinstance(node, m.Call) else None)
     result.file = interp.frame.file
     result.detached = result.type == TENSOR and gradients.of_call(api, args)
-    kinds = {entry.kind for entry in entries}
+    result.form = shapes.of_call(api, args)
+    kinds: set[str] = {entry.kind for entry in entries}
     derived = api.startswith(_DERIVING) and any(rng.is_entropy(value) for value in args.values())
     if derived or rng.entropy_result(kinds, unseeded and "draw" in kinds):
         result.data = ENTROPY
@@ -528,9 +529,11 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
         result_obj.type = TENSOR
         result_obj.likely = owner.likely
         result_obj.detached = gradients.of_method(owner, name)
+        result_obj.form = shapes.of_method(owner, name, args)
+        shapes.write(owner, name)
         if name.endswith("_"):
             gradients.write(owner, *(args.values() if name != "requires_grad_" else [v.UNKNOWN]))
-    kinds = {entry.kind for entry in entries}
+    kinds: set[str] = {entry.kind for entry in entries}
     if rng.entropy_result(kinds, unseeded and "draw" in kinds) or (
         isinstance(owner, v.Obj) and owner.data == ENTROPY and name in _ENTROPY_METHODS
     ):

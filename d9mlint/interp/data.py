@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import gradients
+from d9mlint.interp import gradients, shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import any_part, parts
 from d9mlint.ir import nodes as m
@@ -38,6 +38,7 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
             result = v.Obj("operator", TENSOR)
             result.likely = side.likely
             result.detached = gradients.of_operator(left, right)
+            result.form = shapes.of_operator(left, right)
             return result
     if op == "+" and isinstance(left, v.Items) and isinstance(right, v.Items):
         return v.Items(left.kind, left.elts + right.elts, left.open or right.open)

@@ -7,75 +7,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold, any_holds, holds, plain
 from d9mlint.interp.data import is_entropy
 from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
-    from d9mlint.knowledge.schema import Condition, RngEntry
-
-
-def holds(args: v.Args, test: Condition) -> bool | None:
-    """Whether a condition on a call's arguments holds: yes, no, or None for unknown."""
-    value = args.get(test.arg, test.pos)
-    if test.given is not msgspec.UNSET:
-        if value is None:
-            return not test.given
-        none = v.is_none(value)
-        return None if none is None else none != test.given
-    if value is None:
-        if test.default is msgspec.UNSET:
-            return None
-        value = v.Lit(test.default)
-    if test.truthy is not msgspec.UNSET:
-        known = v.truth(value)
-        return None if known is None else known == test.truthy
-    literal = plain(value)
-    if literal is msgspec.UNSET:
-        return None
-    if test.equals is not msgspec.UNSET:
-        return _equal(literal, test.equals)
-    if test.not_equals is not msgspec.UNSET:
-        return not _equal(literal, test.not_equals)
-    if not isinstance(test.one_of, msgspec.UnsetType):
-        return any(_equal(literal, one) for one in list(test.one_of))
-    if not isinstance(test.greater, msgspec.UnsetType):
-        return literal > test.greater if isinstance(literal, (int, float)) else None
-    return None
-
-
-def plain(value: v.Value) -> Any:
-    """A value as plain Python data (literals, tuples and lists of them as lists); UNSET when unknown."""
-    if isinstance(value, v.Lit):
-        return value.value
-    if isinstance(value, v.Items) and not value.open:
-        parts = [plain(e) for e in value.elts]
-        return msgspec.UNSET if any(p is msgspec.UNSET for p in parts) else parts
-    if isinstance(value, v.Ext):
-        return value.name
-    return msgspec.UNSET
-
-
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, bool) != isinstance(b, bool):
-        return False
-    return bool(a == b)
-
-
-def all_hold(args: v.Args, tests: list[Condition]) -> bool | None:
-    """Conjunction of conditions, three-valued."""
-    answers = [holds(args, test) for test in tests]
-    if any(a is False for a in answers):
-        return False
-    return None if any(a is None for a in answers) else True
-
-
-def any_holds(args: v.Args, tests: list[Condition]) -> bool | None:
-    """Disjunction of conditions, three-valued."""
-    answers = [holds(args, test) for test in tests]
-    if any(a is True for a in answers):
-        return True
-    return None if any(a is None for a in answers) else False
+    from d9mlint.knowledge.schema import RngEntry
 
 
 def apply(
@@ -151,7 +89,7 @@ def seed_value(args: v.Args, entry: RngEntry) -> v.Value | None:
 def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
     if all_hold(args, entry.when) is False:
         return
-    rngs = [r for r in entry.seeds if r != "own"]
+    rngs: list[str] = [r for r in entry.seeds if r != "own"]
     value = seed_value(args, entry)
     anti = entry.kind == "anti-seed"
     option = ""

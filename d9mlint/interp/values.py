@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from d9mlint.interp.shapes import Form
     from d9mlint.ir.nodes import Call, Class, Function
     from d9mlint.project.modules import ModuleFile
 
@@ -60,10 +61,22 @@ class Obj:
 
     ``data`` holds what a model keeps about the object (an option parser's options, a loader's dataset);
     ``detached`` says that a tensor carries no gradient, see ``gradients``, ``on_cpu`` that it was fetched from
-    the device.
+    the device, ``form`` what is known of its sizes and element type, see ``shapes``.
     """
 
-    __slots__ = ("api", "args", "attrs", "data", "detached", "file", "likely", "node", "on_cpu", "type")
+    __slots__ = (
+        "api",
+        "args",
+        "attrs",
+        "data",
+        "detached",
+        "file",
+        "form",
+        "likely",
+        "node",
+        "on_cpu",
+        "type",
+    )
 
     def __init__(self, api: str, type: str = "", args: Args | None = None, node: Call | None = None) -> None:
         self.api = api
@@ -76,6 +89,7 @@ class Obj:
         self.likely = False
         self.detached = False
         self.on_cpu = False
+        self.form: Form | None = None
 
     def __repr__(self) -> str:
         return f"Obj({self.type})"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from d9mlint.base.errors import UsageError
 
-class KnowledgeError(Exception):
-    """A page or a knowledge file that can not be used. The text names file and line."""
+
+class KnowledgeError(UsageError):
+    """A page or a knowledge file that cannot be used. The text names file and line."""
 
     def __init__(self, path: str, line: int, message: str) -> None:
         super().__init__(f"{path}:{line}: {message}")

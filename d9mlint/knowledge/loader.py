@@ -13,7 +13,15 @@ import msgspec
 
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.pages import parse_page
-from d9mlint.knowledge.schema import SCHEMA, OpEntry, RngEntry, RulePage, SettingEntry
+from d9mlint.knowledge.schema import (
+    CONDITION_TESTS,
+    SCHEMA,
+    Condition,
+    OpEntry,
+    RngEntry,
+    RulePage,
+    SettingEntry,
+)
 
 
 class Compiled(msgspec.Struct, frozen=True):
@@ -99,6 +107,7 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
     exact: dict[str, str] = {}
     prefixes: dict[str, str] = {}
     newest: dict[str, str] = {}
+    seen: dict[tuple[type[Any], str], str] = {}
     for path in rule_files(root):
         name = path.relative_to(root).as_posix()
         text = path.read_text(encoding="utf-8")
@@ -113,11 +122,11 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
         elif part == "versions.yaml":
             newest.update(_plain(name, text))
         elif part.startswith("rng/"):
-            rng += entries(name, text, RngEntry)
+            rng += entries(name, text, RngEntry, seen)
         elif part.startswith("ops/"):
-            ops += entries(name, text, OpEntry)
+            ops += entries(name, text, OpEntry, seen)
         elif part == "settings.yaml":
-            settings += entries(name, text, SettingEntry)
+            settings += entries(name, text, SettingEntry, seen)
         else:
             raise KnowledgeError(name, 1, "no part of the knowledge base is expected here")
     return Compiled(SCHEMA, digest, rng, ops, settings, rules, exact, prefixes, newest)
@@ -130,9 +139,12 @@ def _plain(path: str, text: str) -> dict[str, Any]:
     return data
 
 
-def entries(path: str, text: str, kind: type[Any]) -> list[Any]:
+def entries(
+    path: str, text: str, kind: type[Any], seen: dict[tuple[type[Any], str], str] | None = None
+) -> list[Any]:
     """The entries of a YAML file: a list, or a mapping with ``sources`` (short names for provenance) and
-    ``entries``. Raises KnowledgeError with the line of the entry that is wrong."""
+    ``entries``. ``seen`` are the places of the ids of other files. Raises KnowledgeError with the line of the
+    entry that is wrong."""
     data, node = _parse(path, text)
     sources: dict[str, Any] = {}
     if isinstance(data, dict):
@@ -142,7 +154,7 @@ def entries(path: str, text: str, kind: type[Any]) -> list[Any]:
         data = data.get("entries", [])
     if not isinstance(data, list):
         raise KnowledgeError(path, 1, "a list of entries is expected")
-    seen: dict[str, int] = {}
+    seen = {} if seen is None else seen
     result: list[Any] = []
     for item, where in zip(data, node.value, strict=False):
         line = where.start_mark.line + 1
@@ -154,12 +166,13 @@ def entries(path: str, text: str, kind: type[Any]) -> list[Any]:
             entry = msgspec.convert(item, kind)
         except msgspec.ValidationError as error:
             raise KnowledgeError(
-                path, _line_of(where, str(error), line), _explain(str(error), kind)
+                path, _line_of(where, str(error), line), _explain(str(error), kind, item)
             ) from error
-        if entry.id in seen:
-            raise KnowledgeError(path, line, f"id `{entry.id}` stands in line {seen[entry.id]} already")
-        seen[entry.id] = line
+        if (kind, entry.id) in seen:
+            raise KnowledgeError(path, line, f"id `{entry.id}` is already used at {seen[kind, entry.id]}")
+        seen[kind, entry.id] = f"{path}:{line}"
         _check_ranges(path, line, entry)
+        _check_conditions(path, line, [*getattr(entry, "when", []), *getattr(entry, "unless", [])])
         result.append(entry)
     return result
 
@@ -180,6 +193,19 @@ def _check_ranges(path: str, line: int, entry: Any) -> None:
             raise KnowledgeError(path, line, f"{error} (in `{entry.id}`)") from error
 
 
+def _check_conditions(path: str, line: int, conditions: list[Condition]) -> None:
+    """Each condition has exactly one test, and an argument unless it combines others."""
+    for condition in conditions:
+        tests = [name for name in CONDITION_TESTS if getattr(condition, name) not in (None, msgspec.UNSET)]
+        inner = [one for name in ("all_of", "any_of", "none_of") for one in getattr(condition, name) or []]
+        if len(tests) != 1:
+            said = " and ".join(f"`{name}`" for name in tests) or "none"
+            raise KnowledgeError(path, line, f"a condition has exactly one test, this one has {said}")
+        if bool(condition.arg) == bool(inner):
+            raise KnowledgeError(path, line, "a condition names one argument or combines other conditions")
+        _check_conditions(path, line, inner)
+
+
 def _parse(path: str, text: str) -> tuple[Any, Any]:
     import yaml
 
@@ -191,18 +217,80 @@ def _parse(path: str, text: str) -> tuple[Any, Any]:
         raise KnowledgeError(path, mark.line + 1 if mark else 1, f"no valid YAML: {error}") from error
 
 
+def _path(message: str) -> list[str]:
+    """The keys and indices of the place that a validation message names: ``at `$.history[0].behaviour```."""
+    found = re.search(r"at `\$(.*)`", message)
+    steps = re.findall(r"\.(\w+)|\[(\d+)\]", found[1]) if found else []
+    return [key or index for key, index in steps]
+
+
 def _line_of(node: Any, message: str, fallback: int) -> int:
     """The line of the key that a validation message names, found in the entry's YAML node."""
-    for name in re.findall(r"[`.](\w+)", message):
-        for key, _ in getattr(node, "value", []):
-            if getattr(key, "value", None) == name:
-                return int(key.start_mark.line) + 1
-    return fallback
+    line = fallback
+    unknown = re.search(r"unknown field `(\w+)`", message)
+    for step in [*_path(message), *([unknown[1]] if unknown else [])]:
+        value = getattr(node, "value", [])
+        if not isinstance(value, list):
+            break
+        if step.isdigit():
+            node = value[int(step)] if int(step) < len(value) else None
+        else:
+            pairs = [pair for pair in value if isinstance(pair, tuple)]
+            key, node = next((pair for pair in pairs if pair[0].value == step), (None, None))
+            line = key.start_mark.line + 1 if key is not None else line
+        if node is None:
+            break
+        if step.isdigit():
+            line = node.start_mark.line + 1
+    return line
 
 
-def _explain(message: str, kind: type[Any]) -> str:
+def _explain(message: str, kind: type[Any], item: Any) -> str:
+    """A validation message, with the nearest known key or word where there is one."""
+    path = _path(message)
     unknown = re.search(r"unknown field `(\w+)`", message)
     if unknown:
-        near = difflib.get_close_matches(unknown.group(1), kind.__struct_fields__, 1)
-        return f"unknown key `{unknown.group(1)}`" + (f", did you mean `{near[0]}`?" if near else "")
+        names = _fields(kind, path)
+        return f"unknown key `{unknown[1]}`" + _nearest(unknown[1], names)
+    if "Invalid enum value" in message:
+        given = item
+        for step in path:
+            given = given[int(step)] if step.isdigit() else given[step]
+        words = _words(kind, path)
+        named = ", ".join(f"`{word}`" for word in words)
+        return f"`{path[0]}`: `{given}` is none of {named}" + _nearest(str(given), words)
     return message
+
+
+def _nearest(word: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(word, known, 1)
+    return f", did you mean `{near[0]}`?" if near else ""
+
+
+def _type_at(kind: type[Any], path: list[str]) -> Any:
+    """The type of the value at a path below an entry."""
+    import msgspec.inspect as inspect
+
+    found: Any = inspect.type_info(kind)
+    for step in path:
+        if isinstance(found, inspect.UnionType):
+            found = next(
+                (t for t in found.types if hasattr(t, "item_type" if step.isdigit() else "fields")), None
+            )
+        if step.isdigit():
+            found = getattr(found, "item_type", None)
+        else:
+            found = next((f.type for f in getattr(found, "fields", ()) if f.name == step), None)
+    return found
+
+
+def _fields(kind: type[Any], path: list[str]) -> list[str]:
+    import msgspec.inspect as inspect
+
+    found = _type_at(kind, path)
+    types = found.types if isinstance(found, inspect.UnionType) else (found,)
+    return [field.encode_name for one in types for field in getattr(one, "fields", ())]
+
+
+def _words(kind: type[Any], path: list[str]) -> list[str]:
+    return [str(value) for value in getattr(_type_at(kind, path), "values", ())]

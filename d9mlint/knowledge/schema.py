@@ -6,43 +6,113 @@ The entries know APIs by their canonical dotted names (``torch.nn.functional.dro
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 
-RNGS = ("python", "numpy", "torch", "torch_cuda", "tensorflow", "keras", "cupy", "environment")
+Rng = Literal["python", "numpy", "torch", "torch_cuda", "tensorflow", "keras", "cupy", "environment"]
 """Names of the global random number generators. ``torch`` is the CPU generator and, through
 ``torch.manual_seed``, every device's; ``torch_cuda`` is what ``torch.cuda.manual_seed(_all)`` alone seeds.
 ``keras`` is Keras 3's own seed generator (its default seeds come from Python's ``random``)."""
+
+
+RNGS: tuple[Rng, ...] = get_args(Rng)
+
+Device = Literal["cpu", "cuda", "xpu", "mps"]
+"""The devices that facts tell apart. ROCm counts as ``cuda``: PyTorch names it so, and the facts about it
+are unknown where they differ."""
+Behaviour = Literal["deterministic_alternative", "raises", "silent", "deterministic"]
+Pass = Literal["forward", "backward", "both"]
+Sureness = Literal["high", "medium", "low"]
+RngKind = Literal[
+    "anti-seed",
+    "augment",
+    "distribution",
+    "draw",
+    "dropout",
+    "entropy",
+    "environment",
+    "generator",
+    "init",
+    "own-sampler",
+    "sampler",
+    "seeder",
+    "shuffle",
+    "split",
+    "stateless",
+    "tf-shuffle",
+    "transform",
+    "unseeded-op",
+]
+SettingKind = Literal["argument", "attribute", "call", "config", "env", "flag", "option", "package", "param"]
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of what is read from YAML: unknown keys are errors."""
 
 
-class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A test of one argument of a call, evaluated statically to yes, no or unknown.
-
-    The argument is found by ``arg`` (keyword) or ``pos`` (0-based position among the positional arguments
-    of a call of the *function* form; for methods the receiver is not counted). ``default`` is the value
-    when it is not given. Exactly one of the tests is set:
-
-    ``equals`` / ``not_equals``: a literal; ``one_of``: a list of literals; ``given``: whether the argument
-    is present at all (an explicit None counts as absent); ``truthy``; ``greater``: a number it must exceed.
-    """
+class Other(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Another argument that a condition compares with: its value or, with ``size``, the length of that
+    dimension of a tensor."""
 
     arg: str
     pos: int | None = None
     default: Any = msgspec.UNSET
+    size: int | None = None
+
+
+class SizeSum(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether the sizes of a tensor, each times its weight (``2`` or ``24/10``), add up to more than ``above``."""
+
+    weights: list[str]
+    above: int
+
+
+class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A test of one argument of a call, evaluated statically to yes, no or unknown.
+
+    The argument is found by ``arg`` (keyword) or ``pos`` (0-based position among the positional arguments
+    of a call of the *function* form; for methods the receiver is not counted). ``arg: self`` is the receiver
+    of a method, or the first input of a function. ``default`` is the value when the argument is not given;
+    ``{arg: name, pos: n}`` stands for the value of another argument, also where None is given. Exactly one of
+    the tests is set:
+
+    ``equals`` / ``not_equals``: a literal; ``one_of``: a list of literals; ``all_equal``: a number, or a
+    sequence of nothing but it; ``given``: whether the argument is present at all (an explicit None counts as
+    absent); ``truthy``; ``greater``: a number it must exceed; ``less_than`` / ``greater_than``: another
+    argument, component by component, one is enough; ``length``: of a sequence; ``rank``, ``dtype`` (a name,
+    ``floating``, ``complex`` or ``integer``), ``elements`` (at least so many) and ``sizes``: of a tensor.
+
+    Instead of an argument and its test, ``all_of``, ``any_of`` or ``none_of`` hold conditions.
+    """
+
+    arg: str = ""
+    pos: int | None = None
+    default: Any = msgspec.UNSET
     equals: Any = msgspec.UNSET
     not_equals: Any = msgspec.UNSET
+    all_equal: Any = msgspec.UNSET
     one_of: list[Any] | msgspec.UnsetType = msgspec.UNSET
     given: bool | msgspec.UnsetType = msgspec.UNSET
     truthy: bool | msgspec.UnsetType = msgspec.UNSET
     greater: float | msgspec.UnsetType = msgspec.UNSET
+    less_than: Other | None = None
+    greater_than: Other | None = None
+    length: int | list[int] | None = None
+    rank: int | list[int] | None = None
+    dtype: str | list[str] | None = None
+    elements: int | None = None
+    sizes: SizeSum | None = None
+    all_of: list[Condition] | None = None
+    any_of: list[Condition] | None = None
+    none_of: list[Condition] | None = None
+
+
+CONDITION_TESTS = tuple(name for name in Condition.__struct_fields__ if name not in ("arg", "pos", "default"))
+"""The names of the tests of which a condition has exactly one."""
 
 
 class Provenance(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -86,15 +156,15 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     id: str
     apis: list[str]
-    kind: str
+    kind: RngKind
     library: str
-    seeds: list[str] = []
+    seeds: list[Rng | Literal["own"]] = []
     seed_arg: str = ""
     seed_pos: int | None = None
     seed_default: Any = msgspec.UNSET
-    none_seed: str = "entropy"
-    draws: list[str] = []
-    at: str = "call"
+    none_seed: Literal["entropy", "ignored", "fixed"] = "entropy"
+    draws: list[Rng | Literal["own", "entropy"]] = []
+    at: Literal["call", "construct", "use"] = "call"
     unless: list[Condition] = []
     when: list[Condition] = []
     quiet_parts: list[str] = []
@@ -103,7 +173,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     versions: str = ""
     method: bool = False
     note: str = ""
-    confidence: str = "high"
+    confidence: Sureness = "high"
     provenance: list[str] = []
 
 
@@ -112,38 +182,48 @@ class OpHistory(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     ``behaviour`` under deterministic mode: ``deterministic_alternative``, ``raises``, ``silent`` (may vary
     and nothing is said) or ``deterministic`` (its default algorithm is already).
+
+    ``alert`` compares with released binaries: ``kept`` where the kernel's alert is still in them although the
+    op does not reach it in this range (it is replaced in Python, or before the kernel is chosen); ``none``
+    where an op raises without an alert of its own, from code that is no kernel.
     """
 
     versions: str
-    behaviour: str
+    behaviour: Behaviour
+    alert: Literal["own", "kept", "none"] = "own"
     note: str = ""
 
 
 class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An op without run-to-run guarantee.
 
-    ``passes`` is ``forward``, ``backward`` or ``both``; ``device`` ``cuda``, ``cpu``, ``both`` or ``mps``.
-    The op is affected when all of ``when`` hold and none of ``unless`` does; ``condition`` says the same in
-    words, including what no argument shows. ``static`` is false when the condition can not be judged from
-    the call alone (then a finding has low confidence). ``practical`` is false where the documentation lists
-    the op but it was not seen to differ, or it needs rare inputs.
+    ``passes`` is ``forward``, ``backward`` or ``both``; ``devices`` are those on which it behaves so. The op
+    is affected when all of ``when`` hold and none of ``unless`` does; ``condition`` says the same in words,
+    including what no argument shows. ``static`` is false when the condition cannot be judged from the call
+    alone (then a finding has low confidence). ``practical`` is false where the documentation lists the op but
+    it was not seen to differ, or it needs rare inputs. ``if_unknown`` is the confidence of a finding where a
+    condition is unknown. ``default_mode`` is ``deterministic`` for an op that does not vary without the mode,
+    and ``random`` for one that draws its numbers from the clock or the operating system. ``alerts`` are the
+    names by which PyTorch refuses the op, or the sentences by which TensorFlow does.
     """
 
     id: str
     library: str
     apis: list[str]
-    device: str
-    passes: str
+    devices: list[Device]
+    passes: Pass
     history: list[OpHistory]
     condition: str = ""
     when: list[Condition] = []
     unless: list[Condition] = []
     static: bool = True
     practical: bool = True
-    default_mode: str = "nondeterministic"
+    default_mode: Literal["nondeterministic", "deterministic", "random"] = "nondeterministic"
+    alerts: list[str] = []
     remedy: str = ""
     note: str = ""
-    confidence: str = "high"
+    confidence: Sureness = "high"
+    if_unknown: Literal["medium", "low"] = "medium"
     rule: str = ""
     provenance: list[str] = []
 
@@ -152,7 +232,7 @@ class SettingEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True
     """An environment variable, flag, attribute or argument that bears on determinism."""
 
     id: str
-    kind: str
+    kind: SettingKind
     names: list[str]
     library: str
     versions: str = ""
@@ -162,7 +242,7 @@ class SettingEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True
     hazard_values: list[str] = []
     must_be_set: str = ""
     note: str = ""
-    confidence: str = "high"
+    confidence: Sureness = "high"
     provenance: list[str] = []
 
 

@@ -1,0 +1,192 @@
+"""Tests of a call's arguments, as entries of the knowledge base state them: three-valued."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from d9mlint.interp import shapes
+from d9mlint.interp import values as v
+
+if TYPE_CHECKING:
+    from d9mlint.knowledge.schema import Condition, Other
+
+SELF = "self"
+"""The argument name by which a condition means the receiver of a method, or the first input of a function."""
+
+
+def all_hold(args: v.Args, tests: list[Condition], owner: v.Value | None = None) -> bool | None:
+    """Conjunction of conditions, three-valued."""
+    answers = [holds(args, test, owner) for test in tests]
+    if any(a is False for a in answers):
+        return False
+    return None if any(a is None for a in answers) else True
+
+
+def any_holds(args: v.Args, tests: list[Condition], owner: v.Value | None = None) -> bool | None:
+    """Disjunction of conditions, three-valued."""
+    answers = [holds(args, test, owner) for test in tests]
+    if any(a is True for a in answers):
+        return True
+    return None if any(a is None for a in answers) else False
+
+
+def holds(args: v.Args, test: Condition, owner: v.Value | None = None) -> bool | None:
+    """Whether a condition on a call's arguments holds: yes, no, or None for unknown."""
+    if test.all_of is not None:
+        return all_hold(args, test.all_of, owner)
+    if test.any_of is not None:
+        return any_holds(args, test.any_of, owner)
+    if test.none_of is not None:
+        answer = any_holds(args, test.none_of, owner)
+        return None if answer is None else not answer
+    value = _argument(args, test.arg, test.pos, owner)
+    if test.given is not msgspec.UNSET:
+        if value is None:
+            return not test.given
+        none = v.is_none(value)
+        return None if none is None else none != test.given
+    value = _or_default(args, value, test.default, owner)
+    if value is None:
+        return None
+    if isinstance(value, v.AnyOf):
+        answers = {_judge(args, test, one, owner) for one in value.values}
+        return answers.pop() if len(answers) == 1 else None
+    return _judge(args, test, value, owner)
+
+
+def _argument(args: v.Args, name: str, pos: int | None, owner: v.Value | None) -> v.Value | None:
+    if name != SELF:
+        return args.get(name, pos)
+    return owner if owner is not None else args.get("input", 0)
+
+
+def _or_default(args: v.Args, value: v.Value | None, default: Any, owner: v.Value | None) -> v.Value | None:
+    """The value, or what stands for it where it is left out; ``{arg: name}`` stands for another argument,
+    also where None is passed."""
+    if isinstance(default, dict):
+        if value is not None and v.is_none(value) is False:
+            return value
+        if value is not None and v.is_none(value) is None:
+            return v.UNKNOWN
+        return _argument(args, str(default.get("arg", "")), default.get("pos"), owner)
+    if value is None:
+        return None if default is msgspec.UNSET else _literal(default)
+    return value
+
+
+def _literal(value: Any) -> v.Value:
+    return v.Items("list", [_literal(one) for one in value]) if isinstance(value, list) else v.Lit(value)
+
+
+def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None) -> bool | None:
+    """One test of one known or unknown value."""
+    if test.truthy is not msgspec.UNSET:
+        known = v.truth(value)
+        return None if known is None else known == test.truthy
+    if test.rank is not None:
+        sizes = shapes.form(value).sizes
+        return None if sizes is None else len(sizes) in _list(test.rank)
+    if test.dtype is not None:
+        name = shapes.dtype_name(value) or shapes.form(value).dtype
+        return None if name is None else any(shapes.is_dtype(name, one) for one in _list(test.dtype))
+    if test.elements is not None:
+        return _many(shapes.form(value).sizes, test.elements)
+    if test.sizes is not None:
+        return _weighed(shapes.form(value).sizes, test.sizes.weights, test.sizes.above)
+    if test.length is not None:
+        if isinstance(value, v.Items):
+            return None if value.open else len(value.elts) in _list(test.length)
+        return None
+    literal = plain(value)
+    if literal is msgspec.UNSET:
+        return None
+    if test.all_equal is not msgspec.UNSET:
+        return all(_equal(one, test.all_equal) for one in _components(literal))
+    if test.less_than is not None:
+        return _some_less(literal, _other(args, test.less_than, owner))
+    if test.greater_than is not None:
+        return _some_less(_other(args, test.greater_than, owner), literal)
+    if test.equals is not msgspec.UNSET:
+        return _equal(literal, test.equals)
+    if test.not_equals is not msgspec.UNSET:
+        return not _equal(literal, test.not_equals)
+    if not isinstance(test.one_of, msgspec.UnsetType):
+        return any(_equal(literal, one) for one in list(test.one_of))
+    if not isinstance(test.greater, msgspec.UnsetType):
+        return literal > test.greater if isinstance(literal, (int, float)) else None
+    return None
+
+
+def _other(args: v.Args, other: Other, owner: v.Value | None) -> Any:
+    """The plain value of another argument, or one of its sizes; UNSET when unknown."""
+    value = _or_default(args, _argument(args, other.arg, other.pos, owner), other.default, owner)
+    if value is None:
+        return msgspec.UNSET
+    if other.size is None:
+        return plain(value)
+    sizes = shapes.form(value).sizes
+    if sizes is None or not -len(sizes) <= other.size < len(sizes):
+        return msgspec.UNSET
+    size = sizes[other.size]
+    return msgspec.UNSET if size is None else size
+
+
+def _some_less(left: Any, right: Any) -> bool | None:
+    """Whether some component is less than the other side's; a single number counts for all components."""
+    if left is msgspec.UNSET or right is msgspec.UNSET:
+        return None
+    lefts, rights = _components(left), _components(right)
+    width = max(len(lefts), len(rights))
+    lefts, rights = (side * width if len(side) == 1 else side for side in (lefts, rights))
+    pairs = list(zip(lefts, rights, strict=False))
+    if not all(isinstance(one, (int, float)) for pair in pairs for one in pair):
+        return None
+    return any(a < b for a, b in pairs)
+
+
+def _many(sizes: shapes.Sizes | None, least: int) -> bool | None:
+    if sizes is None or None in sizes:
+        return None
+    product = 1
+    for size in sizes:
+        product *= size or 0
+    return product >= least
+
+
+def _weighed(sizes: shapes.Sizes | None, weights: list[str], above: int) -> bool | None:
+    """Whether the sizes times their weights (``24/10``: integer division of each term) exceed a number."""
+    if sizes is None or len(sizes) < len(weights) or None in sizes[: len(weights)]:
+        return None
+    total = 0
+    for size, weight in zip(sizes, weights, strict=False):
+        over, _, under = weight.partition("/")
+        total += int(over) * (size or 0) // int(under or 1)
+    return total > above
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _components(literal: Any) -> list[Any]:
+    return literal if isinstance(literal, list) and literal else [literal]
+
+
+def plain(value: v.Value) -> Any:
+    """A value as plain Python data (literals, tuples and lists of them as lists); UNSET when unknown."""
+    if isinstance(value, v.Lit):
+        return value.value
+    if isinstance(value, v.Items) and not value.open:
+        parts = [plain(e) for e in value.elts]
+        return msgspec.UNSET if any(p is msgspec.UNSET for p in parts) else parts
+    if isinstance(value, v.Ext):
+        return value.name
+    return msgspec.UNSET
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, bool) != isinstance(b, bool):
+        return False
+    return bool(a == b)
