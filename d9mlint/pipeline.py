@@ -13,6 +13,7 @@ from d9mlint.config.discover import Discovery, absolute, discover, relative_to
 from d9mlint.config.selection import FileIgnores, select, shown
 from d9mlint.filters import baseline as baselines
 from d9mlint.filters import suppressions as suppress
+from d9mlint.store.cache_dir import CacheDir, own_directory
 from d9mlint.store.results import Analysis, ResultCache, content_digest, run_key
 
 if TYPE_CHECKING:
@@ -110,14 +111,15 @@ def check(
     data.update({path: content for path, content in (overlay or {}).items() if path in data})
     sources = Sources(data)
     clock.lap("read")
-    analysis = _analysis(found, data, sources, settings, clock, progress)
+    cache, trouble = usable_cache(settings, found.root)
+    analysis = _analysis(found, data, sources, settings, cache, clock, progress)
     rules = {page.code: page for page in analysis.rules}
     result = _decide(found, analysis, sources, settings, rules, known)
     if revision is not None:
         result = _only_changed(result, revision)
     result = _with_known_evidence(result, [*evidence, *settings.evidence])
     clock.lap("decide")
-    return result._replace(timings=clock.laps, warnings=tuple(analysis.warnings))
+    return result._replace(timings=clock.laps, warnings=(*trouble, *analysis.warnings))
 
 
 def _with_known_evidence(result: Result, files: Sequence[str]) -> Result:
@@ -169,11 +171,12 @@ def _analysis(
     data: Mapping[str, bytes | Trouble],
     sources: Sources,
     settings: Settings,
+    directory: str | None,
     clock: _Clock,
     progress: Callable[[str], None] | None,
 ) -> Analysis:
     """The findings of the checks, from the cache when nothing that bears on them has changed."""
-    cache = ResultCache(cache_directory(settings, found.root)) if settings.cache else None
+    cache = ResultCache(directory) if directory is not None else None
     if cache is None:
         return _analyse(found, sources, settings, None, clock, progress)
     digests = {path: content_digest(value) for path, value in data.items()}
@@ -242,7 +245,7 @@ def gather_files(paths: Sequence[str], settings: Settings) -> tuple[Discovery, S
     """Discovery and facts alone, for commands that ask about the program and not about its hazards."""
     found = _discover(paths, settings, None)
     sources = Sources({path: read_bytes(path) for path in found.files})
-    cache = cache_directory(settings, found.root) if settings.cache else None
+    cache, _ = usable_cache(settings, found.root)
     return found, sources, _gather(sources, settings, cache)
 
 
@@ -328,6 +331,10 @@ def _only_changed(result: Result, revision: str) -> Result:
     return result._replace(items=tuple(i for i in result.items if touched(i)))
 
 
-def cache_directory(settings: Settings, root: str) -> str:
-    """Where results are kept."""
-    return settings.cache_dir or f"{root.rstrip('/')}/.d9mlint_cache"
+def usable_cache(settings: Settings, root: str) -> tuple[str | None, tuple[str, ...]]:
+    """The directory of the cache, None where there is none, and a warning where one is in the way."""
+    if not settings.cache:
+        return None, ()
+    path = own_directory(settings.cache_dir, root)
+    problem = CacheDir(path).problem()
+    return (None, (f"The cache directory {path} is not used: {problem}.",)) if problem else (path, ())

@@ -42,7 +42,8 @@ def test_same_bytes_for_any_number_of_jobs_hash_seed_and_state_of_the_cache(
         "warm, 1 job, seed 1": run(*options, "--jobs=1", cwd=tree, env={"PYTHONHASHSEED": "1"}),
     }
     # Facts from the cache, the rest anew.
-    shutil.rmtree(tree / ".d9mlint_cache" / "runs")
+    for result in (tree / ".d9mlint_cache").glob("run-*.bin"):
+        result.unlink()
     runs["warm facts, seed 1"] = run(*options, "--jobs=2", cwd=tree, env={"PYTHONHASHSEED": "1"})
     runs["no cache, 1 job"] = run(*options, "--no-cache", "--jobs=1", cwd=tree, env={"PYTHONHASHSEED": "7"})
     first = runs["cold, 2 jobs, seed 0"]

@@ -20,7 +20,7 @@ DIGEST = "ab" * 20
 
 @pytest.fixture
 def directory(tmp_path: Path) -> str:
-    return str(tmp_path / "cache")
+    return str(tmp_path / ".d9mlint_cache")
 
 
 def put(directory: str, digest: str = DIGEST, text: str = TEXT) -> None:
@@ -30,7 +30,7 @@ def put(directory: str, digest: str = DIGEST, text: str = TEXT) -> None:
 
 
 def pack_file(directory: str) -> Path:
-    (path,) = Path(directory).glob("facts-*.pack")
+    (path,) = Path(directory).glob("facts-*.bin")
     return path
 
 
@@ -73,7 +73,7 @@ def test_foreign_packs_are_ignored(directory: str) -> None:
     pack_file(directory).write_bytes(b"something else entirely" * 100)
     assert Cache(directory).get(DIGEST) is None
     pack_file(directory).unlink()
-    Path(directory, f"facts-{version_key()}.pack").mkdir()
+    Path(directory, f"facts-{version_key()}.bin").mkdir()
     assert Cache(directory).get(DIGEST) is None
 
 
@@ -99,7 +99,7 @@ def test_a_second_run_keeps_what_the_first_has_written(directory: str) -> None:
 def test_what_nobody_asks_for_is_dropped(directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     put(directory, "aa" * 20)
     put(directory, "bb" * 20)
-    stale = Path(directory, "facts-0123.pack")
+    stale = Path(directory, "facts-0123.bin")
     stale.write_bytes(b"")
     os.utime(stale, (0, 0))
     monkeypatch.setattr("d9mlint.store.facts_cache._today", lambda: 10**6)
@@ -122,7 +122,7 @@ def test_runs_at_the_same_time_do_no_harm(directory: str) -> None:
     )
     running = [subprocess.Popen([sys.executable, "-c", code, directory, name]) for name in "ef"]
     assert [process.wait(60) for process in running] == [0, 0]
-    assert not list(Path(directory).glob("*.new"))
+    assert not list(Path(directory).glob(".*.new"))
     assert msgspec.msgpack.encode(Cache(directory).get(f"e{24:039}") or Cache(directory).get(f"f{24:039}"))
 
 

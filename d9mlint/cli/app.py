@@ -199,7 +199,7 @@ def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--baseline", metavar="FILE", help="A file of known findings that are not reported."),
         click.option("--jobs", "-j", type=int, metavar="N", help="Worker processes."),
         click.option("--cache/--no-cache", default=None, help="Keep results from run to run."),
-        click.option("--cache-dir", metavar="DIR", help="Where they are kept."),
+        click.option("--cache-dir", metavar="DIR", help="Keep them in DIR/.d9mlint_cache."),
         click.option("--color", type=Choice(COLORS), help="Colours in text output."),
         click.option("--fix/--no-fix", default=None, help="Apply safe fixes."),
         click.option(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from typing import Any
 
@@ -131,22 +130,34 @@ def graph(paths: tuple[str, ...], output_format: str) -> int:
 
 @click.command(context_settings=CONTEXT)
 @click.argument("path", default=".")
-def clean(path: str) -> int:
-    """Remove the cache of the project around PATH."""
-    from d9mlint.pipeline import cache_directory
+@click.option("--cache-dir", metavar="DIR", help="The directory that holds the cache.")
+def clean(path: str, cache_dir: str | None) -> int:
+    """Remove the cache of the project around PATH: the files that d9mlint has written, and no others."""
+    from d9mlint.report.common import count
+    from d9mlint.store.cache_dir import CacheDir, own_directory
 
     if not os.path.exists(path):
         raise UsageError(f"{path} does not exist.")
     directory = common_directory([absolute(path)])
     root, _ = find_root(directory)
-    cache = cache_directory(load_settings(directory), root)
-    if not os.path.isdir(cache):
+    given = {"cache-dir": cache_dir} if cache_dir else {}
+    cache = CacheDir(own_directory(load_settings(directory, overrides=given).cache_dir, root))
+    if not os.path.lexists(cache.path):
         click.echo("There is no cache.")
         return 0
-    if not os.path.isfile(os.path.join(cache, "CACHEDIR.TAG")):
-        raise UsageError(f"{cache} is not marked as a cache; it is left as it is.")
-    shutil.rmtree(cache)
-    click.echo(f"Removed {relative_to(cache, absolute('.'))}.")
+    if problem := cache.problem():
+        raise UsageError(f"{cache.path} is not a cache of d9mlint, {problem}; nothing was removed.")
+    try:
+        cleared = cache.clear()
+    except OSError as error:
+        raise UsageError(f"{cache.path} cannot be removed: {error.strerror or error}.") from error
+    shown = relative_to(cache.path, absolute("."))
+    if cleared.left:
+        click.echo(
+            f"Removed {count(cleared.removed, 'file')} from {shown}; {cleared.left[0]} was not written by d9mlint."
+        )
+    else:
+        click.echo(f"Removed {shown}.")
     return 0
 
 

@@ -77,6 +77,15 @@ def find_root(directory: str) -> tuple[str, bool]:
     return directory, False
 
 
+def boundary(directory: str) -> str:
+    """The directory that a project's own configuration may reach into: the top of the git repository around
+    ``directory``, or the project's root without git."""
+    for candidate in parents(directory):
+        if os.path.lexists(os.path.join(candidate, ".git")):
+            return candidate
+    return find_root(directory)[0]
+
+
 def parents(directory: str) -> list[str]:
     """A directory and everything above it, innermost first."""
     result = [directory]

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from d9mlint.base.errors import UsageError, nearest
-from d9mlint.config.discover import DEFAULT_EXCLUDE, absolute, parents
+from d9mlint.base.files import is_below
+from d9mlint.config.discover import DEFAULT_EXCLUDE, absolute, boundary, parents
 
 FORMATS = (
     "full",
@@ -94,7 +95,9 @@ KEYS: dict[str, Key] = {
     "evidence": Key("paths", "files of measurements (written by --verify) that are shown beside findings"),
     "jobs": Key("int", "worker processes; 0: as many as there are cores"),
     "cache": Key("bool", "whether results are kept from run to run"),
-    "cache-dir": Key("path", "where they are kept (default: .d9mlint_cache in the project's root)"),
+    "cache-dir": Key(
+        "path", "the directory that holds .d9mlint_cache, where they are kept (default: the project's root)"
+    ),
     "fix": Key("bool", "whether safe fixes are applied"),
     "unsafe-fixes": Key("bool", "whether unsafe fixes are applied too"),
     "color": Key("choice", "colours in text output", COLORS),
@@ -128,11 +131,38 @@ def load_settings(
     if path is not None:
         values, origins = _read(path, ())
         base = os.path.dirname(path)
+    for key in PLACES_TO_WRITE:
+        if key in values and key not in (overrides or {}):
+            _must_be_inside(key, values[key], origins[key], directory)
     for key, value in (overrides or {}).items():
         values[key] = _check(key, value, "the command line", os.getcwd())
         origins[key] = "command line"
     fields = {field(k): v for k, v in values.items()}
     return Settings(base=base, origins=origins, **fields)
+
+
+PLACES_TO_WRITE = ("baseline", "cache-dir")
+"""Keys that name what d9mlint writes: a project's configuration does not choose places outside of the project."""
+
+
+def _must_be_inside(key: str, value: str, origin: str, directory: str) -> None:
+    """Raises UsageError for a place outside of the project, and of the user's cache home for the cache, that
+    the project's own configuration names. A configuration file outside of the project is the user's."""
+    top = os.path.realpath(boundary(directory))
+    if not value or not is_below(os.path.realpath(origin.rpartition(":")[0]), top):
+        return
+    allowed = [top, *(cache_homes() if key == "cache-dir" else ())]
+    place = os.path.realpath(value)
+    if not any(is_below(place, a) for a in allowed):
+        raise UsageError(
+            f"{origin}: {key} {value} is outside of the project ({top}); use --{key} on the command line instead."
+        )
+
+
+def cache_homes() -> list[str]:
+    """The directory of the user for caches, without links; none where it is not known."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return [os.path.realpath(home)] if os.path.isabs(home) else []
 
 
 def find_config(directory: str) -> str | None:

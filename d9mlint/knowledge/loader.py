@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from d9mlint.base.files import read_regular, replace_file, seal, unseal
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.pages import parse_page
 from d9mlint.knowledge.schema import (
@@ -22,6 +23,9 @@ from d9mlint.knowledge.schema import (
     RulePage,
     SettingEntry,
 )
+
+_KIND = "knowledge"
+_CACHED = re.compile(r"knowledge-[0-9a-f]{24}\.bin")
 
 
 class Compiled(msgspec.Struct, frozen=True):
@@ -56,16 +60,23 @@ def load_compiled(root: Path | None = None) -> Compiled:
     digest = _digest(root)
     cache = _cache_file(digest)
     if cache is not None:
-        try:
-            found = msgspec.msgpack.decode(cache.read_bytes(), type=Compiled)
-            if found.schema == SCHEMA and found.digest == digest:
-                return found
-        except (OSError, msgspec.MsgspecError):
-            pass
+        found = _read(cache)
+        if found is not None and found.schema == SCHEMA and found.digest == digest:
+            return found
     compiled = compile_rules(root, digest)
     if cache is not None:
         _write(cache, msgspec.msgpack.encode(compiled))
     return compiled
+
+
+def _read(cache: Path) -> Compiled | None:
+    """The knowledge in a cached file; None where that is missing, of another version or damaged."""
+    data = read_regular(str(cache))
+    body = None if data is None else unseal(_KIND, data)
+    try:
+        return None if body is None else msgspec.msgpack.decode(body, type=Compiled)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
 
 
 def _digest(root: Path) -> str:
@@ -88,11 +99,9 @@ def _write(path: Path, data: bytes) -> None:
     """Write atomically; a cache that can not be written is done without."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-        for old in path.parent.glob("knowledge-*.bin"):
-            if old != path:
+        replace_file(str(path), [seal(_KIND, data)])
+        for old in path.parent.iterdir():
+            if old != path and _CACHED.fullmatch(old.name):
                 old.unlink(missing_ok=True)
     except OSError:
         pass

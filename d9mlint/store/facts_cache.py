@@ -10,28 +10,23 @@ Python's (syntax errors are told in its words). Whatever is wrong with a pack, i
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import sys
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib.machinery import PathFinder
 
 import msgspec
 
 from d9mlint.ir.codec import unpack
 from d9mlint.ir.nodes import SCHEMA, FileFacts
+from d9mlint.store.cache_dir import CacheDir
 
 MAGIC = b"d9mlint facts 1\n"
 KEPT_DAYS = 30
 """Facts that no run has asked for in so many days are dropped when the pack is next written."""
-
-_TAG = (
-    "Signature: 8a477f597d28d172789f06886806bc55\n"
-    "# This directory is a cache made by d9mlint. It may be deleted at any time.\n"
-)
 
 
 class _Entry(msgspec.Struct, array_like=True, gc=False):
@@ -55,7 +50,8 @@ class Cache:
     def __init__(self, directory: str) -> None:
         self.directory = directory
         self.warning: str | None = None
-        self._path = os.path.join(directory, f"facts-{version_key()}.pack")
+        self._place = CacheDir(directory)
+        self._name = f"facts-{version_key()}.bin"
         self._index: Mapping[str, _Entry] = {}
         self._data = memoryview(b"")
         self._asked: set[str] = set()
@@ -84,7 +80,6 @@ class Cache:
                     kept[digest] = (packed, today if digest in self._asked else entry.day)
         kept.update((digest, (packed, today)) for digest, packed in new.items())
         try:
-            prepare(self.directory)
             self._write(kept)
             self._drop_old_packs()
         except OSError as error:
@@ -99,11 +94,10 @@ class Cache:
 
     def _load(self) -> None:
         self._index, self._data = {}, memoryview(b"")
-        try:
-            with open(self._path, "rb") as stream:
-                content = memoryview(stream.read())
-        except OSError:
+        read = self._place.read(self._name)
+        if read is None:
             return
+        content = memoryview(read)
         head = len(MAGIC) + 8
         size = int.from_bytes(content[len(MAGIC) : head - 4], "little")
         index = content[head : head + size]
@@ -125,37 +119,14 @@ class Cache:
             offset += len(packed)
         encoded = msgspec.msgpack.encode(index)
         sizes = len(encoded).to_bytes(4, "little") + zlib.crc32(encoded).to_bytes(4, "little")
-        _replace(self._path, [MAGIC, sizes, encoded, *(entries[digest][0] for digest in index)])
+        self._place.write(self._name, [MAGIC, sizes, encoded, *(entries[digest][0] for digest in index)])
 
     def _drop_old_packs(self) -> None:
         """Packs of other versions, once nobody has used them for long."""
-        oldest = time.time() - KEPT_DAYS * 86400
-        with os.scandir(self.directory) as found:
-            for entry in found:
-                if entry.name.startswith("facts-") and entry.stat().st_mtime < oldest:
-                    os.unlink(entry.path)
-
-
-def _replace(path: str, pieces: Iterable[bytes | memoryview]) -> None:
-    temporary = f"{path}.{os.getpid()}.{time.monotonic_ns():x}.new"
-    try:
-        with open(temporary, "wb") as stream:
-            stream.writelines(pieces)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def prepare(directory: str) -> None:
-    """Make a cache directory that backups and git leave alone."""
-    os.makedirs(directory, exist_ok=True)
-    for name, content in (("CACHEDIR.TAG", _TAG), (".gitignore", "*\n")):
-        path = os.path.join(directory, name)
-        if not os.path.exists(path):
-            with open(path, "w", encoding="utf-8") as stream:
-                stream.write(content)
+        oldest = (time.time() - KEPT_DAYS * 86400) * 1e9
+        for used, name in self._place.files("facts"):
+            if used < oldest:
+                self._place.remove(name)
 
 
 def version_key() -> str:

@@ -22,12 +22,13 @@ from d9mlint.base.source import Trouble
 from d9mlint.ir.nodes import SCHEMA, Comment
 from d9mlint.knowledge.loader import rules_directory
 from d9mlint.knowledge.schema import RulePage
+from d9mlint.store.cache_dir import CacheDir
 
 if TYPE_CHECKING:
     from d9mlint.config.discover import Discovery
     from d9mlint.config.settings import Settings
 
-FORMAT = 1
+FORMAT = 2
 KEPT = 16
 """How many results are kept; the oldest go."""
 MANY = 64
@@ -124,56 +125,36 @@ def tool_digest() -> str:
 
 
 class ResultCache:
-    """Results below ``directory``, which also holds the cached facts. Every failure is a miss."""
+    """Results in the cache at ``directory``, which also holds the cached facts. Every failure is a miss."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
-        self._runs = os.path.join(directory, "runs")
+        self.place = CacheDir(directory)
 
     def read(self, key: str) -> Analysis | None:
         """The result of an equal run, or None."""
-        path = os.path.join(self._runs, key)
+        name = f"run-{key}.bin"
+        body = self.place.read_sealed(name)
+        if body is None:
+            return None
         try:
-            with open(path, "rb") as stream:
-                entry = msgspec.msgpack.decode(stream.read(), type=_Entry)
-            os.utime(path)
-        except (OSError, msgspec.MsgspecError, ValueError):
+            entry = msgspec.msgpack.decode(body, type=_Entry)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
             return None
         if entry.key != key or any(_file_digest(p) != d for p, d in entry.configs.items()):
             return None
+        self.place.touch(name)
         return entry.analysis
 
     def write(self, key: str, analysis: Analysis) -> None:
         """Keep a result; a cache that can not be written is no reason to fail."""
         entry = _Entry(key, analysis, {p: _file_digest(p) for p in analysis.config_files})
-        temporary = os.path.join(self._runs, f".{key}.{os.getpid()}")
         try:
-            os.makedirs(self._runs, exist_ok=True)
-            mark_cache(self.directory)
-            with open(temporary, "wb") as stream:
-                stream.write(msgspec.msgpack.encode(entry))
-            os.replace(temporary, os.path.join(self._runs, key))
-            self._trim()
+            self.place.write_sealed(f"run-{key}.bin", msgspec.msgpack.encode(entry))
         except (OSError, TypeError, ValueError):
-            pass
-
-    def _trim(self) -> None:
-        with os.scandir(self._runs) as entries:
-            found = sorted((e.stat().st_mtime_ns, e.path) for e in entries)
-        for _, path in found[:-KEPT]:
-            os.unlink(path)
-
-
-def mark_cache(directory: str) -> None:
-    """Tell backup tools and git that a directory is a cache."""
-    tag = os.path.join(directory, "CACHEDIR.TAG")
-    if not os.path.exists(tag):
-        with open(tag, "w", encoding="ascii") as stream:
-            stream.write("Signature: 8a477f597d28d172789f06886806bc55\n# Made by d9mlint.\n")
-    ignore = os.path.join(directory, ".gitignore")
-    if not os.path.exists(ignore):
-        with open(ignore, "w", encoding="ascii") as stream:
-            stream.write("*\n")
+            return
+        for _, old in self.place.files("run")[:-KEPT]:
+            self.place.remove(old)
 
 
 def _file_digest(path: str) -> str:
