@@ -52,15 +52,18 @@ class Mode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The same runs under deterministic mode.
 
     ``outcome``: ``equal`` (all runs agree, with uninitialised memory left unfilled), ``raises`` (with the
-    message), ``unchanged`` (the runs still differ), ``memory fill`` (they agree only while deterministic
-    mode fills uninitialised memory: the op reads it), ``not run`` (with the reason). ``time_ratio``: the
-    median time of a run over that without the mode.
+    message), ``unchanged`` (the runs still differ), ``differs`` (they differ, and those without the mode did
+    not), ``memory fill`` (they agree only while deterministic mode fills uninitialized memory: the op reads it),
+    ``not run`` (with the reason). ``time_ratio``: the median time of a run over that without the mode;
+    ``time_spread``: the smallest and the largest ratio of two runs. Both are None where runs are too short or
+    too few to compare.
     """
 
-    outcome: Annotated[str, msgspec.Meta(pattern="^(equal|raises|unchanged|memory fill|not run)$")]
+    outcome: Annotated[str, msgspec.Meta(pattern="^(equal|raises|unchanged|differs|memory fill|not run)$")]
     message: str = ""
     distinct: int = 0
     time_ratio: float | None = None
+    time_spread: tuple[float, float] | None = None
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -71,8 +74,10 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     entries and ``settings`` the settings that it stands for. ``scale`` is 0 for the smallest size of the
     recipe and 1 for the full one; ``sizes`` are the shapes of the inputs. ``process``: ``same`` when all runs
     were in one process, ``fresh`` when each had its own. ``cause`` of a difference: ``rng`` (it is gone
-    when the generators are restored before each run), ``uninitialized memory``, or empty. ``seconds`` is
-    the median of a run.
+    when the generators are restored before each run) or ``uninitialized memory`` (it is gone when memory is
+    filled), each where chance explains it with a probability below 1e-4; ``not determined`` where more runs
+    would have been needed; else empty. ``seconds`` is the median of a run. A difference in any run, with or
+    without deterministic mode, makes the outcome ``differs``.
     """
 
     recipe: str

@@ -186,10 +186,10 @@ def _summary(
         parts.append("each run in a process of its own")
     if m.cause:
         parts.append(f"cause: {wording.CAUSES.get(m.cause, m.cause)}")
-    words, cost = wording.mode_runs(m)
+    words, ratios = wording.mode_runs(m)
     if words:
         words = words if len(words) <= MESSAGE else words[: MESSAGE - 1] + "…"
-        parts.append(f"deterministic mode: {words}" + (f", x{cost:.1f} the time" if cost is not None else ""))
+        parts.append(f"deterministic mode: {words}" + (f", {wording.cost([ratios])}" if ratios else ""))
     if m.weak:
         parts.append(f"weak: {wording.WEAK}")
     if machine is not None and _is_for_other_version(finding, m.library, machine):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from d9mlint.evidence.model import EQUAL, NOT_RUN, Mode
+from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, Mode
 from d9mlint.verify.launcher import End
 
-SHORTEST = 0.0005
-"""Seconds of a run below which its time is noise: no ratio is told."""
+SHORTEST = 0.005
+"""Seconds of a run below which its time is noise: no ratio is reported."""
+FEWEST = 3
+"""Timed runs of each kind that a ratio of times needs."""
 
 
 class Case(NamedTuple):
@@ -49,7 +53,8 @@ def joined(known: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
             for key in ("v_ermv", "v_c", "ulp")
         }
         outputs.append({**one, **far, "digests": digests, "distinct": len(digests)})
-    return {**known, "outputs": outputs, "processes": known.get("processes", 1) + 1}
+    times = [*known["times"], *result["times"]]
+    return {**known, "outputs": outputs, "times": times, "processes": known.get("processes", 1) + 1}
 
 
 def telling(plain: dict[Case, dict[str, Any]], dtype: str) -> Case | None:
@@ -60,18 +65,42 @@ def telling(plain: dict[Case, dict[str, Any]], dtype: str) -> Case | None:
 
 
 def deterministic_mode(plain: dict[str, Any], mode: dict[str, Any], process: str) -> Mode:
-    """What deterministic mode did, beside the same runs without it. What the first run of a process takes,
-    which warms up, says nothing of the time."""
+    """What deterministic mode did, compared with the same runs without it."""
     error = mode.get("error")
     if error is not None and error["refused"]:
         return Mode(outcome="raises", message=f"{error['type']}: {error['message']}")
     if "outputs" not in mode:
         return Mode(outcome=NOT_RUN, message=trouble(mode))
     distinct = max(o["distinct"] for o in mode["outputs"])
-    timed = process == "same" and min(mode["seconds"], plain["seconds"]) >= SHORTEST
-    ratio = mode["seconds"] / plain["seconds"] if timed else None
-    outcome = EQUAL if distinct == 1 else "memory fill" if mode.get("equal_filled") else "unchanged"
-    return Mode(outcome=outcome, distinct=distinct, time_ratio=ratio)
+    # The first run of a process warms up: its time says nothing.
+    ratio, spread = time_ratio(plain["times"], mode["times"]) if process == "same" else (None, None)
+    outcome = EQUAL
+    if distinct > 1:
+        agreed = max(o["distinct"] for o in plain["outputs"]) == 1
+        outcome = "memory fill" if mode.get("filled") == "yes" else DIFFERS if agreed else "unchanged"
+    return Mode(outcome=outcome, distinct=distinct, time_ratio=ratio, time_spread=spread)
+
+
+def time_ratio(
+    plain: Sequence[float], other: Sequence[float]
+) -> tuple[float, tuple[float, float]] | tuple[None, None]:
+    """The ratio of the medians of two series of times, and the smallest and the largest ratio of their members;
+    nothing where runs are too short or too few to tell."""
+    if min(len(plain), len(other)) < FEWEST or min(*plain, *other) < SHORTEST:
+        return None, None
+    spread = (min(other) / max(plain), max(other) / min(plain))
+    return statistics.median(other) / statistics.median(plain), spread
+
+
+def cause(plain: dict[str, Any], mode: dict[str, Any] | None) -> str:
+    """Why plain runs differ, as far as it was determined: see ``evidence.Measurement``."""
+    filled = (mode or {}).get("filled", "no")
+    restored = plain.get("restored", "no")
+    if filled == "yes":
+        return "uninitialized memory"
+    if restored == "yes":
+        return "rng"
+    return "not determined" if "undetermined" in (filled, restored) else ""
 
 
 def trouble(found: dict[str, Any]) -> str:

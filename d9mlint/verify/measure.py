@@ -6,6 +6,7 @@ What was measured before a crash is kept, because every line is written when it 
 from __future__ import annotations
 
 import json
+import math
 import os
 import statistics
 import time
@@ -14,6 +15,10 @@ from typing import Any, Protocol
 
 from d9mlint.verify.compare import Array, Tally
 
+CHANCE = 1e-4
+"""A cause is named only where coincidence has a smaller probability than this."""
+MAX_PAIRS = 24
+"""Batches with and without a remedy, at most."""
 MESSAGE = 400
 """Characters of an error's message that are kept."""
 OTHER_OUTPUTS = "the recipe returned other outputs than in its first run"
@@ -24,6 +29,7 @@ class Program(Protocol):
     device than the inputs: a framework without a kernel for a GPU may run an op on the CPU without a word."""
 
     sizes: dict[str, tuple[int, ...]]
+    dtypes: dict[str, str]
     on_device: bool
 
     def run(self) -> tuple[float, dict[str, Array]]:
@@ -125,34 +131,57 @@ def _measure(framework: Backend, job: dict[str, Any], case: dict[str, Any]) -> d
     program = framework.program(job["recipe"], case["dtype"], case["scale"], job["seed"])
     reference = Reference(job["reference"], case) if job.get("reference") else None
     state = framework.random_state()
-    tallies, seconds = repeat(program, job["runs"], reference=reference)
+    tallies, times = repeat(program, job["runs"], reference=reference)
     drawn = state is None or framework.random_state() != state
     found: dict[str, Any] = {
         "sizes": {name: list(shape) for name, shape in program.sizes.items()},
+        "dtypes": dict(program.dtypes),
         "outputs": [tally.summary(name) for name, tally in tallies.items()],
-        "seconds": seconds,
+        "seconds": statistics.median(times),
+        "times": times,
         "on_device": program.on_device,
     }
     if all(len(tally.digests) == 1 for tally in tallies.values()):
         return found
     runs, seed = job["runs"], job["seed"]
+    # Two runs show a difference that every run shows.
+    batch = 2 if any(len(tally.digests) == runs for tally in tallies.values()) else runs
+    limit = time.monotonic() + job["cause_seconds"]
 
-    def equal(before: Callable[[], None] | None = None) -> bool:
-        again, _ = repeat(program, runs, before=before)
-        return all(len(tally.digests) == 1 for tally in again.values())
+    def differs(before: Callable[[], None] | None = None) -> bool:
+        again, _ = repeat(program, batch, before=before, warm_up=False)
+        return any(len(tally.digests) > 1 for tally in again.values())
 
-    # A remedy is believed when the difference is gone with it and back without it: a race that strikes now
-    # and then, or in the first run alone, could be equal by chance.
-    if deterministic:
-        if not framework.fills_memory:
-            return found
-        framework.use_deterministic_mode(fill=True)
-        filled = equal()
+    if deterministic and framework.fills_memory:
+
+        def filled(fill: bool) -> bool:
+            framework.use_deterministic_mode(fill=fill)
+            return differs()
+
+        found["filled"] = alternate(lambda: filled(True), lambda: filled(False), limit)
         framework.use_deterministic_mode(fill=False)
-        found["equal_filled"] = filled and not equal()
-    elif drawn and all(len(tally.digests) in (1, runs) for tally in tallies.values()):
-        found["equal_restored"] = equal(before=lambda: framework.restore(seed)) and not equal()
+    elif not deterministic and drawn:
+        found["restored"] = alternate(lambda: differs(lambda: framework.restore(seed)), differs, limit)
     return found
+
+
+def alternate(with_remedy: Callable[[], bool], without: Callable[[], bool], limit: float) -> str:
+    """Whether a remedy removes a difference: ``yes``, ``no``, or ``undetermined``.
+
+    Both callables run a batch and return whether its runs differ. A race that strikes now and then is equal by
+    chance in some batches, so the two are alternated until the answer is chance with a probability below CHANCE
+    (one-sided Fisher exact test), the remedy fails, or ``limit`` (of ``time.monotonic``) or MAX_PAIRS is reached.
+    """
+    differing = 0
+    for pairs in range(1, MAX_PAIRS + 1):
+        if with_remedy():
+            return "no"
+        differing += without()
+        if math.comb(pairs, differing) / math.comb(2 * pairs, differing) < CHANCE:
+            return "yes"
+        if time.monotonic() > limit:
+            break
+    return "undetermined"
 
 
 def repeat(
@@ -161,9 +190,10 @@ def repeat(
     *,
     before: Callable[[], None] | None = None,
     reference: Reference | None = None,
-) -> tuple[dict[str, Tally], float]:
-    """Run a program ``runs`` times: a tally for each output, and the median seconds of a run (without the
-    first, which warms up, where there are more)."""
+    warm_up: bool = True,
+) -> tuple[dict[str, Tally], list[float]]:
+    """Run a program ``runs`` times: a tally for each output, and the seconds of each run (without the first,
+    which warms up, where there are more)."""
     tallies: dict[str, Tally] = {}
     times: list[float] = []
     for _ in range(runs):
@@ -182,7 +212,7 @@ def repeat(
             raise ValueError(OTHER_OUTPUTS)
         for name, array in arrays.items():
             tallies[name].add(array)
-    return tallies, statistics.median(times[1:] or times)
+    return tallies, (times[1:] if warm_up else times) or times
 
 
 class Reference:

@@ -192,6 +192,7 @@ class TensorFlowProgram:
         self._inputs_on_gpu = any("GPU" in value.device for value in inputs.values() if _eager(value))
         self.on_device = True
         self.sizes = {name: tuple(value.shape) for name, value in inputs.items() if _eager(value)}
+        self.dtypes = {name: value.dtype.name for name, value in inputs.items() if _eager(value)}
 
     def run(self) -> tuple[float, dict[str, Array]]:
         """Run once from the same values: seconds, and the bytes of every output and gradient by name."""

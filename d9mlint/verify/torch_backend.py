@@ -206,6 +206,11 @@ class TorchProgram:
         # torch copies nothing from device to device by itself.
         self.on_device = True
         self.sizes = {name: tuple(t.shape) for name, t in inputs.items() if isinstance(t, torch.Tensor)}
+        self.dtypes = {
+            name: str(t.dtype).removeprefix("torch.")
+            for name, t in inputs.items()
+            if isinstance(t, torch.Tensor)
+        }
 
     def run(self) -> tuple[float, dict[str, Array]]:
         """Run once on copies of the inputs: seconds, and the bytes of every output and gradient by name."""

@@ -22,6 +22,7 @@ EXPECTED_EQUAL = ("det", "det_in_practice")
 CAUSES = {
     "rng": "the random generator: equal when it is restored before each run",
     "uninitialized memory": "uninitialized memory",
+    "not determined": "not determined",
 }
 LABELS = {"cuda": "CUDA", "cudnn": "cuDNN"}
 
@@ -149,7 +150,11 @@ def result(m: Measurement, distinct: int | None = None) -> str:
     if m.outcome == DIFFERS and not m.outputs:
         return "differs"
     number = m.distinct if distinct is None else distinct
-    return f"{number} of {m.runs} distinct" if number > 1 else f"{equal(m)} at this size"
+    if number > 1:
+        return f"{number} of {m.runs} distinct"
+    if m.outcome == DIFFERS and distinct is None and m.mode is not None:
+        return f"{equal(m)}, {m.mode.distinct} of {m.runs} distinct under deterministic mode"
+    return f"{equal(m)} at this size"
 
 
 def equal(m: Measurement) -> str:
@@ -205,8 +210,8 @@ def ulps(value: int | None) -> str:
     return f"{value:,}" if value < 1_000_000 else f"{value:.1e}"
 
 
-def mode_runs(m: Measurement) -> tuple[str, float | None]:
-    """What deterministic mode does, in words, and the ratio of times where it is known."""
+def mode_runs(m: Measurement) -> tuple[str, tuple[float, float] | None]:
+    """What deterministic mode does, in words, and the smallest and largest ratio of times where known."""
     mode = m.mode
     if mode is None:
         return "", None
@@ -215,31 +220,41 @@ def mode_runs(m: Measurement) -> tuple[str, float | None]:
     words = {
         "equal": equal(m),
         "raises": f"raises{told}",
+        "differs": f"{mode.distinct} of {m.runs} distinct",
         "unchanged": f"unchanged, {mode.distinct} of {m.runs} distinct" if mode.distinct else "unchanged",
         "memory fill": "equal only through memory fill: the op reads uninitialized memory",
         "not run": f"not run{told}",
     }.get(mode.outcome, plain(mode.outcome) + told)
-    ratio = mode.time_ratio
-    timed = ratio is not None and math.isfinite(ratio) and mode.outcome not in ("raises", "not run")
-    return words, ratio if timed else None
+    ratios = mode.time_spread
+    timed = (
+        ratios is not None and all(map(math.isfinite, ratios)) and mode.outcome not in ("raises", "not run")
+    )
+    return words, ratios if timed else None
+
+
+def cost(ratios: Iterable[tuple[float, float]]) -> str:
+    """Ratios of times as a range: ``1.2-1.9x runtime``; empty where there are none."""
+    known = list(ratios)
+    if not known:
+        return ""
+    ends = dict.fromkeys(f"{ratio:.1f}" for ratio in (min(low for low, _ in known), max(h for _, h in known)))
+    return f"{'-'.join(ends)}x runtime"
 
 
 def modes(op: Op) -> list[tuple[str, str]]:
     """What deterministic mode does: (series it holds for, or empty for all; words)."""
-    pairs: dict[str, list[tuple[str, float | None]]] = {}
+    pairs: dict[str, list[tuple[str, tuple[float, float] | None]]] = {}
     for s in op.series:
-        told = next((m for m in [s.main, *reversed(s.others)] if m.mode is not None), None)
-        if told is not None:
-            words, cost = mode_runs(told)
-            pairs.setdefault(words, []).append((s.label, cost))
+        judged = next((m for m in [s.main, *reversed(s.others)] if m.mode is not None), None)
+        if judged is not None:
+            words, ratios = mode_runs(judged)
+            pairs.setdefault(words, []).append((s.label, ratios))
     everyone = len(pairs) == 1 and len(next(iter(pairs.values()))) == len(op.series)
     lines = []
     for words, members in pairs.items():
-        costs = sorted(cost for _, cost in members if cost is not None)
-        if costs:
-            ends = dict.fromkeys(f"x{cost:.1f}" for cost in (costs[0], costs[-1]))
-            words += f", {' to '.join(ends)} the time"
-        lines.append(("" if everyone else ", ".join(label for label, _ in members), words))
+        timed = cost(ratios for _, ratios in members if ratios is not None)
+        said = f"{words}, {timed}" if timed else words
+        lines.append(("" if everyone else ", ".join(label for label, _ in members), said))
     return lines
 
 
@@ -278,8 +293,10 @@ def machine(m: Machine) -> str:
 
 
 def session(evidence: Evidence) -> str:
-    """How the ops were run."""
-    runs = count(evidence.runs, "run")
+    """How the ops were run. A recipe may ask for more runs than the session."""
+    numbers = {m.runs for m in evidence.measurements if m.outcome != NOT_RUN} or {evidence.runs}
+    least, most = min(numbers), max(numbers)
+    runs = count(most, "run") if least == most else f"{least} to {count(most, 'run')}"
     return f"{runs} of each op, seed {evidence.seed}; outputs and gradients compared byte for byte"
 
 
