@@ -144,6 +144,8 @@ for recipe in load_file(Path(sys.argv[1])):
                 if array.dtype in names and array.data:
                     values = torch.frombuffer(bytearray(array.data), dtype=names[array.dtype])
                     finite = finite and bool(values.isfinite().all())
+            kinds = {*program.dtypes.values(), *(array.dtype for array in arrays.values())}
+            row["label"] = dtype in kinds or not kinds
             print(json.dumps({**row, "finite": finite, "outputs": sorted(arrays)}))
 """
 
@@ -157,6 +159,7 @@ def test_every_recipe_runs_at_small_and_odd_sizes(recipes: list[Recipe]) -> None
     # A sum that overflows is infinite in any order.
     stale = {r.id for r in recipes if r.mechanism.endswith("stale memory")}
     assert [row for row in rows if not row["finite"] and row["id"] not in stale] == []
+    assert [row for row in rows if not row["label"]] == [], "a dtype that nothing has"
     grads = {r.id: set(r.grad) for r in recipes}
     without = [
         row

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
 from d9mlint.base.errors import UsageError
+from d9mlint.base.known_calls import CallCondition
 
 SCHEMA = 1
 """Raised by one whenever the meaning of a field below changes."""
@@ -23,6 +24,23 @@ DIFFERS, EQUAL, NOT_RUN = "differs", "equal", "not run"
 OneOfOutcomes = Annotated[str, msgspec.Meta(pattern="^(differs|equal|not run)$")]
 NOW = "measured now"
 """Where evidence is from, when it is not from a file."""
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a recipe took from a call of the program: ``values`` of options, ``shapes`` of tensors and ``index``
+    elements, by the recipe's names; ``absent`` are options that the call leaves out. ``whole``: whether that is
+    all that the recipe asks for, with the dtype, so that the call itself was run. ``scaled``: whether shapes were
+    reduced."""
+
+    values: dict[str, Any] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    index: dict[str, tuple[int | float, ...]] = {}
+    absent: tuple[str, ...] = ()
+    whole: bool = False
+    scaled: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.values or self.shapes or self.index)
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -77,7 +95,9 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     when the generators are restored before each run) or ``uninitialized memory`` (it is gone when memory is
     filled), each where chance explains it with a probability below 1e-4; ``not determined`` where more runs
     would have been needed; else empty. ``seconds`` is the median of a run. A difference in any run, with or
-    without deterministic mode, makes the outcome ``differs``.
+    without deterministic mode, makes the outcome ``differs``. ``form``: conditions on the calls that it stands
+    for; ``given``: what was taken from the call of a finding; ``addends``: how many values met at the address
+    with the most of them.
     """
 
     recipe: str
@@ -99,6 +119,9 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     mode: Mode | None = None
     weak: bool = False
     expected: str = ""
+    form: tuple[CallCondition, ...] = ()
+    given: Given = Given()
+    addends: int | None = None
 
     @property
     def distinct(self) -> int:

@@ -30,6 +30,7 @@ class Program(Protocol):
 
     sizes: dict[str, tuple[int, ...]]
     dtypes: dict[str, str]
+    addends: int | None
     on_device: bool
 
     def run(self) -> tuple[float, dict[str, Array]]:
@@ -140,13 +141,14 @@ def _measure(framework: Backend, job: dict[str, Any], case: dict[str, Any]) -> d
         "seconds": statistics.median(times),
         "times": times,
         "on_device": program.on_device,
+        "addends": program.addends,
     }
     if all(len(tally.digests) == 1 for tally in tallies.values()):
         return found
     runs, seed = job["runs"], job["seed"]
     # Two runs show a difference that every run shows.
     batch = 2 if any(len(tally.digests) == runs for tally in tallies.values()) else runs
-    limit = time.monotonic() + job["cause_seconds"]
+    limit = time.monotonic() + job.get("cause_seconds", 20.0)
 
     def differs(before: Callable[[], None] | None = None) -> bool:
         again, _ = repeat(program, batch, before=before, warm_up=False)

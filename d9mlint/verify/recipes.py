@@ -9,8 +9,10 @@ from typing import Literal
 import msgspec
 import yaml
 
+from d9mlint.evidence.model import Given
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.loader import rules_directory
+from d9mlint.base.known_calls import CallCondition
 
 SCHEMA = 1
 
@@ -27,6 +29,24 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     cpu: str = "det"
 
 
+class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why the order of work shows in the result, as arithmetic that a test evaluates at full size.
+
+    ``kind``: ``add`` (values added at one address in arrival order), ``store`` (the last of several writers
+    wins), ``scan`` (partial results combined in arrival order), ``memory`` (uninitialized memory is read),
+    ``rng``, ``clock`` (what is chosen by timing), ``threads``, ``library`` (the kernel is chosen inside of a
+    closed library; ``reason`` names it). ``onto``: what values are added to. ``addends``: an expression that
+    gives the values that meet at each address, see ``torch_addresses``. ``kernel``: conditions, over the inputs
+    ``i`` and the number of multiprocessors ``SM``, on which the racy kernel is taken.
+    """
+
+    kind: Literal["add", "store", "scan", "memory", "rng", "clock", "threads", "library"]
+    onto: Literal["zeros", "values"] = "zeros"
+    addends: str = ""
+    kernel: tuple[str, ...] = ()
+    reason: str = ""
+
+
 class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to build the inputs of an op (``make``), run it (``fn``), and which inputs get gradients.
 
@@ -34,8 +54,12 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     settings that it stands for. ``process``: whether runs share a process, each have their own, or both are
     tried. ``needs``: ``compile`` (a compiler on the machine), ``compiler-cache`` (an empty cache for each
     run), ``cuda`` (a GPU: elsewhere something else would be run), ``ranks`` (several processes under
-    torchrun). ``control``: the answer that it must give in every session; ``race`` is a race known to be
-    seen on the devices named in ``control_on``.
+    torchrun). ``race``: the arithmetic of what it provokes. ``form``: conditions on the arguments of the calls
+    that it stands for. ``call``: for the APIs of which it can run a given call, its names of inputs and options
+    with the parameters that give them, as keyword and position (a method's receiver is position 0); ``make``
+    asks for them by ``known(name, value, default)``, ``shape(name, *sizes)`` and ``index(name, high, *sizes)``.
+    ``control``: the answer that it must give in every session; ``race`` is a race known to be seen on the devices
+    named in ``control_on``.
     """
 
     id: str
@@ -52,6 +76,10 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     runs: int = 0
     control: Literal["", "differs", "equal", "race"] = ""
     control_on: tuple[Literal["cuda", "cpu"], ...] = ("cuda", "cpu")
+    race: Race | None = None
+    form: tuple[CallCondition, ...] = ()
+    call: dict[str, dict[str, tuple[str, int]]] = {}
+    given: Given = Given()
     mechanism: str = ""
     expect: Expectation = Expectation()
     source: str = ""

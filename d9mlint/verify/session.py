@@ -325,6 +325,7 @@ class _Runner:
             outputs=outputs,
             cause=answers.cause(plain, mode) if differs else "",
             seconds=plain["seconds"],
+            addends=plain.get("addends"),
             mode=judged,
         )
 
@@ -351,6 +352,8 @@ def _not_run(recipe: Recipe, dtype: str, reason: str) -> Measurement:
         reason=reason,
         op_ids=recipe.ops,
         settings=recipe.settings,
+        form=recipe.form,
+        given=recipe.given,
         weak=recipe.id.startswith(OP_DB),
     )
 

@@ -191,6 +191,7 @@ class TensorFlowProgram:
         self._upstream: list[Any] = []
         self._inputs_on_gpu = any("GPU" in value.device for value in inputs.values() if _eager(value))
         self.on_device = True
+        self.addends: int | None = None
         self.sizes = {name: tuple(value.shape) for name, value in inputs.items() if _eager(value)}
         self.dtypes = {name: value.dtype.name for name, value in inputs.items() if _eager(value)}
 

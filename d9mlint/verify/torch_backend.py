@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import platform
 import random
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -24,6 +25,7 @@ from d9mlint.verify.hardware import driver, processor
 from d9mlint.verify.measure import timed
 from d9mlint.verify.recipes import function
 from d9mlint.verify.scope import sizes
+from d9mlint.verify.torch_addresses import contention
 
 VARIABLES = (
     "CUBLAS_WORKSPACE_CONFIG",
@@ -85,16 +87,22 @@ class TorchBackend:
                 return run(copies)
 
             return TorchProgram(self, inputs, grad, drawn_anew, seed)
-        scope = self._scope(getattr(torch, dtype), scale, seed)
+        scope = self._scope(getattr(torch, dtype), scale, seed, recipe.get("given", {}))
         exec(function("make", "", recipe["make"]), scope)
         exec(function("fn", "i", recipe["fn"]), scope)
         made: dict[str, Any] = scope["make"]()
         call = scope["fn"]
-        return TorchProgram(
+        found = TorchProgram(
             self, made, tuple(recipe["grad"]), lambda copies: call(types.SimpleNamespace(**copies)), seed
         )
+        race = recipe.get("race") or {}
+        if race.get("addends") and any(recipe.get("given", {}).get(k) for k in ("values", "shapes", "index")):
+            # Of a call that the arithmetic does not fit, nothing is said; it is run all the same.
+            with contextlib.suppress(Exception):
+                found.addends = contention(race, _on_cpu(made), call)["most"]
+        return found
 
-    def _scope(self, dtype: torch.dtype, scale: float, seed: int) -> dict[str, Any]:
+    def _scope(self, dtype: torch.dtype, scale: float, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
         """The names that recipes use."""
         device = self.device
         generator = torch.Generator().manual_seed(seed)
@@ -122,6 +130,7 @@ class TorchBackend:
             "rn": normal,
             "rmix": mixed,
             "ri": integers,
+            **asked(given, integers, device),
             "COMPILE": _Compiled(),
         }
 
@@ -170,6 +179,43 @@ class TorchBackend:
             torch.cuda.synchronize(self.device)
 
 
+MOST = 1 << 26
+"""Elements of a tensor of a call's own shape; larger ones are reduced."""
+
+
+def asked(
+    given: Mapping[str, Any], integers: Callable[..., torch.Tensor], device: torch.device
+) -> dict[str, Callable[..., Any]]:
+    """``known``, ``shape`` and ``index`` of recipes: see ``evidence.Given``."""
+    values, shapes, indices = (given.get(name, {}) for name in ("values", "shapes", "index"))
+
+    def known(name: str, value: Any, default: Any = None) -> Any:
+        return values[name] if name in values else default if name in given.get("absent", ()) else value
+
+    def shape(name: str, *sizes: int) -> tuple[int, ...]:
+        return reduced(shapes[name]) if name in shapes else sizes
+
+    def index(name: str, high: int, *sizes: int) -> torch.Tensor:
+        if name in indices:
+            return torch.tensor(indices[name], device=device)
+        return integers(high, *shape(name, *sizes))
+
+    return {"known": known, "shape": shape, "index": index}
+
+
+def reduced(shape: Sequence[int]) -> tuple[int, ...]:
+    """A shape of at most MOST elements: the largest side is halved until it fits."""
+    found = list(shape)
+    while math.prod(found) > MOST:
+        side = found.index(max(found))
+        found[side] = -(-found[side] // 2)
+    return tuple(found)
+
+
+def _on_cpu(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: t.cpu() if isinstance(t, torch.Tensor) else t for name, t in inputs.items()}
+
+
 class Room(NamedTuple):
     """What a tensor takes of a device's memory."""
 
@@ -203,6 +249,7 @@ class TorchProgram:
         self._upstream: list[torch.Tensor] = []
         self._rooms: list[Room] = []
         self._runs = 0
+        self.addends: int | None = None
         # torch copies nothing from device to device by itself.
         self.on_device = True
         self.sizes = {name: tuple(t.shape) for name, t in inputs.items() if isinstance(t, torch.Tensor)}
