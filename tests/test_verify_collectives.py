@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from d9mlint.evidence.model import model as evidence
+from d9mlint.evidence import model as evidence
 
 if importlib.util.find_spec("torch") is None:
     pytest.skip("PyTorch is not installed", allow_module_level=True)

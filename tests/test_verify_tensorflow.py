@@ -108,6 +108,10 @@ def test_recipe_runs(recipe: Recipe, small: dict[str, tuple[str, list[dict[str, 
         assert names[0] == "out0"
         for name in recipe.grad:
             assert any(n == f"grad:{name}" or n.startswith(f"grad:{name}.") for n in names)
+        assert recipe.dtypes[line["case"]] in {
+            *line["dtypes"].values(),
+            *(o["dtype"] for o in line["outputs"]),
+        }
         if recipe.expect.cpu == "det":
             assert all(output["distinct"] == 1 for output in line["outputs"])
 

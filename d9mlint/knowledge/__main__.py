@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from d9mlint.base.errors import UsageError, nearest
-from d9mlint.evidence.model import model as evidence
+from d9mlint.evidence import model as evidence
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.loader import compile_rules, rules_directory
 from d9mlint.verify.recipes import load_recipes

@@ -9,10 +9,10 @@ from typing import Literal
 import msgspec
 import yaml
 
+from d9mlint.base.known_calls import CallCondition
 from d9mlint.evidence.model import Given
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.loader import rules_directory
-from d9mlint.base.known_calls import CallCondition
 
 SCHEMA = 1
 
