@@ -317,16 +317,20 @@ def _decide(
 
 
 def _only_changed(result: Result, revision: str) -> Result:
-    changed = baselines.changed_rows(revision, result.root)
-    resolved = {os.path.realpath(p): rows for p, rows in changed.items()}
+    """What is on rows that differ from a revision, and what keeps a file that differs from being judged."""
+    from d9mlint.filters.changes import changes
+
+    named = sorted({item.finding.path for item in result.items})
+    changed = changes(revision, result.root, {path: result.sources[path] for path in named})
 
     def touched(item: Item) -> bool:
-        path = os.path.realpath(item.finding.path)
-        if path not in resolved:
-            return False
-        rows = resolved[path]
-        row = result.sources[item.finding.path].row_column(item.finding.start)[0]
-        return rows is None or any(first <= row <= last for first, last in rows)
+        f = item.finding
+        if f.code in ("DET001", "DET002") and not changed[f.path].same:
+            # The change may be far from the place at which the parser gives up.
+            return True
+        source = result.sources[f.path]
+        first, last = source.row_column(f.start)[0], source.row_column(max(f.start, f.end - 1))[0]
+        return changed[f.path].touch(first, last)
 
     return result._replace(items=tuple(i for i in result.items if touched(i)))
 

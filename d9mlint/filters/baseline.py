@@ -9,7 +9,7 @@ from typing import Any
 
 from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding, fingerprint
-from d9mlint.config.discover import absolute, relative_to
+from d9mlint.config.discover import relative_to
 
 VERSION = 1
 
@@ -73,61 +73,3 @@ def write_baseline(
             stream.write(text)
     except OSError as error:
         raise UsageError(f"The baseline {path} can not be written: {error.strerror or error}.") from error
-
-
-def changed_rows(revision: str, root: str) -> dict[str, list[tuple[int, int]] | None]:
-    """Rows that differ from a git revision, by absolute path; None for files that are new to git.
-
-    Raises UsageError when git can not tell.
-    """
-    top = absolute(_git(root, "rev-parse", "--show-toplevel").strip())
-    if revision.startswith("-"):
-        raise UsageError(f"{revision} is no revision.")
-    diff = _git(root, "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-prefix", revision, "--")
-    result: dict[str, list[tuple[int, int]] | None] = {}
-    rows: list[tuple[int, int]] = []
-    for line in diff.splitlines():
-        if line.startswith("+++ "):
-            rows = []
-            result[f"{top}/{_unquote(line[4:])}"] = rows
-        elif line.startswith("@@ "):
-            start, _, count = line.split(" ")[2][1:].partition(",")
-            length = int(count) if count else 1
-            if length:
-                rows.append((int(start), int(start) + length - 1))
-    for name in _git(top, "ls-files", "--others", "--exclude-standard", "-z").split("\0"):
-        if name:
-            result[f"{top}/{name}"] = None
-    return result
-
-
-def _unquote(name: str) -> str:
-    name = name.rstrip("\t")
-    if not name.startswith('"'):
-        return name
-    return (
-        name[1:-1]
-        .encode("latin-1", "replace")
-        .decode("unicode_escape")
-        .encode("latin-1")
-        .decode("utf-8", "replace")
-    )
-
-
-def _git(directory: str, *arguments: str) -> str:
-    import subprocess
-
-    try:
-        done = subprocess.run(
-            ["git", "-C", directory, *arguments],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-        )
-    except OSError as error:
-        raise UsageError(f"git can not be run: {error.strerror or error}.") from error
-    if done.returncode:
-        message = (done.stderr.strip().splitlines() or ["unknown error"])[-1]
-        raise UsageError(f"git {arguments[0]}: {message}.")
-    return done.stdout
