@@ -30,13 +30,14 @@ def _own_caches(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture
 def run() -> Callable[..., Ran]:
-    """Runs ``d9mlint`` in a process of its own."""
+    """Runs ``d9mlint`` in a process of its own, in which ``before`` is called first."""
 
     def run(
         *arguments: str | Path,
         cwd: Path | str | None = None,
         stdin: bytes | None = None,
         env: dict[str, str] | None = None,
+        before: Callable[[], None] | None = None,
     ) -> Ran:
         done = subprocess.run(
             [sys.executable, "-m", "d9mlint", *map(str, arguments)],
@@ -46,6 +47,7 @@ def run() -> Callable[..., Ran]:
             capture_output=True,
             env={**os.environ, **(env or {})},
             timeout=120,
+            preexec_fn=before,
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 

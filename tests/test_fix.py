@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import signal
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +14,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import notebook
+from support import notebook, obey_permissions
 
-from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Applicability, Edit, Finding, Fix, Severity
 from d9mlint.base.source import make_source
 from d9mlint.config.settings import load_settings
 from d9mlint.fix.edits import BrokenFix, apply_edits, without_overlaps
-from d9mlint.fix.rounds import fix, write_atomically
+from d9mlint.fix.rounds import fix
+from d9mlint.fix.write import NotWritten, write_source
 from d9mlint.pipeline import check
 
 Run = Callable[..., Any]
@@ -77,13 +79,116 @@ def test_line_ends_encoding_and_mode_stay(run: Run, project: Project, data: byte
     assert stat.S_IMODE(path.stat().st_mode) == 0o751
 
 
-def test_a_link_stays_a_link(run: Run, project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_link_stays_a_link_and_leads_nowhere_else(
+    run: Run, project: Project, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("elsewhere")
+    root = project({"one/d9mlint.toml": "", "one/b.py": CODE, "two/real.py": CODE, ".git/HEAD": ""})
+    (outside / "real.py").write_text(CODE)
+    (root / "one/a.py").symlink_to(root / "two/real.py")
+    (root / "one/far.py").symlink_to(outside / "real.py")
+    (root / "one/directory").symlink_to(outside)
+    got = run("--select=DET301", "--fix", "--output-format=concise", cwd=root / "one")
+    assert (root / "one/a.py").is_symlink() and (root / "two/real.py").read_text() == FIXED
+    assert (root / "one/b.py").read_text() == FIXED
+    # Beyond the repository nothing is written, and what is wrong there is still reported.
+    assert (outside / "real.py").read_text() == CODE and (root / "one/far.py").is_symlink()
+    assert got.code == 1 and "far.py:3:1" in got.out and "a.py" not in got.out
+    assert got.err == (
+        "warning: far.py is left as it is: it is a link to a file outside of the project.\nFixed 2 findings.\n"
+    )
+    for arguments in (["--fix"], ["--add-noqa"], ["--fix-only"]):
+        got = run("--select=DET301", "far.py", "directory/real.py", *arguments, cwd=root / "one")
+        assert got.err.count("outside of the project") == 2
+    assert (outside / "real.py").read_text() == CODE
+
+
+def test_a_file_with_several_hard_links_is_left_alone(run: Run, project: Project) -> None:
+    root = project({"a.py": CODE, "b.py": CODE})
+    os.link(root / "a.py", root / "other-name")
+    got = run("--select=DET301", "--fix", "--output-format=concise", cwd=root)
+    assert got.err == "warning: a.py is left as it is: it has 2 hard links.\nFixed 1 finding.\n"
+    assert got.code == 1 and got.out.startswith("a.py:3:1")
+    assert [(root / n).read_text() for n in ("a.py", "other-name", "b.py")] == [CODE, CODE, FIXED]
+    assert run("--select=DET301", "--add-noqa", cwd=root).code == 0
+    assert (root / "other-name").read_text() == CODE
+
+
+@pytest.mark.parametrize("option", ["--fix", "--fix-only", "--add-noqa"])
+def test_a_file_that_can_not_be_written_costs_that_file(run: Run, project: Project, option: str) -> None:
+    root = project({"a.py": CODE, "b.py": CODE, "locked/c.py": CODE, "z.py": CODE})
+    (root / "b.py").chmod(0o444)
+    (root / "locked").chmod(0o555)
+    got = run("--select=DET301", option, "--output-format=concise", cwd=root, before=obey_permissions)
+    assert got.code == 2
+    assert "error: b.py is left as it is: it is read-only.\n" in got.err
+    assert "error: locked/c.py is left as it is: its directory is read-only.\n" in got.err
+    assert [(root / n).read_text() for n in ("b.py", "locked/c.py")] == [CODE, CODE]
+    assert (root / "a.py").read_text() != CODE and (root / "z.py").read_text() != CODE
+    if option == "--fix":
+        assert [line.split(":")[0] for line in got.out.splitlines()[:2]] == ["b.py", "locked/c.py"]
+    assert not list(root.rglob(".d9mlint-*"))
+
+
+def test_a_write_that_fails_leaves_the_old_file(run: Run, project: Project) -> None:
+    root = project({"a.py": CODE + "#" * 40_000 + "\n", "b.py": CODE})
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    before = (root / "a.py").read_text()
+    options = ("--select=DET301", "--fix", "--no-cache", "--jobs=1", "--output-format=concise")
+    got = run(*options, cwd=root, before=limit)
+    assert got.code == 2 and "error: a.py is left as it is: File too large.\n" in got.err
+    assert got.out.startswith("a.py:3:1") and "b.py" not in got.out
+    assert (root / "a.py").read_text() == before and (root / "b.py").read_text() == FIXED
+    assert sorted(p.name for p in root.iterdir()) == ["a.py", "b.py", "pyproject.toml"]
+
+
+def test_mode_owner_and_attributes_stay(run: Run, project: Project) -> None:
+    root = project({"a.py": CODE})
+    path = root / "a.py"
+    if os.geteuid() == 0:
+        os.chown(path, 12345, 23456)
+    path.chmod(0o4755)
+    os.setxattr(path, "user.note", b"mine")
+    before = path.stat()
+    assert run("--select=DET301", "--fix", cwd=root).code == 0
+    after = path.stat()
+    assert path.read_text() == FIXED
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    assert os.getxattr(path, "user.note") == b"mine"
+    assert after.st_ino != before.st_ino and after.st_mtime_ns > before.st_mtime_ns
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"outputs": []', '"outputs": [], "outputs": [1]'),
+        ('"metadata": {}', '"metadata": {"x": 1e999}'),
+        ("import torch", "import torch # \\r"),
+    ],
+    ids=["two values of a key", "an infinite number", "carriage return"],
+)
+def test_a_notebook_of_which_something_would_be_lost_is_left_alone(
+    run: Run, project: Project, old: str, new: str
+) -> None:
+    text = notebook([CODE]).replace(old, new, 1)
+    root = project({"a.ipynb": text})
+    got = run("--select=DET301,DET002", "--fix", "--output-format=concise", cwd=root)
+    assert (root / "a.ipynb").read_text() == text
+    assert (
+        got.code == 1 and "DET002 The fix of DET301 was not applied: the " in got.out and "DET301" in got.out
+    )
+
+
+def test_text_that_its_encoding_would_not_give_back_is_left_alone(run: Run, project: Project) -> None:
     root = project({})
-    target = tmp_path_factory.mktemp("elsewhere") / "real.py"
-    target.write_text(CODE)
-    os.symlink(target, root / "a.py")
-    run("--select=DET301", "--fix", cwd=root)
-    assert (root / "a.py").is_symlink() and target.read_text() == FIXED
+    data = b"# coding: utf-7\n# +AGE-\n" + CODE.encode()
+    (root / "a.py").write_bytes(data)
+    got = run("--select=DET301,DET002", "--fix", "--output-format=concise", cwd=root)
+    assert (root / "a.py").read_bytes() == data and "would not stay the same in utf-7" in got.out
 
 
 def test_a_notebook_keeps_everything_but_the_cell(run: Run, project: Project) -> None:
@@ -141,8 +246,8 @@ def test_edits_that_touch_wait_for_the_next_round() -> None:
 def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("mine")
-    with pytest.raises(UsageError, match="was changed"):
-        write_atomically(str(path), b"new", b"old")
+    with pytest.raises(NotWritten, match="was changed"):
+        write_source(str(path), b"new", b"old", str(tmp_path))
     assert path.read_text() == "mine"
     assert [p.name for p in tmp_path.iterdir()] == ["a.py"]
 

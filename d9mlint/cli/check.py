@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.base.errors import UsageError
-from d9mlint.config.discover import absolute, relative_to
+from d9mlint.config.discover import absolute, boundary, relative_to
 from d9mlint.config.settings import Settings
 from d9mlint.pipeline import STDIN, Result, check
 from d9mlint.report import render
@@ -20,6 +20,7 @@ from d9mlint.report.common import Options, count
 if TYPE_CHECKING:
     from d9mlint.base.findings import Finding
     from d9mlint.evidence.model import Evidence
+    from d9mlint.fix.write import NotWritten
     from d9mlint.verify.command import Session, Wanted
 
 _RANK = {"advice": 0, "warning": 1, "error": 2}
@@ -294,9 +295,11 @@ def _fix(
     lint: Callable[[Mapping[str, bytes]], Result],
     progress: Progress,
 ) -> int:
-    from d9mlint.fix.rounds import fix, unified_diff, write_atomically
+    from d9mlint.fix.rounds import fix, unified_diff
 
-    fixed = fix(lint, overlay, settings.unsafe_fixes)
+    writer = _Writer()
+    writes = not request.show_diff and stdin is None
+    fixed = fix(lint, overlay, settings.unsafe_fixes, writer.may_write if writes else lambda path: True)
     progress.close()
     cwd = absolute(".")
     if request.show_diff:
@@ -311,18 +314,63 @@ def _fix(
     if stdin is not None:
         sys.stdout.buffer.write(fixed.changes.get(stdin, overlay[stdin]))
         return 0 if request.fix_only else _exit_code(request, settings, fixed.result)
-    for path, data in sorted(fixed.changes.items()):
-        write_atomically(path, data, fixed.originals[path])
-    code = 0 if request.fix_only else _tell(request, settings, fixed.result)
+    lost = [p for p, data in sorted(fixed.changes.items()) if not writer.write(p, data, fixed.originals[p])]
+    result = lint(overlay) if lost else fixed.result
+    progress.close()
+    code = 0 if request.fix_only else _tell(request, settings, result)
     if fixed.mended and not request.quiet:
-        print(f"Fixed {count(fixed.mended, 'finding')}.", file=sys.stderr)
-    return code
+        done = (
+            f"findings in {count(len(fixed.changes) - len(lost), 'file')}"
+            if lost
+            else count(fixed.mended, "finding")
+        )
+        print(f"Fixed {done}.", file=sys.stderr)
+    return 2 if writer.failed else code
+
+
+class _Writer:
+    """Writes source files, and says on standard error which of them stay as they are, each once."""
+
+    def __init__(self) -> None:
+        self.failed = False
+        self._tops: dict[str, str] = {}
+
+    def may_write(self, path: str) -> bool:
+        """Whether a file may be rewritten."""
+        from d9mlint.fix.write import NotWritten, check_writable
+
+        try:
+            check_writable(path, self._top(path))
+        except NotWritten as error:
+            return self._say(path, error)
+        return True
+
+    def write(self, path: str, data: bytes, expected: bytes) -> bool:
+        """Rewrite a file; False where it stays as it is."""
+        from d9mlint.fix.write import NotWritten, write_source
+
+        try:
+            write_source(path, data, expected, self._top(path))
+        except NotWritten as error:
+            return self._say(path, error)
+        return True
+
+    def _top(self, path: str) -> str:
+        directory = os.path.dirname(path)
+        if directory not in self._tops:
+            self._tops[directory] = boundary(directory)
+        return self._tops[directory]
+
+    def _say(self, path: str, error: NotWritten) -> bool:
+        self.failed = self.failed or error.failed
+        level = "error" if error.failed else "warning"
+        print(f"{level}: {relative_to(path, absolute('.'))} is left as it is: {error}.", file=sys.stderr)
+        return False
 
 
 def _add_noqa(request: CheckOptions, result: Result) -> int:
     from d9mlint.filters.add_noqa import comment_row, noqa_edits
     from d9mlint.fix.edits import BrokenFix, apply_edits
-    from d9mlint.fix.rounds import write_atomically
 
     rows: dict[str, dict[int, set[str]]] = {}
     for item in result.items:
@@ -330,18 +378,23 @@ def _add_noqa(request: CheckOptions, result: Result) -> int:
         source = result.sources[f.path]
         if source.problem is None and f.code not in ("DET001", "DET002", "DET003"):
             rows.setdefault(f.path, {}).setdefault(comment_row(source, f.start), set()).add(f.code)
-    added = 0
+    added = files = 0
+    writer = _Writer()
+    failed = False
     for path, codes in sorted(rows.items()):
         source = result.sources[path]
         edits = noqa_edits(source, codes.items(), " ".join((request.add_noqa or "").split()))
         try:
             data = apply_edits(source, edits)
         except BrokenFix as error:
-            raise UsageError(f"{path} is left as it is: with the comments, {error}.") from error
-        write_atomically(path, data, source.data)
-        added += sum(map(len, codes.values()))
-    print(f"Added {count(added, 'suppression')} in {count(len(rows), 'file')}.")
-    return 0
+            print(f"error: {path} is left as it is: {error}.", file=sys.stderr)
+            failed = True
+            continue
+        if writer.write(path, data, source.data):
+            added += sum(map(len, codes.values()))
+            files += 1
+    print(f"Added {count(added, 'suppression')} in {count(files, 'file')}.")
+    return 2 if failed or writer.failed else 0
 
 
 class Progress:

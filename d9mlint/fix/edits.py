@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
+import math
+import re
 import warnings
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 from d9mlint.base.findings import Edit, Finding
 from d9mlint.base.notebooks import load_notebook
@@ -52,6 +55,8 @@ def apply_edits(source: Source, edits: Sequence[Edit]) -> bytes:
     else:
         newline = source.newline
         try:
+            if source.raw.encode(source.encoding) != source.data:
+                raise BrokenFix(f"what else is in it would not stay the same in {source.encoding}")
             data = _edit(source.raw, ordered, 0, newline).encode(source.encoding)
         except UnicodeEncodeError as error:
             raise BrokenFix(f"it can not be written in {source.encoding}") from error
@@ -68,14 +73,17 @@ def _edit(text: str, edits: Sequence[Edit], base: int, newline: str) -> str:
 
 def _edit_notebook(source: Source, edits: Sequence[Edit]) -> bytes:
     notebook = load_notebook(source.data)
+    _must_survive(source.data)
     assert source.cells is not None
     for cell in source.cells:
         inside = [e for e in edits if cell.start <= e.start and e.end <= cell.end]
         if inside:
             text = _edit(source.raw[cell.start : cell.end], inside, cell.start, "\n")
             written = notebook["cells"][cell.number - 1]
+            if "\r" in "".join(written["source"]):
+                raise BrokenFix("the cell has carriage returns, which would be lost")
             as_list = isinstance(written.get("source"), list)
-            written["source"] = text.splitlines(keepends=True) if as_list else text
+            written["source"] = re.findall(r"[^\n]*\n|[^\n]+", text) if as_list else text
             edits = [e for e in edits if e not in inside]
     if edits:
         raise BrokenFix("it reaches over several cells")
@@ -88,13 +96,27 @@ def _edit_notebook(source: Source, edits: Sequence[Edit]) -> bytes:
     return (text + end).encode("utf-8", "surrogatepass")
 
 
+def _must_survive(data: bytes) -> None:
+    """Raises BrokenFix for a notebook that is not the same after it is read and written as JSON."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> None:
+        if len({key for key, _ in pairs}) < len(pairs):
+            raise BrokenFix("the notebook has two values of the same key, of which one would be lost")
+
+    def finite(number: str) -> None:
+        if not math.isfinite(float(number)):
+            raise BrokenFix("the notebook has a number that would be lost")
+
+    json.loads(data.decode("utf-8-sig"), object_pairs_hook=unique, parse_float=finite)
+
+
 def _must_parse(old: Source, new: Source) -> None:
     if new.problem is not None:
         raise BrokenFix(new.problem.message)
     error = _syntax_error(new.text)
     # Python 2 or newer syntax than ours: the parser of the analysis judges in the next round.
     if error is not None and _syntax_error(old.text) is None:
-        raise BrokenFix(error)
+        raise BrokenFix(f"the file would not parse anymore: {error}")
 
 
 def _syntax_error(text: str) -> str | None:

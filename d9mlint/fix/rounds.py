@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import os
-import tempfile
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding, Severity
 from d9mlint.base.source import Source, make_source
 from d9mlint.fix.edits import BrokenFix, apply_edits, without_overlaps
@@ -32,8 +30,17 @@ class Fixed(NamedTuple):
     mended: int
 
 
-def fix(lint: Callable[[Mapping[str, bytes]], Result], overlay: Mapping[str, bytes], unsafe: bool) -> Fixed:
-    """Apply all fixes. ``lint`` lints with some files' contents replaced; nothing is written."""
+def fix(
+    lint: Callable[[Mapping[str, bytes]], Result],
+    overlay: Mapping[str, bytes],
+    unsafe: bool,
+    writable: Callable[[str], bool] = lambda path: True,
+) -> Fixed:
+    """Apply all fixes. ``lint`` lints with some files' contents replaced; nothing is written.
+
+    Files that are not ``writable``, which is asked once for each that would be changed, keep their findings.
+    """
+    may_change: dict[str, bool] = {}
     options = Options("", unsafe_fixes=unsafe)
     changes: dict[str, bytes] = {}
     originals: dict[str, bytes] = {}
@@ -45,7 +52,10 @@ def fix(lint: Callable[[Mapping[str, bytes]], Result], overlay: Mapping[str, byt
         for item in result.items:
             f = item.finding
             if is_fixable(f, options) and (f.path, item.fingerprint, f.message) not in broken:
-                by_path.setdefault(f.path, []).append(f)
+                if f.path not in may_change:
+                    may_change[f.path] = writable(f.path)
+                if may_change[f.path]:
+                    by_path.setdefault(f.path, []).append(f)
         done = 0
         marks = {id(i.finding): i.fingerprint for i in result.items}
         for path, findings in sorted(by_path.items()):
@@ -92,7 +102,7 @@ def _dropped(f: Finding, reason: str) -> Finding:
         f.path,
         f.start,
         f.end,
-        f"The fix of {f.code} was not applied, the file would not parse any more: {reason}",
+        f"The fix of {f.code} was not applied: {reason}",
         "Make the change by hand.",
         Severity.ERROR,
         subject=f"{f.code} {f.subject}",
@@ -114,37 +124,8 @@ def _with_dropped(result: Result, dropped: Sequence[Finding]) -> Result:
 
 def unified_diff(path: str, old: bytes, new: bytes, shown: str) -> str:
     """The change of a file as a unified diff; of its cells' text for a notebook."""
-    before, after = make_source(path, old), make_source(path, new)
-    lines = difflib.unified_diff(
-        before.raw.splitlines(keepends=True), after.raw.splitlines(keepends=True), shown, shown, n=3
-    )
+    before, after = (re.findall(r"[^\n]*\n|[^\n]+", make_source(path, data).raw) for data in (old, new))
+    lines = difflib.unified_diff(before, after, shown, shown, n=3)
     return "".join(
         line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines
     )
-
-
-def write_atomically(path: str, data: bytes, expected: bytes) -> None:
-    """Replace a file's content at once, keeping its mode; links are followed.
-
-    Raises UsageError when it can not be written, or was changed since it was read.
-    """
-    target = os.path.realpath(path)
-    temporary = ""
-    try:
-        with open(target, "rb") as stream:
-            if stream.read() != expected:
-                raise UsageError(f"{path} was changed while it was being linted; it is left as it is.")
-        mode = os.stat(target).st_mode
-        if not os.access(target, os.W_OK):
-            raise PermissionError(13, "Permission denied")
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".d9mlint-")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, mode & 0o7777)
-        os.replace(temporary, target)
-    except OSError as error:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
-        raise UsageError(f"{path} can not be written: {error.strerror or error}.") from error
