@@ -22,6 +22,7 @@ DOCS_ARE_BEHIND = {
         "torch.nn.functional.interpolate",
         "raises",
     ): "linear raises; bilinear, trilinear and bicubic came later",
+    ("torch.nn.ReflectionPad2d", "raises"): "has a deterministic kernel since 2.7 and no alert",
     ("torch.cumsum", "raises"): "deterministic under the mode since 2.6; the docs were corrected in 2.14",
 }
 
