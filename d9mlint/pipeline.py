@@ -101,7 +101,7 @@ def check(
     is the path of one of them, which is then linted instead of ``paths``. With ``revision`` only findings
     on rows that differ from that git revision are kept. ``evidence`` names files of measurements that are
     shown beside the findings they are about, before those shipped with the rules. ``progress`` is told what is being done.
-    Raises UsageError for a request that can not be carried out; what is wrong with a file is a finding.
+    Raises UsageError for a request that cannot be carried out; what is wrong with a file is a finding.
     """
     clock = _Clock()
     known = baselines.read_baseline(settings.baseline) if settings.baseline else frozenset[str]()
@@ -213,13 +213,13 @@ def _analyse(
     by_path = _gather(sources, settings, cache.directory if cache else None)
     clock.lap("facts")
     if progress is not None:
-        progress("following the program")
+        progress("analyzing the program")
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
     program = link(files, found.root, known, targets, settings.device)
     findings = checks.run(program, selection.codes)
     clock.lap("checks")
     for entry, message in program.failures:
-        text = f"This program can not be followed: {message}"
+        text = f"the program of this entry point could not be analyzed: {message}"
         findings.append(_failure("DET002", entry.file.path, 0, 0, text))
     findings += _problems(sources, by_path)
     return Analysis(
@@ -264,9 +264,9 @@ def _problems(sources: Sources, facts: Mapping[str, FileFacts]) -> list[Finding]
 
 def _failure(code: str, path: str, start: int, end: int, message: str) -> Finding:
     help = (
-        "Nothing is known about this file; correct it, or leave it out with `exclude`."
+        "file skipped; fix the error or add it to `extend-exclude`"
         if code == "DET001"
-        else "Nothing is known about what could not be analysed; simplify it, or leave it out with `exclude`."
+        else "file skipped; simplify it or add it to `extend-exclude`"
     )
     return Finding(code, path, start, end, message, help, Severity.ERROR)
 

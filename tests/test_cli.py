@@ -97,19 +97,19 @@ def test_exit_codes(run: Run, project: Project) -> None:
     [
         (["trian.py"], "error: trian.py does not exist. Did you mean train.py?\n"),
         (["grph"], "error: grph does not exist. Did you mean the command graph?\n"),
-        (["--selct", "DET1"], "error: There is no option --selct. Did you mean --select?\n"),
-        (["--select", "DET9"], "error: command line: select: there is no rule DET9."),
-        (["--select", "cudnn-benchmrk"], "there is no rule cudnn-benchmrk. Did you mean cudnn-benchmark?"),
-        (["--output-format", "jsn"], "'jsn' is none of full, concise,"),
+        (["--selct", "DET1"], "error: Unknown option --selct. Did you mean --select?\n"),
+        (["--select", "DET9"], "error: command line: select: unknown rule DET9."),
+        (["--select", "cudnn-benchmrk"], "unknown rule cudnn-benchmrk. Did you mean cudnn-benchmark?"),
+        (["--output-format", "jsn"], "'jsn' is not one of full, concise,"),
         (["--torch-version", "new"], "torch-version must be a version"),
         (["--config", "none.toml"], "none.toml, which does not exist"),
-        (["--baseline", "none.json"], "There is no baseline"),
-        (["rule", "DET999"], "There is no rule DET999."),
+        (["--baseline", "none.json"], "The baseline"),
+        (["rule", "DET999"], "Unknown rule DET999."),
         (["rule"], "Name a rule"),
-        (["config", "selct"], "There is no configuration key selct. Did you mean select?"),
-        (["-", "train.py"], "can not be mixed"),
+        (["config", "selct"], "Unknown configuration key selct. Did you mean select?"),
+        (["-", "train.py"], "cannot be combined"),
         (["--diff-from", "HEAD"], "error: git rev-parse"),
-        (["-o", "train.py/x"], "can not be written"),
+        (["-o", "train.py/x"], "cannot be written"),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
 )
@@ -212,14 +212,14 @@ def test_the_cache_is_marked_and_removed(run: Run, project: Project) -> None:
     assert (root / ".d9mlint_cache/.gitignore").read_text() == "*\n"
     assert run("clean", cwd=root).out == "Removed .d9mlint_cache.\n"
     assert not (root / ".d9mlint_cache").exists()
-    assert run("clean", cwd=root).out == "There is no cache.\n"
+    assert run("clean", cwd=root).out == "No cache found.\n"
     assert run("--no-cache", cwd=root).code == 1
     assert not (root / ".d9mlint_cache").exists()
 
 
 def test_a_directory_that_is_no_cache_is_not_removed(run: Run, project: Project) -> None:
     root = project({"pyproject.toml": "[tool.d9mlint]\ncache-dir = 'data'\n", "data/x.txt": "mine"})
-    assert run("clean", cwd=root).out == "There is no cache.\n"
+    assert run("clean", cwd=root).out == "No cache found.\n"
     assert (root / "data/x.txt").exists()
 
 
@@ -331,5 +331,5 @@ def test_a_file_of_pins_that_can_not_be_read_is_named(run: Run, project: Project
     root = project({"train.py": TRAIN, "requirements.txt": "numpy\n-r gone.txt\n"})
     for _ in ("cold", "warm"):
         got = run("--select", "DET301", cwd=root)
-        assert got.err == "warning: requirements.txt:2: includes gone.txt, which is not there\n"
+        assert got.err == "warning: requirements.txt:2: includes gone.txt, which does not exist\n"
     assert run("--select", "DET301", "--quiet", cwd=root).err == ""

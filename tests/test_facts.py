@@ -257,7 +257,7 @@ def test_monstrous_code_is_a_problem_of_its_file(text: str) -> None:
     problem = extract(text, "").problem
     assert problem is not None
     assert problem.code == "DET002"
-    assert "to be analysed" in problem.message
+    assert "to be analyzed" in problem.message
 
 
 def test_long_code_of_a_usual_kind_is_read() -> None:

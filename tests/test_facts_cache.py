@@ -131,5 +131,5 @@ def test_a_place_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:
     cache = Cache(str(tmp_path / "file" / "cache"))
     cache.put({DIGEST: pack(TEXT, extract(TEXT, DIGEST))})
     assert cache.warning is not None
-    assert "can not be written" in cache.warning
+    assert "cannot be written" in cache.warning
     assert cache.get(DIGEST) is None

@@ -95,7 +95,7 @@ def test_a_link_stays_a_link_and_leads_nowhere_else(
     assert (outside / "real.py").read_text() == CODE and (root / "one/far.py").is_symlink()
     assert got.code == 1 and "far.py:3:1" in got.out and "a.py" not in got.out
     assert got.err == (
-        "warning: far.py is left as it is: it is a link to a file outside of the project.\nFixed 2 findings.\n"
+        "warning: far.py was left unchanged: it is a link to a file outside of the project.\nFixed 2 findings.\n"
     )
     for arguments in (["--fix"], ["--add-noqa"], ["--fix-only"]):
         got = run("--select=DET301", "far.py", "directory/real.py", *arguments, cwd=root / "one")
@@ -107,7 +107,7 @@ def test_a_file_with_several_hard_links_is_left_alone(run: Run, project: Project
     root = project({"a.py": CODE, "b.py": CODE})
     os.link(root / "a.py", root / "other-name")
     got = run("--select=DET301", "--fix", "--output-format=concise", cwd=root)
-    assert got.err == "warning: a.py is left as it is: it has 2 hard links.\nFixed 1 finding.\n"
+    assert got.err == "warning: a.py was left unchanged: it has 2 hard links.\nFixed 1 finding.\n"
     assert got.code == 1 and got.out.startswith("a.py:3:1")
     assert [(root / n).read_text() for n in ("a.py", "other-name", "b.py")] == [CODE, CODE, FIXED]
     assert run("--select=DET301", "--add-noqa", cwd=root).code == 0
@@ -121,8 +121,8 @@ def test_a_file_that_can_not_be_written_costs_that_file(run: Run, project: Proje
     (root / "locked").chmod(0o555)
     got = run("--select=DET301", option, "--output-format=concise", cwd=root, before=obey_permissions)
     assert got.code == 2
-    assert "error: b.py is left as it is: it is read-only.\n" in got.err
-    assert "error: locked/c.py is left as it is: its directory is read-only.\n" in got.err
+    assert "error: b.py was left unchanged: it is read-only.\n" in got.err
+    assert "error: locked/c.py was left unchanged: its directory is read-only.\n" in got.err
     assert [(root / n).read_text() for n in ("b.py", "locked/c.py")] == [CODE, CODE]
     assert (root / "a.py").read_text() != CODE and (root / "z.py").read_text() != CODE
     if option == "--fix":
@@ -140,7 +140,7 @@ def test_a_write_that_fails_leaves_the_old_file(run: Run, project: Project) -> N
     before = (root / "a.py").read_text()
     options = ("--select=DET301", "--fix", "--no-cache", "--jobs=1", "--output-format=concise")
     got = run(*options, cwd=root, before=limit)
-    assert got.code == 2 and "error: a.py is left as it is: File too large.\n" in got.err
+    assert got.code == 2 and "error: a.py was left unchanged: File too large.\n" in got.err
     assert got.out.startswith("a.py:3:1") and "b.py" not in got.out
     assert (root / "a.py").read_text() == before and (root / "b.py").read_text() == FIXED
     assert sorted(p.name for p in root.iterdir()) == ["a.py", "b.py", "pyproject.toml"]
@@ -179,7 +179,7 @@ def test_a_notebook_of_which_something_would_be_lost_is_left_alone(
     got = run("--select=DET301,DET002", "--fix", "--output-format=concise", cwd=root)
     assert (root / "a.ipynb").read_text() == text
     assert (
-        got.code == 1 and "DET002 The fix of DET301 was not applied: the " in got.out and "DET301" in got.out
+        got.code == 1 and "DET002 the fix of DET301 was not applied: the " in got.out and "DET301" in got.out
     )
 
 
@@ -222,7 +222,7 @@ def test_a_fix_that_breaks_the_file_is_dropped_and_reported(project: Project) ->
     fixed = fix(lint, {}, False)
     assert fixed.changes == {str(root / "a.py"): FIXED.encode()}
     assert [i.finding.code for i in fixed.result.items] == ["DET002"]
-    assert "would not parse" in fixed.result.items[0].finding.message
+    assert "would no longer parse" in fixed.result.items[0].finding.message
 
 
 def test_edits_outside_of_the_file_or_the_encoding_are_refused() -> None:

@@ -63,7 +63,7 @@ def test_the_wheel_in_an_empty_environment_shows_a_rule_page_and_lints(built: Pa
     assert int(call(python, "-c", seen, cwd=tmp_path, env=clean)) > 0
     measured = call(program, "--verify", "--op", "index_add", "--quiet", cwd=tmp_path, env=clean, code=2)
     measured = " ".join(measured.split())
-    assert "torch can not be imported here" in measured and "pip install 'd9mlint[torch]'" in measured
+    assert "torch cannot be imported here" in measured and "pip install 'd9mlint[torch]'" in measured
 
 
 def test_dependencies_are_few_and_light() -> None:

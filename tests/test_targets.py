@@ -31,7 +31,7 @@ def project(root: Path, **files: str) -> Targets:
 def test_what_is_given_goes_before_everything(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("torch==1.9.0\n")
     found = find_targets(tmp_path, {"torch": "2.4", "tensorflow": ""})
-    assert found.version("torch") == Target("2.4", "2.4", "given as an option or setting")
+    assert found.version("torch") == Target("2.4", "2.4", "set by an option or in the configuration")
     assert find_targets(tmp_path, {}).version("torch").version == "1.9.0"
 
 
@@ -46,7 +46,7 @@ def test_a_range_gives_its_newest_release_and_its_oldest(tmp_path: Path) -> None
     target = found.version("torch")
     assert (target.version, target.low) == ("2.0", "1.7")
     assert target.older[:2] == ("1.13", "1.12")
-    assert target.source == "newest that requirements.txt:1 admits (>=1.7,<2.1)"
+    assert target.source == "the newest version allowed by requirements.txt:1 (>=1.7,<2.1)"
     assert found.matches("torch", ">=1.7,<2.10")
     assert not found.matches("torch", "<1.13")
     assert found.differs("torch", ">=1.13,<2.6") == "1.12"
@@ -117,7 +117,7 @@ def test_includes_are_followed_and_may_go_in_circles(tmp_path: Path) -> None:
         requirements___more__txt="torch==2.2.0\n",
     )
     assert found.version("torch").source == "pinned in requirements/more.txt:1"
-    assert [str(w) for w in found.warnings] == ["requirements.txt:2: includes gone.txt, which is not there"]
+    assert [str(w) for w in found.warnings] == ["requirements.txt:2: includes gone.txt, which does not exist"]
 
 
 def test_pins_to_test_or_document_come_last(tmp_path: Path) -> None:

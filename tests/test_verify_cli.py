@@ -134,7 +134,7 @@ def test_each_finding_ends_with_a_verdict(verified: subprocess.CompletedProcess[
     assert "runs distinct on the CPU, torch 2" in out[put:pad]
     assert "deterministic mode: equal in 5 runs" in out[put:pad]
     assert "note: equal in 5 runs at this size on the CPU" in out[pad:]
-    assert "a CPU says nothing of a GPU" in out[pad:]
+    assert "CPU results do not apply to GPUs" in out[pad:]
     ends = out[out.index("\nVerdicts\n") :]
     assert (
         "train.py:12:17  DET401 torch.Tensor.put_        confirmed: 5 of 5 runs distinct on the CPU" in ends
@@ -145,7 +145,7 @@ def test_each_finding_ends_with_a_verdict(verified: subprocess.CompletedProcess[
 
 def test_what_was_measured_is_printed_with_its_controls(verified: subprocess.CompletedProcess[str]) -> None:
     out = verified.stdout
-    assert "this is CPU evidence, it says nothing of a GPU" in out
+    assert "CPU evidence, which does not apply to GPUs" in out
     assert "torch.Tensor.put_, forward" in out
     assert "V_ermv" in out
     assert "controls: " in out
@@ -172,7 +172,7 @@ def test_evidence_is_written_and_read_back(project: Path, verified: subprocess.C
     }
     assert by_subject["put_"]["verdict"] == "confirmed"
     assert by_subject["put_"]["source"] == "seen.json"
-    assert by_subject["put_"]["summary"].startswith("seen to differ on the CPU, torch 2")
+    assert by_subject["put_"]["summary"].startswith("observed to differ on the CPU, torch 2")
     # Equal on a CPU: that says nothing about the finding, which is about a GPU.
     assert by_subject["F.pad"] is None
     (project / "d9mlint.toml").write_text('evidence = ["seen.json"]\n')
@@ -245,13 +245,13 @@ def test_measurements_alone_as_json_and_html(project: Path) -> None:
             ["--verify", "--op", "put_", "--device", "cuda:99", "--require-device"],
             "torch sees no cuda:99 here",
         ),
-        (["--evidence", "missing.json", "."], "missing.json can not be read: No such file or directory."),
+        (["--evidence", "missing.json", "."], "missing.json cannot be read: No such file or directory."),
         (["--evidence", "train.py", "."], "train.py is no evidence that this version reads"),
         (["--evidence", "future.json", "."], "future.json has evidence of schema 2; this version reads 1."),
         (["--evidence", "odd.json", "."], "odd.json is no evidence that this version reads: Expected `str`"),
-        (["--verify", "--op", "put_", "--evidence", "train.py/a.json"], "train.py/a.json can not be written"),
-        (["--verify", "--op", "put_", "--evidence", "."], ". can not be written: Is a directory."),
-        (["--verify", "--op", "put_", "-o", "train.py/a.txt"], "train.py/a.txt can not be written"),
+        (["--verify", "--op", "put_", "--evidence", "train.py/a.json"], "train.py/a.json cannot be written"),
+        (["--verify", "--op", "put_", "--evidence", "."], ". cannot be written: Is a directory."),
+        (["--verify", "--op", "put_", "-o", "train.py/a.txt"], "train.py/a.txt cannot be written"),
         (["--verify", "--op", "put_", "--timeout", "inf"], "inf is not in the range"),
     ],
 )
@@ -273,7 +273,7 @@ def test_nothing_to_run_is_said(tmp_path: Path) -> None:
 
 def test_a_missing_gpu_is_said(project: Path) -> None:
     done = d9mlint("--verify", "--op", "take_backward", "--runs", "2", "--device", "cuda:99", cwd=project)
-    assert "There is no GPU here: measured on the CPU, which says nothing of a GPU." in done.stderr
+    assert "No GPU found; measured on CPU. These results do not apply to GPUs." in done.stderr
     assert done.returncode == 0
 
 
@@ -282,8 +282,8 @@ def test_a_framework_that_can_not_be_imported_is_named(project: Path, tmp_path: 
     path = f"{tmp_path}{os.pathsep}{Path(__file__).resolve().parent.parent}"
     done = d9mlint("--verify", "--quiet", ".", cwd=project, PYTHONPATH=path)
     assert done.returncode == 2
-    assert "torch can not be imported here (ImportError: libcudart.so.12 is missing)" in done.stderr
-    assert "note: not run: torch can not be imported here" in done.stdout
+    assert "torch cannot be imported here (ImportError: libcudart.so.12 is missing)" in done.stderr
+    assert "note: not run: torch cannot be imported here" in done.stdout
 
 
 def test_the_parent_imports_no_framework(project: Path) -> None:

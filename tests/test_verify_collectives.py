@@ -183,7 +183,7 @@ def test_a_file_that_can_not_be_written_is_told_before_the_ranks_meet(tmp_path: 
         timeout=60,
     )
     assert done.returncode == 2, done.stderr
-    assert done.stderr == "random.py/a.json can not be written: File exists.\n"
+    assert done.stderr == "random.py/a.json cannot be written: File exists.\n"
 
 
 def test_all_collectives_are_compared_over_runs_and_ranks(
@@ -249,7 +249,7 @@ def test_errors_cost_one_line_and_differences_are_seen(sessions: dict[str, Start
     assert "3 of 3 distinct" in job.row("differs")
     assert job.row("differs_on_ranks").endswith("equal in 3 runs at this size   3 of 3 distinct")
     assert job.row("all_reduce").endswith("equal in 3 runs at this size   equal on 3 ranks")
-    assert "Sums: 1 of 3 differ from run to run, 2 of 3 from rank to rank; 2 not run." in job.out
+    assert "Sums: 1 of 3 differ between runs, 2 of 3 between ranks; 2 not run." in job.out
     found = {m.recipe: {o.name: o for o in m.outputs} for m in job.evidence.measurements}
     ranks = found["differs_on_ranks_sum"]
     assert [o.distinct for o in ranks.values()] == [1, 1, 1, 3]

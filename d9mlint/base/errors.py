@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class UsageError(Exception):
-    """The request can not be carried out (a missing path, an unknown code, a bad setting): exit code 2."""
+    """The request cannot be carried out (a missing path, an unknown code, a bad setting): exit code 2."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -33,7 +33,7 @@ class Location(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """Why a file can not be analysed: ``code`` DET001 or DET002, a message, and a place in the text."""
+    """Why a file cannot be analysed: ``code`` DET001 or DET002, a message, and a place in the text."""
 
     code: str
     message: str
@@ -123,16 +123,16 @@ def line_starts(text: str) -> list[int]:
 
 
 def read_bytes(path: str) -> bytes | Trouble:
-    """The content of a file, up to the largest size that is analysed, or why it can not be read."""
+    """The content of a file, up to the largest size that is analysed, or why it cannot be read."""
     try:
         with open(path, "rb") as stream:
             return stream.read(MAX_NOTEBOOK_BYTES + 1)
     except OSError as error:
-        return Trouble("DET002", f"the file can not be read: {error.strerror or error}", 0, 0)
+        return Trouble("DET002", f"the file cannot be read: {error.strerror or error}", 0, 0)
 
 
 def read_source(path: str) -> Source:
-    """Read a file. What can not be read or decoded becomes ``Source.problem``, never an exception."""
+    """Read a file. What cannot be read or decoded becomes ``Source.problem``, never an exception."""
     data = read_bytes(path)
     if isinstance(data, Trouble):
         return Source(path, b"", "", "utf-8", problem=data)
@@ -144,7 +144,7 @@ def make_source(path: str, data: bytes) -> Source:
     notebook = path.endswith(".ipynb")
     limit = MAX_NOTEBOOK_BYTES if notebook else MAX_BYTES
     if len(data) > limit:
-        message = f"the file is too large to be analysed (over {limit // 1_000_000} MB)"
+        message = f"the file is too large to be analyzed (over {limit // 1_000_000} MB)"
         return Source(path, b"", "", "utf-8", problem=Trouble("DET002", message, 0, 0))
     if notebook:
         return _notebook(path, data)
@@ -156,7 +156,7 @@ def make_source(path: str, data: bytes) -> Source:
     except UnicodeDecodeError as error:
         return _undecodable(path, data, encoding, error)
     except (UnicodeError, ValueError) as error:
-        message = f"the file can not be decoded as {encoding}: {error}"
+        message = f"the file cannot be decoded as {encoding}: {error}"
         return Source(path, data, "", "utf-8", problem=Trouble("DET002", message, 0, 0))
     if "\0" in text:
         at = text.index("\0")
@@ -171,7 +171,7 @@ def _undecodable(path: str, data: bytes, encoding: str, error: UnicodeDecodeErro
     body = data[len(_BOM) :] if encoding == "utf-8-sig" and data.startswith(_BOM) else data
     start = len(body[: error.start].decode(codec, "replace"))
     value = body[error.start] if error.start < len(body) else 0
-    message = f"the file can not be decoded as {codec}: byte 0x{value:02x} ({error.reason})"
+    message = f"the file cannot be decoded as {codec}: byte 0x{value:02x} ({error.reason})"
     text = body.decode(codec, "replace")
     return Source(path, data, text, "utf-8", problem=Trouble("DET002", message, start, start + 1))
 
@@ -210,6 +210,6 @@ def _notebook(path: str, data: bytes) -> Source:
     try:
         raw, text, cells = cell_texts(data)
     except NotebookError as error:
-        trouble = Trouble("DET002", f"the notebook can not be read: {error}", 0, 0)
+        trouble = Trouble("DET002", f"the notebook cannot be read: {error}", 0, 0)
         return Source(path, data, "", "utf-8", cells=(), problem=trouble)
     return Source(path, data, text, "utf-8", cells=cells, raw=raw)

@@ -1,6 +1,6 @@
 """The command line. Thin: it reads options, calls ``run.check`` and prints a report.
 
-Exit codes: 0 clean, 1 findings, 2 the job could not be done.
+Exit status: 0 clean, 1 findings, 2 usage or configuration error.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class Commands(click.Group):
 def group() -> None:
     """A linter for determinism hazards in deep-learning code.
 
-    `d9mlint PATHS` is `d9mlint check PATHS`; a sub-command's name wins over a path of that name. Its options,
-    --fix, --verify and others, are those of `d9mlint check --help`.
+    `d9mlint PATHS` is short for `d9mlint check PATHS`; a sub-command name wins over a path of the same name.
+    See `d9mlint check --help` for its options, such as --fix and --verify.
     """
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit code."""
+    """Run the command line and return its exit status."""
     arguments = list(arguments)
     if not arguments or (
         arguments[0] not in SUBCOMMANDS and arguments[0] not in ("-h", "--help", "--version")
@@ -80,7 +80,7 @@ def run(arguments: Sequence[str]) -> int:
         known = [
             o for p in (error.ctx.command.params if error.ctx else []) for o in p.opts if o.startswith("--")
         ]
-        return _fail(f"There is no option {error.option_name}.{nearest(error.option_name, known)}")
+        return _fail(f"Unknown option {error.option_name}.{nearest(error.option_name, known)}")
     except click.ClickException as error:
         return _fail(error.format_message())
     except click.exceptions.Abort:
@@ -94,11 +94,11 @@ def run(arguments: Sequence[str]) -> int:
         import traceback
 
         traceback.print_exc()
-        return _fail(f"d9mlint itself failed ({type(error).__name__}); this is a bug, please report it.")
+        return _fail(f"internal error ({type(error).__name__}). This is a bug in d9mlint; please report it.")
 
 
 def _command_hint(arguments: Sequence[str], message: str) -> str:
-    """A word that is no path may be a misspelt sub-command."""
+    """A word that is not a path may be a misspelled sub-command."""
     word = arguments[0] if arguments else ""
     if message != f"{word} does not exist.":
         return ""
@@ -131,7 +131,9 @@ class Choice(ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value not in self.choices:
             self.fail(
-                f"{value!r} is none of {', '.join(self.choices)}.{nearest(value, self.choices)}", param, ctx
+                f"{value!r} is not one of {', '.join(self.choices)}.{nearest(value, self.choices)}",
+                param,
+                ctx,
             )
         return value
 
@@ -151,62 +153,64 @@ class Device(ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value not in DEVICES and not (value.startswith("cuda:") and value[5:].isdecimal()):
-            self.fail(f"{value!r} is none of cuda, cuda:N, cpu.{nearest(value, DEVICES)}", param, ctx)
+            self.fail(f"{value!r} is not one of cuda, cuda:N, cpu.{nearest(value, DEVICES)}", param, ctx)
         return value
 
 
 def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that set settings; each is named as the configuration key it overrides."""
     options = [
-        click.option("--select", multiple=True, callback=_codes, metavar="RULES", help="Rules to run."),
-        click.option("--ignore", multiple=True, callback=_codes, metavar="RULES", help="Rules not to run."),
+        click.option(
+            "--select",
+            multiple=True,
+            callback=_codes,
+            metavar="RULES",
+            help="Comma-separated codes, prefixes, names or families to enable (or ALL).",
+        ),
+        click.option("--ignore", multiple=True, callback=_codes, metavar="RULES", help="Rules to disable."),
         click.option(
             "--extend-select",
             multiple=True,
             callback=_codes,
             metavar="RULES",
-            help="Rules to run in addition.",
+            help="Rules to enable in addition.",
         ),
-        click.option("--min-severity", type=Choice(SEVERITIES), help="Report nothing below this severity."),
+        click.option("--min-severity", type=Choice(SEVERITIES), help="Minimum severity to report."),
+        click.option("--min-confidence", type=Choice(CONFIDENCES), help="Minimum confidence to report."),
         click.option(
-            "--min-confidence", type=Choice(CONFIDENCES), help="Report nothing less sure than this."
-        ),
-        click.option(
-            "--exclude", multiple=True, callback=_codes, metavar="PATTERNS", help="Files not to read."
+            "--exclude",
+            multiple=True,
+            callback=_codes,
+            metavar="PATTERNS",
+            help="Patterns to exclude, replacing the defaults (comma-separated).",
         ),
         click.option(
             "--extend-exclude",
             multiple=True,
             callback=_codes,
             metavar="PATTERNS",
-            help="More files not to read.",
+            help="Patterns to exclude in addition.",
         ),
-        click.option(
-            "--torch-version", metavar="VERSION", help="The PyTorch version the program is meant for."
-        ),
-        click.option(
-            "--tensorflow-version", metavar="VERSION", help="The TensorFlow version the program is meant for."
-        ),
+        click.option("--torch-version", metavar="VERSION", help="PyTorch version to check against."),
+        click.option("--tensorflow-version", metavar="VERSION", help="TensorFlow version to check against."),
         click.option(
             "--device",
             type=Device(),
-            help="The device the program may run on; with --verify, the one to run ops on.",
+            help="Device that the program runs on; with --verify, the device to run ops on.",
         ),
-        click.option("--output-format", type=Choice(FORMATS), help="How findings are printed."),
+        click.option("--output-format", type=Choice(FORMATS), help="Output format."),
         click.option(
-            "--fail-on", type=Choice(SEVERITIES), help="The least severity that makes the exit code 1."
+            "--fail-on", type=Choice(SEVERITIES), help="Minimum severity that causes exit status 1."
         ),
-        click.option("--baseline", metavar="FILE", help="A file of known findings that are not reported."),
-        click.option("--jobs", "-j", type=int, metavar="N", help="Worker processes."),
-        click.option("--cache/--no-cache", default=None, help="Keep results from run to run."),
-        click.option("--cache-dir", metavar="DIR", help="Keep them in DIR/.d9mlint_cache."),
-        click.option("--color", type=Choice(COLORS), help="Colours in text output."),
+        click.option("--baseline", metavar="FILE", help="File of known findings, which are not reported."),
+        click.option("--jobs", "-j", type=int, metavar="N", help="Number of worker processes."),
+        click.option("--cache/--no-cache", default=None, help="Cache results."),
+        click.option("--cache-dir", metavar="DIR", help="Directory that holds .d9mlint_cache."),
+        click.option("--color", type=Choice(COLORS), help="When to use colors in text output."),
         click.option("--fix/--no-fix", default=None, help="Apply safe fixes."),
-        click.option(
-            "--unsafe-fixes/--no-unsafe-fixes", default=None, help="Let --fix apply unsafe fixes too."
-        ),
-        click.option("--config", metavar="FILE", help="The configuration file to use."),
-        click.option("--isolated", is_flag=True, help="Read no configuration file."),
+        click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Also apply unsafe fixes."),
+        click.option("--config", metavar="FILE", help="Configuration file to use."),
+        click.option("--isolated", is_flag=True, help="Ignore all configuration files."),
     ]
     for option in reversed(options):
         function = option(function)
@@ -229,41 +233,41 @@ def measuring(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of ``--verify``."""
     options = [
         click.option(
-            "--verify", is_flag=True, help="Run what is flagged several times and say whether it differs."
+            "--verify",
+            is_flag=True,
+            help="Run each flagged op several times and report whether its results differ.",
         ),
         click.option(
             "--op",
             "ops",
             multiple=True,
             metavar="NAME",
-            help="With --verify: run this op (d9mlint recipe --all).",
+            help="With --verify: run this op (see `d9mlint recipe --all`).",
         ),
-        click.option(
-            "--all", "every", is_flag=True, help="With --verify: run every op there is a recipe for."
-        ),
-        click.option("--runs", type=click.IntRange(2), help="With --verify: runs of each op (5)."),
-        click.option("--thorough", is_flag=True, help="With --verify: 30 runs, and more sizes."),
+        click.option("--all", "every", is_flag=True, help="With --verify: run every op that has a recipe."),
+        click.option("--runs", type=click.IntRange(2), help="With --verify: runs of each op (default: 5)."),
+        click.option("--thorough", is_flag=True, help="With --verify: 30 runs and more sizes."),
         click.option(
             "--require-device",
             is_flag=True,
-            help="With --verify: run nothing on the CPU; fail where no GPU is seen.",
+            help="With --verify: fail if there is no GPU instead of running on the CPU.",
         ),
         click.option(
             "--seed",
             type=click.IntRange(0, 2**32 - 1),
             metavar="N",
-            help="With --verify: the seed of the inputs (0).",
+            help="With --verify: seed of the inputs (default: 0).",
         ),
         click.option(
             "--timeout",
             type=click.FloatRange(0, 1e6, min_open=True),
             metavar="SECONDS",
-            help="With --verify: the time an op may take in one process (120).",
+            help="With --verify: time limit per op and process (default: 120).",
         ),
         click.option(
             "--evidence",
             metavar="FILE",
-            help="With --verify: write what was measured. Without: show it beside the findings.",
+            help="With --verify: write the evidence to FILE. Otherwise: show the evidence in FILE next to the findings.",
         ),
     ]
     for option in reversed(options):
@@ -278,7 +282,7 @@ def measure_for(options: dict[str, Any]) -> Wanted | None:
     device = options["device"]
     if not verify:
         if given:
-            raise UsageError(f"{MEASURING[next(iter(given))]} goes with --verify.")
+            raise UsageError(f"{MEASURING[next(iter(given))]} requires --verify.")
         options["device"] = device and device.partition(":")[0]
         return None
     if math.isnan(given.get("timeout", 0)):
@@ -308,27 +312,29 @@ def settings_for(paths: Sequence[str], options: Mapping[str, Any]) -> Settings:
 @configuring
 @measuring
 @click.option("--output-file", "-o", metavar="FILE", help="Write the report to a file.")
-@click.option("--statistics", is_flag=True, help="Show how many findings of which rule.")
-@click.option("--exit-zero", is_flag=True, help="Leave with 0 even when there are findings.")
-@click.option("--diff", "show_diff", is_flag=True, help="Show what --fix would change, and change nothing.")
-@click.option("--fix-only", is_flag=True, help="Apply fixes and report nothing.")
+@click.option("--statistics", is_flag=True, help="Show the number of findings per rule.")
+@click.option("--exit-zero", is_flag=True, help="Exit with status 0 even if findings are reported.")
+@click.option(
+    "--diff", "show_diff", is_flag=True, help="Show the changes that --fix would make, without writing them."
+)
+@click.option("--fix-only", is_flag=True, help="Apply fixes without reporting the remaining findings.")
 @click.option(
     "--add-noqa",
     is_flag=False,
     flag_value="",
     default=None,
     metavar="[=REASON]",
-    help="Write a suppression comment at each finding.",
+    help="Add a suppression comment for every finding.",
 )
-@click.option("--update-baseline", is_flag=True, help="Write all present findings to the baseline file.")
+@click.option("--update-baseline", is_flag=True, help="Write all current findings to the baseline file.")
 @click.option("--diff-from", metavar="REV", help="Report only lines that differ from a git revision.")
-@click.option("--stdin-filename", metavar="FILE", help="The name of what is read from standard input (-).")
-@click.option("--show-settings", is_flag=True, help="Show the settings and where each comes from.")
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing on standard error but errors.")
+@click.option("--stdin-filename", metavar="FILE", help="File name of the code read from standard input (-).")
+@click.option("--show-settings", is_flag=True, help="Show the settings and where each one comes from.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only errors to stderr.")
 def check_command(paths: tuple[str, ...], **options: Any) -> int:
     """Report determinism hazards in PATHS (default: the working directory).
 
-    The whole project around PATHS is read, because hazards depend on the whole program.
+    PATHS select which files are reported; the whole project is always analyzed.
     """
     from d9mlint.cli import check
 

@@ -98,7 +98,7 @@ def _refuse_beside_verify(request: CheckOptions, settings: Settings) -> None:
     }
     for name, given in silent.items():
         if given:
-            raise UsageError(f"{name} prints no findings, so there is nothing for --verify to stand beside.")
+            raise UsageError(f"{name} does not report findings and cannot be combined with --verify.")
 
 
 def _verify(request: CheckOptions, settings: Settings, result: Result) -> int:
@@ -109,7 +109,7 @@ def _verify(request: CheckOptions, settings: Settings, result: Result) -> int:
     if session.evidence is None:
         _report(request, settings, result)
         if not request.quiet:
-            print("No finding is about something that can be run.", file=sys.stderr)
+            print("None of the findings is about an op that can be run.", file=sys.stderr)
         return _exit_code(request, settings, result)
     result = join_measured(result, session.evidence, session.findings)
     kept = _keep(request, session.evidence)
@@ -131,7 +131,7 @@ def _measure_only(request: CheckOptions, settings: Settings) -> int:
     render_evidence = renderers.get(settings.output_format)
     if render_evidence is None:
         raise UsageError(
-            f"--output-format {settings.output_format} is about findings: name paths to lint, or use full, json or html."
+            f"--output-format {settings.output_format} needs findings: give paths to lint, or use full, json or html."
         )
     session = _session(request, [])
     assert session.evidence is not None
@@ -139,7 +139,7 @@ def _measure_only(request: CheckOptions, settings: Settings) -> int:
     _write(render_evidence(session.evidence), request.output_file)
     failed = _say_failure(session) or kept
     if not failed and all(m.outcome == NOT_RUN for m in session.evidence.measurements):
-        print("error: Nothing of what was named could be run.", file=sys.stderr)
+        print("error: none of the named ops could be run.", file=sys.stderr)
         return 2
     return failed
 
@@ -150,7 +150,7 @@ def _session(request: CheckOptions, findings: Sequence[Finding]) -> Session:
     from d9mlint.verify.command import verify
 
     assert request.measure is not None
-    # Minutes of measuring are not to end in a file that can not be written.
+    # Minutes of measuring are not to end in a file that cannot be written.
     for file in (request.evidence, request.output_file):
         if file:
             check_writable(file)
@@ -170,7 +170,7 @@ def _session(request: CheckOptions, findings: Sequence[Finding]) -> Session:
     if session.evidence is not None:
         on_cpu = session.evidence.machines and all(m.kind == "cpu" for m in session.evidence.machines)
         if on_cpu and request.measure.device != "cpu" and not request.quiet:
-            print("There is no GPU here: measured on the CPU, which says nothing of a GPU.", file=sys.stderr)
+            print("No GPU found; measured on CPU. These results do not apply to GPUs.", file=sys.stderr)
     return session
 
 
@@ -194,7 +194,7 @@ def _say_failure(session: Session) -> int:
 
     assert session.evidence is not None
     if session.interrupted:
-        print("Interrupted: not all was run.", file=sys.stderr)
+        print("Interrupted: some ops were not run.", file=sys.stderr)
         return 130
     text = failure(session.evidence)
     if text:
@@ -206,7 +206,7 @@ def _standard_input(request: CheckOptions) -> tuple[str | None, dict[str, bytes]
     if "-" not in request.paths:
         return None, {}
     if len(request.paths) > 1:
-        raise UsageError("- (standard input) can not be mixed with other paths.")
+        raise UsageError("- (standard input) cannot be combined with other paths.")
     name = absolute(request.stdin_filename or STDIN)
     return name, {name: sys.stdin.buffer.read()}
 
@@ -252,7 +252,7 @@ def _report(request: CheckOptions, settings: Settings, result: Result) -> None:
 
 
 def _write(text: str, output_file: str | None) -> None:
-    """Print a text, or write it to a file; always UTF-8, so that output does not hang on the locale."""
+    """Print a text, or write it to a file; always UTF-8, so that output does not depend on the locale."""
     data = text.encode("utf-8", "replace")
     if output_file is None:
         sys.stdout.flush()
@@ -265,7 +265,7 @@ def _write(text: str, output_file: str | None) -> None:
         with open(output_file, "wb") as stream:
             stream.write(data)
     except OSError as error:
-        raise UsageError(f"{output_file} can not be written: {error.strerror or error}.") from error
+        raise UsageError(f"{output_file} cannot be written: {error.strerror or error}.") from error
 
 
 def _update_baseline(
@@ -364,7 +364,7 @@ class _Writer:
     def _say(self, path: str, error: NotWritten) -> bool:
         self.failed = self.failed or error.failed
         level = "error" if error.failed else "warning"
-        print(f"{level}: {relative_to(path, absolute('.'))} is left as it is: {error}.", file=sys.stderr)
+        print(f"{level}: {relative_to(path, absolute('.'))} was left unchanged: {error}.", file=sys.stderr)
         return False
 
 
@@ -387,7 +387,7 @@ def _add_noqa(request: CheckOptions, result: Result) -> int:
         try:
             data = apply_edits(source, edits)
         except BrokenFix as error:
-            print(f"error: {path} is left as it is: {error}.", file=sys.stderr)
+            print(f"error: {path} was left unchanged: {error}.", file=sys.stderr)
             failed = True
             continue
         if writer.write(path, data, source.data):

@@ -36,7 +36,7 @@ def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
         for wanted in rules:
             code = wanted.upper() if wanted.upper() in pages else names.get(wanted.lower(), "")
             if not code:
-                raise UsageError(f"There is no rule {wanted}.{nearest(wanted, [*pages, *names])}")
+                raise UsageError(f"Unknown rule {wanted}.{nearest(wanted, [*pages, *names])}")
             chosen.append(pages[code])
     else:
         raise UsageError("Name a rule, or use --all.")
@@ -89,7 +89,7 @@ def recipe(names: tuple[str, ...], every: bool, output_format: str) -> int:
 
 @click.command(context_settings=CONTEXT)
 @click.argument("key", required=False)
-@click.option("--show", is_flag=True, help="Show the values that hold here and where each comes from.")
+@click.option("--show", is_flag=True, help="Show the values in effect here and where each one comes from.")
 def config(key: str | None, show: bool) -> int:
     """List the configuration keys, or explain one."""
     if show:
@@ -98,7 +98,7 @@ def config(key: str | None, show: bool) -> int:
         click.echo(show_settings(load_settings(here)), nl=False)
         return 0
     if key is not None and key not in KEYS:
-        raise UsageError(f"There is no configuration key {key}.{nearest(key, KEYS)}")
+        raise UsageError(f"Unknown configuration key {key}.{nearest(key, KEYS)}")
     for name in [key] if key else sorted(KEYS):
         spec = KEYS[name]
         choices = f" [{', '.join(spec.choices)}]" if spec.choices else ""
@@ -110,7 +110,7 @@ def config(key: str | None, show: bool) -> int:
 @click.argument("paths", nargs=-1)
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def graph(paths: tuple[str, ...], output_format: str) -> int:
-    """Show the entry points of a program and the project files each of them reaches by imports."""
+    """Show the entry points of a program and the project files that each one imports."""
     from d9mlint.project.graph import entry_graph
 
     paths = paths or (".",)
@@ -143,7 +143,7 @@ def clean(path: str, cache_dir: str | None) -> int:
     given = {"cache-dir": cache_dir} if cache_dir else {}
     cache = CacheDir(own_directory(load_settings(directory, overrides=given).cache_dir, root))
     if not os.path.lexists(cache.path):
-        click.echo("There is no cache.")
+        click.echo("No cache found.")
         return 0
     if problem := cache.problem():
         raise UsageError(f"{cache.path} is not a cache of d9mlint, {problem}; nothing was removed.")
@@ -163,7 +163,7 @@ def clean(path: str, cache_dir: str | None) -> int:
 
 @click.command(context_settings=CONTEXT)
 def version() -> int:
-    """Show the version of d9mlint and of what it parses with."""
+    """Show the versions of d9mlint, its parser and Python."""
     from importlib.metadata import version as installed
 
     click.echo(f"d9mlint {__version__}")

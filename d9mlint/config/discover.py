@@ -237,7 +237,7 @@ def _read_lines(path: str) -> list[str]:
 def _missing(argument: str, path: str) -> str:
     directory = os.path.dirname(path)
     if os.path.lexists(path):
-        return f"{argument} is a dangling link."
+        return f"{argument} is a broken symbolic link."
     while not os.path.isdir(directory):
         path, directory = directory, os.path.dirname(directory)
     try:

@@ -30,7 +30,7 @@ _VERSIONS = ("python_version", "python_full_version", "implementation_version")
 
 
 def holds(marker: str) -> bool:
-    """Whether a marker holds; one that can not be understood does."""
+    """Whether a marker holds; one that cannot be understood does."""
     tokens: list[str] = []
     at = 0
     text = marker.strip()

@@ -1,6 +1,6 @@
 """The versions that a project's own files pin: requirements, pyproject, setup, lock and environment files.
 
-Every reader adds what a text requires; what can not be read becomes a problem with file and line.
+Every reader adds what a text requires; what cannot be read becomes a problem with file and line.
 """
 
 from __future__ import annotations
@@ -128,13 +128,13 @@ class _Reader:
                 return
             text = _decode(path.read_bytes())
         except (OSError, ValueError, RuntimeError) as error:
-            self.problem(name, 0, f"can not be read: {getattr(error, 'strerror', None) or error}")
+            self.problem(name, 0, f"cannot be read: {getattr(error, 'strerror', None) or error}")
             return
         self.files.append(name)
         try:
             read(self, name, path, text)
         except RecursionError:
-            self.problem(name, 0, "is nested too deeply to be read")
+            self.problem(name, 0, "is nested too deeply")
 
     def name(self, path: Path) -> str:
         """A file's name relative to the root, with slashes."""
@@ -239,7 +239,7 @@ def _requirements(reader: _Reader, name: str, path: Path, text: str) -> None:
             elif other.is_file():
                 reader.file(other, _requirements)
             else:
-                reader.problem(name, number, f"includes {option.group(1).strip()}, which is not there")
+                reader.problem(name, number, f"includes {option.group(1).strip()}, which does not exist")
         elif line and not line.startswith(("-", ".", "/")):
             reader.requirement(
                 re.split(r"\s--(?:hash|config-settings|global-option)\b", line)[0], name, number

@@ -80,7 +80,7 @@ def expand(selector: str, rules: Mapping[str, RulePage], place: str) -> list[str
         codes = [c for c, p in sorted(rules.items()) if selector in (p.name, p.family)]
     if not codes:
         known = ["ALL", *rules, *(p.name for p in rules.values()), *(p.family for p in rules.values())]
-        raise UsageError(f"{place}: there is no rule {selector}.{nearest(selector, known)}")
+        raise UsageError(f"{place}: unknown rule {selector}.{nearest(selector, known)}")
     return codes
 
 

@@ -34,7 +34,7 @@ COLORS = ("auto", "always", "never")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a run can be told. Paths are absolute. ``origins`` says where each value comes from;
+    """All settings of a run. Paths are absolute. ``origins`` says where each value comes from;
     ``base`` is the directory that patterns are relative to (None: the project's root)."""
 
     select: tuple[str, ...] = ()
@@ -75,32 +75,30 @@ class Key(NamedTuple):
 
 KEYS: dict[str, Key] = {
     "select": Key(
-        "list", "rules to run: codes, prefixes, names, families or ALL (default: the default rules)"
+        "list", "rules to enable: codes, prefixes, names, families or ALL (default: the default rules)"
     ),
-    "extend-select": Key("list", "rules to run in addition"),
-    "ignore": Key("list", "rules not to run"),
-    "extend-ignore": Key("list", "rules not to run, in addition"),
-    "per-file-ignores": Key("table", "rules not to report in files that match a pattern"),
-    "min-severity": Key("choice", "report nothing below this severity (default: warning)", SEVERITIES),
-    "min-confidence": Key("choice", "report nothing below this confidence", CONFIDENCES),
-    "exclude": Key("list", "patterns of files not to read, instead of the default ones"),
-    "extend-exclude": Key("list", "patterns of files not to read, in addition"),
-    "respect-gitignore": Key("bool", "whether files that git ignores are left out"),
-    "torch-version": Key("version", "the PyTorch version the program is meant for"),
-    "tensorflow-version": Key("version", "the TensorFlow version the program is meant for"),
-    "device": Key("choice", "the device the program may run on", DEVICES),
-    "output-format": Key("choice", "how findings are printed", FORMATS),
-    "fail-on": Key("choice", "the least severity that makes the exit code 1", SEVERITIES),
-    "baseline": Key("path", "a file of known findings that are not reported"),
-    "evidence": Key("paths", "files of measurements (written by --verify) that are shown beside findings"),
-    "jobs": Key("int", "worker processes; 0: as many as there are cores"),
-    "cache": Key("bool", "whether results are kept from run to run"),
-    "cache-dir": Key(
-        "path", "the directory that holds .d9mlint_cache, where they are kept (default: the project's root)"
-    ),
-    "fix": Key("bool", "whether safe fixes are applied"),
-    "unsafe-fixes": Key("bool", "whether unsafe fixes are applied too"),
-    "color": Key("choice", "colours in text output", COLORS),
+    "extend-select": Key("list", "rules to enable in addition"),
+    "ignore": Key("list", "rules to disable"),
+    "extend-ignore": Key("list", "rules to disable in addition"),
+    "per-file-ignores": Key("table", "rules to ignore in files that match a pattern"),
+    "min-severity": Key("choice", "minimum severity to report (default: warning)", SEVERITIES),
+    "min-confidence": Key("choice", "minimum confidence to report", CONFIDENCES),
+    "exclude": Key("list", "patterns to exclude, replacing the defaults"),
+    "extend-exclude": Key("list", "patterns to exclude in addition"),
+    "respect-gitignore": Key("bool", "whether to skip files that git ignores"),
+    "torch-version": Key("version", "PyTorch version to check against"),
+    "tensorflow-version": Key("version", "TensorFlow version to check against"),
+    "device": Key("choice", "device that the program runs on", DEVICES),
+    "output-format": Key("choice", "output format", FORMATS),
+    "fail-on": Key("choice", "minimum severity that causes exit status 1", SEVERITIES),
+    "baseline": Key("path", "file of known findings, which are not reported"),
+    "evidence": Key("paths", "evidence files (written by --verify) to show next to findings"),
+    "jobs": Key("int", "number of worker processes (0: one per core)"),
+    "cache": Key("bool", "whether to cache results"),
+    "cache-dir": Key("path", "directory that holds .d9mlint_cache (default: the project root)"),
+    "fix": Key("bool", "whether to apply safe fixes"),
+    "unsafe-fixes": Key("bool", "whether to apply unsafe fixes too"),
+    "color": Key("choice", "when to use colors in text output", COLORS),
 }
 
 CONFIG_NAMES = ("d9mlint.toml", "pyproject.toml")
@@ -135,7 +133,7 @@ def load_settings(
         if key in values and key not in (overrides or {}):
             _must_be_inside(key, values[key], origins[key], directory)
     for key, value in (overrides or {}).items():
-        values[key] = _check(key, value, "the command line", os.getcwd())
+        values[key] = _check(key, value, "command line", os.getcwd())
         origins[key] = "command line"
     fields = {field(k): v for k, v in values.items()}
     return Settings(base=base, origins=origins, **fields)
@@ -197,7 +195,7 @@ def _parse(path: str) -> dict[str, Any]:
             data: dict[str, Any] = tomllib.load(stream)
             return data
     except OSError as error:
-        raise UsageError(f"{path} can not be read: {error.strerror or error}.") from error
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not valid TOML: {error}.") from error
 
@@ -205,7 +203,7 @@ def _parse(path: str) -> dict[str, Any]:
 def _read(path: str, chain: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, str]]:
     """The checked values of a file and of those it extends, and the place of each."""
     if path in chain:
-        raise UsageError(f"{path} extends itself, through {' -> '.join((*chain, path))}.")
+        raise UsageError(f"{path} extends itself through {' -> '.join((*chain, path))}.")
     if not os.path.isfile(path):
         raise UsageError(f"{chain[-1] + ' extends ' if chain else ''}{path}, which does not exist.")
     data = _parse(path)
@@ -270,7 +268,7 @@ def _check(key: str, value: Any, place: str, directory: str) -> Any:
         return value
     if spec.kind == "int":
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise wrong("a number that is not negative")
+            raise wrong("a non-negative number")
         return value
     if spec.kind == "list":
         return _strings(value, wrong)
@@ -278,7 +276,7 @@ def _check(key: str, value: Any, place: str, directory: str) -> Any:
         return tuple(absolute(os.path.expanduser(path), directory) for path in _strings(value, wrong))
     if spec.kind == "table":
         if not isinstance(value, dict):
-            raise wrong("a table of patterns and lists of rules")
+            raise wrong("a table of patterns with lists of rules")
         return {str(k): _strings(v, wrong) for k, v in value.items()}
     if not isinstance(value, str):
         raise wrong("a string")

@@ -86,7 +86,7 @@ class Targets:
     def _find(self, library: str) -> Target:
         if library in self._given:
             version = self._given[library]
-            return Target(version, version, "given as an option or setting")
+            return Target(version, version, "set by an option or in the configuration")
         pin = next(pinned(self._pins.pins, library), None)
         if pin is not None:
             return _pinned(pin)
@@ -107,7 +107,7 @@ class Targets:
         target = self.version(leader)
         own = _companions(library, target.version)
         low = _companions(library, target.low)
-        return Target(own, low, f"the one of {leader} {target.version}, {target.source}")
+        return Target(own, low, f"matching {leader} {target.version}, {target.source}")
 
 
 def find_targets(
@@ -160,7 +160,7 @@ def _pinned(pin: Pin) -> Target:
     inside = tuple(release for release in releases(pin.library) if matches(pin.spec, release))
     bounds = [version for operator, version in split(pin.spec)[1] if operator in (">=", "~=", "==", ">")]
     lowest = max(bounds, key=parse).removesuffix(".*") if bounds else ""
-    source = f"newest that {pin.place} admits ({pin.spec})"
+    source = f"the newest version allowed by {pin.place} ({pin.spec})"
     if not inside:
         # No known release is in the range: a patch release such as >=2.1.2,<2.2, or one too new to be known.
         uppers = [version for operator, version in split(pin.spec)[1] if operator in ("<=", "<")]

@@ -212,7 +212,7 @@ def load(path: str | Path) -> Evidence:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise UsageError(f"{path} can not be read: {error.strerror or error}.") from error
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
     try:
         # First, because the fields of another schema are others.
         schema = msgspec.json.decode(data, type=_Header).schema
@@ -220,7 +220,7 @@ def load(path: str | Path) -> Evidence:
             raise UsageError(f"{path} has evidence of schema {schema}; this version reads {SCHEMA}.")
         return msgspec.json.decode(data, type=Evidence)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is no evidence that this version reads: {error}.") from error
+        raise UsageError(f"{path} is not an evidence file of this version: {error}.") from error
 
 
 def document(evidence: Evidence) -> bytes:
@@ -265,4 +265,4 @@ def _replace(target: Path, text: bytes | None) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
-        raise UsageError(f"{target} can not be written: {error.strerror or error}.") from error
+        raise UsageError(f"{target} cannot be written: {error.strerror or error}.") from error

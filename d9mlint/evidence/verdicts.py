@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CONFIRMED = "confirmed"
 """Verdicts are this, ``equal`` and ``not run``."""
-NO_RECIPE = "there is no recipe for it"
+NO_RECIPE = "no recipe for it"
 RUN_LIBRARIES = ("torch", "tf", "keras")
 """First words of the APIs that recipes are about."""
 MESSAGE = 160
@@ -147,11 +147,11 @@ def is_own_kernel(finding: Finding) -> bool:
 
 def _no_recipe(finding: Finding) -> str:
     if is_own_kernel(finding):
-        return "it is a kernel of the program's own"
+        return "it is one of the program's own kernels"
     library = finding.subject.partition(".")[0]
     if library in RUN_LIBRARIES:
         return NO_RECIPE
-    return f"there are recipes for ops of PyTorch and TensorFlow, not for those of {library}"
+    return f"recipes cover PyTorch and TensorFlow ops, not {library}"
 
 
 def _telling(own: Sequence[Measurement]) -> Measurement | None:
@@ -177,13 +177,13 @@ def _summary(
     if source == NOW:
         start = f"{CONFIRMED}: {answer} on {place}" if differs else f"{answer} on {place}"
     else:
-        start = f"seen to differ on {place}: {answer}" if differs else f"seen {answer} on {place}"
+        start = f"observed to differ on {place}: {answer}" if differs else f"observed {answer} on {place}"
     # What was run is named where it is not simply what is flagged: for a setting, or under a condition.
     plain = last_word(m.api) == last_word(finding.subject) and not set(m.api) & set(" (")
     of_what = _of_what(m) if plain else f"{m.api}: {_of_what(m)}"
     parts = [f"{start} ({of_what})", *_others(own)]
     if m.process == "fresh":
-        parts.append("each run in a process of its own")
+        parts.append("each run in its own process")
     if m.cause:
         parts.append(f"cause: {wording.CAUSES.get(m.cause, m.cause)}")
     words, ratios = wording.mode_runs(m)
@@ -195,9 +195,9 @@ def _summary(
     if machine is not None and _is_for_other_version(finding, m.library, machine):
         parts.append(f"the finding is about {finding.targets[0]}")
     if machine is not None and machine.kind == "cpu" and not differs:
-        parts.append("a CPU says nothing of a GPU")
+        parts.append("CPU results do not apply to GPUs")
     elif not differs and not evidence.race_seen(m.library):
-        parts.append("a race that is known to be there was not seen either")
+        parts.append("a known race was not reproduced either")
     return "; ".join(parts)
 
 

@@ -15,7 +15,7 @@ VERSION = 1
 
 
 def fingerprints(findings: Sequence[Finding], root: str) -> list[str]:
-    """The fingerprint of each finding; equal ones of a file are told apart by counting in file order."""
+    """The fingerprint of each finding; equal ones of a file are numbered in file order."""
     seen: dict[tuple[str, str, str, str], int] = {}
     result: list[str] = []
     for f in findings:
@@ -36,14 +36,14 @@ def _entries(path: str) -> list[dict[str, Any]]:
         with open(path, encoding="utf-8") as stream:
             data = json.load(stream)
     except FileNotFoundError:
-        raise UsageError(f"There is no baseline {path}; --update-baseline writes one.") from None
+        raise UsageError(f"The baseline {path} does not exist; --update-baseline creates it.") from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"The baseline {path} can not be read: {error}.") from error
+        raise UsageError(f"The baseline {path} cannot be read: {error}.") from error
     findings = data.get("findings") if isinstance(data, dict) else None
     if not isinstance(findings, list) or data.get("version") != VERSION:
-        raise UsageError(f"{path} is no baseline of this version; --update-baseline writes a new one.")
+        raise UsageError(f"{path} is not a baseline of this version; --update-baseline writes a new one.")
     if not all(isinstance(f, dict) and {"fingerprint", "path", "code", "scope"} <= set(f) for f in findings):
-        raise UsageError(f"{path}: a finding without fingerprint, code, path or scope.")
+        raise UsageError(f"{path}: an entry has no fingerprint, code, path or scope.")
     return findings
 
 
@@ -72,4 +72,4 @@ def write_baseline(
         with open(path, "w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
     except OSError as error:
-        raise UsageError(f"The baseline {path} can not be written: {error.strerror or error}.") from error
+        raise UsageError(f"The baseline {path} cannot be written: {error.strerror or error}.") from error

@@ -144,28 +144,34 @@ def unused(
     for i, one in enumerate(found):
         verb = one.verb
         if verb not in ("noqa", *VERBS):
-            text = f"d9mlint knows no comment {verb}.{nearest(verb, VERBS)}"
-            result.append(_finding(path, one, text, "Write ignore, file-ignore, disable or enable.", None))
+            text = f"unknown directive `{verb}`.{nearest(verb, VERBS)}"
+            result.append(
+                _finding(path, one, text, "use `ignore`, `file-ignore`, `disable` or `enable`", None)
+            )
             continue
         if verb == "enable" or UNUSED in (one.codes or ()):
             continue
         if one.codes is None and not one.words:
             if verb != "noqa" and not any(k == i for k, _ in used):
-                text = f"This {verb} comment hides nothing"
-                result.append(_finding(path, one, text, "Remove it.", _removal(one, (), source)))
+                text = f"unused {_shown(verb)} comment"
+                result.append(_finding(path, one, text, "remove it", _removal(one, (), source)))
             continue
         stale = [w for w, c in one.words if c is not None and c in enabled and (i, c) not in used]
         strange = [w for w, c in one.words if c is None and (verb != "noqa" or w.startswith("DET"))]
         if stale:
-            text = f"This {verb} comment hides nothing: {', '.join(stale)}"
+            text = f"unused {_shown(verb)} comment: {', '.join(stale)}"
             kept = [w for w, _ in one.words if w not in stale]
-            result.append(_finding(path, one, text, "Remove it.", _removal(one, kept, source)))
+            result.append(_finding(path, one, text, "remove it", _removal(one, kept, source)))
         if strange:
             known = [*rules, *(p.name for p in rules.values())]
             hint = nearest(strange[0], known)
-            text = f"There is no rule {', '.join(strange)}.{hint}"
-            result.append(_finding(path, one, text, "Name a rule that exists.", None))
+            text = f"unknown rule {', '.join(strange)}.{hint}"
+            result.append(_finding(path, one, text, "name an existing rule", None))
     return result
+
+
+def _shown(verb: str) -> str:
+    return "`noqa`" if verb == "noqa" else f"`d9mlint: {verb}`"
 
 
 def _finding(path: str, one: Suppression, message: str, help: str, fix: Fix | None) -> Finding:
@@ -193,7 +199,7 @@ def _removal(one: Suppression, kept: Sequence[str], source: Source) -> Fix:
         space = re.match(r"\s*", listed.group())
         content = (space.group() if space else "") + ", ".join(kept)
         edit = Edit(one.start + listed.start(), one.start + listed.end(), content)
-        return Fix(Applicability.SAFE, "Remove the unused codes", (edit,))
+        return Fix(Applicability.SAFE, "remove the unused codes", (edit,))
     following = text.find("#", one.end, comment_end)
     start, end = one.start, comment_end if following < 0 else following
     if end == comment_end:
@@ -202,4 +208,4 @@ def _removal(one: Suppression, kept: Sequence[str], source: Source) -> Fix:
         if start == 0 or text[start - 1] in "\r\n":
             # Nothing else is on the line: it goes as a whole.
             end += 2 if text.startswith("\r\n", end) else 1 if end < len(text) else 0
-    return Fix(Applicability.SAFE, "Remove the unused suppression", (Edit(start, end, ""),))
+    return Fix(Applicability.SAFE, "remove the unused suppression", (Edit(start, end, ""),))

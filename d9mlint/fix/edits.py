@@ -17,7 +17,7 @@ from d9mlint.base.source import Source, make_source
 
 
 class BrokenFix(ValueError):
-    """A fix that can not be applied, or would leave a file that does not parse."""
+    """A fix that cannot be applied, or would leave a file that does not parse."""
 
 
 def without_overlaps(findings: Sequence[Finding]) -> list[Finding]:
@@ -42,7 +42,7 @@ def _touch(one: Edit, other: Edit) -> bool:
 def apply_edits(source: Source, edits: Sequence[Edit]) -> bytes:
     """The file's new content. Line ends, byte order mark and encoding stay what they are.
 
-    Raises BrokenFix when it would not parse, or can not be written in the file's encoding.
+    Raises BrokenFix when it would not parse, or cannot be written in the file's encoding.
     """
     ordered = sorted(set(edits))
     for first, second in pairwise(ordered):
@@ -59,7 +59,7 @@ def apply_edits(source: Source, edits: Sequence[Edit]) -> bytes:
                 raise BrokenFix(f"what else is in it would not stay the same in {source.encoding}")
             data = _edit(source.raw, ordered, 0, newline).encode(source.encoding)
         except UnicodeEncodeError as error:
-            raise BrokenFix(f"it can not be written in {source.encoding}") from error
+            raise BrokenFix(f"it cannot be written in {source.encoding}") from error
     _must_parse(source, make_source(source.path, data))
     return data
 
@@ -116,7 +116,7 @@ def _must_parse(old: Source, new: Source) -> None:
     error = _syntax_error(new.text)
     # Python 2 or newer syntax than ours: the parser of the analysis judges in the next round.
     if error is not None and _syntax_error(old.text) is None:
-        raise BrokenFix(f"the file would not parse anymore: {error}")
+        raise BrokenFix(f"the file would no longer parse: {error}")
 
 
 def _syntax_error(text: str) -> str | None:

@@ -29,16 +29,16 @@ def too_complex(text: str, pieces: Sequence[str]) -> str | None:
     ``pieces`` are what stands between tokens and the tokens, in turns.
     """
     if len(text) > LARGEST:
-        return f"the file is too large to be analysed ({len(text):,} characters)"
+        return f"the file is too large to be analyzed ({len(text):,} characters)"
     between, tokens = pieces[0::2], pieces[1::2]
     kinds = {piece: _kind(piece) for piece in set(between)}
     if len(tokens) < DEEPEST_BRACKETS and max(kinds.values()) < LONGEST_CHAIN:
         return None
     longest, deepest = _measure(between, tokens, kinds)
     if deepest > DEEPEST_BRACKETS:
-        return f"the code is nested too deeply to be analysed (more than {DEEPEST_BRACKETS} brackets)"
+        return f"the code is nested too deeply to be analyzed (more than {DEEPEST_BRACKETS} brackets)"
     if longest > LONGEST_CHAIN or tokens.count("elif") > MOST_ARMS:
-        return "a statement is too long to be analysed (thousands of chained operations)"
+        return "a statement is too long to be analyzed (thousands of chained operations)"
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from d9mlint.base.source import line_starts
 from d9mlint.ir.nodes import SCHEMA, FileFacts, Problem
 
-TOO_DEEP = "the code is nested too deeply to be analysed"
+TOO_DEEP = "the code is nested too deeply to be analyzed"
 TOO_SLOW = "the analysis of the file took too long and was given up"
 CRASHED = "the parser crashed on this file"
 

@@ -96,7 +96,7 @@ def _cache_file(digest: str) -> Path | None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write atomically; a cache that can not be written is done without."""
+    """Write atomically; a cache that cannot be written is done without."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(str(path), [seal(_KIND, data)])

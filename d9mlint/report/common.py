@@ -47,7 +47,7 @@ def paint(text: str, style: str, options: Options) -> str:
 
 
 def clean(text: str) -> str:
-    """Text with control characters replaced, so that linted code can not steer the terminal."""
+    """Text with control characters replaced, so that linted code cannot steer the terminal."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else _stand_in(c) for c in text)
@@ -118,7 +118,7 @@ def summary(result: Result, options: Options) -> list[str]:
     if fixable:
         lines.append(f"[*] {fixable} fixable with --fix.")
     if result.baselined:
-        lines.append(f"{count(result.baselined, 'finding')} of the baseline not shown.")
+        lines.append(f"{count(result.baselined, 'finding')} suppressed by the baseline.")
     if result.evidence is not None:
         lines.append(_verdicts([i.finding for i in items], result.evidence.runs))
     return lines

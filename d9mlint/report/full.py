@@ -77,7 +77,7 @@ def block(result: Result, item: Item, options: Options) -> list[str]:
         lines.append(f"{_word('note', options)} {flow_note(clean(step.message), where)}")
     if f.targets:
         source_of = f", {clean(f.targets[1])}" if len(f.targets) > 1 and f.targets[1] else ""
-        lines.append(f"{_word('note', options)} this is so for {clean(f.targets[0])}{source_of}")
+        lines.append(f"{_word('note', options)} assuming {clean(f.targets[0])}{source_of}")
     if said(f):
         first, *more = textwrap.wrap(
             f"note: {said(f)}",

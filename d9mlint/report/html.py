@@ -88,7 +88,7 @@ def _section(result: Result, item: Item, options: Options) -> str:
             parts.append(f"<li>{_e(flow_note(clean(step.message), where))}</li>")
         parts.append("</ol>")
     if f.targets:
-        parts.append(f"<p>This is so for {_e(', '.join(f.targets))}.</p>")
+        parts.append(f"<p>Assuming {_e(', '.join(f.targets))}.</p>")
     if said(f):
         parts.append(f'<p class="measured"><b>measured:</b> {_e(said(f))}</p>')
     parts.append("</section>\n")

@@ -83,7 +83,7 @@ class Cache:
             self._write(kept)
             self._drop_old_packs()
         except OSError as error:
-            self.warning = f"the cache can not be written: {self.directory}: {error.strerror or error}"
+            self.warning = f"the cache cannot be written: {self.directory}: {error.strerror or error}"
 
     def _packed(self, digest: str) -> memoryview | None:
         entry = self._index.get(digest)

@@ -54,7 +54,7 @@ class _Entry(msgspec.Struct):
 
 
 def content_digest(data: bytes | Trouble) -> str:
-    """A digest of a file's bytes, or of why it can not be read."""
+    """A digest of a file's bytes, or of why it cannot be read."""
     content = data if isinstance(data, bytes) else repr(data).encode()
     return hashlib.blake2b(content, digest_size=20).hexdigest()
 
@@ -147,7 +147,7 @@ class ResultCache:
         return entry.analysis
 
     def write(self, key: str, analysis: Analysis) -> None:
-        """Keep a result; a cache that can not be written is no reason to fail."""
+        """Keep a result; a cache that cannot be written is no reason to fail."""
         entry = _Entry(key, analysis, {p: _file_digest(p) for p in analysis.config_files})
         try:
             self.place.write_sealed(f"run-{key}.bin", msgspec.msgpack.encode(entry))

@@ -38,7 +38,7 @@ def take(end: End, cases: list[Case], found: dict[Case, dict[str, Any]]) -> Case
 
 def early(end: End, told: bool) -> str:
     """Why a job ended before its last case; ``told``: whether the case at which it did has an answer."""
-    return end.trouble or ("the device could not be used any more" if told else "it ended without an answer")
+    return end.trouble or ("the device is no longer usable" if told else "it exited without a result")
 
 
 def joined(known: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:

@@ -256,7 +256,7 @@ def _step(ranks: Ranks, what: str, call: Callable[[], _Note]) -> tuple[list[_Not
     if cause.silence:
         reason = f"no answer in {ranks.timeout:g} s" + ("" if "no answer" in cause.error else f" ({reason})")
     if ranks.backend == "nccl" and any(n.silence for n in notes):
-        raise Lost(f"{what}: {reason}; NCCL can not go on after that")
+        raise Lost(f"{what}: {reason}; NCCL cannot go on after that")
     ranks.renew()
     return notes, reason
 

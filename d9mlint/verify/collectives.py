@@ -80,7 +80,7 @@ class Plan(NamedTuple):
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--device", type=click.Choice(["cuda", "cpu"]), default="cuda", show_default=True)
-@click.option("--require-device", is_flag=True, help="Fail where --device cuda is not to be had.")
+@click.option("--require-device", is_flag=True, help="Fail if --device cuda is not available.")
 @click.option(
     "--runs", type=click.IntRange(2), help=f"Runs of each collective [default: 5, thorough: {THOROUGH}]."
 )
@@ -126,7 +126,7 @@ def run(options: Options, plan: Plan | None = None) -> int:
     if not world or "RANK" not in os.environ:
         return _refuse(f"Collectives need several processes, started by torchrun.\n{_command_line(3)}")
     if world == "1":
-        return _refuse(f"One process has no others to exchange anything with.\n{_command_line(3)}")
+        return _refuse(f"A single process has nothing to exchange.\n{_command_line(3)}")
     try:
         import torch.distributed as dist
 
@@ -289,15 +289,15 @@ def _device_missing(options: Options, ranks: Ranks) -> str:
 
 
 def _heading(options: Options, ranks: Ranks, machine: Machine) -> str:
-    """What is run, where, and what it can not show."""
+    """What is run, where, and what it cannot show."""
     lines = [
         f"{ranks.world} ranks, {ranks.backend} on {machine.name}, PyTorch {machine.versions['torch']}, "
         f"{options.runs} runs, seed {options.seed}"
     ]
     if ranks.backend == "gloo":
         lines.append(
-            f"No NCCL: {_device_missing(options, ranks)}. gloo sums in an order of its own; "
-            "what it does says nothing of NCCL."
+            f"No NCCL: {_device_missing(options, ranks)}. gloo uses its own summation order; "
+            "its results do not apply to NCCL."
         )
     if ranks.world == 2:
         lines.append(
@@ -351,8 +351,8 @@ def _summary(sums: Sequence[Measurement]) -> str:
     done = [m for m in sums if m.outcome != NOT_RUN]
     shared = [count for m in done if (count := rank_to_rank(m)) is not None]
     text = (
-        f"Sums: {sum(run_to_run(m) > 1 for m in done)} of {len(done)} differ from run to run, "
-        f"{sum(count > 1 for count in shared)} of {len(shared)} from rank to rank"
+        f"Sums: {sum(run_to_run(m) > 1 for m in done)} of {len(done)} differ between runs, "
+        f"{sum(count > 1 for count in shared)} of {len(shared)} between ranks"
     )
     return text + (f"; {len(sums) - len(done)} not run." if len(done) < len(sums) else ".")
 

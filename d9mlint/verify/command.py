@@ -58,7 +58,7 @@ def verify(findings: Sequence[Finding], wanted: Wanted, progress: Callable[[str]
     try:
         recipes = load_recipes()
     except KnowledgeError as error:
-        raise UsageError(f"A recipe can not be used: {error}") from error
+        raise UsageError(f"A recipe cannot be used: {error}") from error
     flagged = tuple(f for f in findings if plan.can_be_run(f, recipes))
     chosen = plan.for_findings(flagged, recipes)
     if wanted.every:
@@ -97,7 +97,7 @@ def failure(evidence: Evidence) -> str:
     """Why the session is no evidence at all; empty where it is."""
     if not evidence.machines:
         reasons = dict.fromkeys(m.reason for m in evidence.measurements if m.outcome == NOT_RUN)
-        return f"Nothing could be run: {'; '.join(reasons)}."
+        return f"No op could be run: {'; '.join(reasons)}."
     if evidence.untrusted:
-        return f"A control of {' and '.join(evidence.untrusted)} failed: what was measured with it is not evidence."
+        return f"A control of {' and '.join(evidence.untrusted)} failed: its measurements are not evidence."
     return ""

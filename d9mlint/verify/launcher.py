@@ -25,7 +25,7 @@ TAIL = 1 << 16
 
 
 class CannotStart(Exception):
-    """A framework can not be imported here; the text says why."""
+    """A framework cannot be imported here; the text says why."""
 
 
 class End(NamedTuple):
@@ -61,7 +61,7 @@ class Server:
             return self._process
         self.close()
         if not hasattr(os, "fork"):
-            raise CannotStart("running ops needs a system that can fork, such as Linux or macOS")
+            raise CannotStart("running ops requires a system with fork(), such as Linux or macOS")
         own, theirs = os.pipe()
         package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         # The working directory is the linted project's: its random.py must not become the standard library's.
@@ -90,7 +90,7 @@ class Server:
             self.close()
             said = answer["failed"]
             extra = f"pip install 'd9mlint[{self._library}]'"
-            raise CannotStart(f"{self._library} can not be imported here ({said}); {extra} brings it")
+            raise CannotStart(f"{self._library} cannot be imported here ({said}); {extra} brings it")
         return self._process
 
     def run(self, job: dict[str, Any], timeout: float) -> End:

@@ -21,7 +21,7 @@ MAX_PAIRS = 24
 """Batches with and without a remedy, at most."""
 MESSAGE = 400
 """Characters of an error's message that are kept."""
-OTHER_OUTPUTS = "the recipe returned other outputs than in its first run"
+OTHER_OUTPUTS = "the recipe returned different outputs than in its first run"
 
 
 class Program(Protocol):
@@ -53,7 +53,7 @@ class Backend(Protocol):
         """Seed every generator of the process."""
 
     def random_state(self) -> str | None:
-        """Something that changes when a generator of the process is drawn from; None where it can not be seen."""
+        """Something that changes when a generator of the process is drawn from; None where it cannot be seen."""
 
     def use_deterministic_mode(self, fill: bool) -> None:
         """Switch deterministic mode on; ``fill``: with uninitialised memory filled, where that is a choice."""
@@ -65,7 +65,7 @@ class Backend(Protocol):
         """Whether an error is a want of memory."""
 
     def lost(self, error: BaseException) -> bool:
-        """Whether the device can not be used any more in this process."""
+        """Whether the device cannot be used any more in this process."""
 
 
 def backend(library: str, device: str) -> Backend:

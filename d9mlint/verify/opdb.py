@@ -25,7 +25,7 @@ def samples(
 ) -> tuple[dict[str, Any], tuple[str, ...], Callable[[dict[str, Any]], list[Any]]]:
     """Inputs by name, the names of those with gradients, and the call that runs an op on all its samples.
 
-    Raises NoSamples, and ImportError where torch's testing package can not be imported.
+    Raises NoSamples, and ImportError where torch's testing package cannot be imported.
     """
     calls = list(_calls(api, device, dtype))
     if not calls:

@@ -66,7 +66,7 @@ def _unknown(name: str, recipes: Sequence[Recipe]) -> str:
     other = " Ops of PyTorch without one go by their full names, such as torch.nn.functional.gelu."
     return (
         f"There is no recipe for {name.strip() or 'an empty name'}.{near}{other if name.islower() else ''}"
-        " `d9mlint recipe --all` lists what there is."
+        " See `d9mlint recipe --all`."
     )
 
 
@@ -141,7 +141,7 @@ def from_op_db(api: str, op: str = "") -> Recipe:
 def told(recipe: Recipe) -> str:
     """A recipe as text: what it is about, what is known of it, and its code."""
     if recipe.id.startswith(OP_DB):
-        return f"{recipe.api} has no recipe: what torch's own operator database has of it is run.\n"
+        return f"{recipe.api} has no recipe: samples from torch's own operator database are run.\n"
     known = {
         "stands for": ", ".join((*recipe.ops, *recipe.settings)),
         "dtypes": ", ".join(recipe.dtypes),

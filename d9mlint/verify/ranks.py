@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Lost(Exception):
-    """The ranks can not go on together. Each of them is told the same, or finds it out by itself."""
+    """The ranks cannot go on together. Each of them is told the same, or finds it out by itself."""
 
 
 class NoAnswer(Exception):
@@ -65,7 +65,7 @@ class Ranks:
                     self.backend, store=store, rank=self.rank, world_size=self.world, timeout=self._patience
                 )
         except (RuntimeError, ValueError) as error:
-            raise Lost(f"{self.backend} can not be set up: {first_line(error)}") from error
+            raise Lost(f"{self.backend} cannot be set up: {first_line(error)}") from error
         self.group: Any = dist.group.WORLD
         self._connect()
 

@@ -148,7 +148,7 @@ def _machine(server: Server, options: Options) -> tuple[Machine, str]:
 def _describe(server: Server, device: str) -> dict[str, Any]:
     end = server.run({"mode": "describe", "device": device}, START)
     if end.trouble or not end.lines:
-        raise CannotStart(f"the device can not be asked for: {end.trouble or 'no answer'}")
+        raise CannotStart(f"the device cannot be asked for: {end.trouble or 'no answer'}")
     found: dict[str, Any] = end.lines[-1]["machine"]
     return found
 

@@ -145,7 +145,7 @@ class TensorFlowBackend:
         return hashlib.sha256(repr(states).encode()).hexdigest()
 
     def use_deterministic_mode(self, fill: bool) -> None:
-        """Switch op determinism on. It can not be switched off again, and fills no memory."""
+        """Switch op determinism on. It cannot be switched off again, and fills no memory."""
         tf.config.experimental.enable_op_determinism()
         self._deterministic = True
 
@@ -159,7 +159,7 @@ class TensorFlowBackend:
         return isinstance(error, tf.errors.ResourceExhaustedError)
 
     def lost(self, error: BaseException) -> bool:
-        """Whether the device can not be used any more in this process."""
+        """Whether the device cannot be used any more in this process."""
         return isinstance(error, tf.errors.OpError) and "CUDA_ERROR" in str(error)
 
     def wait(self) -> None:
@@ -169,7 +169,7 @@ class TensorFlowBackend:
 
 
 class TensorFlowProgram:
-    """Inputs, and what is run on them. Tensors can not be written to; variables start each run anew."""
+    """Inputs, and what is run on them. Tensors cannot be written to; variables start each run anew."""
 
     def __init__(
         self,

@@ -165,7 +165,7 @@ class TorchBackend:
         return isinstance(error, torch.cuda.OutOfMemoryError) or any(text in str(error) for text in NO_MEMORY)
 
     def lost(self, error: BaseException) -> bool:
-        """Whether the device can not be used any more in this process, as after a failed assertion in a kernel:
+        """Whether the device cannot be used any more in this process, as after a failed assertion in a kernel:
         CUDA says so at every call from then on, whatever the library that met the error first has made of it."""
         try:
             self.wait()

@@ -46,7 +46,7 @@ def section(evidence: Evidence) -> str:
     parts.append(plot.figures(evidence))
     against = wording.contradictions(evidence, every)
     if against:
-        parts.append("<h3>Against what is documented</h3>\n")
+        parts.append("<h3>Contradicts the documentation</h3>\n")
     for said, pairs in against.items():
         rows = "".join(f"<li><b>{_e(title)}</b>: {_e(told)}</li>\n" for title, told in pairs)
         parts.append(f"<p>{_e(said.capitalize())}:</p>\n<ul>\n{rows}</ul>\n")

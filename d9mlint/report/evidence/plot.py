@@ -121,7 +121,7 @@ def _legend(shown: Sequence[Op], dtypes: dict[str, int]) -> str:
             f'<path class="mark d0 fresh" d="{_mark(0, 7, 7)}"/></svg>hollow: each run in its own process</li>'
         )
     return (
-        "<p>Distinct results (upwards; 1: all runs equal) over the number of input elements:</p>\n"
+        "<p>Distinct results (y) by input size (x); 1 = all runs identical:</p>\n"
         f'<ul class="keys">{"".join(entries)}</ul>\n'
     )
 

@@ -73,7 +73,7 @@ def table(evidence: Evidence, options: Options) -> list[str]:
         lines += ["", "No op was measured."]
     against = wording.contradictions(evidence, every)
     if against:
-        lines += ["", paint("Against what is documented", "bold", options)]
+        lines += ["", paint("Contradicts the documentation", "bold", options)]
     for said, pairs in against.items():
         lines += [f"  {said}:", *_aligned(pairs, "    ", options)]
     lines.append("")

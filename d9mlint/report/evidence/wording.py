@@ -20,7 +20,7 @@ ADVICE = ", but you set 'torch.use_deterministic_algorithms(True)'"
 """From here on torch's messages are the same for all ops."""
 EXPECTED_EQUAL = ("det", "det_in_practice")
 CAUSES = {
-    "rng": "the random generator: equal when it is restored before each run",
+    "rng": "RNG state: equal when it is restored before each run",
     "uninitialized memory": "uninitialized memory",
     "not determined": "not determined",
 }
@@ -222,7 +222,7 @@ def mode_runs(m: Measurement) -> tuple[str, tuple[float, float] | None]:
         "raises": f"raises{told}",
         "differs": f"{mode.distinct} of {m.runs} distinct",
         "unchanged": f"unchanged, {mode.distinct} of {m.runs} distinct" if mode.distinct else "unchanged",
-        "memory fill": "equal only through memory fill: the op reads uninitialized memory",
+        "memory fill": "equal only because memory is filled: the op reads uninitialized memory",
         "not run": f"not run{told}",
     }.get(mode.outcome, plain(mode.outcome) + told)
     ratios = mode.time_spread
@@ -287,7 +287,7 @@ def machine(m: Machine) -> str:
     if m.kind == "cpu":
         threads = f", {count(m.threads, 'thread')}" if m.threads else ""
         names = [n for n in [plain(versions.pop("cpu", "")) or plain(m.name)] if n.lower() not in ("", "cpu")]
-        names.append(f"CPU{threads}: this is CPU evidence, it says nothing of a GPU")
+        names.append(f"CPU{threads}: CPU evidence, which does not apply to GPUs")
     told = [f"{plain(LABELS.get(k, k))} {plain(_version(k, v))}" for k, v in versions.items() if v]
     return ", ".join(names) + (f" ({', '.join(told)})" if told else "")
 
@@ -309,7 +309,7 @@ def _version(key: str, value: str) -> str:
 
 
 def control_failure(evidence: Evidence) -> str:
-    """Why the other lines are not evidence; empty where all controls came out as they must."""
+    """Why the other lines are not evidence; empty where all controls passed."""
     lost = evidence.untrusted
     if not lost:
         return ""
@@ -335,22 +335,20 @@ def race_failure(evidence: Evidence) -> str:
     missed = [plain(c.recipe) for c in evidence.controls if c.expected == "race" and not c.passed]
     if not missed:
         return ""
-    return (
-        f"A race that is known to be there was not seen: equal results say little here ({', '.join(missed)})."
-    )
+    return f"A known race was not reproduced, so equal results are weak evidence here ({', '.join(missed)})."
 
 
 def controls(evidence: Evidence) -> str:
-    """The controls on one line, where they came out as they must."""
+    """The controls on one line, where they passed."""
 
     def tally(wanted: str, verb: str) -> str:
         own = [c for c in evidence.controls if c.expected == wanted]
-        return f"{sum(c.passed for c in own)} of {len(own)} {verb} as they must" if own else ""
+        return f"{sum(c.passed for c in own)}/{len(own)} {verb}" if own else ""
 
     seen = [plain(c.recipe) for c in evidence.controls if c.expected == "race" and c.passed]
-    races = f"the known race{'s' if len(seen) > 1 else ''} {listed(seen)} {'were' if len(seen) > 1 else 'was'} seen"
-    parts = [tally(EQUAL, "equal"), tally(DIFFERS, "differ"), races if seen else ""]
-    return "controls: " + ", ".join(p for p in parts if p)
+    races = f"; known race{'s' if len(seen) > 1 else ''} {listed(seen)} reproduced" if seen else ""
+    parts = [tally(EQUAL, "equal"), tally(DIFFERS, "different")]
+    return "controls passed: " + ", ".join(p for p in parts if p) + races
 
 
 def contradictions(evidence: Evidence, every: Iterable[Op]) -> dict[str, list[tuple[str, str]]]:
@@ -367,7 +365,7 @@ def contradictions(evidence: Evidence, every: Iterable[Op]) -> dict[str, list[tu
         if op.outcome == EQUAL and not op.weak and all(m.expected == "nondet" for m in ran):
             runs = min(m.runs for m in ran)
             told = f"equal in {count(runs, 'run')}{_span(ran)}"
-            found.setdefault("said to differ, equal here at every size", []).append((op.title, told))
+            found.setdefault("documented to differ, equal here at every size", []).append((op.title, told))
         against = [
             m for m in ran if m.outcome == DIFFERS and m.cause != "rng" and m.expected in EXPECTED_EQUAL
         ]
@@ -376,7 +374,7 @@ def contradictions(evidence: Evidence, every: Iterable[Op]) -> dict[str, list[tu
             where = f" at {short(elements(worst))}" if worst.sizes else ""
             cause = f" ({CAUSES.get(worst.cause, plain(worst.cause))})" if worst.cause else ""
             told = f"{result(worst)}{where}{cause}"
-            found.setdefault("said to be equal, differ here", []).append((op.title, told))
+            found.setdefault("documented to be equal, differ here", []).append((op.title, told))
     return dict(sorted(found.items()))
 
 
