@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import tarfile
 import venv
 import zipfile
+from email.parser import Parser
 from pathlib import Path
 
 import pytest
@@ -42,7 +44,37 @@ def test_wheel_and_source_archive_carry_the_rules(built: Path) -> None:
     with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         members = {m.partition("/")[2] for m in archive.getnames()}
     assert {f"rules/{p}" for p in pages} <= members
-    assert {"README.md", "pyproject.toml", "d9mlint/__init__.py"} <= members
+    assert {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", "d9mlint/__init__.py"} <= members
+
+
+def test_metadata_names_the_license_the_addresses_and_the_extras(built: Path) -> None:
+    with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
+        metadata = Parser().parsestr(
+            wheel.read(next(n for n in wheel.namelist() if n.endswith("METADATA"))).decode()
+        )
+        assert any(n.endswith("licenses/LICENSE") for n in wheel.namelist())
+    assert metadata["License-Expression"] == "MIT"
+    assert len(metadata.get_all("Project-URL", [])) >= 3
+    extras = set(metadata.get_all("Provides-Extra", []))
+    assert {"lsp", "torch", "tensorflow", "dask", "ray", "watch", "test", "test-full", "all"} <= extras
+
+
+def test_the_source_archive_installs(built: Path, tmp_path: Path) -> None:
+    archive = next(built.glob("*.tar.gz"))
+    target = tmp_path / "site"
+    call(
+        sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", target,
+        archive, cwd=tmp_path,
+    )  # fmt: skip
+    shown = call(
+        sys.executable, "-m", "d9mlint", "rule", "DET301", cwd=tmp_path, env={"PYTHONPATH": str(target)}
+    )
+    assert shown.startswith("# DET301 cudnn-benchmark")
+
+
+def test_all_code_has_the_syntax_of_the_oldest_python() -> None:
+    for path in (ROOT / "d9mlint").rglob("*.py"):
+        ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 10))
 
 
 def test_the_wheel_in_an_empty_environment_shows_a_rule_page_and_lints(built: Path, tmp_path: Path) -> None:
