@@ -198,9 +198,11 @@ def _analyse(
     clock: _Clock,
     progress: Callable[[str], None] | None,
 ) -> Analysis:
-    from d9mlint import checks, knowledge
+    from d9mlint import knowledge
+    from d9mlint.analysis import analyze
+    from d9mlint.checks.registry import Rules
     from d9mlint.config.targets import find_targets
-    from d9mlint.interp.link import ProjectFile, link
+    from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile
 
     known = knowledge.load()
     selection = select(known.rules, settings)
@@ -215,17 +217,19 @@ def _analyse(
     if progress is not None:
         progress("analyzing the program")
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
-    program = link(files, found.root, known, targets, settings.device)
-    findings = checks.run(program, selection.codes)
+    project = Project(files, found.root)
+    runs = analyze(Analyzer(project, known, targets, settings.device, Rules(known.rules, selection.codes)))
+    findings = runs.findings()
     clock.lap("checks")
-    for entry, message in program.failures:
-        text = f"the program of this entry point could not be analyzed: {message}"
-        findings.append(_failure("DET002", entry.file.path, 0, 0, text))
+    for report in runs.reports:
+        if report.failure:
+            text = f"the program of this entry point could not be analyzed: {report.failure}"
+            findings.append(_failure("DET002", report.entry, 0, 0, text))
     findings += _problems(sources, by_path)
     return Analysis(
         findings=sorted(findings, key=lambda f: f.sort_key),
         comments={p: f.comments for p, f in by_path.items() if f.comments},
-        config_files=sorted(program.config_files),
+        config_files=sorted({path for report in runs.reports for path in report.config_files}),
         rules=[known.rules[code] for code in sorted(known.rules)],
         warnings=[str(problem) for problem in targets.warnings],
     )

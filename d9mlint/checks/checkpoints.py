@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.checks.base import Reporter, Where
+from d9mlint.checks.base import Reporter
 from d9mlint.interp import values as v
+from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import children
 
@@ -50,21 +51,21 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
     def drawn(interp: Interp, rng: str, entry: RngEntry) -> None:
         if entry.kind not in ("init", "split") and rng in ("torch", "numpy", "python"):
-            interp.scratch.setdefault("uses", set()).add(rng)
+            interp.notes.setdefault("uses", set()).add(rng)
 
     hooks.any_draw.append(drawn)
 
     def used(interp: Interp, call: CallEvent) -> None:
         if call.api.startswith("torch.optim.lr_scheduler."):
-            interp.scratch.setdefault("uses", set()).add("scheduler")
+            interp.notes.setdefault("uses", set()).add("scheduler")
         elif call.api.rpartition(".")[2] == "GradScaler" and call.api.startswith("torch."):
-            interp.scratch.setdefault("uses", set()).add("scaler")
+            interp.notes.setdefault("uses", set()).add("scaler")
         state = STATES.get(call.api)
         if state is not None:
-            interp.scratch.setdefault("saved-states", set()).add(state)
+            interp.notes.setdefault("saved-states", set()).add(state)
         restore = RESTORES.get(call.api)
         if restore is not None:
-            interp.scratch.setdefault("restored-states", set()).add(restore)
+            interp.notes.setdefault("restored-states", set()).add(restore)
 
     hooks.any_call.append(used)
 
@@ -78,13 +79,11 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
             return
         found = contents(content, _written(call.node))
         if "optimizer" in found and "unknown" not in found:
-            interp.scratch.setdefault("checkpoints", []).append(
-                (Where(interp, call.node, "torch.save"), found)
-            )
+            interp.notes.setdefault("checkpoints", []).append((Where(interp, call.node, "torch.save"), found))
 
     @hooks.on_call("torch.load")
     def load(interp: Interp, call: CallEvent) -> None:
-        interp.scratch.setdefault("loads", []).append(Where(interp, call.node, "torch.load"))
+        interp.notes.setdefault("loads", []).append(Where(interp, call.node, "torch.load"))
 
     hooks.ends.append(lambda interp: _end(interp, reporter))
 
@@ -92,13 +91,13 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 def _end(interp: Interp, reporter: Reporter) -> None:
     if interp.entry is None:
         return
-    from d9mlint.checks.activity import may_use_cuda, trains
+    from d9mlint.interp.activity import may_use_cuda, trains
 
-    uses = set(interp.scratch.get("uses", ()))
+    uses = set(interp.notes.get("uses", ()))
     if "torch" in uses and may_use_cuda(interp):
         uses.add("cuda")
     told: set[tuple[str, str]] = set()
-    for place, found in interp.scratch.get("checkpoints", []):
+    for place, found in interp.notes.get("checkpoints", []):
         # Several files from one place (last, best, every n epochs) are reported once.
         if (place.site.path, place.scope) in told:
             continue
@@ -119,9 +118,9 @@ def _end(interp: Interp, reporter: Reporter) -> None:
                 "save the missing state and restore it when resuming",
                 subject="torch.save",
             )
-    missing = set(interp.scratch.get("saved-states", ())) - set(interp.scratch.get("restored-states", ()))
+    missing = set(interp.notes.get("saved-states", ())) - set(interp.notes.get("restored-states", ()))
     if missing:
-        for place in interp.scratch.get("loads", [])[:1]:
+        for place in interp.notes.get("loads", [])[:1]:
             rngs = [rng for rng in NAMES if rng in missing]
             states = f"{_listed(_states(rngs))} {'is' if len(rngs) == 1 else 'are'}"
             reporter.report(

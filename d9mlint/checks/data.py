@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence, Severity
-from d9mlint.checks.base import Reporter, Where
+from d9mlint.checks.base import Reporter, is_judged
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.library.loaders import LOADER, use
+from d9mlint.interp.places import Where
+from d9mlint.interp.state import MAYBE, Rng
 
 if TYPE_CHECKING:
     from d9mlint.interp.hooks import CallEvent, Hooks
@@ -36,7 +38,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         @hooks.on_call(LOADER)
         def loader(interp: Interp, call: CallEvent) -> None:
             place = Where(interp, call.node, LOADER)
-            if interp.entry is None and reporter._seen_already(interp):
+            if not is_judged(interp):
                 return
             frame, args = interp.frame, call.args
             interp.pending.append(lambda: _judge_loader(interp, reporter, place, frame, args))
@@ -49,13 +51,13 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
 
 def _record_method(interp: Interp, call: CallEvent) -> None:
-    log = interp.scratch.get("draw-log")
+    log = interp.notes.get("draw-log")
     if log is not None and isinstance(call.owner, v.Obj) and call.owner.type in GENERATOR_TYPES:
         log.add("own")
 
 
 def _record(interp: Interp, rng: str, entry: RngEntry) -> None:
-    log = interp.scratch.get("draw-log")
+    log = interp.notes.get("draw-log")
     # A model that is built draws its initial weights: that is nothing an item or a task hangs on.
     if log is not None and entry.kind not in ("init", "dropout"):
         log.add("other" if rng == "own" and entry.kind in ("transform", "augment") else rng)
@@ -141,27 +143,18 @@ def _count_text(workers: v.Value, option: str) -> str:
 def what_is_drawn(interp: Interp, frame: Any, parts: list[v.Value | None]) -> set[str]:
     """RNGs that a dataset and its helpers draw from when an item is made; ``own`` for kept generators,
     ``other`` for those of augmentation libraries. The state is as it was afterwards."""
-    outer_frame, state, memo = interp.frame, interp.state, interp.memo
-    # Whatever else is noted meanwhile is no run of the program: the notes are copied, not shared.
-    kept = {key: type(x)(x) if isinstance(x, list | set | dict) else x for key, x in interp.scratch.items()}
     log: set[str] = set()
-    interp.frame, interp.state, interp.memo = frame, state.copy(), {}
-    for rng in ("torch", "numpy", "python", "tensorflow", "keras", "torch_cuda"):
-        from d9mlint.interp.state import MAYBE, Rng
-
-        interp.state.rng[rng] = Rng(MAYBE)
-    interp.scratch["draw-log"] = log
-    try:
-        interp.contexts.append(CPU_CONTEXT)
-        for part in parts:
-            if isinstance(part, (v.Func, v.Partial)):
-                interp.call(part, v.Args([v.UNKNOWN]), None)
-            elif part is not None:
-                use(interp, part, None)
-    finally:
-        interp.contexts.pop()
-        interp.frame, interp.state, interp.memo = outer_frame, state, memo
-        interp.scratch = kept
+    with interp.fork():
+        interp.frame = frame
+        for rng in ("torch", "numpy", "python", "tensorflow", "keras", "torch_cuda"):
+            interp.state.rng[rng] = Rng(MAYBE)
+        interp.notes["draw-log"] = log
+        with interp.within(CPU_CONTEXT):
+            for part in parts:
+                if isinstance(part, (v.Func, v.Partial)):
+                    interp.call(part, v.Args([v.UNKNOWN]), None)
+                elif part is not None:
+                    use(interp, part, None)
     return log
 
 

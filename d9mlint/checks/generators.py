@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from d9mlint.base.findings import Severity
-from d9mlint.checks.base import Reporter, Where
+from d9mlint.checks.base import Reporter
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.data import is_entropy
+from d9mlint.interp.places import Where
 from d9mlint.interp.rng import all_hold, any_holds
 
 if TYPE_CHECKING:
@@ -123,18 +124,18 @@ _MAKERS = (
 def _environments(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call(*_MAKERS)
     def make(interp: Interp, call: CallEvent) -> None:
-        interp.scratch["envs"] = True
+        interp.notes["envs"] = True
         if "seed" in call.args.kw:
-            interp.scratch["env-seeded"] = True
+            interp.notes["env-seeded"] = True
 
     @hooks.on_method("reset", "seed", "sample")
     def use(interp: Interp, call: CallEvent) -> None:
         name = call.api.rpartition(".")[2]
         if isinstance(call.owner, v.Member) and call.owner.name in _SPACES:
             if name == "seed":
-                interp.scratch["space-seeded"] = True
-            elif name == "sample" and "envs" in interp.scratch:
-                interp.scratch.setdefault("space-sample", Where(interp, call.node, call.owner.name))
+                interp.notes["space-seeded"] = True
+            elif name == "sample" and "envs" in interp.notes:
+                interp.notes.setdefault("space-sample", Where(interp, call.node, call.owner.name))
             return
         if name == "sample":
             return
@@ -143,21 +144,21 @@ def _environments(hooks: Hooks, reporter: Reporter) -> None:
             return
         value = call.args.get("seed", 0)
         if value is None or v.is_none(value) is True:
-            if name == "reset" and "envs" in interp.scratch:
+            if name == "reset" and "envs" in interp.notes:
                 option = v.option_of(value) if value is not None else ""
-                interp.scratch.setdefault("env-reset", Where(interp, call.node, "reset", option))
+                interp.notes.setdefault("env-reset", Where(interp, call.node, "reset", option))
             return
-        interp.scratch["env-seeded"] = True
+        interp.notes["env-seeded"] = True
 
     def any_call(interp: Interp, call: CallEvent) -> None:
         # Anything of an RL library that takes a seed may seed its environments.
         seed = call.args.kw.get("seed")
         if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):
-            interp.scratch["env-seeded"] = True
+            interp.notes["env-seeded"] = True
 
     def end(interp: Interp) -> None:
-        sample = interp.scratch.get("space-sample")
-        if interp.entry is not None and sample is not None and "space-seeded" not in interp.scratch:
+        sample = interp.notes.get("space-sample")
+        if interp.entry is not None and sample is not None and "space-seeded" not in interp.notes:
             reporter.report(
                 interp,
                 "DET111",
@@ -166,8 +167,8 @@ def _environments(hooks: Hooks, reporter: Reporter) -> None:
                 f"call `env.{sample.subject}.seed(0)` once",
                 subject="space",
             )
-        place = interp.scratch.get("env-reset")
-        if interp.entry is None or place is None or "env-seeded" in interp.scratch:
+        place = interp.notes.get("env-reset")
+        if interp.entry is None or place is None or "env-seeded" in interp.notes:
             return
         option = place.option
         why = f" by default (`{option}` is None)" if option else ""

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Severity
-from d9mlint.checks.base import Reporter, Where, argument_node
+from d9mlint.checks.base import Reporter, argument_node
 from d9mlint.checks.data import what_is_drawn
 from d9mlint.checks.ops import NO_GRADIENT
 from d9mlint.checks.order import Use, enclosing_function
@@ -14,6 +14,7 @@ from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.data import is_entropy
 from d9mlint.interp.library.loaders import LOADER
+from d9mlint.interp.places import Where
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.state import SEEDED, UNSEEDED
 from d9mlint.ir import nodes as m
@@ -116,18 +117,18 @@ def _epochs(hooks: Hooks, reporter: Reporter) -> None:
         if any(name in NO_GRADIENT for name in interp.contexts) or _evaluates(interp, call.node):
             # The order in which a model is evaluated changes nothing.
             return
-        interp.scratch.setdefault("distributed-samplers", []).append(Where(interp, call.node, call.api))
+        interp.notes.setdefault("distributed-samplers", []).append(Where(interp, call.node, call.api))
 
     @hooks.on_method("set_epoch")
     def set_epoch(interp: Interp, call: CallEvent) -> None:
-        interp.scratch["set-epoch"] = True
+        interp.notes["set-epoch"] = True
 
     def end(interp: Interp) -> None:
-        if interp.entry is None or "set-epoch" in interp.scratch or interp.exhausted:
+        if interp.entry is None or "set-epoch" in interp.notes or interp.exhausted:
             return
         if any(name in interp.state.flags for name in EPOCH_CALLERS):
             return
-        for place in interp.scratch.get("distributed-samplers", []):
+        for place in interp.notes.get("distributed-samplers", []):
             reporter.report(
                 interp,
                 "DET203",
@@ -240,16 +241,16 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
         if isinstance(call.owner, v.Inst) or (
             isinstance(call.owner, v.Obj) and call.owner.api.startswith("torch.nn")
         ):
-            interp.scratch.setdefault("shared-models", []).append(Where(interp, call.node, "share_memory"))
+            interp.notes.setdefault("shared-models", []).append(Where(interp, call.node, "share_memory"))
 
     @hooks.on_call(*PROCESSES)
     def process(interp: Interp, call: CallEvent) -> None:
-        interp.scratch["processes"] = True
+        interp.notes["processes"] = True
 
     def end(interp: Interp) -> None:
-        if interp.entry is None or "processes" not in interp.scratch:
+        if interp.entry is None or "processes" not in interp.notes:
             return
-        for place in interp.scratch.get("shared-models", []):
+        for place in interp.notes.get("shared-models", []):
             reporter.report(
                 interp,
                 "DET211",
@@ -285,16 +286,12 @@ def _worker_init(hooks: Hooks, reporter: Reporter) -> None:
         init = call.args.get("worker_init_fn", 9)
         if not isinstance(init, (v.Func, v.Partial)):
             return
-        state, memo, scratch = interp.state, interp.memo, dict(interp.scratch)
-        interp.state, interp.memo = state.copy(), {}
-        interp.scratch["in-worker-init"] = True
-        try:
+        with interp.fork():
+            interp.notes["in-worker-init"] = True
             interp.call(init, v.Args([v.Obj("worker id")]), None)
-        finally:
-            interp.state, interp.memo, interp.scratch = state, memo, scratch
 
     def seeded(interp: Interp, entry: RngEntry, args: v.Args, node: Any, rngs: list[str]) -> None:
-        if "in-worker-init" not in interp.scratch:
+        if "in-worker-init" not in interp.notes:
             return
         value = seed_value(args, entry)
         if isinstance(value, v.Lit) and value.value is not None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.checks.base import Reporter, Where
+from d9mlint.checks.base import Reporter
 from d9mlint.checks.text import node_text
 from d9mlint.interp import values as v
+from d9mlint.interp.places import Where
 
 if TYPE_CHECKING:
     from d9mlint.interp.hooks import CallEvent, Hooks

@@ -6,14 +6,15 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Confidence, Severity
-from d9mlint.checks.activity import TF_TRAIN, TORCH_TRAIN, may_use_cuda, where
-from d9mlint.checks.base import Reporter, Where, scope
+from d9mlint.checks.base import Reporter
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
+from d9mlint.interp.activity import TF_TRAIN, TORCH_TRAIN, may_use_cuda, where
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.gradients import detached
 from d9mlint.interp.hooks import CallEvent
+from d9mlint.interp.places import Where, scope
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def _candidate(interp: Interp, call: CallEvent, entry: OpEntry, likely: bool) ->
     ):
         sure = Confidence.MEDIUM
     found = Candidate(Where(interp, call.node, call.api), call_text(call), entry, past, sure, call.api)
-    interp.scratch.setdefault("ops", []).append(found)
+    interp.notes.setdefault("ops", []).append(found)
 
 
 def _needs_no_gradient(call: CallEvent) -> bool:
@@ -182,16 +183,16 @@ def _end(interp: Interp, reporter: Reporter) -> None:
     if interp.entry is None:
         return
     mode = interp.mode("torch.deterministic")
-    torch_on = bool(mode.value or interp.scratch.get("mode-on"))
-    torch_unknown = mode.value is None or bool(interp.scratch.get("mode-unknown"))
-    tf_on = "tf-on" in interp.scratch or bool(interp.scratch.get("tf-switch"))
+    torch_on = bool(mode.value or interp.notes.get("mode-on"))
+    torch_unknown = mode.value is None or bool(interp.notes.get("mode-unknown"))
+    tf_on = "tf-on" in interp.notes or bool(interp.notes.get("tf-switch"))
     on_gpu = may_use_cuda(interp)
     told: set[tuple[Site, str]] = set()
-    for found in interp.scratch.get("ops", []):
+    for found in interp.notes.get("ops", []):
         library = found.entry.library
         is_tf = library in TF_LIBRARIES
         gpu = (
-            ("where", "no-gpu") not in interp.scratch and interp.device != "cpu"
+            "no-gpu" not in interp.places and interp.device != "cpu"
             if is_tf or library in OWN_DEVICE
             else on_gpu
         )

@@ -134,7 +134,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
             first = call.args.pos[0] if call.args.pos else None
             dropped = isinstance(interp._node, m.ExprStmt) and interp._node.value is call.node
             if isinstance(first, v.Obj) and first.node is not None and not dropped:
-                interp.hooks.sorted_nodes.add(id(first.node))
+                interp.sorted_nodes.add(id(first.node))
 
     if reporter.on("DET210"):
 
@@ -171,19 +171,15 @@ def _listing(interp: Interp, call: CallEvent, reporter: Reporter) -> None:
     answer = use.of(call.node)
     if not answer:
         return
-    if answer == "returned" and id(call.node) in interp.hooks.sorted_nodes:
+    if answer == "returned" and id(call.node) in interp.sorted_nodes:
         return
     if answer == "returned":
         # The caller may sort: known only at the end.
         node, name = call.node, call_text(call)
         interp.pending.append(
-            lambda: (
-                None
-                if id(node) in interp.hooks.sorted_nodes
-                else _report(interp, reporter, call, name, place)
-            )
+            lambda: None if id(node) in interp.sorted_nodes else _report(interp, reporter, call, name, place)
         )
-        from d9mlint.checks.base import Where
+        from d9mlint.interp.places import Where
 
         place: Any = Where(interp, call.node, call.api)
         return

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks import generators
-from d9mlint.checks.activity import LOADS, PRODUCES, SAVES, trains, where
-from d9mlint.checks.base import Reporter, Where, argument_node, scope
+from d9mlint.checks.base import Reporter, argument_node
 from d9mlint.checks.text import node_text
 from d9mlint.interp import values as v
+from d9mlint.interp.activity import LOADS, PRODUCES, SAVES, trains, where
 from d9mlint.interp.data import is_entropy
+from d9mlint.interp.places import Where, scope
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.state import SEEDED, UNSEEDED, Rng
 from d9mlint.ir import nodes as m
@@ -60,8 +61,8 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
     @hooks.on_call("torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
     def cuda_seed(interp: Interp, call: CallEvent) -> None:
-        key = (id(interp.frame.env), _argument_key(call))
-        interp.scratch.setdefault("cuda-seeds", []).append((key, Where(interp, call.node, call.api)))
+        key = (interp.frame.env, _argument_key(call))
+        interp.notes.setdefault("cuda-seeds", []).append((key, Where(interp, call.node, call.api)))
 
     @hooks.on_call("torch.utils.data.random_split")
     def split(interp: Interp, call: CallEvent) -> None:
@@ -86,8 +87,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
     @hooks.on_call("torch.manual_seed", "torch.random.manual_seed")
     def torch_seed(interp: Interp, call: CallEvent) -> None:
-        interp.scratch.setdefault("torch-seeds", set()).add((id(interp.frame.env), _argument_key(call)))
-        interp.scratch.setdefault("keep", []).append(interp.frame.env)
+        interp.notes.setdefault("torch-seeds", set()).add((interp.frame.env, _argument_key(call)))
 
 
 class _Seeds:
@@ -110,12 +110,12 @@ class _Seeds:
         elif interp.state.aside:
             weak = "aside"
         key = ("first-draw", rng, weak)
-        place = interp.scratch.get(key)
+        place = interp.notes.get(key)
         if place is None:
             place = Where(interp, node, rng, level.option)
-            interp.scratch[key] = place
-            interp.scratch[("draw-api", rng, weak)] = node_text(node, entry.apis[0])
-            interp.scratch[("draw-kind", rng, weak)] = entry.kind
+            interp.notes[key] = place
+            interp.notes[("draw-api", rng, weak)] = node_text(node, entry.apis[0])
+            interp.notes[("draw-kind", rng, weak)] = entry.kind
         if not interp.guessing:
             interp.state.flags.setdefault(f"unseeded:{rng}", place)
 
@@ -151,12 +151,12 @@ class _Seeds:
 
     def seeded(self, interp: Interp, entry: RngEntry, args: v.Args, node: Any, rngs: list[str]) -> None:
         """A seeding call: its seed may differ from run to run, and it may follow a draw."""
-        if "in-worker-init" in interp.scratch:
+        if "in-worker-init" in interp.notes:
             return
         value = seed_value(args, entry)
         if self._bad_seed(interp, entry, value, args, node):
             for rng in rngs:
-                interp.scratch[("bad-seed", rng)] = True
+                interp.notes[("bad-seed", rng)] = True
             return
         for rng in rngs:
             place = interp.state.flags.get(f"unseeded:{rng}")
@@ -165,7 +165,7 @@ class _Seeds:
                 and interp.state.level(rng).level != SEEDED
                 and interp.entry is not None
             ):
-                late = interp.scratch.setdefault("late", {})
+                late = interp.notes.setdefault("late", {})
                 late.setdefault(rng, (Where(interp, node, rng), place, interp.state.aside))
 
     def _bad_seed(
@@ -215,16 +215,14 @@ class _Seeds:
         self._redundant(interp)
         if interp.entry is None:
             return
-        late: dict[str, tuple[Where, Where, str]] = interp.scratch.get("late", {})
+        late: dict[str, tuple[Where, Where, str]] = interp.notes.get("late", {})
         training = trains(interp)
         for rng, (place, draw, aside) in sorted(late.items()):
             loaded = where(interp, LOADS) is not None
-            if aside or (not training and loaded and interp.scratch.get(("first-draw", rng, False)) is None):
+            if aside or (not training and loaded and interp.notes.get(("first-draw", rng, False)) is None):
                 continue
             api = (
-                interp.scratch.get(("draw-api", rng, True))
-                or interp.scratch.get(("draw-api", rng, False))
-                or ""
+                interp.notes.get(("draw-api", rng, True)) or interp.notes.get(("draw-api", rng, False)) or ""
             )
             message = f"{NAMES.get(rng, rng)} seed is set after `{api}` has already drawn from the RNG"
             steps = (*draw.flow, _draw_step(draw, api))
@@ -238,8 +236,8 @@ class _Seeds:
             self._missing(interp, rng, code, training)
 
     def _missing(self, interp: Interp, rng: str, code: str, training: bool) -> None:
-        strong: Where | None = interp.scratch.get(("first-draw", rng, False))
-        weak: Where | None = interp.scratch.get(("first-draw", rng, True))
+        strong: Where | None = interp.notes.get(("first-draw", rng, False))
+        weak: Where | None = interp.notes.get(("first-draw", rng, True))
         imported = interp.entry is not None and interp.entry.path in interp.imported_files
         place: Where | None
         if training:
@@ -247,7 +245,7 @@ class _Seeds:
             place = (
                 min(places, key=lambda p: p.order)
                 if places
-                else interp.scratch.get(("first-draw", rng, "aside"))
+                else interp.notes.get(("first-draw", rng, "aside"))
             )
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
@@ -258,7 +256,7 @@ class _Seeds:
         # A module's own smoke test, or a program that leaves nothing behind: nobody compares two runs of it.
         if imported and where(interp, SAVES) is None:
             confidence = Confidence.LOW
-        initial = place is weak and interp.scratch[("draw-kind", rng, True)] not in (
+        initial = place is weak and interp.notes[("draw-kind", rng, True)] not in (
             "transform",
             "shuffle",
             "sampler",
@@ -267,7 +265,7 @@ class _Seeds:
             # Initial weights that are never trained are usually overwritten by loaded or converted ones.
             confidence = Confidence.LOW
         severity: Severity | None = None
-        api = interp.scratch[
+        api = interp.notes[
             ("draw-api", rng, True if place is weak else False if place is strong else "aside")
         ]
         seed = SEED_CALLS[rng]
@@ -302,13 +300,13 @@ class _Seeds:
         """DET105: PYTHONHASHSEED is read when the interpreter starts."""
         if name != "PYTHONHASHSEED" or not self.reporter.on("DET105"):
             return
-        interp.scratch.setdefault("hashseed", []).append(Where(interp, node, name))
+        interp.notes.setdefault("hashseed", []).append(Where(interp, node, name))
         if interp.entry is None:
             self._hash_seed(interp)
 
     def _hash_seed(self, interp: Interp) -> None:
-        for place in interp.scratch.pop("hashseed", []):
-            if ("where", "exec") in interp.scratch:
+        for place in interp.notes.pop("hashseed", []):
+            if "exec" in interp.places:
                 continue
             self.reporter.report(
                 interp,
@@ -321,8 +319,8 @@ class _Seeds:
 
     def _redundant(self, interp: Interp) -> None:
         self._hash_seed(interp)
-        beside: set[Any] = interp.scratch.get("torch-seeds", set())
-        for key, place in interp.scratch.get("cuda-seeds", []):
+        beside: set[Any] = interp.notes.get("torch-seeds", set())
+        for key, place in interp.notes.get("cuda-seeds", []):
             if key in beside:
                 self.reporter.report(
                     interp,
@@ -381,10 +379,10 @@ def _source_place(interp: Interp, source: v.Obj, node: Any) -> Where:
 
 def _forgive_draw(interp: Interp, site: Any) -> None:
     """A draw that only makes a seed is reported once, as a seed that differs."""
-    for key in [k for k in interp.scratch if isinstance(k, tuple) and k and k[0] == "first-draw"]:
-        place = interp.scratch[key]
+    for key in [k for k in interp.notes if isinstance(k, tuple) and k and k[0] == "first-draw"]:
+        place = interp.notes[key]
         if isinstance(place, Where) and place.site == site:
-            del interp.scratch[key]
+            del interp.notes[key]
     for name in [n for n, p in interp.state.flags.items() if isinstance(p, Where) and p.site == site]:
         del interp.state.flags[name]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Applicability, Fix, Severity
-from d9mlint.checks.activity import CUDA, TORCH_TRAIN, may_use_cuda, where
-from d9mlint.checks.base import Reporter, Where, argument_node, replace_fix
+from d9mlint.checks.base import Reporter, argument_node, is_judged, replace_fix
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
+from d9mlint.interp.activity import CUDA, TORCH_TRAIN, may_use_cuda, where
+from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         interp.set_mode(DETERMINISTIC, value, call.node)
         interp.set_mode("torch.warn_only", warn if warn is not None else v.FALSE, call.node)
         if v.truth(value) is not False:
-            interp.scratch.setdefault(
+            interp.notes.setdefault(
                 "mode-call",
                 (Where(interp, call.node, call.api), dict(interp.state.env), dict(interp.state.flags)),
             )
@@ -68,7 +69,7 @@ def _benchmark(hooks: Hooks, reporter: Reporter) -> None:
     def assigned(interp: Interp, name: str, value: v.Value, node: Any) -> None:
         if interp.device == "cpu" or not _is_true(value):
             return
-        interp.scratch.setdefault("benchmark", []).append(Where(interp, interp._node, BENCHMARK))
+        interp.notes.setdefault("benchmark", []).append(Where(interp, interp._node, BENCHMARK))
         _report_benchmark(interp, reporter, interp._node, value, _true_fix(interp._node))
 
     hooks.attributes.setdefault(BENCHMARK, []).append(assigned)
@@ -86,7 +87,7 @@ def _benchmark(hooks: Hooks, reporter: Reporter) -> None:
         # Surely switched off again before anything was trained: the program does not run with it.
         setting = interp.state.modes.get("torch.cudnn.benchmark")
         if interp.entry is not None and setting is not None and setting.value is False and not setting.option:
-            for place in interp.scratch.get("benchmark", []):
+            for place in interp.notes.get("benchmark", []):
                 reporter.withdraw("DET301", place.site)
 
     hooks.ends.append(end)
@@ -134,12 +135,12 @@ def _missing_mode(interp: Interp, reporter: Reporter) -> None:
     place = where(interp, TORCH_TRAIN)
     if interp.entry is None or place is None or not may_use_cuda(interp):
         return
-    if interp.scratch.get("mode-unknown") or interp.scratch.get("mode-on"):
+    if interp.notes.get("mode-unknown") or interp.notes.get("mode-on"):
         return
     setting = interp.mode(DETERMINISTIC)
     if setting.value is None or setting.value:
         return
-    if "mode-call" in interp.scratch and not setting.option:
+    if "mode-call" in interp.notes and not setting.option:
         return
     cudnn = interp.state.modes.get("torch.cudnn.deterministic")
     if setting.option:
@@ -170,7 +171,7 @@ def _mode_help(interp: Interp, cudnn: bool) -> str:
 
 
 def _cublas(interp: Interp, reporter: Reporter) -> None:
-    found = interp.scratch.get("mode-call")
+    found = interp.notes.get("mode-call")
     if (
         interp.entry is None
         or found is None
@@ -187,7 +188,7 @@ def _cublas(interp: Interp, reporter: Reporter) -> None:
         message = "`CUBLAS_WORKSPACE_CONFIG` is not set: CUDA matrix products raise RuntimeError in deterministic mode"
     elif now.value is not None and now.value not in CUBLAS_VALUES:
         message = f"invalid `CUBLAS_WORKSPACE_CONFIG={now.value}`: matrix products raise RuntimeError in deterministic mode"
-    elif ("late-env", "CUBLAS_WORKSPACE_CONFIG") in interp.scratch:
+    elif ("late-env", "CUBLAS_WORKSPACE_CONFIG") in interp.notes:
         message = "`CUBLAS_WORKSPACE_CONFIG` is set after CUDA was used: cuBLAS may already have allocated its workspaces"
     else:
         return
@@ -332,7 +333,7 @@ def _trainers(hooks: Hooks, reporter: Reporter) -> None:
                     text = '`deterministic="warn"` leaves non-deterministic ops enabled'
                     _trainer(interp, reporter, call, "deterministic", text)
         elif call.args.dstar:
-            interp.scratch["mode-unknown"] = True
+            interp.notes["mode-unknown"] = True
         benchmark = call.args.kw.get("benchmark")
         if benchmark is not None and _is_true(benchmark):
             node = argument_node(call.node, "benchmark")
@@ -367,9 +368,9 @@ def _trainers(hooks: Hooks, reporter: Reporter) -> None:
 def _note_mode(interp: Interp, value: v.Value, node: Any) -> None:
     known = v.truth(value)
     if known is None:
-        interp.scratch["mode-unknown"] = True
+        interp.notes["mode-unknown"] = True
     elif known:
-        interp.scratch["mode-on"] = True
+        interp.notes["mode-on"] = True
     interp.set_mode(DETERMINISTIC, v.UNKNOWN if known is None else v.Lit(known, v.option_of(value)), node)
 
 
@@ -396,7 +397,7 @@ def _autotuning(hooks: Hooks, reporter: Reporter) -> None:
             return
         place = Where(interp, node, api)
         if inductor:
-            interp.scratch.setdefault("autotuned", []).append((place, what, interp.state))
+            interp.notes.setdefault("autotuned", []).append((place, what, interp.state))
         else:
             _report_tuned(interp, reporter, place, what)
 
@@ -431,14 +432,14 @@ def _autotuning(hooks: Hooks, reporter: Reporter) -> None:
             or (env is not None and env.value == "1")
         ):
             return
-        for place, what, _ in interp.scratch.get("autotuned", []):
+        for place, what, _ in interp.notes.get("autotuned", []):
             _report_tuned(interp, reporter, place, what)
 
     hooks.ends.append(end)
 
 
 def _report_tuned(interp: Interp, reporter: Reporter, place: Where, what: str) -> None:
-    if interp.entry is None and interp.frame is not None and reporter._seen_already(interp):
+    if not is_judged(interp):
         return
     reporter.report(
         interp,

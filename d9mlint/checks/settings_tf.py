@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Severity
-from d9mlint.checks.activity import TF_TRAIN, where
-from d9mlint.checks.base import Reporter, Where
+from d9mlint.checks.base import Reporter
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
+from d9mlint.interp.activity import TF_TRAIN, where
+from d9mlint.interp.places import Where
 
 if TYPE_CHECKING:
     from d9mlint.interp.hooks import CallEvent, Hooks
@@ -49,11 +50,11 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call(ENABLE)
     def enable(interp: Interp, call: CallEvent) -> None:
         interp.set_mode("tf.deterministic", v.TRUE, call.node)
-        interp.scratch["tf-on"] = True
+        interp.notes["tf-on"] = True
 
     @hooks.on_call("tfdeterminism.patch", "tfdeterminism.patch.patch", "fwd9m.tensorflow.enable_determinism")
     def patch(interp: Interp, call: CallEvent) -> None:
-        interp.scratch["tf-patched"] = True
+        interp.notes["tf-patched"] = True
         if interp.targets is None or (
             call.api.startswith("tfd") and interp.targets.matches("tensorflow", ">=1.14,<2.1")
         ):
@@ -78,7 +79,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
     @hooks.on_call("fwr13y.d9m.tensorflow.enable_determinism")
     def fwr13y(interp: Interp, call: CallEvent) -> None:
-        interp.scratch["tf-on"] = True
+        interp.notes["tf-on"] = True
 
     hooks.env.append(lambda interp, name, value, node: _env(interp, reporter, name, value, node))
     hooks.any_call.append(_library_use)
@@ -116,12 +117,12 @@ def _is_on(value: v.Value) -> bool:
 
 def _env(interp: Interp, reporter: Reporter, name: str, value: v.Value, node: Any) -> None:
     if name == "CUBLAS_WORKSPACE_CONFIG" and "used:cuda" in interp.state.flags:
-        interp.scratch[("late-env", name)] = True
+        interp.notes[("late-env", name)] = True
     if name in SWITCHES and _is_on(value):
         _deprecated_switch(interp, reporter, name, node)
-        interp.scratch.setdefault("tf-switch", []).append(name)
+        interp.notes.setdefault("tf-switch", []).append(name)
     if name in AUTOTUNE:
-        interp.scratch.setdefault("tf-autotune", []).append(Where(interp, node, name))
+        interp.notes.setdefault("tf-autotune", []).append(Where(interp, node, name))
     reader = READ_BY.get(name)
     if reader is not None:
         library = "torch.compile" if reader[0] == "torch" else reader[0]
@@ -157,18 +158,16 @@ def _deprecated_switch(interp: Interp, reporter: Reporter, name: str, node: Any)
 
 
 def _switched_on(interp: Interp) -> bool:
-    if "tf-on" in interp.scratch:
+    if "tf-on" in interp.notes:
         return True
     if _version(interp, "<2.1"):
-        return "tf-patched" in interp.scratch or "TF_CUDNN_DETERMINISTIC" in interp.scratch.get(
-            "tf-switch", ()
-        )
-    return "TF_DETERMINISTIC_OPS" in interp.scratch.get("tf-switch", ())
+        return "tf-patched" in interp.notes or "TF_CUDNN_DETERMINISTIC" in interp.notes.get("tf-switch", ())
+    return "TF_DETERMINISTIC_OPS" in interp.notes.get("tf-switch", ())
 
 
 def _end(interp: Interp, reporter: Reporter) -> None:
-    wanted = "tf-on" in interp.scratch or interp.scratch.get("tf-switch") or "tf-patched" in interp.scratch
-    for place in interp.scratch.get("tf-autotune", []):
+    wanted = "tf-on" in interp.notes or interp.notes.get("tf-switch") or "tf-patched" in interp.notes
+    for place in interp.notes.get("tf-autotune", []):
         if wanted:
             reporter.report(
                 interp,
@@ -178,7 +177,7 @@ def _end(interp: Interp, reporter: Reporter) -> None:
                 "do not set it",
                 subject=place.subject,
             )
-    for place in interp.scratch.get("tf-threads", []):
+    for place in interp.notes.get("tf-threads", []):
         if not wanted:
             reporter.report(
                 interp,
@@ -189,12 +188,7 @@ def _end(interp: Interp, reporter: Reporter) -> None:
                 subject=place.subject,
             )
     place = where(interp, TF_TRAIN)
-    if (
-        interp.entry is None
-        or place is None
-        or interp.device == "cpu"
-        or ("where", "no-gpu") in interp.scratch
-    ):
+    if interp.entry is None or place is None or interp.device == "cpu" or "no-gpu" in interp.places:
         return
     if _switched_on(interp) or interp.targets is None:
         return
@@ -236,14 +230,14 @@ def _threads(hooks: Hooks, reporter: Reporter) -> None:
     def threads(interp: Interp, call: CallEvent) -> None:
         value = call.args.get("num_threads", 0)
         if isinstance(value, v.Lit) and value.value != 1:
-            interp.scratch.setdefault("tf-threads", []).append(Where(interp, call.node, call.api))
+            interp.notes.setdefault("tf-threads", []).append(Where(interp, call.node, call.api))
 
     @hooks.on_call("tf.compat.v1.ConfigProto", "tf.ConfigProto")
     def proto(interp: Interp, call: CallEvent) -> None:
         for name in ("intra_op_parallelism_threads", "inter_op_parallelism_threads"):
             value = call.args.kw.get(name)
             if isinstance(value, v.Lit) and value.value != 1:
-                interp.scratch.setdefault("tf-threads", []).append(Where(interp, call.node, call.api))
+                interp.notes.setdefault("tf-threads", []).append(Where(interp, call.node, call.api))
                 return
 
 

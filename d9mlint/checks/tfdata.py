@@ -25,7 +25,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
 
 def _determinism_on(interp: Interp) -> bool:
-    return "tf-on" in interp.scratch
+    return "tf-on" in interp.notes
 
 
 def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
@@ -127,11 +127,11 @@ def _loops(hooks: Hooks, reporter: Reporter) -> None:
 
     @hooks.on_call("tf.compat.v1.disable_v2_behavior", "tf.compat.v1.disable_eager_execution")
     def graph(interp: Interp, call: CallEvent) -> None:
-        interp.scratch["tf1-graph"] = True
+        interp.notes["tf1-graph"] = True
 
     @hooks.on_call(*names)
     def loop(interp: Interp, call: CallEvent) -> None:
-        if not interp.kb_matches("tensorflow", "<2.0") and "tf1-graph" not in interp.scratch:
+        if not interp.kb_matches("tensorflow", "<2.0") and "tf1-graph" not in interp.notes:
             return
         position = {"while_loop": 4, "map_fn": 3, "scan": 3}[call.api.rpartition(".")[2]]
         parallel = call.args.get("parallel_iterations", position)

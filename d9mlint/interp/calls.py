@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import gradients, rng, shapes
+from d9mlint.interp import gradients, memo, rng, shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.data import ENTROPY, TENSOR
+from d9mlint.interp.heap import HEAP
 from d9mlint.interp.hooks import CallEvent
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.library.results import callback_instances, result_type
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 SMALL_BODY = 3
 """Functions of at most this many statements are followed again for the value they return."""
+MAX_VARIANTS = 32
+"""A function that was called with this many different arguments is run with unknown numbers from then on."""
 MAX_GUESSES = 3
 """A method of an unknown receiver is looked for in at most this many project classes."""
 
@@ -82,53 +85,78 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
     from d9mlint.interp.interpreter import MAX_DEPTH, Frame
 
     fn = func.fn
-    if interp.exhausted or interp.frame.depth > MAX_DEPTH or any(active is fn for active in interp.active):
+    if interp.exhausted:
+        return v.UNKNOWN
+    if interp.frame.depth > MAX_DEPTH:
+        interp.cut("calls nested too deeply", node)
+        return v.UNKNOWN
+    name = func.key
+    if name in interp.active:
+        # What a call gives whose recursion was cut here holds only inside of the same recursion.
+        interp.recursions.add(name)
         return v.UNKNOWN
     if func.decorated and not (args.pos or args.kw or args.star or args.dstar) and takes_options(func):
         args = option_params(interp, func)
+    variants = interp.variants.setdefault(name, set())
+    if len(variants) >= MAX_VARIANTS:
+        args = _without_numbers(args)
+    given = memo.shapes(args)
+    variants.add(given)
     key = (
-        id(fn),
+        name,
         id(func.env),
-        _print(func.receiver),
-        _print_args(args),
+        memo.shape(func.receiver),
+        given,
         interp.state.key(),
         tuple(interp.contexts),
+        interp.branching > 0,
+        interp.guessing > 0,
+        len(interp.library_attributes),
+        HEAP.rebound,
     )
-    known = interp.memo.get(key)
-    if known is not None:
-        value, state = known
-        interp.state = state.copy()
-        return value
+    outcomes = interp.memo.setdefault(key, [])
+    arguments = (func.receiver or v.NONE, *args.pos, *(x for _, x in sorted(args.kw.items())))
+    for known in reversed(outcomes):
+        if known.recursions <= interp.active.keys():
+            value = memo.replay(known, arguments)
+            if value is not None:
+                interp.state = known.state.copy()
+                interp.recursions |= known.recursions
+                return value
     if (
         interp.entry is None
-        and id(fn) in interp.visited
+        and not interp.importing
+        and (name in interp.visited or name not in interp.judged)
         and fn.name != "__init__"
         and len(fn.body) > SMALL_BODY
     ):
-        # Over unreached code every function is looked at once: following all calls again would cost
-        # the square of the code and find nothing new.
+        # Over unreached code every function is looked at once, with its module: following all calls again
+        # would cost the square of the code and find nothing new.
         return v.UNKNOWN
-    interp.visited.add(id(fn))
+    interp.visited.add(name)
+    act = HEAP.push()
+    outer_recursions, interp.recursions = interp.recursions, set()
+    rounds, interp.rounds = interp.rounds, 1
     env = v.Env(func.env)
     bind_arguments(interp, func, args, env)
     outer, node_before = interp.frame, interp._node
     frame = Frame(func.mod, func.file, env, fn.qualname, outer, interp.here(node), func)
     before = interp.state.copy()
     interp.frame = frame
-    interp.active.append(fn)
+    interp.active[name] = None
     decorators = [d.name for d in func.decorated if isinstance(d, v.Ext)]
     with interp.within(*(interp.kb.canonical(name) for name in decorators)):
         interp.block(fn.body)
-    interp.active.pop()
+    del interp.active[name]
     interp.frame, interp._node = outer, node_before
-    outcomes = [s for _, s in frame.returns]
+    ends = [s for _, s in frame.returns]
     results = [value for value, _ in frame.returns]
     if interp.state.alive:
-        outcomes.append(interp.state)
+        ends.append(interp.state)
         if not results or fn.name != "<lambda>":
             results.append(v.NONE)
-    if outcomes:
-        interp.state = join_states(outcomes)
+    if ends:
+        interp.state = join_states(ends)
     else:
         # It only raises: a stub of an abstract method more often than the end of the program.
         interp.state = before
@@ -143,8 +171,27 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
             result = v.join(results)
         else:
             result = v.join(main)
-    interp.memo[key] = (result, interp.state.copy())
+    HEAP.pop()
+    interp.rounds = rounds
+    interp.recursions.discard(name)
+    if not interp.exhausted:
+        state = interp.state.copy()
+        found = memo.remember(act, result, state, arguments, func.env, frozenset(interp.recursions))
+        outcomes.append(found)
+        del outcomes[: -memo.MAX_OUTCOMES]
+    interp.recursions |= outer_recursions
     return result
+
+
+def _without_numbers(args: v.Args) -> v.Args:
+    """Arguments of a function that was called with many numbers: more of them say nothing new."""
+
+    def widened(value: v.Value) -> v.Value:
+        number = isinstance(value, v.Lit) and isinstance(value.value, (int, float))
+        return v.UNKNOWN if number and not isinstance(value.value, bool) else value  # type: ignore[union-attr]
+
+    pos = [widened(value) for value in args.pos]
+    return v.Args(pos, {k: widened(x) for k, x in args.kw.items()}, args.star, args.dstar)
 
 
 def takes_options(func: v.Func) -> bool:
@@ -211,9 +258,9 @@ def annotated(interp: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
     env: v.Env | None = func.env
     value: v.Value | None = None
     while env is not None and value is None:
-        value = env.vars.get(head)
+        value = env.read(head)
         env = env.parent
-    value = value or func.mod.env.vars.get(head)
+    value = value or func.mod.env.read(head)
     for part in rest.split(".") if rest and value is not None else ():
         value = interp.attribute(value, part) if value is not None else None
     if isinstance(value, v.Cls):
@@ -234,47 +281,13 @@ def annotated(interp: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
 
 def blank_instance(interp: Interp, cls: v.Cls) -> v.Inst:
     """An instance of which only the class is known; dataclass defaults stand for its fields."""
-    key = ("blank", id(cls))
-    known = interp.scratch.get(key)
+    known = interp.blanks.get(cls)
     if known is None:
-        known = v.Inst(cls)
-        interp.scratch[key] = known
+        interp.notes.changed()
+        known = interp.blanks[cls] = v.Inst(cls)
         if cls.find("__init__") is None and cls.fields:
             _dataclass_fields(interp, known, v.NO_ARGS)
-    result: v.Inst = known
-    return result
-
-
-_PRINT_DEPTH = 3
-
-
-def _print(value: v.Value | None, depth: int = 0) -> Any:
-    """A hashable stand-in for a value: equal ones make a function run alike."""
-    if isinstance(value, v.Lit):
-        return (type(value.value).__name__, value.value, value.option)
-    if value is None or value is v.UNKNOWN:
-        return None
-    if isinstance(value, v.Ext):
-        return value.name
-    if isinstance(value, v.Obj) and value.type == TENSOR:
-        return (TENSOR, value.detached)
-    if isinstance(value, v.Func):
-        return (id(value.fn), id(value.env), _print(value.receiver, depth + 1) if depth < _PRINT_DEPTH else 0)
-    if isinstance(value, v.Inst) and "training" in value.attrs:
-        # A model does other things in training mode.
-        return (id(value), v.truth(value.attrs["training"]))
-    if isinstance(value, v.Items) and depth < _PRINT_DEPTH:
-        return (value.kind, value.open, tuple(_print(e, depth + 1) for e in value.elts))
-    return id(value)
-
-
-def _print_args(args: v.Args) -> Any:
-    return (
-        tuple(_print(value) for value in args.pos),
-        tuple((name, _print(value)) for name, value in sorted(args.kw.items())),
-        args.star,
-        args.dstar,
-    )
+    return known
 
 
 def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v.Value:
@@ -358,13 +371,12 @@ def call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Va
 
 def run_methods(interp: Interp, inst: v.Inst, node: Any) -> None:
     """Run every method of an instance that a library will call: once, with unknown arguments."""
-    done = interp.scratch.setdefault("run_methods", set())
-    if id(inst) in done:
+    if inst in interp.methods_run:
         return
-    done.add(id(inst))
-    interp.scratch.setdefault("keep", []).append(inst)
+    interp.notes.changed()
+    interp.methods_run.add(inst)
     for cls in inst.cls.mro():
-        for name, member in list(cls.env.vars.items()):
+        for name, member in list(cls.env.all().items()):
             if isinstance(member, v.Func) and (not name.startswith("__") or name in _PROTOCOL):
                 if inst.cls.find(name) is member:
                     call(interp, member.bind(inst), v.Args(star=True, dstar=True), node)

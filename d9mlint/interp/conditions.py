@@ -183,8 +183,9 @@ def _scope_of(interp: Interp, name: Place) -> tuple[dict[Any, v.Value], str, v.V
     if len(parts) == 1:
         env: v.Env | None = interp.frame.env
         while env is not None:
-            if parts[0] in env.vars:
-                return env.vars, parts[0], env.vars[parts[0]]
+            known = env.read(parts[0])
+            if known is not None:
+                return env.vars, parts[0], known
             env = env.parent
         return None
     owner = interp.lookup(parts[0])
@@ -197,6 +198,8 @@ def _scope_of(interp: Interp, name: Place) -> tuple[dict[Any, v.Value], str, v.V
         return owner.attrs, key, owner.attrs[key]
     if isinstance(owner, v.Mapping) and key in owner.items:
         return owner.items, key, owner.items[key]
-    if isinstance(owner, v.Mod) and key in owner.env.vars:
-        return owner.env.vars, key, owner.env.vars[key]
+    if isinstance(owner, v.Mod):
+        present = owner.env.read(key)
+        if present is not None:
+            return owner.env.vars, key, present
     return None

@@ -30,7 +30,7 @@ def any_part(value: v.Obj) -> v.Value:
     """One of the modules in a container: of many, one of each kind."""
     kinds: dict[Any, v.Value] = {}
     for part in parts(value):
-        kind = id(part.cls) if isinstance(part, v.Inst) else part.api if isinstance(part, v.Obj) else id(part)
+        kind = part.cls if isinstance(part, v.Inst) else part.api if isinstance(part, v.Obj) else part
         kinds.setdefault(kind, part)
     return v.join(list(kinds.values())[: v.MAX_ALTERNATIVES])
 

@@ -168,10 +168,8 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         hook(interp, value, index, node)
     if isinstance(value, v.Mapping):
         if isinstance(index, v.Lit):
-            found = value.items.get(index.value)
-            if found is not None:
-                return found
-            return v.UNKNOWN
+            at_key: v.Value | None = value.items.get(index.value)
+            return v.UNKNOWN if at_key is None else at_key
         return v.join(value.items.values()) if value.items and not value.open else _some(value)
     if isinstance(value, v.Items):
         if isinstance(index, v.Lit) and isinstance(index.value, int) and not value.open:
@@ -252,7 +250,7 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
             owner.items[index.value] = value
         else:
             owner.open = True
-            owner.items[id(node)] = value
+            owner.items[("unknown key", getattr(node, "start", 0))] = value
     elif isinstance(owner, v.Items):
         owner.open = True
         owner.elts = [*owner.elts, value][-16:]

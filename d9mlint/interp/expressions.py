@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.conditions import condition, narrowed
 from d9mlint.interp.data import aug_assign, binary, delete, element, elements, set_item, subscript
+from d9mlint.interp.heap import HEAP, Cells
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -106,20 +107,17 @@ def _ext_attribute(interp: Interp, value: v.Ext, name: str) -> v.Value:
     known = by_name.get(name)
     if known is None:
         known = by_name[name] = v.Ext(f"{value.name}.{name}")
-    if known.name in interp.scratch:
-        # Something stored on a library module by the program itself.
-        stored: v.Value = interp.scratch[known.name]
-        return stored
-    return known
+    # Something may be stored on a library module by the program itself.
+    return interp.library_attributes.get(known.name, known) if interp.library_attributes else known
 
 
 def _mod_attribute(interp: Interp, mod: v.Mod, name: str) -> v.Value:
-    found = mod.env.vars.get(name)
+    found = mod.env.read(name)
     if found is not None:
         return found
     if name == "__dict__":
         # Models are often looked up in a package by name; what it imports from elsewhere is found there too.
-        return v.Mapping(dict(mod.env.vars), open=True)
+        return v.Mapping(dict(mod.env.all()), open=True)
     sub = interp.submodule(mod, name)
     if sub is not None:
         return sub
@@ -154,12 +152,17 @@ def bind_method(interp: Interp, found: v.Value, receiver: v.Value, cls: v.Cls, n
 
 
 def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Value:
-    found = inst.attrs.get(name)
-    if found is not None:
-        return found
+    held: v.Value | None = dict.get(inst.attrs, name)
+    if held is None:
+        found = inst.cls.find(name)
+        if isinstance(found, v.Func):
+            # Methods are hardly ever shadowed by attributes, see ``_store``.
+            return bind_method(interp, found, inst, inst.cls, node)
+    inst.attrs.note_read(name)
+    if held is not None:
+        return held
     if name == "__class__":
         return inst.cls
-    found = inst.cls.find(name)
     if found is not None:
         return bind_method(interp, found, inst, inst.cls, node)
     if name == "module":
@@ -263,7 +266,7 @@ def _dict(interp: Interp, node: m.Dict) -> v.Value:
             result.items[known.name] = value
         else:
             # An unknown key keeps its value reachable under a key of its own.
-            result.items[id(item)] = value
+            result.items["unknown key", len(result.items)] = value
             result.open = True
     return result
 
@@ -349,13 +352,16 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     interp.frame.returns, interp.frame.jumps = outer.returns, outer.jumps
     results: list[v.Value] = []
     is_open = True
-    if known is not None and len(known) <= 16 and not first.ifs:
+    if known is not None and interp.may_unroll(len(known)) and not first.ifs:
         is_open = False
+        interp.steps += len(known)
+        rounds, interp.rounds = interp.rounds, interp.rounds * max(1, len(known))
         for one in known:
             assign(interp, first.target, one)
             results.append(interp.eval(node.elt))
             if node.value is not None:
                 results[-1] = interp.eval(node.value)
+        interp.rounds = rounds
     else:
         for index, gen in enumerate(node.generators):
             source = iterated if index == 0 else interp.eval(gen.iter)
@@ -483,9 +489,11 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         mode = MODE_ATTRIBUTES.get(dotted)
         if mode is not None:
             interp.set_mode(mode, value, node)
-        interp.scratch.setdefault(f"{owner.name}.{name}", v.UNKNOWN)
+        interp.library_attributes.setdefault(f"{owner.name}.{name}", v.UNKNOWN)
         return
     if isinstance(owner, v.Inst):
+        if name not in owner.attrs and isinstance(owner.cls.find(name), v.Func):
+            HEAP.rebound += 1
         _store(interp, owner.attrs, name, value)
     elif isinstance(owner, v.Obj):
         for hook in interp.hooks.object_attributes.get(name, ()):
@@ -494,7 +502,14 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
             owner.detached = False
         _store(interp, owner.attrs, name, value)
     elif isinstance(owner, (v.Mod, v.Cls)):
-        _store(interp, owner.env.vars, name, value)
+        if interp.branching:
+            old = owner.env.read(name)
+            if old is not None and old is not value:
+                value = v.join((old, value))
+        if isinstance(owner, v.Cls):
+            owner.set(name, value)
+        else:
+            owner.env.write(name, value)
     elif isinstance(owner, v.Mapping):
         _store(interp, owner.items, name, value)
         owner.attributes = True
@@ -505,7 +520,7 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         interp.branching -= 1
 
 
-def _store(interp: Interp, into: dict[Any, v.Value], name: str, value: v.Value) -> None:
+def _store(interp: Interp, into: Cells, name: str, value: v.Value) -> None:
     if interp.branching:
         old = into.get(name)
         if old is not None and old is not value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
 
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.schema import RngEntry
 
 
-@dataclass(frozen=True)
-class CallEvent:
+class CallEvent(NamedTuple):
     """A call of a library function, class or method. ``api`` is the canonical name (``torch.Tensor.add_`` for
     a method of a known type, ``?.add_`` for one of an unknown receiver); ``owner`` the receiver."""
 
@@ -48,8 +47,6 @@ class Hooks:
     item_updates: list[Callable[..., None]] = field(default_factory=list)
     operators: list[Callable[..., None]] = field(default_factory=list)
     sets: list[Callable[[Interp, Any, v.Value], None]] = field(default_factory=list)
-    # Calls whose result is sorted somewhere, by the id of their node.
-    sorted_nodes: set[int] = field(default_factory=set)
     bare_names: list[Callable[[Interp, v.Value, Any], None]] = field(default_factory=list)
     instances: list[Callable[[Interp, v.Inst], None]] = field(default_factory=list)
     ends: list[Callable[[Interp], None]] = field(default_factory=list)

@@ -14,8 +14,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
-from d9mlint.interp.sharing import SharedModules
-from d9mlint.interp.state import MAYBE, Setting, Site, State, join_states, prefer
+from d9mlint.interp.cuts import Cut
+from d9mlint.interp.heap import HEAP, NAME
+from d9mlint.interp.import_cache import ImportCache, ImportLog
+from d9mlint.interp.notes import Notes
+from d9mlint.interp.state import MAYBE, Rng, Setting, Site, State, join_states, prefer
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
 from d9mlint.project.modules import Found, ModuleFile, Modules
@@ -23,6 +26,8 @@ from d9mlint.project.modules import Found, ModuleFile, Modules
 if TYPE_CHECKING:
     from d9mlint.config.targets import Targets
     from d9mlint.interp.hooks import Hooks
+    from d9mlint.interp.memo import Outcome
+    from d9mlint.interp.places import Where
     from d9mlint.knowledge import Knowledge
 
 MAX_DEPTH = 60
@@ -31,6 +36,8 @@ MAX_STEPS = 400_000
 """Statements run for one entry point before calls are no longer followed."""
 MAX_UNROLL = 16
 """Loops over a known sequence of at most this many elements are run element by element."""
+MAX_UNROLLED = 256
+"""Rounds of loops and comprehensions inside one another that are run element by element."""
 
 
 class Frame:
@@ -89,8 +96,7 @@ class Interp:
         device: str = "cuda",
         entry: ModuleFile | None = None,
         imported: frozenset[str] = frozenset(),
-        visited: set[int] | None = None,
-        shared: SharedModules | None = None,
+        imports: ImportCache | None = None,
     ) -> None:
         from d9mlint.interp import calls
         from d9mlint.interp import expressions as expr
@@ -102,9 +108,9 @@ class Interp:
         self.device = device
         self.entry = entry
         self.imported_files = imported
-        self.shared = shared if shared is not None else SharedModules()
+        self.imports = imports if imports is not None else ImportCache()
         self.entry_directory = entry.directory if entry else ""
-        self.visited = visited if visited is not None else set()
+        self.visited: set[tuple[str, int]] = set()
         self.state = State()
         if entry is None:
             self.state.default_level = MAYBE
@@ -116,14 +122,32 @@ class Interp:
         self.methods: dict[str, list[tuple[v.Cls, v.Func]]] = {}
         self.contexts: list[str] = []
         self.branching = 0
-        self.memo: dict[Any, tuple[v.Value, State]] = {}
-        self.active: list[m.Function] = []
-        self.flags_registry: dict[str, v.Value] = {}
+        self.memo: dict[Any, list[Outcome]] = {}
+        self.variants: dict[tuple[str, int], set[Any]] = {}
+        self.active: dict[tuple[str, int], None] = {}
+        # Functions that were not entered again because they are running.
+        self.recursions: set[tuple[str, int]] = set()
+        self.importing = 0
+        # The product of the rounds of the loops that are being run element by element.
+        self.rounds = 1
+        self.cuts: set[Cut] = set()
         self.pending: list[Callable[[], None]] = []
-        self.scratch: dict[Any, Any] = {}
+        # What rules remember of this run, and the first place at which it did something.
+        self.notes = Notes()
+        self.places: dict[str, Where] = {}
+        # What module bodies seeded and set: a process that is spawned repeats it.
+        self.module_rng: dict[str, Rng] = {}
+        self.module_modes: dict[str, Setting] = {}
+        # What the program itself stored on modules of libraries.
+        self.library_attributes: dict[str, v.Value] = {}
+        self.blanks: dict[v.Cls, v.Inst] = {}
+        self.methods_run: set[v.Inst] = set()
+        self.sorted_nodes: set[int] = set()
+        self.import_log: ImportLog | None = None
+        self.speculating = 0
         self.config_files: set[str] = set()
-        # Functions that other runs have seen already: what they contain is not reported again.
-        self.already: frozenset[int] = frozenset()
+        # In a run over unreached code: the functions of the module at hand that are judged.
+        self.judged: frozenset[tuple[str, int]] = frozenset()
         self._eval = expr.EVAL
         self._expr = expr
         self._calls = calls
@@ -142,38 +166,87 @@ class Interp:
         self.frame = Frame(mod, file, mod.env, label, outer, site)
         self.contexts = []
         self.branching = 0
-        self.visited.add(id(file.facts.functions[0]) if file.facts.functions else 0)
+        active, self.active = self.active, {}
+        self.importing += outer is not None
+        self.visited.add((file.path, 0))
         alive = self.state.alive
         if file.facts.problem is None:
             self.block(file.facts.functions[0].body)
         self.state.alive = alive
-        self.frame, self.contexts, self.branching = outer, contexts, branching
+        self.frame, self.contexts, self.branching, self.active = outer, contexts, branching, active
+        self.importing -= outer is not None
         return mod
 
     def import_found(self, found: Found, name: str) -> v.Mod:
         """The module an import resolved to, run if this is its first import."""
         if found.file is None:
             key = found.directory + "/"
-            if key not in self.loaded:
-                self.loaded[key] = v.Mod(name, None)
-                self.loaded[key].env.vars["__path__"] = v.Lit(found.directory)
-            return self.loaded[key]
+            known = self.loaded.get(key)
+            if known is None:
+                known = self.loaded[key] = self.imports.namespace(found.directory, name)
+            return known
         known = self.loaded.get(found.file.path)
-        return known if known is not None else self.shared.load(self, found.file, name)
+        if known is not None:
+            if self.import_log is not None:
+                self.import_log.used.setdefault(found.file.path, known)
+            return known
+        return self.imports.load(self, found.file, name)
+
+    def find_module(self, file: ModuleFile, name: str) -> Found | None:
+        """The project module that an absolute import means in ``file``."""
+        found = self.modules.absolute_in(file.directory, self.entry_directory, name)
+        if self.import_log is not None:
+            self.import_log.lookups[file.directory, name] = found
+        return found
+
+    def library_attributes_key(self) -> tuple[str, ...]:
+        """Names of the library attributes that the program has set."""
+        return tuple(sorted(self.library_attributes))
+
+    def cut(self, reason: str, node: Any) -> None:
+        """Something is not followed here."""
+        self.cuts.add(Cut(reason, *self.here(node)))
+
+    @contextmanager
+    def fork(self) -> Iterator[None]:
+        """Speculate: what happens inside leaves no trace in the run but findings at their places."""
+        frame, state, memo, notes = self.frame, self.state, self.memo, self.notes
+        rng, modes = dict(self.module_rng), dict(self.module_modes)
+        places, contexts = dict(self.places), list(self.contexts)
+        kept = {key: type(x)(x) if isinstance(x, (list, set, dict)) else x for key, x in notes.items()}
+        self.state, self.memo, self.notes = state.copy(), {}, Notes(kept)
+        variants, self.variants = self.variants, {}
+        loaded = dict(self.loaded)
+        self.speculating += 1
+        try:
+            with HEAP.speculation():
+                yield
+        finally:
+            self.speculating -= 1
+            self.frame, self.state, self.memo, self.notes = frame, state, memo, notes
+            self.module_rng, self.module_modes = rng, modes
+            self.places, self.contexts, self.variants = places, contexts, variants
+            if len(loaded) != len(self.loaded):
+                # A module that was only imported in speculation is imported again when it is.
+                gone = {id(mod) for path, mod in self.loaded.items() if path not in loaded}
+                self.loaded = loaded
+                for name, found in self.methods.items():
+                    self.methods[name] = [one for one in found if id(one[0].mod) not in gone]
 
     def import_parents(self, file: ModuleFile, parts: list[str]) -> v.Mod | None:
         """Import ``a``, ``a.b``, ... in order, as Python does; the last module, None for a library."""
         last: v.Mod | None = None
-        found = self.modules.absolute(file, self.entry_directory, ".".join(parts))
+        found = self.find_module(file, ".".join(parts))
         if found is None:
             return None
         for count in range(1, len(parts) + 1):
-            part = self.modules.absolute(file, self.entry_directory, ".".join(parts[:count]))
+            part = self.find_module(file, ".".join(parts[:count]))
             if part is None:
                 continue
             mod = self.import_found(part, ".".join(parts[:count]))
             if last is not None:
-                last.env.vars.setdefault(parts[count - 1], mod)
+                if last.env.read(parts[count - 1]) is None:
+                    last.env.write(parts[count - 1], mod)
             last = mod
         return last
 
@@ -207,9 +280,11 @@ class Interp:
         while env is not None:
             found = env.vars.get(name)
             if found is not None:
+                if env.birth < HEAP.act.start and type(found) not in v.FIXED:
+                    HEAP.read(env, NAME, env, name, found)
                 return found
             env = env.parent
-        found = self.frame.mod.env.vars.get(name)
+        found = self.frame.mod.env.read(name)
         if found is not None:
             return found
         for star in self.frame.mod.env.stars:
@@ -226,10 +301,13 @@ class Interp:
         if env.globals_ and name in env.globals_:
             target = self.frame.mod.env
             if self.branching:
-                old = target.vars.get(name)
+                old = target.read(name)
                 value = value if old is None else v.join((old, value))
-            target.vars[name] = value
+            target.write(name, value)
             return
+        old = env.vars.get(name)
+        if old is not None and old is not value and type(old) in v.FIXED and self.frame.func is None:
+            HEAP.rebound += 1
         env.vars[name] = value
 
     def eval(self, node: m.Expr) -> v.Value:
@@ -288,8 +366,9 @@ class Interp:
             if not self.state.alive:
                 return
             self.steps += 1
-            if self.steps > MAX_STEPS:
+            if self.steps > MAX_STEPS and not self.exhausted:
                 self.exhausted = True
+                self.cut("the run is too long", stmt)
             self._node = stmt
             _EXEC[type(stmt)](self, stmt)
 
@@ -369,14 +448,16 @@ class Interp:
         """``for``: known short sequences element by element, anything else once."""
         iterated = self.eval(stmt.iter)
         elements = self._expr.elements(self, iterated, stmt.iter)
-        if elements is not None and len(elements) <= MAX_UNROLL:
+        if elements is not None and self.may_unroll(len(elements)):
             self.frame.jumps.append([])
             self.frame.unrolled += 1
+            rounds, self.rounds = self.rounds, self.rounds * max(1, len(elements))
             for element in elements:
                 if not self.state.alive:
                     break
                 self._expr.assign(self, stmt.target, element)
                 self._loop_body(stmt.body, stmt, havoc=False)
+            self.rounds = rounds
             self.frame.unrolled -= 1
             self.frame.jumps.pop()
         else:
@@ -386,6 +467,10 @@ class Interp:
             self._loop_body(stmt.body, stmt, havoc=True)
             self.frame.jumps.pop()
         self.block(stmt.orelse)
+
+    def may_unroll(self, count: int) -> bool:
+        """Whether a loop of ``count`` rounds is run round by round, inside of the loops that are running."""
+        return count <= MAX_UNROLL and count * self.rounds <= MAX_UNROLLED
 
     def exec_while(self, stmt: m.While) -> None:
         """``while``: its body once, from a state in which its own assignments may have happened."""
@@ -525,7 +610,7 @@ class Interp:
             elif alias.asname:
                 self.bind(alias.asname, mod)
             else:
-                top = self.modules.absolute(self.frame.file, self.entry_directory, parts[0])
+                top = self.find_module(self.frame.file, parts[0])
                 self.bind(parts[0], self.import_found(top, parts[0]) if top else v.UNKNOWN)
 
     def exec_import_from(self, stmt: m.ImportFrom) -> None:
@@ -555,7 +640,7 @@ class Interp:
             if alias.name == "*":
                 self._star(mod)
                 continue
-            value = mod.env.vars.get(alias.name)
+            value = mod.env.read(alias.name)
             if value is None:
                 value = self.submodule(mod, alias.name)
             if value is None and mod.env.stars:
@@ -573,14 +658,14 @@ class Interp:
         return ".".join([*base, stmt.module] if stmt.module else base) or stmt.module
 
     def _star(self, mod: v.Mod) -> None:
-        exported = mod.env.vars.get("__all__")
+        exported = mod.env.read("__all__")
         names: list[str] | None = None
         if isinstance(exported, v.Items) and not exported.open:
             names = [e.value for e in exported.elts if isinstance(e, v.Lit) and isinstance(e.value, str)]
         if names is None:
-            names = [n for n in mod.env.vars if not n.startswith("_")]
+            names = [n for n in mod.env.all() if not n.startswith("_")]
         for name in names:
-            value = mod.env.vars.get(name)
+            value = mod.env.read(name)
             if value is None:
                 value = self.submodule(mod, name)
             if value is not None:
@@ -614,7 +699,7 @@ class Interp:
         known = value.value if isinstance(value, v.Lit) else None
         self.state.modes[name] = Setting(known, self.here(node), v.option_of(value))
         if self.at_module_level():
-            self.scratch.setdefault("module_modes", {})[name] = self.state.modes[name]
+            self.module_modes[name] = self.state.modes[name]
 
     def mode(self, name: str) -> Setting:
         """A mode's setting here; its value is False where nothing set it, None for unknown."""

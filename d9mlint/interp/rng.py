@@ -117,7 +117,7 @@ def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
             interp.state.rng[rng] = Rng(SEEDED, "", site)
     if interp.at_module_level():
         # A process that is spawned imports the modules again and so repeats this.
-        interp.scratch.setdefault("module_rng", {}).update({name: interp.state.rng[name] for name in rngs})
+        interp.module_rng.update({name: interp.state.rng[name] for name in rngs})
 
 
 def _effect(interp: Interp, effect: Any, args: v.Args, node: Any) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.interp.heap import ABSENT, FIELD, HEAP, NAME, WHOLE, Access, Cells, Tracked, at
+
 if TYPE_CHECKING:
     from d9mlint.interp.shapes import Form
     from d9mlint.ir.nodes import Call, Class, Function
@@ -55,7 +57,7 @@ class Ext:
         return f"Ext({self.name})"
 
 
-class Obj:
+class Obj(Tracked):
     """What calling a library function or class gave. ``api`` is its canonical name, ``type`` the class of
     the result where it is known (``torch.Tensor``), ``args`` the call's arguments; ``node`` the call.
 
@@ -65,13 +67,13 @@ class Obj:
     """
 
     __slots__ = (
+        "_attrs",
+        "_data",
+        "_detached",
+        "_form",
         "api",
         "args",
-        "attrs",
-        "data",
-        "detached",
         "file",
-        "form",
         "likely",
         "node",
         "on_cpu",
@@ -79,17 +81,66 @@ class Obj:
     )
 
     def __init__(self, api: str, type: str = "", args: Args | None = None, node: Call | None = None) -> None:
+        HEAP.clock += 1
+        self.birth = self.version = HEAP.clock
         self.api = api
         self.type = type or api
         self.args = args or NO_ARGS
         self.node = node
-        self.attrs: dict[str, Value] = {}
-        self.data: Any = None
+        self._attrs: Cells | None = None
+        self._data: Any = None
         self.file: ModuleFile | None = None
         self.likely = False
-        self.detached = False
+        self._detached = False
         self.on_cpu = False
-        self.form: Form | None = None
+        self._form: Form | None = None
+
+    @property
+    def attrs(self) -> Cells:
+        """Attributes that the program has set, or that a model knows."""
+        found = self._attrs
+        if found is None:
+            found = self._attrs = Cells(self)
+        return found
+
+    @property
+    def data(self) -> Any:
+        """What a model keeps about the object."""
+        if self.birth < HEAP.act.start:
+            HEAP.read(self, FIELD, self, "_data", self._data)
+        return self._data
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if value is not self._data:
+            HEAP.write(self, FIELD, self, "_data", value, self._data)
+            self._data = value
+
+    @property
+    def form(self) -> Form | None:
+        """What is known of a tensor's sizes and element type."""
+        if self.birth < HEAP.act.start:
+            HEAP.read(self, FIELD, self, "_form", self._form)
+        return self._form
+
+    @form.setter
+    def form(self, value: Form | None) -> None:
+        if value is not self._form:
+            HEAP.write(self, FIELD, self, "_form", value, self._form)
+            self._form = value
+
+    @property
+    def detached(self) -> bool:
+        """Whether it is a tensor that carries no gradient."""
+        if self.birth < HEAP.act.start:
+            HEAP.read(self, FIELD, self, "_detached", self._detached)
+        return self._detached
+
+    @detached.setter
+    def detached(self, value: bool) -> None:
+        if value is not self._detached:
+            HEAP.write(self, FIELD, self, "_detached", value, self._detached)
+            self._detached = value
 
     def __repr__(self) -> str:
         return f"Obj({self.type})"
@@ -108,16 +159,44 @@ class Member:
         return f"Member({self.owner!r}.{self.name})"
 
 
-class Env:
-    """The variables of a module, class or function call, with the scope around it."""
+class Env(Tracked):
+    """The variables of a module, class or function call, with the scope around it.
+
+    ``vars`` is a plain dict: only reads and writes from other activations are noted, by ``read`` and
+    ``write``; a scope's own code need not be.
+    """
 
     __slots__ = ("globals_", "parent", "stars", "vars")
 
     def __init__(self, parent: Env | None) -> None:
+        HEAP.clock += 1
+        self.birth = self.version = HEAP.clock
         self.vars: dict[str, Value] = {}
         self.parent = parent
         self.globals_: frozenset[str] | None = None
         self.stars: list[str] = []
+
+    def read(self, name: str) -> Value | None:
+        """A variable, None if there is none of this name."""
+        found = self.vars.get(name)
+        if self.birth < HEAP.act.start and type(found) not in FIXED:
+            HEAP.read(self, NAME, self, name, ABSENT if found is None else found)
+        return found
+
+    def all(self) -> dict[str, Value]:
+        """All variables, to be read."""
+        if self.birth < HEAP.act.start:
+            HEAP.read(self, WHOLE, self, WHOLE, self.version)
+        return self.vars
+
+    def write(self, name: str, value: Value) -> None:
+        """Set a variable from outside of the scope's own code."""
+        old = self.vars.get(name, ABSENT)
+        if old is not value:
+            if type(old) in FIXED:
+                HEAP.patch(name)
+            HEAP.write(self, NAME, self, name, value, old)
+            self.vars[name] = value
 
 
 class Mod:
@@ -135,13 +214,21 @@ class Mod:
 
 
 class Func:
-    """A project function, with the scope it closes over and, for a method, its receiver."""
+    """A project function, with the scope it closes over and, for a method, its receiver. ``key`` names it in
+    reports: its file and its index among the file's functions."""
 
-    __slots__ = ("cls", "decorated", "defaults", "env", "file", "fn", "mod", "receiver")
+    __slots__ = ("cls", "decorated", "defaults", "env", "file", "fn", "key", "mod", "receiver")
 
     def __init__(
-        self, mod: Mod, file: ModuleFile, fn: Function, env: Env, receiver: Value | None = None
+        self,
+        mod: Mod,
+        file: ModuleFile,
+        fn: Function,
+        env: Env,
+        receiver: Value | None = None,
+        key: tuple[str, int] | None = None,
     ) -> None:
+        self.key = key or (file.path, file.index_of(fn))
         self.mod = mod
         self.file = file
         self.fn = fn
@@ -153,7 +240,7 @@ class Func:
 
     def bind(self, receiver: Value) -> Func:
         """The same function as a method of ``receiver``."""
-        bound = Func(self.mod, self.file, self.fn, self.env, receiver)
+        bound = Func(self.mod, self.file, self.fn, self.env, receiver, self.key)
         bound.cls = self.cls
         bound.decorated = self.decorated
         bound.defaults = self.defaults
@@ -166,7 +253,7 @@ class Func:
 class Cls:
     """A project class. ``bases`` are values: other ``Cls``, ``Ext`` or unknown."""
 
-    __slots__ = ("bases", "cls", "decorated", "env", "fields", "file", "mod")
+    __slots__ = ("_mro", "bases", "cls", "decorated", "env", "fields", "file", "mod")
 
     def __init__(self, mod: Mod, file: ModuleFile, cls: Class, bases: tuple[Value, ...], env: Env) -> None:
         self.mod = mod
@@ -176,17 +263,20 @@ class Cls:
         self.env = env
         self.fields: list[str] = []
         self.decorated: tuple[Value, ...] = ()
+        self._mro: tuple[Cls, ...] = ()
 
-    def mro(self) -> list[Cls]:
+    def mro(self) -> tuple[Cls, ...]:
         """The project classes this one inherits from, itself first, depth first, each once."""
-        seen: list[Cls] = []
-        stack: list[Cls] = [self]
-        while stack:
-            cls = stack.pop()
-            if cls not in seen:
-                seen.append(cls)
-                stack.extend(b for b in reversed(cls.bases) if isinstance(b, Cls))
-        return seen
+        if not self._mro:
+            seen: dict[Cls, None] = {}
+            stack: list[Cls] = [self]
+            while stack:
+                cls = stack.pop()
+                if cls not in seen:
+                    seen[cls] = None
+                    stack.extend(b for b in reversed(cls.bases) if isinstance(b, Cls))
+            self._mro = tuple(seen)
+        return self._mro
 
     def external_bases(self) -> list[str]:
         """Dotted names of the library classes it inherits from, nearest first."""
@@ -200,18 +290,25 @@ class Cls:
                 return found
         return None
 
+    def set(self, name: str, value: Value) -> None:
+        """Set a class attribute when the class has been made. Reads of class attributes are not noted."""
+        HEAP.patch(f"{self.cls.qualname}.{name}")
+        self.env.write(name, value)
+
     def __repr__(self) -> str:
         return f"Cls({self.cls.qualname})"
 
 
-class Inst:
+class Inst(Tracked):
     """An instance of a project class."""
 
     __slots__ = ("args", "attrs", "cls", "node")
 
     def __init__(self, cls: Cls, args: Args | None = None, node: Call | None = None) -> None:
+        HEAP.clock += 1
+        self.birth = self.version = HEAP.clock
         self.cls = cls
-        self.attrs: dict[str, Value] = {}
+        self.attrs = Cells(self)
         self.args = args or NO_ARGS
         self.node = node
 
@@ -229,31 +326,77 @@ class Super:
         self.receiver = receiver
 
 
-class Items:
-    """A tuple, list or set whose elements are known (``elts``); ``open`` when more may have been added."""
+class Items(Tracked):
+    """A tuple, list or set whose elements are known (``elts``); ``open`` when more may have been added.
 
-    __slots__ = ("elts", "kind", "open")
+    ``elts`` is replaced, never changed in place.
+    """
+
+    __slots__ = ("_elts", "_open", "kind")
 
     def __init__(self, kind: str, elts: list[Value], open: bool = False) -> None:
+        HEAP.clock += 1
+        self.birth = self.version = HEAP.clock
         self.kind = kind
-        self.elts = elts
-        self.open = open
+        self._elts = elts
+        self._open = open
+
+    @property
+    def elts(self) -> list[Value]:
+        """The known elements."""
+        if self.birth < HEAP.act.start:
+            HEAP.read(self, WHOLE, self, WHOLE, self.version)
+        return self._elts
+
+    @elts.setter
+    def elts(self, value: list[Value]) -> None:
+        HEAP.write(self, FIELD, self, "_elts", value, self._elts)
+        self._elts = value
+
+    @property
+    def open(self) -> bool:
+        """Whether there may be more elements."""
+        if self.birth < HEAP.act.start:
+            HEAP.read(self, WHOLE, self, WHOLE, self.version)
+        return self._open
+
+    @open.setter
+    def open(self, value: bool) -> None:
+        if value is not self._open:
+            HEAP.write(self, FIELD, self, "_open", value, self._open)
+            self._open = value
 
     def __repr__(self) -> str:
         return f"Items({self.kind}, {self.elts!r})"
 
 
-class Mapping:
+class Mapping(Tracked):
     """A dict or configuration with known keys; ``open`` when it may have more. Attribute access works as
     item access when ``attributes`` (namespaces, OmegaConf, EasyDict)."""
 
-    __slots__ = ("attributes", "items", "open", "option")
+    __slots__ = ("_open", "attributes", "items", "option")
 
     def __init__(self, items: dict[Any, Value], open: bool = False, attributes: bool = False) -> None:
-        self.items = items
-        self.open = open
+        HEAP.clock += 1
+        self.birth = self.version = HEAP.clock
+        # The attributes or items of another object stay those of that object: `vars(x)` is a live view.
+        self.items = items if isinstance(items, Cells) else Cells(self, items)
+        self._open = open
         self.attributes = attributes
         self.option = ""
+
+    @property
+    def open(self) -> bool:
+        """Whether there may be more keys."""
+        if self.birth < HEAP.act.start:
+            HEAP.read(self, FIELD, self, "_open", self._open)
+        return self._open
+
+    @open.setter
+    def open(self, value: bool) -> None:
+        if value is not self._open:
+            HEAP.write(self, FIELD, self, "_open", value, self._open)
+            self._open = value
 
     def __repr__(self) -> str:
         return f"Mapping({self.items!r})"
@@ -284,6 +427,10 @@ class AnyOf:
 Value = (
     Unknown | Lit | Ext | Obj | Member | Mod | Func | Cls | Inst | Super | Items | Mapping | Partial | AnyOf
 )
+
+
+FIXED = frozenset({Ext, Func, Cls, Mod})
+"""Values of names that are hardly ever replaced."""
 
 
 class Args:
@@ -326,6 +473,26 @@ GIVEN = "an option that was given"
 NONE = Lit(None)
 TRUE = Lit(True)
 FALSE = Lit(False)
+
+
+def same_access(access: Access) -> bool:
+    """Whether what a remembered activation has read is there again."""
+    now, then = at(*access[:4]), access[4]
+    return now is then or same_content(now, then)
+
+
+def same_content(now: Any, then: Any) -> bool:
+    """Whether two things that were read, and are not the same object, are equal."""
+    if isinstance(then, Lit):
+        return (
+            isinstance(now, Lit)
+            and type(now.value) is type(then.value)
+            and now.value == then.value
+            and now.option == then.option
+        )
+    return isinstance(then, (int, str, Ext)) and (
+        now == then if not isinstance(then, Ext) else isinstance(now, Ext) and now.name == then.name
+    )
 
 
 def same(a: Value, b: Value) -> bool:

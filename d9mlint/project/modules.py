@@ -12,13 +12,13 @@ import posixpath
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from d9mlint.ir.nodes import FileFacts
+from d9mlint.ir.nodes import FileFacts, Function
 
 
 class ModuleFile:
     """A file of the project. ``path`` is absolute, ``relative`` below the root, both with slashes."""
 
-    __slots__ = ("directory", "facts", "is_package", "notebook", "path", "relative", "stem")
+    __slots__ = ("_indices", "directory", "facts", "is_package", "notebook", "path", "relative", "stem")
 
     def __init__(self, path: str, relative: str, facts: FileFacts) -> None:
         self.path = path
@@ -29,6 +29,13 @@ class ModuleFile:
         self.stem = name.rpartition(".")[0] or name
         self.is_package = name == "__init__.py"
         self.notebook = name.endswith(".ipynb")
+        self._indices: dict[int, int] = {}
+
+    def index_of(self, function: Function) -> int:
+        """The place of a function among the functions of the file's facts, which keep it alive."""
+        if not self._indices:
+            self._indices = {id(fn): index for index, fn in enumerate(self.facts.functions)}
+        return self._indices[id(function)]
 
     def __repr__(self) -> str:
         return f"ModuleFile({self.relative})"
@@ -102,12 +109,16 @@ class Modules:
 
     def absolute(self, file: ModuleFile, entry_directory: str, name: str) -> Found | None:
         """The project module that ``import name`` means in ``file``; None for a library."""
-        key = (file.directory, entry_directory, name)
+        return self.absolute_in(file.directory, entry_directory, name)
+
+    def absolute_in(self, directory: str, entry_directory: str, name: str) -> Found | None:
+        """The project module that ``import name`` means in a file of ``directory``; None for a library."""
+        key = (directory, entry_directory, name)
         if key in self._found:
             return self._found[key]
         parts = name.split(".")
         result: Found | None = None
-        for base in self.search_path(file.directory, entry_directory):
+        for base in self.search_path(directory, entry_directory):
             found = self.at(base, parts)
             if found is not None and found.file is not None:
                 result = found

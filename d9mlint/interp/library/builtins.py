@@ -122,7 +122,7 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         return value
     if isinstance(owner, v.Mod):
         # Objects built by name: anything callable that the module defines may be meant.
-        found = [x for x in owner.env.vars.values() if isinstance(x, (v.Cls, v.Func)) and x.mod is owner]
+        found = [x for x in owner.env.all().values() if isinstance(x, (v.Cls, v.Func)) and x.mod is owner]
         return v.join([*found, v.UNKNOWN]) if 0 < len(found) < v.MAX_ALTERNATIVES else v.UNKNOWN
     return v.UNKNOWN
 
@@ -239,7 +239,7 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
     key = args.pos[0] if args.pos else None
     default = args.pos[1] if len(args.pos) > 1 else args.kw.get("default", v.NONE)
     if isinstance(owner, v.Mapping) and isinstance(key, v.Lit):
-        found = owner.items.get(key.value)
+        found: v.Value | None = owner.items.get(key.value)
         if found is not None:
             return found
         if owner.open:
@@ -336,12 +336,12 @@ def _training(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any
     return _self(interp, owner, name, args, node)
 
 
-def _set_training(interp: Interp, model: v.Inst, mode: v.Value, seen: set[int]) -> None:
+def _set_training(interp: Interp, model: v.Inst, mode: v.Value, seen: set[v.Inst]) -> None:
     from d9mlint.interp.expressions import set_attribute
 
-    if id(model) in seen:
+    if model in seen:
         return
-    seen.add(id(model))
+    seen.add(model)
     held = [one for value in model.attrs.values() for one in v.alternatives(value)]
     for value in held:
         for part in parts(value) if isinstance(value, v.Obj) else [value]:
@@ -388,7 +388,7 @@ def _entry_call(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
     """``fire.Fire(main)``, ``typer.run(main)``, ``absl.app.run(main)``, ``pyrallis``-like wrappers."""
     target = args.pos[0] if args.pos else args.kw.get("main")
     if target is None and api.startswith(("absl.app", "tf.")):
-        target = interp.frame.mod.env.vars.get("main")
+        target = interp.frame.mod.env.read("main")
     if isinstance(target, v.Func):
         kw = opt.option_params(interp, target)
         pos: list[v.Value] = [v.UNKNOWN] if api.startswith(("absl.app", "tf.")) else []
@@ -421,7 +421,7 @@ def _globals(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     """``globals()[name](...)``: the functions of the module, any of which may be meant."""
     found = {
         k: x
-        for k, x in interp.frame.mod.env.vars.items()
+        for k, x in interp.frame.mod.env.all().items()
         if isinstance(x, v.Func | v.Cls) and x.mod is interp.frame.mod
     }
     return v.Mapping(dict(found), open=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.heap import Cells
 from d9mlint.interp.library.config_files import config_value, hydra_config, load_literal
 
 if TYPE_CHECKING:
@@ -21,16 +22,16 @@ MethodModel = Callable[["Interp", v.Value, str, v.Args, Any], "v.Value | None"]
 def new_parser(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
     """``argparse.ArgumentParser(parents=[...])``."""
     parser = v.Obj(PARSER, "", args, node)
-    parser.data = {}
+    parser.data = options = Cells(parser)
     parents = args.get("parents")
     for parent in parents.elts if isinstance(parents, v.Items) else []:
         if isinstance(parent, v.Obj) and isinstance(parent.data, dict):
-            parser.data.update(parent.data)
+            options.update(parent.data)
     return parser
 
 
-def _options(owner: v.Value) -> dict[str, v.Value] | None:
-    if isinstance(owner, v.Obj) and isinstance(owner.data, dict):
+def _options(owner: v.Value) -> Cells | None:
+    if isinstance(owner, v.Obj) and isinstance(owner.data, Cells):
         return owner.data
     if isinstance(owner, v.Inst):
         # A project subclass of ArgumentParser keeps its options on itself.
@@ -113,7 +114,7 @@ def parse_args(interp: Interp, owner: v.Value, name: str, args: v.Args, node: An
     if options is None:
         return None
     space = v.Obj(NAMESPACE, "", args, node)
-    space.attrs = dict(options)
+    space.attrs.update(options)
     if name == "parse_known_args":
         return v.Items("t", [space, v.UNKNOWN])
     return space
@@ -149,20 +150,10 @@ def define_flag(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
     default = args.get("default", 1)
     if isinstance(name, v.Lit) and isinstance(name.value, str):
         value = as_option(default if default is not None else v.NONE, f"--{name.value}")
-        interp.flags_registry[name.value] = value
         holder = v.Obj("absl.flags.FlagHolder", "", args, node)
         holder.attrs["value"] = value
         return holder
     return v.UNKNOWN
-
-
-def flag_values(interp: Interp) -> v.Value:
-    """``flags.FLAGS``: one live mapping of all flags."""
-    known = interp.scratch.get("FLAGS")
-    if known is None:
-        known = interp.scratch["FLAGS"] = v.Mapping(interp.flags_registry, open=True, attributes=True)
-    result: v.Value = known
-    return result
 
 
 def option_params(interp: Interp, func: v.Func) -> v.Args:

@@ -47,8 +47,8 @@ def _fresh(interp: Interp) -> State:
     """The state of a new interpreter: modules imported (and what their bodies seeded), environment inherited."""
     state = State(interp.state.default_level)
     state.aside = interp.state.aside
-    state.rng = dict(interp.scratch.get("module_rng", {}))
-    state.modes = dict(interp.scratch.get("module_modes", {}))
+    state.rng = dict(interp.module_rng)
+    state.modes = dict(interp.module_modes)
     state.env = dict(interp.state.env)
     state.flags = {k: x for k, x in interp.state.flags.items() if k.startswith("import:")}
     return state

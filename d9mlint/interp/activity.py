@@ -1,16 +1,16 @@
 """What a program does: whether it trains, with which library, on which device, and what it leaves behind.
 
 These are no findings of their own. They are noted as flags of the state (see ``Interp.flag``), with the
-first place as ``Where`` in ``interp.scratch`` for the findings that are made at the end of an entry point.
+first place as ``Where`` in ``interp.notes`` for the findings that are made at the end of an entry point.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.checks.base import Where
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import owner_types
+from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -98,18 +98,18 @@ _TF_LIBRARIES = ("tf.", "keras.")
 def note(interp: Interp, flag: str, node: Any, subject: str = "") -> None:
     """Set a flag and remember its first place in this run."""
     interp.flag(flag, node)
-    interp.scratch.setdefault(("where", flag), Where(interp, node, subject))
+    if flag not in interp.places:
+        interp.places[flag] = Where(interp, node, subject)
 
 
 def where(interp: Interp, flag: str) -> Where | None:
     """The first place at which a flag was set in this run."""
-    found: Where | None = interp.scratch.get(("where", flag))
-    return found
+    return interp.places.get(flag)
 
 
 def trains(interp: Interp) -> bool:
     """Whether the run reached training of any kind."""
-    return ("where", TRAIN) in interp.scratch
+    return TRAIN in interp.places
 
 
 def register(hooks: Hooks) -> None:
@@ -280,6 +280,6 @@ def _surely_runs(interp: Interp) -> bool:
 
 def may_use_cuda(interp: Interp) -> bool:
     """Whether this run puts torch work on a GPU, or may."""
-    if interp.device == "cpu" or ("where", "no-gpu") in interp.scratch:
+    if interp.device == "cpu" or "no-gpu" in interp.places:
         return False
-    return any(("where", flag) in interp.scratch for flag in (CUDA, "cuda-api", "cuda-device"))
+    return any(flag in interp.places for flag in (CUDA, "cuda-api", "cuda-device"))

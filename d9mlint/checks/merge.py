@@ -1,0 +1,35 @@
+"""From the reports of all analysis runs to findings, whatever the order of the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from d9mlint.base.findings import Finding
+
+MAX_NAMED = 3
+"""Entry points that a message names beside the one whose flow is shown."""
+
+
+def merge(found: Iterable[Iterable[Finding]]) -> list[Finding]:
+    """One finding for each place and subject: the most confident, then the most severe, then that of the first
+    entry point by name. Other entry points that lead to it with the same confidence are named."""
+    groups: dict[tuple[str, str, int, int, str], list[Finding]] = {}
+    for findings in found:
+        for one in findings:
+            groups.setdefault((one.code, one.path, one.start, one.end, one.subject), []).append(one)
+    return sorted((_joined(group) for group in groups.values()), key=lambda f: f.sort_key)
+
+
+def _joined(group: list[Finding]) -> Finding:
+    group.sort(key=lambda f: (-f.confidence.rank, -f.severity.rank, f.entry_point or "~", f.message, f.flow))
+    best = group[0]
+    sure = {f.entry_point for f in group if f.entry_point and f.confidence is best.confidence}
+    others = sorted(sure - {best.entry_point})
+    if not others or not best.entry_point:
+        return best
+    named = ", ".join(others[:MAX_NAMED])
+    if len(others) > MAX_NAMED:
+        named += f" and {len(others) - MAX_NAMED} more"
+    return msgspec.structs.replace(best, message=f"{best.message} (also when {named} runs)")

@@ -1,0 +1,60 @@
+"""The rules that can be run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from d9mlint.checks import (
+    checkpoints,
+    data,
+    kernels,
+    loading,
+    memory,
+    ops,
+    order,
+    seeds,
+    settings,
+    settings_tf,
+    tfdata,
+)
+from d9mlint.checks.base import Reporter
+from d9mlint.interp import activity
+from d9mlint.interp.library.loaders import on_iterate
+
+if TYPE_CHECKING:
+    from d9mlint.base.findings import Finding
+    from d9mlint.interp.hooks import Hooks
+    from d9mlint.knowledge.schema import RulePage
+
+# What the program does is noted first: rules ask for it. Among themselves their order does not matter.
+_FAMILIES = (
+    seeds,
+    settings,
+    settings_tf,
+    data,
+    loading,
+    tfdata,
+    order,
+    memory,
+    ops,
+    kernels,
+    checkpoints,
+)
+
+
+class Rules:
+    """The rules of the given codes; ``pages`` are those of all rules."""
+
+    def __init__(self, pages: Mapping[str, RulePage], codes: Iterable[str]) -> None:
+        self.pages = pages
+        self.codes = frozenset(codes)
+
+    def start(self, hooks: Hooks) -> Callable[[], list[Finding]]:
+        """Listen to a run; the result gives what was found when it has ended."""
+        reporter = Reporter(self.pages, self.codes)
+        hooks.iterations.append(on_iterate)
+        activity.register(hooks)
+        for family in _FAMILIES:
+            family.register(hooks, reporter)
+        return reporter.findings

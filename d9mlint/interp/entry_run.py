@@ -1,0 +1,233 @@
+"""One analysis run: from an entry point to a report that is plain data.
+
+``run_entry`` and ``run_unreached`` are functions of the project's files, the knowledge base, the targets and the
+rules. What one run does is never known to another: an import that several runs have in common is taken over
+only where it would happen again in the same way (see ``import_cache``). So reports can be made in any order and
+in any process, kept under what they read, and merged (see ``checks.merge``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import msgspec
+
+from d9mlint.base.findings import Finding
+from d9mlint.interp import values as v
+from d9mlint.interp.calls import blank_instance
+from d9mlint.interp.cuts import Cut
+from d9mlint.interp.heap import HEAP
+from d9mlint.interp.hooks import Hooks
+from d9mlint.interp.import_cache import ImportCache, ImportLog
+from d9mlint.interp.interpreter import Interp
+from d9mlint.interp.library.options import option_params
+from d9mlint.project.entry_points import Entry, find_entries, imported_files
+from d9mlint.project.modules import ModuleFile, Modules
+
+if TYPE_CHECKING:
+    from d9mlint.config.targets import Targets
+    from d9mlint.ir.nodes import FileFacts
+    from d9mlint.knowledge import Knowledge
+
+RECURSION_LIMIT = 12_000
+"""Python frames; abstract calls nest some ten deep per project call."""
+
+
+class ProjectFile(NamedTuple):
+    """A file as discovery and extraction left it; both paths with slashes, ``relative`` to the root."""
+
+    path: str
+    relative: str
+    facts: FileFacts
+
+
+class EntryReport(msgspec.Struct):
+    """What an analysis run found, reached and read. ``entry`` is the path of the entry point, or of the module
+    whose unreached code was looked at; ``reached`` are functions as (path, index in the file's facts);
+    ``files`` the project files that were run; ``lookups`` what imports resolved to; ``config_files`` the
+    configuration files that were opened; ``cuts`` what was not followed."""
+
+    entry: str
+    function: str
+    findings: list[Finding]
+    reached: list[tuple[str, int]]
+    files: list[str]
+    lookups: list[tuple[str, str, str]]
+    config_files: list[str]
+    steps: int
+    cuts: list[Cut]
+    failure: str = ""
+
+
+class RuleSet(Protocol):
+    """The rules of a run."""
+
+    def start(self, hooks: Hooks) -> Callable[[], list[Finding]]:
+        """Listen to a run; the result gives what was found when it has ended."""
+
+
+class Project:
+    """The files of a project, linked, with what all analysis runs of it have in common."""
+
+    def __init__(self, files: Iterable[ProjectFile], root: str) -> None:
+        self.modules = Modules([ModuleFile(f.path, f.relative, f.facts) for f in files], root)
+        self.imported = imported_files(self.modules)
+        self.entries: list[Entry] = find_entries(self.modules, self.imported)
+
+
+class Analyzer:
+    """Makes the reports of one project. It holds the imports that its runs have in common, nothing else."""
+
+    def __init__(
+        self, project: Project, knowledge: Knowledge, targets: Targets, device: str, rules: RuleSet
+    ) -> None:
+        self.project = project
+        self.knowledge = knowledge
+        self.targets = targets
+        self.device = device
+        self.rules = rules
+        self._entry_imports = ImportCache()
+        self._open_imports = ImportCache()
+
+    def run_entry(self, entry: Entry) -> EntryReport:
+        """Run an entry point: its module as ``__main__``, then the commands it registers."""
+        return self._run(entry.file, entry, lambda interp: _run_program(interp, entry))
+
+    def run_unreached(self, file: ModuleFile, reached: frozenset[int]) -> EntryReport:
+        """Look at the functions of a module that no entry point reaches, with unknown arguments."""
+        judged = frozenset((file.path, i) for i in range(len(file.facts.functions)) if i not in reached)
+
+        def start(interp: Interp) -> None:
+            interp.judged = judged
+            _run_module(interp, file)
+
+        return self._run(file, None, start)
+
+    def _run(self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None]) -> EntryReport:
+        hooks = Hooks()
+        findings = self.rules.start(hooks)
+        interp = Interp(
+            self.project.modules,
+            self.knowledge,
+            hooks,
+            targets=self.targets,
+            device=self.device,
+            entry=entry.file if entry else None,
+            imported=self.project.imported,
+            imports=self._entry_imports if entry else self._open_imports,
+        )
+        log = interp.import_log = ImportLog()
+        failure = ""
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
+        HEAP.push()
+        HEAP.patched = set()
+        depth = HEAP.depth
+        try:
+            start(interp)
+            for hook in hooks.ends:
+                hook(interp)
+        except RecursionError:
+            failure = "it is nested too deeply"
+        except Exception as error:
+            # A defect of ours costs the findings of one entry point, never the run; it is not silent.
+            place = interp.here() if interp.frame is not None else None
+            where = f" at {place.path}, character {place.start}" if place else ""
+            failure = f"internal error{where}: {type(error).__name__}: {error}"
+        finally:
+            HEAP.unwind(depth)
+            HEAP.pop()
+            HEAP.undo(0)
+            sys.setrecursionlimit(limit)
+        return EntryReport(
+            entry=file.path,
+            function=(entry.function or "") if entry else "",
+            findings=findings(),
+            reached=sorted(interp.visited),
+            files=sorted(path for path, mod in interp.loaded.items() if mod.file is not None),
+            lookups=log.plain(),
+            config_files=sorted(interp.config_files),
+            steps=interp.steps,
+            cuts=sorted(interp.cuts),
+            failure=failure,
+        )
+
+
+def _run_program(interp: Interp, entry: Entry) -> None:
+    name = "__main__" if entry.function is None else _module_name(interp.modules, entry.file)
+    mod = interp.run_file(entry.file, name)
+    interp.frame = interp.base_frame(mod, entry.file)
+    interp._node = None
+    if entry.function is not None:
+        target = mod.env.vars.get(entry.function)
+        if isinstance(target, v.Func):
+            interp.call(target, option_params(interp, target), None)
+    commands = [f for f in mod.env.vars.values() if isinstance(f, v.Func) and is_command(f)]
+    starts: list[Callable[[], None]] = []
+    for func in commands:
+        if func.key not in interp.visited:
+
+            def start(func: v.Func = func) -> None:
+                interp.call(func, option_params(interp, func), None)
+
+            starts.append(start)
+    if len(starts) == 1:
+        starts[0]()
+    elif starts:
+        # Every command is a program of its own: none sees what another one has seeded.
+        interp.branch(starts)
+    interp.drain()
+
+
+def _run_module(interp: Interp, file: ModuleFile) -> None:
+    mod = interp.run_file(file, _module_name(interp.modules, file))
+    interp.frame = interp.base_frame(mod, file)
+    # Nothing in the code makes these calls: they have no place.
+    interp._node = None
+    for value in list(mod.env.vars.values()):
+        if isinstance(value, v.Func) and value.file is file:
+            if value.key in interp.judged and value.key not in interp.visited:
+                interp.call(value, v.Args(star=True, dstar=True), None)
+        elif isinstance(value, v.Cls) and value.file is file:
+            _run_class(interp, value)
+    interp.drain()
+
+
+def _run_class(interp: Interp, cls: v.Cls) -> None:
+    members = [x for x in cls.env.vars.values() if isinstance(x, v.Func)]
+    if all(x.key not in interp.judged for x in members):
+        return
+    inst = blank_instance(interp, cls)
+    init = cls.find("__init__")
+    if isinstance(init, v.Func):
+        # Attributes that __init__ makes are known in the other methods, with unknown arguments.
+        interp.call(init.bind(inst), v.Args(star=True, dstar=True), None)
+    for member in members:
+        if member.key in interp.judged and member.key not in interp.visited:
+            interp.call(member.bind(inst), v.Args(star=True, dstar=True), None)
+
+
+def is_command(func: v.Func) -> bool:
+    """Whether decorators make a function a command of its own: click, typer, hydra, sacred."""
+    for decorator in func.decorated:
+        name = _decorator_name(decorator)
+        if name.rpartition(".")[2] in ("command", "automain") or name in ("hydra.main",):
+            return True
+    return False
+
+
+def _decorator_name(decorator: Any) -> str:
+    if isinstance(decorator, v.Obj):
+        return decorator.api
+    if isinstance(decorator, v.Member):
+        return "?." + decorator.name
+    return decorator.name if isinstance(decorator, v.Ext) else ""
+
+
+def _module_name(modules: Modules, file: ModuleFile) -> str:
+    base = modules.package_root(file.directory)
+    relative = file.path[len(base) + 1 :]
+    name = relative.rpartition(".")[0].replace("/", ".")
+    return name.removesuffix(".__init__")

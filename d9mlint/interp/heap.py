@@ -1,0 +1,327 @@
+"""Who reads and who writes which mutable abstract object.
+
+The interpreter remembers what a call or an import did and takes it over where the same would happen again.
+That is sound only where everything that was read is still the same, and complete only if everything that was
+written is written again. So each mutable object (an instance, a mapping, a sequence, a scope) carries the
+time of its birth, and every read and write of an object that is older than the running activation is noted
+in that activation.
+
+Objects that a remembered import made are shared by several analysis runs. What one run writes to them is
+undone when it ends, so that the next one finds them as the import left them. The same undo log gives
+speculation (``Interp.fork``).
+
+There is one heap in a process, as analysis runs follow one another in it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from d9mlint.interp.values import Value
+
+ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "ABSENT"})()
+"""What a key holds that is not there."""
+
+ITEM, FIELD, NAME, WHOLE = "item", "field", "name", "whole"
+"""Kinds of access: a key of ``Cells``, a field of an object, a variable of a scope, all of an object."""
+
+
+class Tracked:
+    """A mutable abstract object. ``birth`` orders objects by creation; ``version`` changes with every write
+    and is the same only for the same content."""
+
+    __slots__ = ("birth", "version")
+
+    def __init__(self) -> None:
+        HEAP.clock += 1
+        self.birth = self.version = HEAP.clock
+
+
+Access = tuple[Tracked, str, Any, Any, Any]
+"""One read or write: owner, kind, holder, key, value. The holder is the ``Cells`` for ITEM, else the owner; the
+value is what was read or written, a version for WHOLE. A plain tuple, because there are millions of them."""
+
+
+class Activation:
+    """The reads and writes of objects born before ``start`` since then."""
+
+    __slots__ = ("reads", "start", "writes")
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.reads: dict[tuple[int, Any], Access] = {}
+        self.writes: dict[tuple[int, Any], Access] = {}
+
+
+class Heap:
+    """The clock, the running activations, and what has to be undone."""
+
+    __slots__ = (
+        "_ends",
+        "_outer",
+        "_shared",
+        "_starts",
+        "act",
+        "clock",
+        "fork_start",
+        "patched",
+        "rebound",
+        "trail",
+    )
+
+    def __init__(self) -> None:
+        self.clock = 0
+        self.act = Activation(0)
+        self._outer: list[Activation] = []
+        # Objects made by remembered imports, as disjoint intervals of birth times in ascending order.
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._shared = 0
+        self.fork_start = 0
+        self.trail: list[tuple[Tracked, int, str, Any, Any, Any]] = []
+        # Functions, classes and modules are hardly ever replaced: reads of names that hold them are not noted.
+        # Where one is replaced, nothing remembered before counts any more (``rebound``), and no import is
+        # taken over by a run that has replaced something else than the run that remembered it (``patched``).
+        self.rebound = 0
+        self.patched: set[str] = set()
+
+    def push(self) -> Activation:
+        """Begin an activation."""
+        self._outer.append(self.act)
+        self.clock += 1
+        self.act = Activation(self.clock)
+        return self.act
+
+    def pop(self) -> Activation:
+        """End the activation; what it did to older objects its caller did too."""
+        ended = self.act
+        act = self.act = self._outer.pop()
+        start, reads, writes = act.start, act.reads, act.writes
+        for key, access in ended.reads.items():
+            if access[0].birth < start and key not in reads and key not in writes:
+                reads[key] = access
+        for key, access in ended.writes.items():
+            if access[0].birth < start:
+                writes[key] = access
+        return ended
+
+    @property
+    def depth(self) -> int:
+        """How many activations are running."""
+        return len(self._outer)
+
+    def unwind(self, depth: int) -> None:
+        """End the activations that an exception has left running."""
+        while len(self._outer) > depth:
+            self.pop()
+
+    def read(self, owner: Tracked, kind: str, holder: Any, key: Any, value: Any) -> None:
+        """Note a read of an object that is older than the activation (the caller has looked at ``birth``)."""
+        act = self.act
+        place = (id(holder), key)
+        if place not in act.reads and place not in act.writes:
+            act.reads[place] = (owner, kind, holder, key, value)
+
+    def write(self, owner: Tracked, kind: str, holder: Any, key: Any, new: Any, old: Any) -> None:
+        """Note a write that changes something; called before it is done."""
+        birth = owner.birth
+        if birth < self.act.start:
+            self.act.writes[(id(holder), key)] = (owner, kind, holder, key, new)
+        if birth < self.fork_start or (birth < self._shared and self._is_shared(birth)):
+            self.trail.append((owner, owner.version, kind, holder, key, old))
+        self.clock += 1
+        owner.version = self.clock
+
+    def redo(self, access: Access) -> None:
+        """Write again what a remembered activation has written."""
+        owner, kind, holder, key, value = access
+        old = at(owner, kind, holder, key)
+        if old is not value:
+            self.write(owner, kind, holder, key, value, old)
+            _put(owner, kind, holder, key, value)
+
+    def take_over(self, reads: tuple[Access, ...], writes: tuple[Access, ...]) -> None:
+        """Let the running activation have done what a remembered one did."""
+        act = self.act
+        start = act.start
+        for access in reads:
+            if access[0].birth < start:
+                place = (id(access[2]), access[3])
+                if place not in act.reads and place not in act.writes:
+                    act.reads[place] = access
+        for access in writes:
+            self.redo(access)
+
+    def share(self, start: int) -> None:
+        """Objects born since ``start`` belong to a remembered import from now on."""
+        while self._starts and self._starts[-1] >= start:
+            self._starts.pop()
+            self._ends.pop()
+        self._starts.append(start)
+        self._ends.append(self.clock)
+        self._shared = self.clock + 1
+
+    def _is_shared(self, birth: int) -> bool:
+        index = bisect_right(self._starts, birth) - 1
+        return index >= 0 and birth <= self._ends[index]
+
+    def patch(self, name: str) -> None:
+        """A function, class, module or class attribute is replaced from outside."""
+        self.rebound += 1
+        self.patched.add(name)
+
+    def undo(self, mark: int) -> None:
+        """Take back the writes noted since the trail had ``mark`` entries."""
+        trail = self.trail
+        while len(trail) > mark:
+            owner, version, kind, holder, key, old = trail.pop()
+            _put(owner, kind, holder, key, old)
+            owner.version = version
+
+    @contextmanager
+    def speculation(self) -> Iterator[None]:
+        """Whatever is written to objects that exist now is undone at the end."""
+        outer, mark = self.fork_start, len(self.trail)
+        self.clock += 1
+        self.fork_start = self.clock
+        self.push()
+        depth = self.depth
+        try:
+            yield
+        finally:
+            self.unwind(depth)
+            # What was written is undone; what was read may have decided what the caller does with the answer.
+            self.act.writes.clear()
+            self.pop()
+            self.undo(mark)
+            self.fork_start = outer
+
+
+def at(owner: Tracked, kind: str, holder: Any, key: Any) -> Any:
+    """What stands at a place now."""
+    if kind is ITEM:
+        return dict.get(holder, key, ABSENT)
+    if kind is NAME:
+        return holder.vars.get(key, ABSENT)
+    if kind is WHOLE:
+        return owner.version
+    return getattr(owner, key)
+
+
+def _put(owner: Tracked, kind: str, holder: Any, key: Any, value: Any) -> None:
+    if kind is ITEM:
+        if value is ABSENT:
+            dict.pop(holder, key, None)
+        else:
+            dict.__setitem__(holder, key, value)
+    elif kind is NAME:
+        if value is ABSENT:
+            holder.vars.pop(key, None)
+        else:
+            holder.vars[key] = value
+    else:
+        setattr(owner, key, value)
+
+
+HEAP = Heap()
+
+
+class Cells(dict[Any, "Value"]):
+    """The attributes or items of an object: a dict that notes who reads and writes it."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Tracked, items: Any = ()) -> None:
+        dict.__init__(self, items)
+        self.owner = owner
+
+    # One key
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        found = dict.get(self, key, ABSENT)
+        owner = self.owner
+        if owner.birth < HEAP.act.start:
+            HEAP.read(owner, ITEM, self, key, found)
+        return default if found is ABSENT else found
+
+    def note_read(self, key: Any) -> None:
+        """One key is read."""
+        owner = self.owner
+        if owner.birth < HEAP.act.start:
+            HEAP.read(owner, ITEM, self, key, dict.get(self, key, ABSENT))
+
+    def __getitem__(self, key: Any) -> Value:
+        found: Value = self.get(key, ABSENT)
+        if found is ABSENT:
+            raise KeyError(key)
+        return found
+
+    def __contains__(self, key: Any) -> bool:
+        return self.get(key, ABSENT) is not ABSENT
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        old = dict.get(self, key, ABSENT)
+        if old is value:
+            return
+        HEAP.write(self.owner, ITEM, self, key, value, old)
+        dict.__setitem__(self, key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        if self.pop(key, ABSENT) is ABSENT:
+            raise KeyError(key)
+
+    def pop(self, key: Any, default: Any = None) -> Any:
+        old = self.get(key, ABSENT)
+        if old is ABSENT:
+            return default
+        HEAP.write(self.owner, ITEM, self, key, ABSENT, old)
+        dict.pop(self, key)
+        return old
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        found = self.get(key, ABSENT)
+        if found is not ABSENT:
+            return found
+        self[key] = default
+        return default
+
+    def update(self, *others: Any, **named: Any) -> None:
+        for other in others:
+            for key, value in other.items() if hasattr(other, "items") else other:
+                self[key] = value
+        for key, value in named.items():
+            self[key] = value
+
+    # All of it
+
+    def _whole(self) -> None:
+        owner = self.owner
+        if owner.birth < HEAP.act.start:
+            HEAP.read(owner, WHOLE, owner, WHOLE, owner.version)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._whole()
+        return dict.__iter__(self)
+
+    def __len__(self) -> int:
+        self._whole()
+        return dict.__len__(self)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def keys(self) -> Any:
+        self._whole()
+        return dict.keys(self)
+
+    def values(self) -> Any:
+        self._whole()
+        return dict.values(self)
+
+    def items(self) -> Any:
+        self._whole()
+        return dict.items(self)

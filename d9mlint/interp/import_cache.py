@@ -1,0 +1,203 @@
+"""What importing a module does, remembered by one analysis run and taken over by others.
+
+A large package is imported by every script of its project. An import is remembered with everything that it
+read (objects, scopes, modules, notes of rules) and everything that it did (modules loaded, objects written,
+what the program was seen to do). Another run takes it over where all that it read is the same, and otherwise
+runs the module itself; either way the outcome is the same. Imports that seed, draw, report, or make a rule
+remember something are never taken over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.interp import values as v
+from d9mlint.interp.heap import HEAP, Access
+from d9mlint.interp.notes import NoteLog
+from d9mlint.interp.places import flow
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.places import Where
+    from d9mlint.project.modules import Found, ModuleFile
+
+MAX_VARIANTS = 4
+"""An import is remembered for at most this many different circumstances."""
+
+
+class Imported(NamedTuple):
+    """What an import read and did."""
+
+    mod: v.Mod
+    # Modules it loaded, and those that it found loaded already.
+    loaded: dict[str, v.Mod]
+    used: dict[str, v.Mod]
+    lookups: dict[tuple[str, str], Found | None]
+    flags: dict[str, Any]
+    places: dict[str, Where]
+    depth: int
+    methods: dict[str, list[tuple[v.Cls, v.Func]]]
+    visited: set[tuple[str, int]]
+    sorted_nodes: set[int]
+    config_files: set[str]
+    steps: int
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+    notes: NoteLog
+
+
+class ImportLog:
+    """What is noted while an import runs that may be remembered."""
+
+    __slots__ = ("lookups", "used")
+
+    def __init__(self) -> None:
+        self.lookups: dict[tuple[str, str], Found | None] = {}
+        self.used: dict[str, v.Mod] = {}
+
+    def plain(self) -> list[tuple[str, str, str]]:
+        """Directory and name of every look-up, and the path that was found (empty for none)."""
+        return sorted((base, name, _path(found)) for (base, name), found in self.lookups.items())
+
+
+def _path(found: Found | None) -> str:
+    return "" if found is None else found.file.path if found.file is not None else found.directory + "/"
+
+
+class ImportCache:
+    """Imports that later runs may take over. One for the entry points, one for unreached code."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, list[Imported]] = {}
+        self._namespaces: dict[str, v.Mod] = {}
+
+    def namespace(self, directory: str, name: str) -> v.Mod:
+        """The module that stands for a directory without ``__init__``."""
+        known = self._namespaces.get(directory)
+        if known is None:
+            known = self._namespaces[directory] = v.Mod(name, None)
+            known.env.vars["__path__"] = v.Lit(directory)
+            HEAP.share(known.env.birth)
+        return known
+
+    def load(self, interp: Interp, file: ModuleFile, name: str) -> v.Mod:
+        """The module of a file: taken over from an earlier import, or run now."""
+        if interp.frame is None or interp.speculating:
+            return interp.run_file(file, name)
+        key = (
+            file.path,
+            name,
+            interp.state.key(),
+            interp.guessing > 0,
+            interp.library_attributes_key(),
+            tuple(sorted(interp.places)),
+            tuple(sorted(HEAP.patched)),
+        )
+        variants = self._known.setdefault(key, [])
+        for known in variants:
+            if _still_true(interp, known):
+                return _take_over(interp, known)
+        if len(variants) >= MAX_VARIANTS:
+            return interp.run_file(file, name)
+        return self._record(interp, file, name, variants)
+
+    def _record(self, interp: Interp, file: ModuleFile, name: str, variants: list[Imported]) -> v.Mod:
+        state = interp.state
+        before = (dict(state.rng), dict(state.modes), dict(state.env))
+        patched = set(HEAP.patched)
+        flags, places = set(state.flags), set(interp.places)
+        depth, steps = len(flow(interp)), interp.steps
+        counts = _counts(interp)
+        loaded, visited = set(interp.loaded), set(interp.visited)
+        sorted_nodes, config_files = set(interp.sorted_nodes), set(interp.config_files)
+        methods = {method: len(found) for method, found in interp.methods.items()}
+        outer_log, interp.import_log = interp.import_log, ImportLog()
+        act = HEAP.push()
+        with interp.notes.recorded() as notes:
+            mod = interp.run_file(file, name)
+        HEAP.pop()
+        log, interp.import_log = interp.import_log, outer_log
+        if outer_log is not None:
+            outer_log.lookups.update(log.lookups)
+            for path, one in log.used.items():
+                outer_log.used.setdefault(path, one)
+        after = interp.state
+        quiet = (
+            notes.quiet
+            and (after.rng, after.modes, after.env) == before
+            and counts == _counts(interp)
+            and not interp.exhausted
+            and patched == HEAP.patched
+        )
+        if quiet:
+            fresh = {path: one for path, one in interp.loaded.items() if path not in loaded}
+            added = {
+                method: found[methods.get(method, 0) :]
+                for method, found in interp.methods.items()
+                if len(found) > methods.get(method, 0)
+            }
+            variants.append(
+                Imported(
+                    mod,
+                    fresh,
+                    {path: one for path, one in log.used.items() if path not in fresh},
+                    log.lookups,
+                    {flag: site for flag, site in after.flags.items() if flag not in flags},
+                    {flag: place for flag, place in interp.places.items() if flag not in places},
+                    depth,
+                    added,
+                    interp.visited - visited,
+                    interp.sorted_nodes - sorted_nodes,
+                    interp.config_files - config_files,
+                    interp.steps - steps,
+                    tuple(act.reads.values()),
+                    tuple(act.writes.values()),
+                    notes,
+                )
+            )
+            HEAP.share(act.start)
+        return mod
+
+
+def _counts(interp: Interp) -> tuple[int, ...]:
+    return (len(interp.pending), len(interp.cuts), len(interp.module_rng), len(interp.module_modes))
+
+
+def _still_true(interp: Interp, known: Imported) -> bool:
+    """Whether everything that an import read is the same here."""
+    loaded = interp.loaded
+    if any(loaded[path] is not known.loaded[path] for path in known.loaded.keys() & loaded.keys()):
+        return False
+    if any(loaded.get(path) is not mod for path, mod in known.used.items()):
+        return False
+    directory = interp.entry_directory
+    absolute = interp.modules.absolute_in
+    if any(absolute(base, directory, name) != found for (base, name), found in known.lookups.items()):
+        return False
+    if not all(v.same_access(access) for access in known.reads):
+        return False
+    return interp.notes.agree(known.notes)
+
+
+def _take_over(interp: Interp, known: Imported) -> v.Mod:
+    """Let the run have done what the import did."""
+    interp.loaded.update(known.loaded)
+    state = interp.state
+    for flag, site in known.flags.items():
+        state.flags.setdefault(flag, site)
+    for flag, place in known.places.items():
+        if flag not in interp.places:
+            interp.places[flag] = place.replayed(interp, known.depth)
+    for method, found in known.methods.items():
+        interp.methods.setdefault(method, []).extend(found)
+    interp.visited |= known.visited
+    interp.sorted_nodes |= known.sorted_nodes
+    interp.config_files |= known.config_files
+    interp.steps += known.steps
+    if interp.import_log is not None:
+        interp.import_log.lookups.update(known.lookups)
+        for path, one in known.used.items():
+            interp.import_log.used.setdefault(path, one)
+    HEAP.take_over(known.reads, known.writes)
+    interp.notes.take_over(known.notes)
+    return known.mod

@@ -1,0 +1,359 @@
+"""What a call did, remembered by what it read.
+
+A call is not run again where it would do the same: the same function in the same state, where every object
+and variable that it read before holds what it held then. The arguments need not be the same objects. An
+argument that was read is matched, read by read, with the argument that stands in its place now; one that
+was never read does not matter. What the call wrote is written again, and objects that it made are made again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from d9mlint.interp import values as v
+from d9mlint.interp.heap import ABSENT, FIELD, HEAP, ITEM, WHOLE, Access, Activation, Cells, Tracked, at
+from d9mlint.interp.state import State
+
+MAX_OUTCOMES = 8
+"""A function's outcomes from one state and one shape of arguments: the latest are kept."""
+MAX_COPIED = 200
+"""A result with more new objects than this is made by running the call again."""
+SHAPE_DEPTH = 2
+TENSOR = "torch.Tensor"
+
+
+class Outcome(NamedTuple):
+    """What a call read, wrote and gave. ``arguments`` are the objects it was given; ``recursions`` the functions
+    that were running and so not entered again; objects born between ``start`` and ``end`` are its own."""
+
+    value: v.Value
+    state: State
+    arguments: tuple[v.Value, ...]
+    env: v.Env
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+    recursions: frozenset[tuple[str, int]]
+    start: int
+    end: int
+
+
+def shape(value: v.Value | None, depth: int = 0) -> Any:
+    """What tells values apart before anything is read from them."""
+    if value is None or value is v.UNKNOWN:
+        return None
+    if isinstance(value, v.Lit):
+        return (type(value.value).__name__, value.value, value.option)
+    if isinstance(value, v.Ext):
+        return value.name
+    if isinstance(value, v.Obj):
+        if value.type == TENSOR:
+            return (TENSOR, value.likely, value.on_cpu)
+        place = (value.file.path if value.file else "", value.node.start if value.node else 0)
+        inner = tuple(shape(x, depth + 1) for x in value.args.values()) if depth < SHAPE_DEPTH else ()
+        return ("obj", value.api, value.type, place, inner)
+    if isinstance(value, v.Inst):
+        return ("inst", value.cls)
+    if isinstance(value, v.Items):
+        return ("items", value.kind)
+    if isinstance(value, v.Mapping):
+        return ("mapping", value.attributes)
+    if isinstance(value, v.Func):
+        return ("func", value.key, shape(value.receiver, depth + 1) if depth < SHAPE_DEPTH else 0)
+    if isinstance(value, v.AnyOf):
+        return ("any", tuple(shape(x, depth + 1) for x in value.values) if depth < SHAPE_DEPTH else id(value))
+    return id(value)
+
+
+def shapes(args: v.Args) -> Any:
+    """The shapes of a call's arguments."""
+    return (
+        tuple(shape(value) for value in args.pos),
+        tuple((name, shape(value)) for name, value in sorted(args.kw.items())),
+        args.star,
+        args.dstar,
+    )
+
+
+def remember(
+    act: Activation,
+    value: v.Value,
+    state: State,
+    arguments: tuple[v.Value, ...],
+    env: v.Env,
+    recursions: frozenset[tuple[str, int]],
+) -> Outcome:
+    """The outcome of an activation that has just ended."""
+    return Outcome(
+        value,
+        state,
+        arguments,
+        env,
+        tuple(act.reads.values()),
+        tuple(act.writes.values()),
+        recursions,
+        act.start,
+        HEAP.clock,
+    )
+
+
+class _Mismatch(Exception):
+    """A call would not do the same again."""
+
+
+def replay(outcome: Outcome, arguments: tuple[v.Value, ...]) -> v.Value | None:
+    """Let the running activation have made the call again; None where it might do something else."""
+    try:
+        match = _Match(outcome, arguments)
+        objects = match.objects
+        for access in outcome.reads:
+            if access[0] in objects:
+                match.check(access)
+            else:
+                owner, kind, holder, key, then = access
+                now = dict.get(holder, key, ABSENT) if kind is ITEM else at(owner, kind, holder, key)
+                if now is not then and not v.same_content(now, then):
+                    return None
+        copies = _Copies(outcome, objects)
+        result: v.Value = copies.of(outcome.value)
+        writes = [(objects.get(w[0], w[0]), w, copies.of(w[4])) for w in outcome.writes]
+    except _Mismatch:
+        return None
+    start = HEAP.act.start
+    for access in outcome.reads:
+        then_owner, kind, holder, key, _ = access
+        owner = objects.get(then_owner, then_owner)
+        if owner.birth < start:
+            if owner is not then_owner:
+                holder = _holder(owner, access)
+            HEAP.read(owner, kind, holder, key, at(owner, kind, holder, key))
+    for owner, access, value in writes:
+        HEAP.redo((owner, access[1], _holder(owner, access), access[3], value))
+    return result
+
+
+def _holder(owner: Tracked, access: Access) -> Any:
+    """Where an access of the remembered call falls in the object that stands in for its owner."""
+    then_owner, kind, holder, _, _ = access
+    if owner is then_owner:
+        return holder
+    if kind != ITEM:
+        return owner
+    if isinstance(owner, v.Mapping):
+        return owner.items
+    if isinstance(owner, v.Obj):
+        return owner._data if then_owner._data is holder else owner.attrs  # type: ignore[attr-defined]
+    assert isinstance(owner, v.Inst)
+    return owner.attrs
+
+
+class _Match:
+    """Objects of the remembered call and those that stand in their places now."""
+
+    def __init__(self, outcome: Outcome, arguments: tuple[v.Value, ...]) -> None:
+        self.objects: dict[Tracked, Tracked] = {}
+        self._taken: dict[Tracked, Tracked] = {}
+        for then, now in zip(outcome.arguments, arguments, strict=True):
+            self.pair(then, now)
+
+    def pair(self, then: Any, now: Any) -> None:
+        """Two values that have to be the same as far as they are read."""
+        if then is now:
+            if isinstance(then, Tracked):
+                self._bind(then, then)
+            return
+        if isinstance(then, Tracked) and type(then) is type(now) and _like(then, now):
+            self._bind(then, now)
+            return
+        if isinstance(then, v.Func) and isinstance(now, v.Func):
+            if then.fn is now.fn and len(then.defaults) == len(now.defaults):
+                self.pair(then.receiver, now.receiver)
+                for name, default in then.defaults.items():
+                    self.pair(default, now.defaults.get(name))
+                self._scopes(then.env, now.env)
+                return
+        elif isinstance(then, v.AnyOf) and isinstance(now, v.AnyOf) and len(then.values) == len(now.values):
+            for a, b in zip(then.values, now.values, strict=True):
+                self.pair(a, b)
+            return
+        elif isinstance(then, v.Member) and isinstance(now, v.Member) and then.name == now.name:
+            self.pair(then.owner, now.owner)
+            return
+        elif isinstance(then, (v.Lit, v.Ext)) and v.same(then, now):
+            return
+        raise _Mismatch
+
+    def _scopes(self, then: v.Env | None, now: v.Env | None) -> None:
+        """The scopes that a function closes over, from the inside to the one that both have in common."""
+        while then is not now:
+            if then is None or now is None or then.globals_ != now.globals_:
+                raise _Mismatch
+            self._bind(then, now)
+            then, now = then.parent, now.parent
+
+    def _bind(self, then: Tracked, now: Tracked) -> None:
+        known = self.objects.get(then)
+        if known is None and now not in self._taken:
+            self.objects[then] = now
+            self._taken[now] = then
+            if isinstance(then, v.Obj) and isinstance(now, v.Obj) and then is not now:
+                for a, b in zip(then.args.values(), now.args.values(), strict=True):
+                    self.pair(a, b)
+        elif known is not now:
+            # One object in two places then, two objects now, or the other way round.
+            raise _Mismatch
+
+    def check(self, access: Access) -> None:
+        """A read from an object that stands in the place of an argument."""
+        then_owner, kind, _, key, then = access
+        owner = self.objects[then_owner]
+        if owner is then_owner:
+            if not v.same_access(access):
+                raise _Mismatch
+            if isinstance(then, Tracked):
+                self.pair(then, then)
+            return
+        if kind == WHOLE:
+            if then_owner.version != then:
+                raise _Mismatch
+            self._whole(then_owner, owner)
+            return
+        now = at(owner, kind, _holder(owner, access), key)
+        if then is ABSENT or now is ABSENT or kind == FIELD:
+            if then is not now and not (kind == FIELD and _plain(then) and then == now):
+                raise _Mismatch
+            return
+        self.pair(then, now)
+
+    def _whole(self, then: Tracked, now: Tracked) -> None:
+        if isinstance(then, v.Items) and isinstance(now, v.Items):
+            if then._open is not now._open or len(then._elts) != len(now._elts):
+                raise _Mismatch
+            for a, b in zip(then._elts, now._elts, strict=True):
+                self.pair(a, b)
+            return
+        left, right = _cells(then), _cells(now)
+        if left is None or right is None or list(dict.keys(left)) != list(dict.keys(right)):
+            raise _Mismatch
+        for a, b in zip(dict.values(left), dict.values(right), strict=True):
+            self.pair(a, b)
+
+
+def _cells(owner: Tracked) -> Cells | None:
+    if isinstance(owner, v.Mapping):
+        return owner.items if owner.items.owner is owner else None
+    return owner.attrs if isinstance(owner, v.Inst) else None
+
+
+def _plain(value: Any) -> bool:
+    return value is None or isinstance(value, (str, int, bool, tuple))
+
+
+def _like(then: Tracked, now: Tracked) -> bool:
+    """Whether two objects are alike in what never changes."""
+    if isinstance(then, v.Inst) and isinstance(now, v.Inst):
+        return then.cls is now.cls
+    if isinstance(then, v.Env):
+        return True
+    if isinstance(then, v.Items) and isinstance(now, v.Items):
+        return then.kind == now.kind
+    if isinstance(then, v.Mapping) and isinstance(now, v.Mapping):
+        return (
+            then.attributes == now.attributes
+            and then.option == now.option
+            and then.items.owner is then
+            and now.items.owner is now
+        )
+    if isinstance(then, v.Obj) and isinstance(now, v.Obj):
+        a, b = then.args, now.args
+        return (
+            (then.api, then.type, then.file, then.likely, then.on_cpu)
+            == (now.api, now.type, now.file, now.likely, now.on_cpu)
+            and (then.node is now.node or then.type == TENSOR)
+            and len(a.pos) == len(b.pos)
+            and list(a.kw) == list(b.kw)
+            and (a.star, a.dstar) == (b.star, b.dstar)
+        )
+    return False
+
+
+class _Copies:
+    """New objects in place of those that the remembered call made."""
+
+    def __init__(self, outcome: Outcome, objects: dict[Tracked, Tracked]) -> None:
+        self._start = outcome.start
+        self._end = outcome.end
+        self._known: dict[Any, Any] = dict(objects)
+        self._count = 0
+
+    def of(self, value: Any) -> Any:
+        """The value in terms of the present call. Raises _Mismatch for what cannot be made again."""
+        if isinstance(value, Tracked):
+            known = self._known.get(value)
+            if known is not None:
+                return known
+            return self._copy(value) if self._start <= value.birth <= self._end else value
+        if isinstance(value, v.Func):
+            receiver = self.of(value.receiver)
+            return value if receiver is value.receiver else value.bind(receiver)
+        if isinstance(value, v.Member):
+            owner = self.of(value.owner)
+            return value if owner is value.owner else v.Member(owner, value.name)
+        if isinstance(value, v.AnyOf):
+            values = tuple(self.of(one) for one in value.values)
+            return (
+                value if all(a is b for a, b in zip(values, value.values, strict=True)) else v.AnyOf(values)
+            )
+        if isinstance(value, v.Partial):
+            return v.Partial(self.of(value.func), self._args(value.args))
+        if isinstance(value, v.Super):
+            return v.Super(value.cls, self.of(value.receiver))
+        if isinstance(value, list):
+            return [self.of(one) for one in value]
+        return value
+
+    def _args(self, args: v.Args) -> v.Args:
+        if not args.pos and not args.kw:
+            return args
+        pos = [self.of(one) for one in args.pos]
+        return v.Args(pos, {k: self.of(x) for k, x in args.kw.items()}, args.star, args.dstar)
+
+    def _copy(self, value: Tracked) -> Any:
+        self._count += 1
+        if self._count > MAX_COPIED or value.version > self._end:
+            # Too large, or changed since the call gave it.
+            raise _Mismatch
+        new: Any
+        if isinstance(value, v.Items):
+            new = self._known[value] = v.Items(value.kind, [], value._open)
+            new._elts = [self.of(one) for one in value._elts]
+        elif isinstance(value, v.Mapping):
+            if value.items.owner is not value:
+                raise _Mismatch
+            new = self._known[value] = v.Mapping({}, value._open, value.attributes)
+            new.option = value.option
+            self._fill(new.items, value.items)
+        elif isinstance(value, v.Inst):
+            new = self._known[value] = v.Inst(value.cls, None, value.node)
+            new.args = self._args(value.args)
+            self._fill(new.attrs, value.attrs)
+        elif isinstance(value, v.Obj):
+            new = self._known[value] = v.Obj(value.api, value.type, None, value.node)
+            new.args = self._args(value.args)
+            new.file, new.likely, new.on_cpu = value.file, value.likely, value.on_cpu
+            new._detached = value._detached
+            new._form = value._form
+            if value._attrs is not None:
+                self._fill(new.attrs, value._attrs)
+            if isinstance(value._data, Cells):
+                new._data = Cells(new)
+                self._fill(new._data, value._data)
+            else:
+                new._data = value._data
+        else:
+            # A scope: functions that were made in the call go on to share it.
+            return value
+        return new
+
+    def _fill(self, into: Cells, cells: Cells) -> None:
+        for key, one in dict.items(cells):
+            dict.__setitem__(into, key, self.of(one))

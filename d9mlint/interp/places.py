@@ -1,0 +1,87 @@
+"""Places in a run: where something happens, the calls that lead there, and the function around it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.base.findings import Step
+from d9mlint.interp.state import Site
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Frame, Interp
+
+
+class Where:
+    """A remembered place in a run: its site, the flow to it, and the function around it.
+
+    ``function`` is that function as (path of the file, index in the file's facts)."""
+
+    __slots__ = (
+        "aside",
+        "entry",
+        "flow",
+        "function",
+        "guessed",
+        "option",
+        "order",
+        "scope",
+        "site",
+        "subject",
+    )
+
+    def __init__(self, interp: Interp, node: Any, subject: str = "", option: str = "") -> None:
+        self.site: Site = interp.here(node)
+        self.flow = flow(interp)
+        self.scope = scope(interp)
+        self.function = function(interp)
+        self.entry = interp.entry.relative if interp.entry is not None else None
+        self.subject = subject
+        self.option = option
+        self.guessed = interp.guessing > 0
+        self.aside = interp.state.aside
+        self.order = interp.steps
+
+    def replayed(self, interp: Interp, dropped: int) -> Where:
+        """The same place in another run, which came to the import at hand by other calls; ``dropped`` is the
+        length of the flow to the import in the run that remembered the place."""
+        new = Where.__new__(Where)
+        for name in Where.__slots__:
+            setattr(new, name, getattr(self, name))
+        new.flow = flow(interp) + self.flow[dropped:]
+        new.entry = interp.entry.relative if interp.entry is not None else None
+        new.aside = interp.state.aside
+        new.order = interp.steps
+        return new
+
+
+def scope(interp: Interp) -> str:
+    """Qualified name of the function that is running, empty at module level."""
+    frame: Frame | None = interp.frame
+    while frame is not None and frame.func is None and frame.is_class:
+        frame = frame.caller
+    return frame.func.fn.qualname if frame is not None and frame.func is not None else ""
+
+
+def function(interp: Interp) -> tuple[str, int]:
+    """The function that is running, by file and index; a module body has index 0."""
+    frame: Frame | None = interp.frame
+    while frame is not None:
+        if frame.func is not None:
+            return (frame.func.file.path, frame.func.file.index_of(frame.func.fn))
+        if not frame.is_class:
+            return (frame.file.path, 0)
+        frame = frame.caller
+    return ("", 0)
+
+
+def flow(interp: Interp) -> tuple[Step, ...]:
+    """The calls from the entry point to the present place."""
+    steps: list[Step] = []
+    for frame in interp.stack():
+        if frame.caller is None or frame.call_site is None or frame.is_class:
+            continue
+        name = frame.label
+        text = f"{name} starts here" if name.startswith("import of") else f"{name}() is called here"
+        if frame.call_site.end:
+            steps.append(Step(frame.call_site.path, frame.call_site.start, frame.call_site.end, text))
+    return tuple(steps)

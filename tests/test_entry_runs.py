@@ -1,0 +1,334 @@
+"""Entry points are independent: what is found for one never depends on the others."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import random
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from d9mlint import knowledge
+from d9mlint.analysis import Runs, analyze
+from d9mlint.checks.registry import Rules
+from d9mlint.config.targets import find_targets
+from d9mlint.frontend.extract import extract
+from d9mlint.interp import import_cache
+from d9mlint.interp.entry_run import Analyzer, EntryReport, Project, ProjectFile
+
+ROOT = "/project"
+
+
+def run(files: Mapping[str, str]) -> Runs:
+    """The reports of a project, in the order of its files."""
+    facts = [ProjectFile(f"{ROOT}/{name}", name, extract(text, "")) for name, text in files.items()]
+    known = knowledge.load()
+    targets = find_targets("/nowhere", torch_version="2.6", tensorflow_version="2.15")
+    return analyze(Analyzer(Project(facts, ROOT), known, targets, "cuda", Rules(known.rules, known.rules)))
+
+
+def of_entry(runs: Runs, name: str) -> EntryReport:
+    return next(report for report in runs.entries if report.entry == f"{ROOT}/{name}")
+
+
+def codes(runs: Runs, name: str) -> set[str]:
+    return {finding.code for finding in of_entry(runs, name).findings}
+
+
+ENVIRONMENT = {
+    "pkg/__init__.py": "",
+    "pkg/world.py": "import gymnasium as gym\nenv = gym.make('CartPole-v1')\n",
+    "run_a.py": "from pkg.world import env\nprint(env.reset())\n",
+    "run_b.py": "from pkg.world import env\nprint(env.reset())\n",
+}
+
+
+def test_an_environment_made_in_a_shared_module_is_reported_for_every_entry_point() -> None:
+    both = run(ENVIRONMENT)
+    assert "DET111" in codes(both, "run_a.py") and "DET111" in codes(both, "run_b.py")
+    alone = run({name: text for name, text in ENVIRONMENT.items() if name != "run_a.py"})
+    assert of_entry(alone, "run_b.py").findings == of_entry(both, "run_b.py").findings
+
+
+DETERMINISM = {
+    "pkg/__init__.py": "",
+    "pkg/setup.py": "from fwr13y.d9m.tensorflow import enable_determinism\nenable_determinism()\n",
+    **{
+        f"run_{name}.py": (
+            "import tensorflow as tf\nimport pkg.setup\n"
+            "tf.keras.utils.set_random_seed(0)\n"
+            "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+            "model.compile('sgd', 'mse')\nmodel.fit(tf.zeros((4, 2)), tf.zeros((4, 1)))\n"
+        )
+        for name in "ab"
+    },
+}
+
+
+def test_determinism_enabled_in_a_shared_module_holds_for_every_entry_point() -> None:
+    for runs in (run(DETERMINISM), run({n: t for n, t in DETERMINISM.items() if n != "run_a.py"})):
+        assert "DET306" not in codes(runs, "run_b.py")
+
+
+@pytest.mark.parametrize(
+    ("calls", "seeded"),
+    [
+        ("cfg = Config()\nsetup(cfg)\ncfg.seed = True\nsetup(cfg)\n", True),
+        ("cfg = Config()\nsetup(cfg)\nsetup(cfg)\n", False),
+        ("a = make()\na.seed = True\nb = make()\nsetup(b)\n", False),
+        ("a = make()\na.seed = True\nb = make()\nsetup(a)\n", True),
+        ("change(setup)\n", True),
+        ("GLOBAL.seed = True\nread()\n", True),
+        ("read()\nGLOBAL.seed = True\nread()\n", True),
+        ("read()\nread()\n", False),
+        ("Config.seed = True\nsetup(Config())\n", True),
+        ("setup(Config())\nConfig.seed = True\nsetup(Config())\n", True),
+        ("holder = Holder()\nsetup(holder.inner)\nholder.inner.seed = True\nsetup(holder.inner)\n", True),
+        ("setup_dict({'seed': False})\nsetup_dict({'seed': True})\n", True),
+        ("setup_dict({'seed': False})\nsetup_dict({'seed': False})\n", False),
+        ("setup_list([False])\nsetup_list([True])\n", True),
+        ("flags = [False]\nsetup_list(flags)\nflags[0] = True\nsetup_list(flags)\n", True),
+        ("mark(one)\nmark(two)\nsetup(two)\n", True),
+        ("mark(one)\nsetup(two)\n", False),
+        ("closure(False)()\nclosure(True)()\n", True),
+        ("closure(False)()\nclosure(False)()\n", False),
+    ],
+)
+def test_a_call_is_taken_over_only_where_it_would_do_the_same(calls: str, seeded: bool) -> None:
+    program = (
+        "import torch\n"
+        "class Config:\n    seed = False\n"
+        "class Holder:\n    def __init__(self):\n        self.inner = Config()\n"
+        "GLOBAL = Config()\none = Config()\ntwo = Config()\n"
+        "def make():\n    return Config()\n"
+        "def mark(config):\n    config.seed = True\n"
+        "def setup(config):\n    if config.seed:\n        torch.manual_seed(0)\n"
+        "def setup_dict(config):\n    if config['seed']:\n        torch.manual_seed(0)\n"
+        "def setup_list(config):\n    for one in config:\n        if one:\n            torch.manual_seed(0)\n"
+        "def read():\n    if GLOBAL.seed:\n        torch.manual_seed(0)\n"
+        "def change(then):\n    config = Config()\n    then(config)\n    config.seed = True\n    then(config)\n"
+        "def closure(flag):\n    def inner():\n        if flag:\n            torch.manual_seed(0)\n"
+        "    return inner\n" + calls + "print(torch.rand(3))\n"
+    )
+    assert ("DET101" not in codes(run({"main.py": program}), "main.py")) is seeded
+
+
+LIBRARY = {
+    "lib/__init__.py": "from lib.models import build\n",
+    "lib/registry.py": "TABLE = {}\ndef register(f):\n    TABLE[f.__name__] = f\n    return f\n",
+    "lib/models.py": (
+        "import torch\nfrom lib.registry import register\nfrom lib import state\n"
+        "@register\ndef build():\n    return torch.nn.Linear(2, 2)\n"
+        "@register\ndef other():\n    return torch.nn.Conv2d(1, 1, 1)\n"
+    ),
+    "lib/state.py": "class Options:\n    seed = None\nOPTIONS = Options()\nDEFAULTS = {'seed': None}\nCOUNT = 0\n",
+    "lib/noisy.py": "print('imported', __name__)\nimport lib.models\n",
+    "lib/seeding.py": "import torch\nimport lib.state\ntorch.manual_seed(0)\n",
+    "lib/util.py": (
+        "import torch\nfrom lib.state import OPTIONS, DEFAULTS\n"
+        "def prepare():\n    if OPTIONS.seed is not None:\n        torch.manual_seed(OPTIONS.seed)\n"
+        "def prepare_dict():\n    if DEFAULTS['seed'] is not None:\n        torch.manual_seed(DEFAULTS['seed'])\n"
+    ),
+}
+
+
+def lines(*rows: str) -> str:
+    return "\n".join(rows) + "\n"
+
+
+ENTRIES = {
+    "plain.py": lines(
+        "import lib",
+        "print(lib.build()(1))",
+    ),
+    "seeds.py": lines(
+        "import lib.seeding",
+        "import lib",
+        "print(lib.build()(1))",
+    ),
+    "options.py": lines(
+        "from lib.state import OPTIONS",
+        "from lib.util import prepare",
+        "OPTIONS.seed = 1",
+        "prepare()",
+        "import lib",
+        "print(lib.build()(1))",
+    ),
+    "no_options.py": lines(
+        "from lib.util import prepare",
+        "prepare()",
+        "import lib",
+        "print(lib.build()(1))",
+    ),
+    "dicts.py": lines(
+        "from lib.state import DEFAULTS",
+        "from lib.util import prepare_dict",
+        "DEFAULTS['seed'] = 1",
+        "prepare_dict()",
+        "import lib",
+        "print(lib.build()(1))",
+    ),
+    "no_dicts.py": lines(
+        "from lib.util import prepare_dict",
+        "prepare_dict()",
+        "import lib",
+        "print(lib.build()(1))",
+    ),
+    "patches.py": lines(
+        "import torch, lib.models",
+        "lib.models.build = lambda: 1",
+        "print(lib.models.build(), torch.rand(2))",
+    ),
+    "registry.py": lines(
+        "import torch",
+        "from lib.registry import TABLE",
+        "import lib.models",
+        "TABLE.clear()",
+        "TABLE['build'] = len",
+        "print(TABLE['build'](torch.rand(1)))",
+    ),
+    "uses_registry.py": lines(
+        "from lib.registry import TABLE",
+        "import lib.noisy",
+        "print(TABLE['build']())",
+    ),
+    "environment.py": lines(
+        "import os",
+        "os.environ['CUBLAS_WORKSPACE_CONFIG'] = ':4096:8'",
+        "import torch",
+        "torch.use_deterministic_algorithms(True)",
+        "import lib.noisy",
+        "m = lib.build().cuda()",
+        "m(1).sum().backward()",
+    ),
+    "modes.py": lines(
+        "import torch",
+        "import lib.noisy",
+        "torch.use_deterministic_algorithms(True)",
+        "m = lib.build().cuda()",
+        "m(1).sum().backward()",
+    ),
+}
+
+
+def reports(entries: Mapping[str, str]) -> dict[str, EntryReport]:
+    runs = run({**LIBRARY, **entries})
+    return {name: of_entry(runs, name) for name in entries}
+
+
+def test_adding_removing_and_reordering_entry_points_changes_no_report() -> None:
+    alone = {name: reports({name: text})[name] for name, text in ENTRIES.items()}
+    assert len({tuple(f.code for f in report.findings) for report in alone.values()}) > 2
+    assert reports(ENTRIES) == alone
+    for first, second in itertools.permutations(ENTRIES, 2):
+        pair = reports({first: ENTRIES[first], second: ENTRIES[second]})
+        assert pair == {first: alone[first], second: alone[second]}, (first, second)
+
+
+def test_renaming_entry_points_changes_no_codes() -> None:
+    """Another name is another place in the order of runs."""
+    expected = {name: sorted(f.code for f in report.findings) for name, report in reports(ENTRIES).items()}
+    names = list(ENTRIES)
+    for seed in range(5):
+        shuffled = names[:]
+        random.Random(seed).shuffle(shuffled)
+        renamed = {f"{index:02}_{name}": ENTRIES[name] for index, name in enumerate(shuffled)}
+        found = {
+            name[3:]: sorted(f.code for f in report.findings) for name, report in reports(renamed).items()
+        }
+        assert found == expected
+
+
+def test_imports_taken_over_and_imports_run_again_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = run({**LIBRARY, **ENTRIES})
+    taken: list[str] = []
+    take_over: Callable[..., object] = import_cache._take_over
+    monkeypatch.setattr(
+        import_cache,
+        "_take_over",
+        lambda interp, known: taken.append(known.mod.name) or take_over(interp, known),
+    )
+    assert run({**LIBRARY, **ENTRIES}) == shared
+    assert "lib.models" in taken or "lib" in taken
+    monkeypatch.setattr(import_cache, "_still_true", lambda interp, known: False)
+    assert run({**LIBRARY, **ENTRIES}) == shared
+
+
+def test_reports_and_steps_do_not_depend_on_memory() -> None:
+    """No identity of an object decides anything: freed addresses may be used again in any pattern."""
+    program = (
+        "import torch\n"
+        "def setup(config):\n    if config['seed']:\n        torch.manual_seed(0)\n"
+        "def deep(n, config):\n    setup(config)\n    return [dict(config, n=n), {'seed': False}]\n"
+        "for i in range(12):\n    deep(i, {'seed': False, 'i': i})\n"
+        "setup({'seed': False})\nsetup({'seed': True})\nprint(torch.rand(3))\n"
+    )
+    files = {**LIBRARY, **ENTRIES, "memory.py": program}
+    expected = run(files)
+    assert "DET101" not in codes(expected, "memory.py")
+    for pattern in range(4):
+        kept = [bytearray(64 + 16 * (i % 40)) for i in range(2000 * pattern)]
+        del kept[::2]
+        gc.collect() if pattern % 2 else gc.disable()
+        try:
+            assert run(files) == expected
+        finally:
+            gc.enable()
+        del kept
+
+
+def _levels(body: str, n: int) -> str:
+    return "".join(body.format(i=i, below=i - 1) for i in range(1, n + 1))
+
+
+@pytest.mark.parametrize(
+    ("first", "level", "last"),
+    [
+        (
+            "class A:\n    def __init__(self, x):\n        self.x = x\ndef f0(a):\n    return a.x\n",
+            "def f{i}(a):\n    f{below}(A(1))\n    return f{below}(A(2))\n",
+            "A(0)",
+        ),
+        (
+            "def f0(a):\n    return a\n",
+            "def f{i}(a):\n    f{below}({{'a': 1}})\n    return f{below}(dict(a, b=1))\n",
+            "{}",
+        ),
+        (
+            "def f0(a):\n    return a()\n",
+            "def f{i}(a):\n    f{below}(lambda: 1)\n    return f{below}(lambda: a)\n",
+            "lambda: 1",
+        ),
+        (
+            "def f0(a):\n    return a\n",
+            "def f{i}(a):\n    f{below}(a + 1)\n    return f{below}(a * 2)\n",
+            "1",
+        ),
+        (
+            "class f0:\n    def __init__(self, a):\n        self.a = a\n",
+            "class f{i}:\n    def __init__(self, a):\n        self.a = f{below}(a)\n        self.b = f{below}(a)\n",
+            "1",
+        ),
+    ],
+    ids=["instances", "dicts", "lambdas", "numbers", "modules"],
+)
+def test_calls_inside_one_another_cost_no_more_than_their_number(first: str, level: str, last: str) -> None:
+    def steps(n: int) -> int:
+        text = f"import torch\n{first}{_levels(level, n)}print(f{n}({last}), torch.rand(3))\n"
+        runs = run({"main.py": text})
+        assert "DET101" in codes(runs, "main.py")
+        return of_entry(runs, "main.py").steps
+
+    assert steps(10) < 1_500 and steps(14) < 3_000
+
+
+@pytest.mark.parametrize("depth", [4, 7])
+def test_loops_inside_one_another_are_bounded(depth: int) -> None:
+    loops = "".join("    " * i + f"for x{i} in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9):\n" for i in range(depth))
+    comprehension = "1"
+    for i in range(depth):
+        comprehension = f"[{comprehension} for y{i} in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)]"
+    text = f"import torch\n{loops}{'    ' * depth}z = torch.rand(3)\nprint(z, {comprehension})\n"
+    runs = run({"main.py": text})
+    assert of_entry(runs, "main.py").steps < 2_000 and "DET101" in codes(runs, "main.py")
