@@ -144,7 +144,9 @@ def discover(
             # A directory that is itself excluded was not walked, but it was asked for.
             reported |= below or set(walker.walk(path))
     outside = walker.outside.difference(named)
-    return Discovery(root, tuple(sorted(files | reported)), frozenset(reported), walker.configs, frozenset(outside))
+    return Discovery(
+        root, tuple(sorted(files | reported)), frozenset(reported), walker.configs, frozenset(outside)
+    )
 
 
 class Walker:

@@ -1,4 +1,4 @@
-"""Facts of files that could not be analysed. (Without libcst: these are made when a parser died, too.)"""
+"""Facts of files that could not be analyzed. (Without libcst: these are made when a parser died, too.)"""
 
 from __future__ import annotations
 
