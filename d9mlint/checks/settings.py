@@ -37,6 +37,8 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         hooks.ends.append(lambda interp: _missing_mode(interp, reporter))
         hooks.ends.append(lambda interp: _cublas(interp, reporter))
     _disabled(hooks, reporter)
+    if reporter.on("DET303"):
+        hooks.env.append(lambda interp, name, value, node: _hazard(interp, reporter, name, value, node))
     _deprecated(hooks, reporter)
     _trainers(hooks, reporter)
     if reporter.on("DET310"):
@@ -269,6 +271,27 @@ def _disabled(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call("tf.config.experimental.disable_op_determinism")
     def disable(interp: Interp, call: CallEvent) -> None:
         _off(interp, reporter, call, "op determinism is disabled", "remove the call")
+
+
+def _hazard(interp: Interp, reporter: Reporter, name: str, value: v.Value, node: Any) -> None:
+    """A variable is set to a value that the knowledge base knows to make results vary."""
+    setting = interp.kb.setting(f"env:{name}")
+    if setting is None or not isinstance(value, v.Lit) or str(value.value) not in setting.hazards:
+        return
+    if interp.targets is not None and not interp.targets.matches(setting.library, setting.versions):
+        return
+    effect = setting.effect[:1].lower() + setting.effect[1:]
+    wanted = setting.value_for_determinism
+    reporter.report(
+        interp,
+        "DET303",
+        node,
+        f"`{name}={value.value}` allows results that differ between runs: {effect}",
+        "do not set it"
+        if wanted == "unset"
+        else f"set it to {wanted if isinstance(wanted, str) else wanted[0]}",
+        subject=name,
+    )
 
 
 def _off(

@@ -231,7 +231,11 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class SettingEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An environment variable, flag, attribute or argument that bears on determinism."""
+    """An environment variable, flag, attribute or argument that bears on determinism.
+
+    ``hazards`` are the exact values of an environment variable that make results vary: setting one is a finding.
+    ``hazard_values`` say in words what else is a hazard.
+    """
 
     id: str
     kind: SettingKind
@@ -242,6 +246,7 @@ class SettingEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True
     default: str = ""
     value_for_determinism: str | list[str] = ""
     hazard_values: list[str] = []
+    hazards: list[str] = []
     must_be_set: str = ""
     note: str = ""
     confidence: Sureness = "high"
