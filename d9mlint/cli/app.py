@@ -35,7 +35,7 @@ else:
     # Not generic in older versions of click.
     ParamType = click.ParamType
 
-SUBCOMMANDS = ("check", "clean", "completion", "config", "graph", "recipe", "rule", "version")
+SUBCOMMANDS = ("check", "clean", "completion", "config", "graph", "recipe", "rule", "trace", "version")
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -50,6 +50,10 @@ class Commands(click.Group):
             return check_command
         if cmd_name not in SUBCOMMANDS:
             return None
+        if cmd_name == "trace":
+            from d9mlint.cli.trace import trace
+
+            return trace
         from d9mlint.cli import commands
 
         command: click.Command = getattr(commands, cmd_name)

@@ -1,0 +1,99 @@
+"""``d9mlint trace``: reads options, runs the session, prints its report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from d9mlint.base.errors import UsageError
+from d9mlint.cli.app import CONTEXT, Choice
+
+FORMATS = ("text", "json")
+LEVELS = ("full", "light")
+
+
+@click.command(
+    "trace",
+    context_settings={**CONTEXT, "allow_interspersed_args": False},
+    epilog="`trace record -o DIR PROGRAM` keeps the recording of one run; `trace compare DIR DIR` compares two.",
+)
+@click.argument("program", nargs=-1, metavar="PROGRAM [ARGS]...", type=click.UNPROCESSED)
+@click.option("-m", "module", metavar="MODULE", help="Run a module, as python -m does.")
+@click.option(
+    "--level", type=Choice(LEVELS), default="full", help="Every operation (full), or steps (light)."
+)
+@click.option("--steps", type=click.IntRange(1), metavar="N", help="End the program after N optimizer steps.")
+@click.option("--no-perturb", is_flag=True, help="Change nothing on purpose in the second run.")
+@click.option("--output-format", type=Choice(FORMATS), default="text", help="How the report is printed.")
+@click.option("--output-file", "-o", metavar="FILE", help="Write the report to a file (record: a directory).")
+def trace(program: tuple[str, ...], **options: Any) -> int:
+    """Run PROGRAM twice and name the first operation at which the runs diverge.
+
+    PROGRAM is a training script and its arguments, or a launcher such as torchrun. The second run has another
+    hash seed, order of directory listings and clock, and works on its own view of the files.
+
+    Exit codes: 0 equal, 1 diverged, 2 could not tell.
+    """
+    from d9mlint.trace.command import Options, say
+    from d9mlint.trace.command import trace as traced
+    from d9mlint.trace.program import program as named
+    from d9mlint.trace.runner import Interrupted
+
+    asked = Options(options["level"], options["steps"] or 0, not options["no_perturb"])
+    try:
+        if program and program[0] == "compare" and options["module"] is None:
+            return _compare(program[1:], options)
+        if program and program[0] == "record" and options["module"] is None:
+            return _record(program[1:], asked)
+        report = traced(named(program, options["module"]), asked, say)
+    except Interrupted as error:
+        return 128 + int(error.args[0])
+    return _print(report, options)
+
+
+def _print(report: Any, options: dict[str, Any]) -> int:
+    from d9mlint.trace import report as reports
+    from d9mlint.trace.model import CODES
+
+    written = reports.as_json(report) if options["output_format"] == "json" else reports.text(report)
+    if options["output_file"]:
+        try:
+            with open(options["output_file"], "w", encoding="utf-8") as stream:
+                stream.write(written)
+        except OSError as error:
+            raise UsageError(f"{options['output_file']} cannot be written: {error.strerror}.") from error
+    else:
+        click.echo(written, nl=False)
+    return CODES[report.outcome]
+
+
+@click.command("record", context_settings={**CONTEXT, "allow_interspersed_args": False})
+@click.argument("program", nargs=-1, type=click.UNPROCESSED)
+@click.option("-m", "module", metavar="MODULE")
+@click.option("--output-file", "-o", metavar="DIR", required=True)
+@click.option("--level", type=Choice(LEVELS))
+@click.option("--steps", type=click.IntRange(1))
+def _recording(**options: Any) -> dict[str, Any]:
+    return options
+
+
+def _record(arguments: tuple[str, ...], asked: Any) -> int:
+    """``trace record -o DIR PROGRAM``."""
+    from d9mlint.trace.command import record
+    from d9mlint.trace.program import program as named
+
+    given = _recording.main(list(arguments), prog_name="d9mlint trace record", standalone_mode=False)
+    if isinstance(given, int):
+        return given
+    asked = asked._replace(level=given["level"] or asked.level, steps=given["steps"] or asked.steps)
+    return record(named(given["program"], given["module"]), asked, given["output_file"])
+
+
+def _compare(arguments: tuple[str, ...], options: dict[str, Any]) -> int:
+    """``trace compare DIR DIR``."""
+    from d9mlint.trace.command import compare
+
+    if len(arguments) != 2:
+        raise UsageError("trace compare takes two recordings.")
+    return _print(compare(*arguments), options)

@@ -1,0 +1,447 @@
+"""``d9mlint trace``: two runs of a program, and the first operation at which they diverge. No framework is
+imported here.
+"""
+
+from __future__ import annotations
+
+import json
+import linecache
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from d9mlint.base.errors import UsageError
+from d9mlint.trace import causes, isolation
+from d9mlint.trace.compare import Difference, Frame, Unequal, first_difference, pair
+from d9mlint.trace.journal import COMPILED, NOTE, STEP, Journal, journals
+from d9mlint.trace.model import DIVERGED, EQUAL, UNKNOWN, Report, RunInfo, StaticFinding
+from d9mlint.trace.program import NONE, SECOND, Perturbation, Program, environment, with_absolute_script
+from d9mlint.trace.runner import Ended, run
+
+TAIL = 4096
+"""Bytes of a run's output that go into the report."""
+
+
+class Options(NamedTuple):
+    """What the command line asks for."""
+
+    level: str = "full"
+    steps: int = 0
+    perturb: bool = True
+    confirm: bool = True
+
+
+class Session:
+    """The directories and runs of one call."""
+
+    def __init__(self, program: Program, options: Options, scratch: str, progress: Callable[[str], None]):
+        self.program = program
+        self.options = options
+        self.scratch = scratch
+        self.progress = progress
+        self.cwd = os.getcwd()
+        self._before: dict[str, tuple[int, int]] = {}
+        self._changes: list[isolation.Change] = []
+        self._count = 0
+
+    def directory(self, name: str) -> str:
+        """A new directory of this session."""
+        path = os.path.join(self.scratch, name)
+        os.makedirs(path)
+        return path
+
+    def settings(self, directory: str, **more: Any) -> dict[str, Any]:
+        """The settings of a run that records into a directory."""
+        source = self.program.source
+        roots = [os.path.dirname(source) + os.sep] if source and "site-packages" in source else []
+        return {
+            "directory": directory,
+            "level": self.options.level,
+            "steps": self.options.steps,
+            "roots": roots,
+            **more,
+        }
+
+    def first(self, directory: str, **more: Any) -> Ended:
+        """The first run: as the user would start it."""
+        noted = self.directory("outputs")
+        self._before = isolation.snapshot(self.cwd)
+        settings = self.settings(directory, outputs=noted, **more)
+        env = environment(settings, os.path.join(self.scratch, "first.json"), NONE, os.environ)
+        ended = run(self.program.command, env=env, cwd=self.cwd, left_alone=True)
+        after = isolation.snapshot(self.cwd)
+        self._changes = isolation.changes(noted, self._before, after, self.scratch)
+        return ended
+
+    def further(
+        self,
+        directory: str,
+        perturbation: Perturbation,
+        stop: Callable[[], bool] | None = None,
+        extra: Sequence[str] = (),
+        env: Mapping[str, str] = MappingProxyType({}),
+        **more: Any,
+    ) -> tuple[Ended, str]:
+        """A further run, on its own view of the file system, and the end of what it printed."""
+        self._count += 1
+        view = isolation.view(self.cwd, self._changes, self.scratch, [self.scratch])
+        settings = self.settings(directory, **isolation.settings_of(view), **more)
+        path = os.path.join(self.scratch, f"further{self._count}.json")
+        full = environment(settings, path, perturbation, {**os.environ, **env})
+        program = with_absolute_script(self.program) if view.renamed else self.program
+        log = os.path.join(self.scratch, f"further{self._count}.log")
+        with open(log, "wb") as stream, open(os.devnull, "rb") as nothing:
+            ended = run(
+                (*view.prefix, *program.command, *extra),
+                env=full,
+                cwd=view.cwd,
+                stdin=nothing.fileno(),
+                stdout=stream,
+                stderr=stream,
+                stop=stop,
+            )
+        return ended, tail(log)
+
+
+def trace(program: Program, options: Options, progress: Callable[[str], None]) -> Report:
+    """Run a program twice and compare. Raises UsageError, runner.Interrupted."""
+    scratch = tempfile.mkdtemp(prefix="d9mlint-trace-")
+    try:
+        return _trace(Session(program, options, scratch, progress))
+    finally:
+        isolation.remove(scratch)
+
+
+def _trace(session: Session) -> Report:
+    one, other = session.directory("first"), session.directory("second")
+    options = session.options
+    ended = session.first(one)
+    first = list(journals(one))
+    runs = [info(ended, first)]
+
+    def report(outcome: str, reason: str = "", **more: Any) -> Report:
+        return Report(outcome, session.program.command, options.level, reason, tuple(runs), **more)
+
+    trouble = unusable(one, first, ended, "first")
+    if trouble:
+        return report(UNKNOWN, trouble)
+    watcher = Watcher(first, other)
+    session.progress("running a second time")
+    perturbation = SECOND if options.perturb else NONE
+    again, printed = session.further(other, perturbation, watcher.diverged)
+    second = list(journals(other))
+    runs.append(info(again, second, printed))
+    trouble = "" if again.stopped else unusable(other, second, again, "second")
+    try:
+        difference = first_difference(pair(first, second), complete=not again.stopped and not trouble)
+    except Unequal as error:
+        return report(UNKNOWN, trouble or str(error))
+    if difference is None:
+        if trouble:
+            return report(UNKNOWN, trouble)
+        return report(EQUAL, notes=_equal_notes(first))
+    confirmation = eager = None
+    if difference.side.flags & COMPILED:
+        session.progress("running twice more without torch.compile, to find the line")
+        eager = _eager(session, perturbation)
+    elif difference.verdict == "op" and options.confirm and options.level == "full":
+        session.progress("running up to the difference again, to repeat the operation")
+        difference, confirmation = confirmed(session, difference, perturbation)
+    if (
+        options.perturb
+        and difference.cause is None
+        and difference.verdict in ("input", "scalar", "structure")
+    ):
+        session.progress("looking for the cause")
+        difference = with_cause(session, first, difference)
+    finding = static_finding(session.program, difference)
+    return report(
+        DIVERGED,
+        difference=difference,
+        confirmation=confirmation,
+        eager=eager,
+        finding=finding,
+        sources=source_lines(difference),
+    )
+
+
+class Watcher:
+    """Compares the second run with the first while it runs."""
+
+    def __init__(self, first: Sequence[Journal], directory: str, known: Difference | None = None) -> None:
+        self._first = first
+        self._known = known
+        self._directory = directory
+        self._second: dict[str, Journal] = {}
+        self._seen = 0
+
+    def passed(self) -> bool:
+        """Whether a difference, or the place of the known one, has been written by now."""
+        known = self._known
+        done = known is not None and any(
+            j.header.get("key") == known.process and len(j.records) > known.position + 2000
+            for j in self._second.values()
+        )
+        return self.diverged() or done
+
+    def diverged(self) -> bool:
+        """Whether a difference has been written by now."""
+        names = [n for n in os.listdir(self._directory) if n.endswith(".journal")]
+        for name in names:
+            path = os.path.join(self._directory, name)
+            self._second.setdefault(name, Journal(path)).update()
+        second = list(self._second.values())
+        count = sum(len(j.records) for j in second)
+        if count == self._seen:
+            return False
+        self._seen = count
+        try:
+            pairs = pair(self._first, second)
+        except Unequal:
+            # Not every process has begun to write.
+            return False
+        return first_difference(pairs, complete=False) is not None
+
+
+def unusable(directory: str, found: Sequence[Journal], ended: Ended, which: str) -> str:
+    """Why a run proves nothing; empty where it does."""
+    path = os.path.join(directory, "unsupported")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as stream:
+            return stream.read()
+    failed = [event["failed"] for j in found for event in j.events if "failed" in event]
+    if failed:
+        return f"the tracer failed in the {which} run ({failed[0]}); this is a bug, please report it"
+    if ended.code:
+        how = f"was killed by signal {-ended.code}" if ended.code < 0 else f"exited with status {ended.code}"
+        return f"the {which} run {how}"
+    if not any(r.kind != NOTE for j in found for r in j.records):
+        return f"the {which} run executed no PyTorch operation that could be recorded"
+    cut = [j for j in found if j.end is None and not j.header.get("worker")]
+    if cut:
+        return f"a process of the {which} run ended without completing its recording"
+    return ""
+
+
+def info(ended: Ended, found: Sequence[Journal], printed: str = "") -> RunInfo:
+    """A run in numbers."""
+    records = [r for j in found for r in j.records]
+    steps = max((sum(1 for r in j.records if r.kind == STEP) for j in found), default=0)
+    count = sum(1 for r in records if r.kind != NOTE)
+    return RunInfo(None if ended.stopped else ended.code, ended.stopped, steps, count, printed)
+
+
+def _equal_notes(first: Sequence[Journal]) -> tuple[str, ...]:
+    ended = [j for j in first if (j.end or {}).get("ended") == "steps"]
+    return (f"both runs were ended after {ended[0].end['steps']} steps",) if ended and ended[0].end else ()
+
+
+def _eager(session: Session, perturbation: Perturbation) -> Difference | None:
+    """Where two runs without torch.compile diverge, if they do."""
+    one, other = session.directory("eager1"), session.directory("eager2")
+    environment = {"TORCHDYNAMO_DISABLE": "1"}
+    session.further(one, NONE, env=environment)
+    first = list(journals(one))
+    session.further(other, perturbation, Watcher(first, other).diverged, env=environment)
+    try:
+        return first_difference(pair(first, list(journals(other))), complete=False)
+    except Unequal:
+        return None
+
+
+def with_cause(session: Session, first: Sequence[Journal], difference: Difference) -> Difference:
+    """Find which of the changes on purpose makes the difference, by runs with one of them."""
+    count = 0
+
+    def reproduces(perturbation: Perturbation) -> bool:
+        nonlocal count
+        count += 1
+        directory = session.directory(f"cause{count}")
+        watcher = Watcher(first, directory, difference)
+        session.further(directory, perturbation, watcher.passed)
+        try:
+            found = first_difference(pair(first, list(journals(directory))), complete=False)
+        except Unequal:
+            return False
+        return found is not None and found.ordinal <= difference.ordinal
+
+    suspect = causes.find(reproduces)
+    if suspect is None:
+        return difference
+    journal = next(j for j in first if j.header.get("key", "") == difference.process)
+    cause = causes.cause(suspect, journal, difference.position, difference.place)
+    # A number that is read from another file is data in another order.
+    verdict = "input" if suspect.kind in ("hash seed", "listing") else difference.verdict
+    return difference._replace(cause=cause, verdict=verdict)
+
+
+def confirmed(
+    session: Session, difference: Difference, perturbation: Perturbation
+) -> tuple[Difference, dict[str, Any] | None]:
+    """Repeat the operation of a difference on its inputs, in a further run."""
+    found = _confirmation(session, difference, perturbation, "confirm1")
+    if found is None or found["distinct"] != 1:
+        return difference, found
+    # Equal in every replay: perhaps its inputs were changed behind the tracer's back.
+    other = _confirmation(session, difference, NONE, "confirm2")
+    if other is not None:
+        changed = [
+            a["name"]
+            for a, b in zip(found["inputs"], other["inputs"], strict=False)
+            if a["digest"] != b["digest"]
+        ]
+        if changed:
+            reason = (
+                f"the operation reads `{changed[0]}`, which differs although no recorded operation wrote it"
+            )
+            return difference._replace(verdict="input", reason=reason), None
+    return difference, found
+
+
+def _confirmation(
+    session: Session, difference: Difference, perturbation: Perturbation, name: str
+) -> dict[str, Any] | None:
+    directory = session.directory(name)
+    path = os.path.join(directory, "confirmation.json")
+    target = {
+        "process": difference.process,
+        "stream": difference.stream,
+        "ordinal": difference.ordinal,
+        "name": difference.side.name,
+    }
+    session.further(
+        directory, perturbation, lambda: os.path.exists(path), target=target, confirmation=path, steps=0
+    )
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as stream:
+        result: dict[str, Any] = json.load(stream)
+    return result
+
+
+def static_finding(program: Program, difference: Difference) -> StaticFinding | None:
+    """The finding of the static analysis at the place of a difference: at the cause, the forward line, the
+    line itself, or the call path, in this order."""
+    if not program.source:
+        return None
+    from d9mlint.config.settings import load_settings
+    from d9mlint.pipeline import check
+
+    try:
+        settings = load_settings(os.path.dirname(program.source))
+        result = check([program.source], settings)
+        paths = {frame.filename for frame in _places(difference)}
+        more = sorted(p for p in paths if p != program.source and os.path.isfile(p))
+        if more:
+            result = check([program.source, *more], settings)
+    except UsageError:
+        return None
+    by_place: dict[tuple[str, int], list[StaticFinding]] = {}
+    for item in result.items:
+        finding = item.finding
+        source = result.sources[finding.path]
+        first = source.row_column(finding.start)[0]
+        last = source.row_column(max(finding.start, finding.end - 1))[0]
+        fix = finding.fix.message if finding.fix is not None else ""
+        one = StaticFinding(
+            finding.code, item.rule.name, finding.path, first, finding.message, finding.help, fix
+        )
+        for row in range(first, last + 1):
+            by_place.setdefault((os.path.realpath(finding.path), row), []).append(one)
+    for frame in _places(difference):
+        found = by_place.get((os.path.realpath(frame.filename), frame.row))
+        if found:
+            return found[0]
+    return None
+
+
+def _places(difference: Difference) -> list[Frame]:
+    side = difference.side
+    cause = difference.cause.path if difference.cause is not None else ()
+    return list(dict.fromkeys([*cause, *side.forward, *side.path]))
+
+
+def source_lines(difference: Difference) -> dict[str, str]:
+    """The lines of source that the report shows."""
+    found = {}
+    for frame in _places(difference):
+        text = linecache.getline(frame.filename, frame.row).rstrip()
+        if text:
+            found[f"{frame.filename}:{frame.row}"] = text
+    return found
+
+
+def tail(path: str) -> str:
+    """The end of a file of output."""
+    with open(path, "rb") as stream:
+        stream.seek(max(0, os.path.getsize(path) - TAIL))
+        return stream.read().decode("utf-8", "replace")
+
+
+def record(program: Program, options: Options, directory: str) -> int:
+    """Run a program once and keep the recording; returns the program's exit code. Raises UsageError."""
+    if os.path.exists(directory) and os.listdir(directory):
+        raise UsageError(f"{directory} is not empty.")
+    os.makedirs(directory, exist_ok=True)
+    directory = os.path.abspath(directory)
+    settings = Session(program, options, directory, lambda _: None).settings(directory)
+    env = environment(settings, os.path.join(directory, "settings.json"), NONE, os.environ)
+    ended = run(program.command, env=env, cwd=os.getcwd(), left_alone=True)
+    with open(os.path.join(directory, "run.json"), "w", encoding="utf-8") as stream:
+        json.dump({"command": program.command, "exit_code": ended.code, "level": options.level}, stream)
+    return shell_code(ended.code)
+
+
+def compare(one: str, other: str) -> Report:
+    """Compare two recordings. Raises UsageError."""
+    found, runs, reasons = [], [], []
+    command: tuple[str, ...] = ()
+    level = "full"
+    for directory, which in ((one, "first"), (other, "second")):
+        path = os.path.join(directory, "run.json")
+        try:
+            with open(path, encoding="utf-8") as stream:
+                about = json.load(stream)
+        except (OSError, json.JSONDecodeError):
+            about = {"command": [], "exit_code": None, "level": "full"}
+            if not os.path.isdir(directory):
+                raise UsageError(f"{directory} is not a recording.") from None
+        recording = list(journals(directory))
+        ended = Ended(about["exit_code"] if about["exit_code"] is not None else 1)
+        reasons.append(unusable(directory, recording, ended, which))
+        runs.append(info(ended, recording))
+        found.append(recording)
+        command, level = tuple(about["command"]) or command, about["level"]
+    trouble = next((reason for reason in reasons if reason), "")
+    try:
+        difference = first_difference(pair(found[0], found[1]), complete=not trouble)
+    except Unequal as error:
+        return Report(UNKNOWN, command, level, trouble or str(error), tuple(runs))
+    if difference is None:
+        return Report(UNKNOWN if trouble else EQUAL, command, level, trouble, tuple(runs))
+    source = next((part for part in command if part.endswith(".py")), "")
+    program = Program(command, os.path.abspath(source) if source and os.path.isfile(source) else "")
+    return Report(
+        DIVERGED,
+        command,
+        level,
+        "",
+        tuple(runs),
+        difference=difference,
+        finding=static_finding(program, difference),
+        sources=source_lines(difference),
+    )
+
+
+def shell_code(code: int) -> int:
+    """An exit code as a shell reports it."""
+    return 128 - code if code < 0 else code
+
+
+def say(text: str) -> None:
+    """Progress, on standard error where it is a terminal."""
+    if sys.stderr.isatty():
+        print(f"d9mlint: {text}", file=sys.stderr)

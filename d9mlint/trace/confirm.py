@@ -1,0 +1,208 @@
+"""Repeats one operation on the inputs that it has just been given. Runs in traced processes.
+
+This is the evidence for the verdict ``op``: the same inputs, in the same process, give distinct results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from d9mlint.trace import names
+from d9mlint.trace.digest import digest
+from d9mlint.trace.recorder import Plan, flatten
+from d9mlint.verify.compare import Array, Tally
+
+RUNS = 10
+JUNK = 1 << 24
+"""Bytes of other memory contents that are left for the next replay to find."""
+
+
+class Confirmation:
+    """Replays the operation of a target and writes what came of it; then ``leave`` ends the process."""
+
+    def __init__(self, path: str, leave: Callable[[str], None]) -> None:
+        self._path = path
+        self._leave = leave
+
+    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], plan: Plan) -> None:
+        """Replay, write, end."""
+        with names.no_torch_function():
+            result = confirm(func, args, kwargs, plan)
+        with open(self._path + ".part", "w", encoding="utf-8") as stream:
+            json.dump(result, stream)
+        os.replace(self._path + ".part", self._path)
+        self._leave("confirmed")
+
+
+def confirm(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], plan: Plan, runs: int = RUNS
+) -> dict[str, Any]:
+    """How results differ over replays: as the program is set, and once more in deterministic mode."""
+    tensors: list[tuple[str, torch.Tensor]] = []
+    for position, name, _, _ in plan.tensors:
+        value = args[position] if position < len(args) else kwargs.get(name)
+        found: list[torch.Tensor] = []
+        flatten(value, found)
+        tensors += [(name if len(found) == 1 else f"{name}[{n}]", t) for n, t in enumerate(found)]
+    inputs = [
+        {
+            "name": name,
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+            "shape": list(tensor.shape),
+            "digest": f"{digest(tensor):016x}",
+        }
+        for name, tensor in tensors
+    ]
+    result: dict[str, Any] = {"op": plan.name, "runs": runs, "inputs": inputs}
+    result.update(_session(func, args, kwargs, plan, runs))
+    was = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    result["deterministic_already"] = was[0]
+    with _deterministic_mode():
+        result["deterministic"] = _session(func, args, kwargs, plan, runs)
+    torch.use_deterministic_algorithms(was[0], warn_only=was[1])
+    return result
+
+
+@contextlib.contextmanager
+def _deterministic_mode() -> Iterator[None]:
+    # What deterministic mode writes into uninitialized memory would hide its contents.
+    utils = getattr(torch.utils, "deterministic", None)
+    fill = utils.fill_uninitialized_memory if utils is not None else None
+    torch.use_deterministic_algorithms(True)
+    if utils is not None:
+        utils.fill_uninitialized_memory = False
+    try:
+        yield
+    finally:
+        if utils is not None:
+            utils.fill_uninitialized_memory = fill
+
+
+def _session(func: Any, args: Any, kwargs: Any, plan: Plan, runs: int) -> dict[str, Any]:
+    tallies: list[Tally] = []
+    together: dict[tuple[str, ...], None] = {}
+    values: dict[str, Any] | None = None
+    try:
+        for number in range(runs):
+            results = _once(func, args, kwargs, plan, number)
+            together[tuple(array.digest for array in results)] = None
+            if not tallies:
+                tallies = [Tally(array) for array in results]
+                continue
+            for tally, array in zip(tallies, results, strict=True):
+                if values is None and array.data != tally.first.data:
+                    values = first_difference(tally.first, array)
+                tally.add(array)
+    except RuntimeError as error:
+        return {"distinct": 0, "outputs": [], "raises": str(error).splitlines()[0], "values": None}
+    outputs = [tally.summary(f"out{n}") for n, tally in enumerate(tallies)]
+    for output in outputs:
+        output.pop("digests")
+    return {"distinct": len(together), "outputs": outputs, "raises": None, "values": values}
+
+
+def _once(func: Any, args: Any, kwargs: Any, plan: Plan, number: int) -> list[Array]:
+    copies: dict[int, torch.Tensor] = {}
+    copied_args = _copy(args, copies)
+    copied_kwargs = _copy(kwargs, copies)
+    _leave_junk(number)
+    states = _generator_states(args, kwargs)
+    try:
+        result = func(*copied_args, **copied_kwargs)
+    finally:
+        for generator, state in states:
+            generator.set_state(state)
+    written: list[torch.Tensor] = []
+    for position, name, writes, _ in plan.tensors:
+        if writes:
+            flatten(
+                copied_args[position] if position < len(copied_args) else copied_kwargs.get(name), written
+            )
+    if plan.fresh:
+        flatten(result, written)
+    return [array(tensor) for tensor in written]
+
+
+def _generator_states(args: Any, kwargs: Any) -> list[tuple[torch.Generator, torch.Tensor]]:
+    found = [torch.default_generator]
+    if torch.cuda.is_initialized():
+        found += list(torch.cuda.default_generators)
+    found += [value for value in (*args, *kwargs.values()) if isinstance(value, torch.Generator)]
+    return [(generator, generator.get_state()) for generator in found]
+
+
+def _leave_junk(number: int) -> None:
+    """Freed memory with other contents than at the last replay."""
+    junk = [
+        torch.full((size,), number % 100 + 1, dtype=torch.uint8, device="cpu")
+        for size in (512, 1 << 16, JUNK)
+    ]
+    del junk
+
+
+def _copy(value: Any, copies: dict[int, torch.Tensor]) -> Any:
+    """Copies of the tensors in arguments; the same tensor twice is the same copy twice."""
+    if isinstance(value, torch.Tensor):
+        found = copies.get(id(value))
+        if found is None:
+            found = copies[id(value)] = value.detach().clone()
+        return found
+    if isinstance(value, (list, tuple)):
+        return type(value)(_copy(item, copies) for item in value)
+    if isinstance(value, dict):
+        return {key: _copy(item, copies) for key, item in value.items()}
+    return value
+
+
+def array(tensor: torch.Tensor) -> Array:
+    """A tensor's bytes on the host."""
+    host = tensor.detach().cpu()
+    if host.is_quantized:
+        host = host.int_repr()
+    if host.layout != torch.strided:
+        host = host.to_dense()
+    host = host.resolve_conj().resolve_neg().contiguous()
+    data = bytes(host.reshape(-1).view(torch.uint8).numpy()) if host.numel() else b""
+    return Array(str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), data)
+
+
+def first_difference(one: Array, other: Array) -> dict[str, Any] | None:
+    """The first element that differs and its two values."""
+    if (one.dtype, one.shape) != (other.dtype, other.shape) or not one.shape:
+        return None if one.shape else {"index": [], "values": [_value(one, 0), _value(other, 0)]}
+    total = 1
+    for size in one.shape:
+        total *= size
+    width = len(one.data) // total
+    left, right = memoryview(one.data), memoryview(other.data)
+    step = 1 << 16
+    for start in range(0, len(left), step):
+        if left[start : start + step] != right[start : start + step]:
+            byte = next(n for n in range(start, len(left)) if left[n] != right[n])
+            place = byte // width
+            return {
+                "index": _index(place, one.shape),
+                "values": [_value(one, place), _value(other, place)],
+            }
+    return None
+
+
+def _index(place: int, shape: tuple[int, ...]) -> list[int]:
+    found: list[int] = []
+    for size in reversed(shape):
+        place, index = divmod(place, size)
+        found.append(index)
+    return found[::-1]
+
+
+def _value(one: Array, place: int) -> str:
+    dtype = getattr(torch, one.dtype)
+    width = torch.empty((), dtype=dtype, device="cpu").element_size()
+    data = bytearray(one.data[place * width : (place + 1) * width])
+    return repr(torch.frombuffer(data, dtype=torch.uint8).view(dtype)[0].item())

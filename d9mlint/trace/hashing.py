@@ -1,0 +1,153 @@
+"""Digests of what operations write, gathered without waiting for a device. Runs in traced processes."""
+
+from __future__ import annotations
+
+import ctypes
+
+import torch
+
+from d9mlint.trace import digest as digests
+from d9mlint.trace import names
+from d9mlint.trace.digest import MASK, combine, content_sum, finish, parts, signed, weight, weights
+
+SMALL = 1 << 15
+"""Bytes up to which a tensor on the CPU is copied now and digested later, with all others of its kind."""
+ARENA = 1 << 17
+"""Bytes of such copies that are kept: 16384 words, which torch works on without other threads."""
+
+
+class Value:
+    """A digest that may not be known yet. ``result`` is set by ``Digester.flush``."""
+
+    __slots__ = ("parts", "result")
+
+    def __init__(self) -> None:
+        self.result = 0
+        self.parts: list[tuple[int, str]] = []
+
+
+class Digester:
+    """Takes the content of tensors as it is now; ``flush`` completes the digests. One for each thread."""
+
+    def __init__(self) -> None:
+        with torch.inference_mode(False):
+            self._arena = torch.zeros(ARENA // 8, dtype=torch.int64, device="cpu")
+        self._address = self._arena.data_ptr()
+        self._used = 0
+        self._starts: list[int] = []
+        self._slots: list[int] = []
+        self._sums: list[int | torch.Tensor] = []
+        self._open: list[Value] = []
+        self._texts: dict[tuple[torch.dtype, torch.Size], str] = {}
+
+    def add(self, *tensors: torch.Tensor) -> Value:
+        """The digest of some tensors together, in this order."""
+        value = Value()
+        for tensor in tensors:
+            kind = type(tensor)
+            if (
+                (kind is torch.Tensor or kind is torch.nn.Parameter)
+                and tensor.layout is torch.strided
+                and tensor.device.type == "cpu"
+                and not tensor.is_quantized
+                and tensor.is_contiguous()
+                and not tensor.is_conj()
+                and not tensor.is_neg()
+                and not tensor.is_nested
+            ):
+                size = tensor.nbytes
+                if size <= SMALL:
+                    value.parts.append((self._copy(tensor, size), self._text(tensor)))
+                else:
+                    value.parts.append((self._sum(content_sum(tensor)), self._text(tensor)))
+            else:
+                for part in parts(tensor):
+                    inner = part.tensor
+                    slot = -1 if inner is None or not inner.numel() else self._sum(content_sum(inner))
+                    value.parts.append((slot, part.description))
+        self._open.append(value)
+        return value
+
+    def _text(self, tensor: torch.Tensor) -> str:
+        key = (tensor.dtype, tensor.shape)
+        found = self._texts.get(key)
+        if found is None:
+            found = self._texts[key] = f"{tensor.dtype}{tuple(tensor.shape)}{tensor.layout}"
+        return found
+
+    def _copy(self, tensor: torch.Tensor, size: int) -> int:
+        if not size:
+            return -1
+        words = (size + 7) >> 3
+        if self._used + words > ARENA // 8:
+            self._settle()
+        start = self._used
+        address = self._address + (start << 3)
+        if size & 7:
+            # The padding of the last word.
+            ctypes.memset(address + ((words - 1) << 3), 0, 8)
+        ctypes.memmove(address, tensor.data_ptr(), size)
+        self._used = start + words
+        self._starts.append(start)
+        self._slots.append(len(self._sums))
+        self._sums.append(0)
+        return len(self._sums) - 1
+
+    def _sum(self, total: torch.Tensor) -> int:
+        # On the CPU the number is there; on a device the scalar stays until the next flush.
+        self._sums.append(int(total.item()) & MASK if total.device.type == "cpu" else total)
+        return len(self._sums) - 1
+
+    def _settle(self) -> None:
+        """Turn the copies in the arena into sums, all at once."""
+        if not self._starts:
+            return
+        used = self._used
+        u, v = weights[self._arena.device]
+        starts = torch.tensor(self._starts, dtype=torch.int64, device="cpu")
+        ends = torch.cat((starts[1:], torch.tensor([used], device="cpu")))
+        # 0, 1, 2, ... from each start on.
+        index = torch.ones(used, dtype=torch.int64, device="cpu")
+        index[0] = 0
+        index[starts[1:]] -= (ends - starts)[:-1]
+        index = torch.cumsum(index, 0)
+        x = self._arena[:used]
+        # Not u[index]: that would wake other threads.
+        u, v = u.index_select(0, index), v.index_select(0, index)
+        running = torch.cumsum(x * u + (x >> 32) * v, 0)
+        until = running[ends - 1]
+        until[1:] -= until[:-1].clone()
+        found = (until * signed(weight(digests.G_SEED, 0))).tolist()
+        for slot, total in zip(self._slots, found, strict=True):
+            self._sums[slot] = total & MASK
+        self._starts.clear()
+        self._slots.clear()
+        self._used = 0
+
+    def flush(self) -> None:
+        """Complete every digest. One copy from each device."""
+        with names.no_torch_function(), torch.inference_mode(False), torch.no_grad():
+            self._settle()
+            self._fetch()
+        for value in self._open:
+            found = [finish(self._total(slot), text) for slot, text in value.parts]
+            value.result = found[0] if len(found) == 1 else combine(found)
+        self._open.clear()
+        self._sums.clear()
+
+    def _total(self, slot: int) -> int:
+        if slot < 0:
+            return 0
+        total = self._sums[slot]
+        assert isinstance(total, int)
+        return total
+
+    def _fetch(self) -> None:
+        waiting: dict[torch.device, list[int]] = {}
+        for slot, total in enumerate(self._sums):
+            if isinstance(total, torch.Tensor):
+                waiting.setdefault(total.device, []).append(slot)
+        for slots in waiting.values():
+            stacked = torch.stack([t for s in slots if isinstance(t := self._sums[s], torch.Tensor)])
+            for slot, number in zip(slots, stacked.tolist(), strict=True):
+                self._sums[slot] = number & MASK

@@ -1,0 +1,138 @@
+"""The file format of a recording: what a traced process writes and what ``compare`` reads. Standard library only.
+
+A recording is a directory with one journal for each process that ran tensor operations, and ``run.json``.
+A journal is a sequence of chunks, each a letter, a length and a payload:
+
+* ``H``: JSON, once: who wrote it (rank, role, versions);
+* ``T``: JSON, new entries of the string tables, by table;
+* ``R``: records of 40 bytes;
+* ``J``: JSON, an event with details that are not compared;
+* ``E``: JSON, once: the process ended on its own. A journal without it was cut short.
+
+Records refer to strings by their number in the process's own tables, so two journals are compared by the
+strings and not by the numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+FORMAT = 1
+RECORD = struct.Struct("<BBHIIIIIQQ")
+CHUNK = struct.Struct("<cI")
+TABLES = ("stream", "name", "path", "shape", "args")
+
+OP, INPUT, RNG, BATCH, STATE, STEP, NOTE = range(1, 8)
+KINDS = {
+    OP: "operation",
+    INPUT: "input",
+    RNG: "generator",
+    BATCH: "batch",
+    STATE: "state",
+    STEP: "step",
+    NOTE: "note",
+}
+UNINITIALIZED, COLLECTIVE, DRAWS, BACKWARD, COMPILED = 1, 2, 4, 8, 16
+"""Flags of records: read from memory that no recorded operation has written; result of a collective; draws
+random numbers; ran in a backward pass; ran inside of a compiled function."""
+
+
+class Record(NamedTuple):
+    """One record, with numbers of table entries. ``forward`` is the path of the forward line of a backward
+    operation; ``inputs`` says which earlier records made what was read; ``digest`` is of what was written."""
+
+    kind: int
+    flags: int
+    stream: int
+    name: int
+    path: int
+    forward: int
+    shape: int
+    args: int
+    inputs: int
+    digest: int
+
+
+class Journal:
+    """A journal as far as it has been written. ``update`` reads what has been added since."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.header: dict[str, Any] = {}
+        self.tables: dict[str, list[str]] = {name: [""] for name in TABLES}
+        self.records: list[Record] = []
+        self.events: list[dict[str, Any]] = []
+        self.end: dict[str, Any] | None = None
+        self._offset = 0
+
+    def update(self) -> Journal:
+        """Read the whole chunks that were added. Raises OSError."""
+        with open(self.path, "rb") as stream:
+            stream.seek(self._offset)
+            data = stream.read()
+        position = 0
+        while position + CHUNK.size <= len(data):
+            letter, size = CHUNK.unpack_from(data, position)
+            start = position + CHUNK.size
+            if start + size > len(data):
+                break
+            self._take(letter, data[start : start + size])
+            position = start + size
+        self._offset += position
+        return self
+
+    def _take(self, letter: bytes, payload: bytes) -> None:
+        if letter == b"R":
+            self.records += map(Record._make, RECORD.iter_unpack(payload))
+        elif letter == b"T":
+            for name, entries in json.loads(payload).items():
+                self.tables[name] += entries
+        elif letter == b"J":
+            self.events.append(json.loads(payload))
+        elif letter == b"H":
+            self.header = json.loads(payload)
+        elif letter == b"E":
+            self.end = json.loads(payload)
+
+    def text(self, table: str, number: int) -> str:
+        """An entry of a table; empty where a journal was cut short before it."""
+        entries = self.tables[table]
+        return entries[number] if number < len(entries) else ""
+
+
+class Writer:
+    """Writes one journal. Not safe for threads: the recorder calls it under its lock."""
+
+    def __init__(self, path: str, header: dict[str, Any]) -> None:
+        self.path = path
+        # Line buffers would split chunks: every chunk is one write.
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self.json(b"H", {"format": FORMAT, **header})
+
+    def json(self, letter: bytes, value: Any) -> None:
+        """Write a chunk of JSON."""
+        self._write(letter, json.dumps(value).encode())
+
+    def records(self, packed: bytes) -> None:
+        """Write packed records."""
+        self._write(b"R", packed)
+
+    def _write(self, letter: bytes, payload: bytes) -> None:
+        data = memoryview(CHUNK.pack(letter, len(payload)) + payload)
+        while data:
+            data = data[os.write(self._file, data) :]
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+
+def journals(directory: str) -> Iterator[Journal]:
+    """The journals of a recording, read as far as they go."""
+    for name in sorted(os.listdir(directory)):
+        if name.endswith(".journal"):
+            yield Journal(os.path.join(directory, name)).update()

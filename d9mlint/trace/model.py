@@ -1,0 +1,52 @@
+"""What ``trace`` reports. Plain frozen data; the reports and the tests read it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from d9mlint.trace.compare import Difference
+
+EQUAL, DIVERGED, UNKNOWN = "equal", "diverged", "unknown"
+CODES = {EQUAL: 0, DIVERGED: 1, UNKNOWN: 2}
+"""Exit codes of ``trace`` by outcome."""
+
+
+class StaticFinding(NamedTuple):
+    """What the static analysis says at the place of a difference."""
+
+    code: str
+    name: str
+    filename: str
+    row: int
+    message: str
+    help: str
+    fix: str
+
+
+class RunInfo(NamedTuple):
+    """A run: its exit code (None where it was stopped from here) and the end of what it printed."""
+
+    exit_code: int | None
+    stopped: bool
+    steps: int
+    operations: int
+    output_tail: str = ""
+
+
+class Report(NamedTuple):
+    """The result of a session. ``reason`` says why the outcome is unknown; ``confirmation`` is what replays
+    of the operation gave; ``curve`` counts the records that differ by step."""
+
+    outcome: str
+    command: tuple[str, ...]
+    level: str
+    reason: str
+    runs: tuple[RunInfo, ...]
+    difference: Difference | None = None
+    confirmation: dict[str, Any] | None = None
+    finding: StaticFinding | None = None
+    eager: Difference | None = None
+    """What two runs without torch.compile diverge at, where a compiled function does."""
+    notes: tuple[str, ...] = ()
+    sources: dict[str, str] = {}  # noqa: RUF012
+    """Lines of source by ``file:row``."""

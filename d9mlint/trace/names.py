@@ -1,0 +1,113 @@
+"""The private names of torch that tracing uses, in one place. Runs in traced processes.
+
+``check`` compares what is installed with what is needed here; a test does so too. Public names are used
+directly where they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import torch
+
+OLDEST = (2, 4)
+"""The oldest release with every name below."""
+TESTED = ("2.4", "2.13")
+"""The two ends of the range of releases that the tests have run with."""
+
+
+class Unsupported(Exception):
+    """The installed release of torch lacks a name that tracing needs; the text says which."""
+
+
+class _Need(NamedTuple):
+    name: str
+    look: Callable[[], Any]
+
+
+NEEDS = (
+    _Need("torch._C._storage_id", lambda: torch._C._storage_id),
+    _Need("torch._C._autograd._get_sequence_nr", lambda: torch._C._autograd._get_sequence_nr),
+    _Need("torch._C._current_autograd_node", lambda: torch._C._current_autograd_node),
+    _Need("torch._C.DisableTorchFunction", lambda: torch._C.DisableTorchFunction),
+    _Need("torch.UntypedStorage._weak_ref", lambda: torch.UntypedStorage._weak_ref),
+    _Need("torch.UntypedStorage._expired", lambda: torch.UntypedStorage._expired),
+    _Need("torch.UntypedStorage._free_weak_ref", lambda: torch.UntypedStorage._free_weak_ref),
+    _Need("torch._ops.OpOverload._schema", lambda: torch.ops.aten.add.Tensor._schema),
+    _Need(
+        "torch.utils.data.dataloader._BaseDataLoaderIter.__next__",
+        lambda: _loader_iterator().__next__,
+    ),
+    _Need(
+        "torch.optim.optimizer.register_optimizer_step_post_hook",
+        lambda: import_module("torch.optim.optimizer").register_optimizer_step_post_hook,
+    ),
+    _Need(
+        "torch.utils._python_dispatch.TorchDispatchMode",
+        lambda: import_module("torch.utils._python_dispatch").TorchDispatchMode,
+    ),
+)
+
+
+def missing() -> list[str]:
+    """The needed names that the installed release lacks."""
+    found = []
+    for need in NEEDS:
+        try:
+            need.look()
+        except (AttributeError, ImportError):
+            found.append(need.name)
+    return found
+
+
+def check() -> None:
+    """Raise Unsupported where the installed release cannot be traced."""
+    lacking = missing()
+    if lacking:
+        oldest = ".".join(map(str, OLDEST))
+        raise Unsupported(
+            f"d9mlint trace supports PyTorch {oldest} and newer; PyTorch {torch.__version__} has no "
+            + ", ".join(lacking)
+        )
+
+
+storage_id: Callable[[torch.Tensor], int] = torch._C._storage_id
+sequence_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
+current_node: Callable[[], Any] = torch._C._current_autograd_node
+no_torch_function: Callable[[], Any] = torch._C.DisableTorchFunction
+expired: Callable[[int], bool] = torch.UntypedStorage._expired
+free_weak_reference: Callable[[int], None] = torch.UntypedStorage._free_weak_ref
+
+
+def weak_reference(tensor: torch.Tensor) -> int:
+    """A weak reference to a tensor's storage: while it is held, no other storage gets the same identity."""
+    reference: int = tensor.untyped_storage()._weak_ref()
+    return reference
+
+
+def node_number(node: Any) -> int:
+    """The sequence number of an autograd node; it is that of the forward operation that made it."""
+    number: int = node._sequence_nr()
+    return number
+
+
+def _loader_iterator() -> Any:
+    import torch.utils.data.dataloader as dataloader
+
+    return dataloader._BaseDataLoaderIter
+
+
+def loader_iterator() -> Any:
+    """The class whose ``__next__`` hands out the batches of every DataLoader."""
+    return _loader_iterator()
+
+
+def skip_in_dynamo(function: Any) -> None:
+    """Have torch.compile leave a function of ours alone: it runs inside of compiled programs."""
+    from torch._C._dynamo import eval_frame
+
+    skip = getattr(eval_frame, "skip_code", None)
+    if skip is not None:
+        skip(function.__code__)

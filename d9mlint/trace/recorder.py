@@ -1,0 +1,963 @@
+"""Records every operation of a training program. Runs in traced processes: it needs torch.
+
+The tracer reads; it never draws a random number, never writes to a tensor of the program and never leaves a
+mode of torch switched on.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import multiprocessing.util
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from d9mlint.trace import journal, names
+from d9mlint.trace.digest import MASK
+from d9mlint.trace.hashing import Digester, Value
+from d9mlint.trace.journal import BACKWARD, COLLECTIVE, DRAWS, UNINITIALIZED
+from d9mlint.trace.sites import Sites
+
+FULL, LIGHT = "full", "light"
+PENDING = 4096
+"""Records that are kept before they are written."""
+WORKER_PENDING = 64
+"""The same in a worker, which may be ended at any time."""
+FORWARD_SITES = 1 << 19
+"""Forward operations whose lines are kept for the backward pass."""
+
+_EMPTY = (
+    "empty",
+    "empty_like",
+    "empty_strided",
+    "empty_permuted",
+    "empty_quantized",
+    "new_empty",
+    "new_empty_strided",
+    "_empty_affine_quantized",
+    "_empty_per_channel_affine_quantized",
+)
+_OVERWRITES = (
+    "fill_",
+    "zero_",
+    "copy_",
+    "uniform_",
+    "normal_",
+    "random_",
+    "exponential_",
+    "log_normal_",
+    "cauchy_",
+    "geometric_",
+    "bernoulli_",
+    "_foreach_copy_",
+    "_foreach_zero_",
+)
+"""Operations that write all of their first argument and read nothing of it."""
+
+
+class Plan(NamedTuple):
+    """What the schema of an operation says: which arguments are tensors, which are written, what it returns."""
+
+    name: str
+    kind: str
+    tensors: tuple[tuple[int, str, bool, bool], ...]
+    """Position, name, whether it is written, whether it is read before."""
+    others: tuple[tuple[int, str], ...]
+    fresh: bool
+    draws: bool
+    collective: bool
+    known: bool
+    """Whether the schema says what is written: that of torch's own operations does."""
+
+
+VIEW, EMPTY, LIFT, RESIZE, RUN = "view", "empty", "lift", "resize", "run"
+SCALAR = "_local_scalar_dense"
+"""The operation behind ``item()``."""
+
+
+def plan_of(func: Any) -> Plan:
+    """The plan of an operation."""
+    schema = func._schema
+    namespace, _, base = schema.name.partition("::")
+    overload = schema.overload_name
+    name = f"{namespace}.{base}" + (f".{overload}" if overload else "")
+    tensors, others = [], []
+    draws = torch.Tag.nondeterministic_seeded in func.tags
+    written = False
+    for position, argument in enumerate(schema.arguments):
+        kind = str(argument.type)
+        if "Tensor" in kind:
+            alias = argument.alias_info
+            writes = bool(alias is not None and alias.is_write)
+            written = written or writes
+            reads = not (writes and (argument.is_out or (position == 0 and base in _OVERWRITES)))
+            tensors.append((position, argument.name, writes, reads))
+        elif "Generator" in kind:
+            draws = True
+        elif not kind.startswith("__torch__"):
+            others.append((position, argument.name))
+    returned = [r.alias_info for r in schema.returns if "Tensor" in str(r.type)]
+    fresh = any(alias is None for alias in returned)
+    kind = RUN
+    if namespace == "c10d" or namespace.startswith("_c10d") or namespace == "symm_mem":
+        return Plan(name, RUN, tuple(tensors), tuple(others), fresh, False, True, True)
+    if base in ("lift_fresh", "lift") and namespace == "aten":
+        kind = LIFT
+    elif base in _EMPTY:
+        kind = EMPTY
+    elif base in ("resize_", "_resize_output_", "resize_as_"):
+        kind = RESIZE
+    elif base == "set_" or (not written and not fresh and base != SCALAR):
+        # A view, or nothing that has content.
+        kind = VIEW
+    return Plan(name, kind, tuple(tensors), tuple(others), fresh, draws, False, namespace == "aten")
+
+
+class Stream:
+    """What one thread does: its own order of operations and its own copies of small tensors."""
+
+    __slots__ = ("boundary", "busy", "count", "digester", "last_sequence", "number")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.count = 0
+        self.digester: Digester
+        self.last_sequence = names.sequence_number()
+        self.busy = True
+        self.boundary = False
+
+
+class Interner:
+    """Numbers for values, in the order of their first use; ``texts`` holds what they look like."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = [""]
+        self._by_key: dict[Any, int] = {}
+        self._by_text: dict[str, int] = {"": 0}
+
+    def number(self, key: Any, text: Callable[[Any], str] = str) -> int:
+        """The number of a hashable value."""
+        found = self._by_key.get(key)
+        if found is None:
+            written = text(key)
+            found = self._by_text.get(written)
+            if found is None:
+                found = self._by_text[written] = len(self.texts)
+                self.texts.append(written)
+            self._by_key[key] = found
+        return found
+
+
+Open = tuple[int, int, int, int, int, int, int, int, int, Any]
+
+
+class Target(NamedTuple):
+    """A record that a further run looks at: the n-th of a stream, and what it is."""
+
+    stream: str
+    ordinal: int
+    name: str
+
+
+class Recorder:
+    """Everything that is recorded in this process."""
+
+    def __init__(self, path: str, header: dict[str, Any], level: str, sites: Sites, steps: int = 0) -> None:
+        self._path, self._header = path, header
+        self.level = level
+        self.sites = sites
+        self._steps = steps
+        self._lock = threading.RLock()
+        self._writer: journal.Writer | None = None
+        self._pending: list[Open] = []
+        self._written = dict.fromkeys(journal.TABLES, 1)
+        self._names, self._shapes, self._args, self._streams = Interner(), Interner(), Interner(), Interner()
+        self._plans: dict[Any, Plan] = {}
+        self._threads: dict[int, Stream] = {}
+        self._thread_keys: dict[int, str] = {threading.get_ident(): "main"}
+        self._thread_counts: dict[str, Iterator[int]] = {}
+        self._made: dict[int, int] = {}
+        self._weak: dict[int, int] = {}
+        self._sweep_at = 4096
+        self._raw: dict[int, int] = {}
+        self._waiting: set[int] = set()
+        self._forward: dict[int, int] = {}
+        self._backward_call = 0
+        self.step = 0
+        self.on = True
+        self.stepped: list[Callable[[Any], None]] = []
+        self.replay: Callable[..., Any] | None = None
+        self.target: Target | None = None
+        self.at_target: Callable[..., Any] | None = None
+        self.rearm: Callable[[], None] | None = None
+        self.look: Callable[[], None] | None = None
+        self._last_flush = time.monotonic()
+        self.mode = _Mode(self)
+        self._process = os.getpid()
+        self._worker = False
+        os.register_at_fork(after_in_child=self._after_fork)
+        self._forks = itertools.count()
+        self._next_fork = 0
+        os.register_at_fork(before=self._before_fork)
+        atexit.register(self.finish)
+        # Workers of multiprocessing leave without atexit; what is registered before their start is forgotten.
+        multiprocessing.util.register_after_fork(self, Recorder._in_worker)
+
+    # Threads and processes
+
+    def stream(self) -> Stream:
+        """The stream of the running thread."""
+        identity = threading.get_ident()
+        found = self._threads.get(identity)
+        if found is None:
+            key = self._thread_keys.get(identity)
+            if key is None:
+                # A thread of the autograd engine: the thread that called backward() waits for it.
+                key = f"autograd {len(self._threads)}"
+            found = self._threads[identity] = Stream(self._streams.number(key))
+            # Busy until here: making the buffers is no operation of the program.
+            found.digester = Digester()
+            found.busy = False
+        return found
+
+    def thread_started(self, key: str) -> None:
+        """Name the running thread; its identity may be that of a thread that has ended."""
+        identity = threading.get_ident()
+        self._thread_keys[identity] = key
+        old = self._threads.pop(identity, None)
+        if old is not None:
+            with self._lock:
+                self.flush()
+
+    def thread_key(self) -> str:
+        """A name for a thread that the running thread starts: the same in every run."""
+        parent = self._thread_keys.get(threading.get_ident(), "main")
+        counter = self._thread_counts.setdefault(parent, itertools.count(1))
+        return f"{parent}/{next(counter)}"
+
+    def _before_fork(self) -> None:
+        self._next_fork = next(self._forks)
+
+    def _after_fork(self) -> None:
+        """A forked process, such as a worker of a DataLoader, writes its own journal."""
+        self._path = self._path.removesuffix(".journal") + f".{self._next_fork}-{os.getpid()}.journal"
+        self._header = {
+            **self._header,
+            "key": f"{self._header['key']}/fork {self._next_fork}",
+            "worker": True,
+            "pid": os.getpid(),
+        }
+        self._process = os.getpid()
+        self._worker = True
+        self._lock = threading.RLock()
+        self._writer = None
+        self._pending = []
+        self._written = dict.fromkeys(journal.TABLES, 1)
+        self._threads = {}
+        self._thread_keys = {threading.get_ident(): "main"}
+        self._thread_counts = {}
+        self._streams = Interner()
+        self._forks = itertools.count()
+        self._steps = 0
+        self.target = None
+        # What exists now is what the parent had: equal where the parent's records are.
+        self._last_flush = time.monotonic()
+
+    def _in_worker(self) -> None:
+        multiprocessing.util.Finalize(None, self.finish, exitpriority=10)
+
+    # Records
+
+    def add(
+        self,
+        kind: int,
+        name: str,
+        *,
+        path: int | None = None,
+        flags: int = 0,
+        forward: int = 0,
+        shape: int = 0,
+        args: str = "",
+        inputs: int = 0,
+        value: Value | int = 0,
+        stream: Stream | None = None,
+    ) -> int:
+        """Add a record and return its place in its stream."""
+        stream = stream or self.stream()
+        if path is None:
+            path = self.sites.here(2)
+        ordinal = stream.count
+        if kind != journal.NOTE:
+            # Notes are not the same in every run.
+            stream.count = ordinal + 1
+        self._pending.append(
+            (
+                kind,
+                flags,
+                stream.number,
+                self._names.number(name),
+                path,
+                forward,
+                shape,
+                self._args.number(args),
+                inputs,
+                value,
+            )
+        )
+        return ordinal
+
+    def flush(self) -> None:
+        """Write what is known."""
+        with self._lock:
+            own = self._threads.get(threading.get_ident())
+            busy = own is not None and own.busy
+            if own is not None:
+                # The tracer's own arithmetic passes through the mode.
+                own.busy = True
+            try:
+                for stream in list(self._threads.values()):
+                    stream.digester.flush()
+            finally:
+                if own is not None:
+                    own.busy = busy
+            pending, self._pending = self._pending, []
+            if not pending and self._writer is None:
+                return
+            writer = self._writer
+            if writer is None:
+                writer = self._writer = journal.Writer(self._path, self._header)
+            texts = {
+                "stream": self._streams.texts,
+                "name": self._names.texts,
+                "path": self.sites.texts,
+                "shape": self._shapes.texts,
+                "args": self._args.texts,
+            }
+            new = {t: texts[t][self._written[t] :] for t in journal.TABLES}
+            if any(new.values()):
+                writer.json(b"T", {t: entries for t, entries in new.items() if entries})
+                for table, entries in new.items():
+                    self._written[table] += len(entries)
+            pack = journal.RECORD.pack
+            writer.records(
+                b"".join(
+                    [pack(*r[:9], r[9].result if isinstance(r[9], Value) else r[9] & MASK) for r in pending]
+                )
+            )
+            self._last_flush = time.monotonic()
+            if len(self._weak) > self._sweep_at:
+                self._sweep()
+
+    def event(self, value: dict[str, Any]) -> None:
+        """Write an event, after all records before it."""
+        with self._lock:
+            self.flush()
+            if self._writer is None:
+                self._writer = journal.Writer(self._path, self._header)
+            self._writer.json(b"J", value)
+
+    def finish(self, **how: Any) -> None:
+        """The process ends on its own."""
+        if os.getpid() != self._process or not self.on:
+            return
+        with self._lock:
+            self.flush()
+            self.on = False
+            if self._writer is not None:
+                self._writer.json(b"E", {"steps": self.step, **how})
+                self._writer.close()
+                self._writer = None
+
+    def _sweep(self) -> None:
+        """Forget storages that are gone."""
+        gone = [key for key, pointer in self._weak.items() if names.expired(pointer)]
+        for key in gone:
+            names.free_weak_reference(self._weak.pop(key))
+            self._made.pop(key, None)
+            self._raw.pop(key, None)
+            self._waiting.discard(key)
+        self._sweep_at = max(4096, 2 * len(self._weak))
+
+    # Operations
+
+    def dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run an operation and record it."""
+        plan = self._plans.get(func)
+        if plan is None:
+            plan = self._plans[func] = plan_of(func)
+        if plan.kind is VIEW or not self.on:
+            return func(*args, **kwargs)
+        stream = self.stream()
+        if stream.busy:
+            return func(*args, **kwargs)
+        stream.busy = True
+        try:
+            if plan.kind is EMPTY:
+                return self._empty(func, args, kwargs)
+            if plan.kind is RESIZE:
+                return self._resize(func, args, kwargs)
+            if plan.kind is LIFT:
+                return self._lift(func, args, kwargs, stream)
+            return self._run(plan, func, args, kwargs, stream)
+        finally:
+            stream.busy = False
+
+    def _empty(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = func(*args, **kwargs)
+        key = self._storage(result)
+        if key and result.numel():
+            self._made[key] = 0
+            self._raw[key] = self.sites.here(2)
+        return result
+
+    def _resize(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        tensor = args[0]
+        size = tensor.untyped_storage().nbytes()
+        result = func(*args, **kwargs)
+        if tensor.untyped_storage().nbytes() > size:
+            self._raw[self._storage(tensor)] = self.sites.here(2)
+        return result
+
+    def _lift(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], stream: Stream) -> Any:
+        """Data of Python, of NumPy or of a file becomes a tensor."""
+        result = func(*args, **kwargs)
+        if isinstance(result, torch.Tensor) and self._made.get(self._storage(result)) is None:
+            path = self.sites.here(2)
+            self._input(stream, result, "new tensor", path, self._forward_path(stream, path)[0], 0)
+        if self.rearm is not None:
+            self.rearm()
+        return result
+
+    def _run(
+        self, plan: Plan, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], stream: Stream
+    ) -> Any:
+        try:
+            with names.no_torch_function():
+                path = self.sites.here(2)
+                forward, flags = self._forward_path(stream, path)
+                numbers: list[tuple[str, Any]] = []
+                inputs = self._inputs(plan, args, kwargs, stream, path, forward, numbers)
+                others = self._others(plan, args, kwargs, numbers)
+                before = self._state(args, kwargs) if plan.draws else None
+                found = self.target is not None and self._is_target(stream, plan, before)
+        except Exception as error:
+            self._failed(error)
+            return func(*args, **kwargs)
+        if found:
+            assert self.at_target is not None
+            self.at_target(func, args, kwargs, plan)
+        if self.replay is not None and not plan.collective:
+            result = self.replay(plan, func, args, kwargs, path, forward, self.step)
+        else:
+            result = func(*args, **kwargs)
+        try:
+            with names.no_torch_function():
+                if before is not None:
+                    flags |= DRAWS
+                    self._drawn(before, stream, path, forward)
+                self._outputs(plan, args, kwargs, result, stream, path, forward, flags, inputs, others)
+            if self.rearm is not None:
+                self.rearm()
+            if len(self._pending) >= (WORKER_PENDING if self._worker else PENDING):
+                self.flush()
+        except Exception as error:
+            self._failed(error)
+        return result
+
+    def _failed(self, error: Exception) -> None:
+        """A mistake of the tracer must not become one of the program: stop, and say so in the journal."""
+        self.on = False
+        with contextlib.suppress(Exception), self._lock:
+            writer = self._writer or journal.Writer(self._path, self._header)
+            self._writer = writer
+            text = "".join(traceback.format_exception(error))
+            writer.json(b"J", {"failed": f"{type(error).__name__}: {error}", "traceback": text})
+
+    def _is_target(self, stream: Stream, plan: Plan, before: Any) -> bool:
+        target = self.target
+        assert target is not None
+        # A draw adds a record before its own.
+        return (
+            0 <= target.ordinal - stream.count <= (before is not None)
+            and plan.name == target.name
+            and self._streams.texts[stream.number] == target.stream
+        )
+
+    def _forward_path(self, stream: Stream, path: int) -> tuple[int, int]:
+        """In a backward pass, the path of the forward operation. In a forward pass, note the path for later."""
+        node = names.current_node()
+        number = names.sequence_number()
+        forward, flags = 0, 0
+        if node is not None:
+            flags = BACKWARD
+            # A line of a compiled backward graph says itself which line it is of.
+            if path not in self.sites.graphs:
+                forward = self._forward.get(names.node_number(node), 0)
+        last = stream.last_sequence
+        if number > last:
+            for new in range(max(last, number - 64), number):
+                self._forward[new] = forward or path
+            if len(self._forward) > FORWARD_SITES:
+                for old in list(itertools.islice(self._forward, FORWARD_SITES // 2)):
+                    del self._forward[old]
+        stream.last_sequence = number
+        return forward, flags
+
+    def _storage(self, tensor: Any) -> int:
+        """The identity of a tensor's storage; 0 for what has none. It is not reused while it is known here."""
+        try:
+            key = names.storage_id(tensor)
+        except (RuntimeError, TypeError):
+            return 0
+        if key not in self._weak:
+            try:
+                self._weak[key] = names.weak_reference(tensor)
+            except (RuntimeError, NotImplementedError):
+                return 0
+        return key
+
+    def _inputs(
+        self,
+        plan: Plan,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        stream: Stream,
+        path: int,
+        forward: int,
+        numbers: list[tuple[str, Any]],
+    ) -> int:
+        """What an operation reads: which records made it. What no record made is digested now. ``numbers`` gets
+        the Python numbers that stand in the place of tensors."""
+        read: list[int] = []
+        count = len(args)
+        for position, name, _, reads in plan.tensors:
+            value = args[position] if position < count else kwargs.get(name)
+            if value is None or not reads:
+                continue
+            if isinstance(value, torch.Tensor):
+                self._read(value, plan, name, stream, path, forward, read)
+            elif not isinstance(value, (list, tuple)):
+                numbers.append((name, value))
+            else:
+                for tensor in value:
+                    if isinstance(tensor, torch.Tensor):
+                        self._read(tensor, plan, name, stream, path, forward, read)
+        return hash(tuple(read)) & MASK
+
+    def _read(
+        self,
+        tensor: torch.Tensor,
+        plan: Plan,
+        name: str,
+        stream: Stream,
+        path: int,
+        forward: int,
+        read: list[int],
+    ) -> None:
+        try:
+            key = names.storage_id(tensor)
+        except (RuntimeError, TypeError):
+            return
+        made = self._made.get(key)
+        if plan.collective:
+            # Buffers to receive into are listed beside what is sent.
+            made = made or 0
+        elif key in self._waiting:
+            self._waiting.discard(key)
+            made = self._input(stream, tensor, f"{plan.name} {name}", path, forward, COLLECTIVE)
+        elif key in self._raw and not plan.known:
+            # It may be there to be written: libraries do not always say so in a schema.
+            made = 0
+        elif key in self._raw:
+            # The line that has allocated it says more than that of a backward operation.
+            allocated = self._raw[key]
+            made = self._input(stream, tensor, f"{plan.name} {name}", path, allocated, UNINITIALIZED)
+        elif made is None:
+            made = self._input(stream, tensor, f"{plan.name} {name}", path, forward, 0)
+        read.append(made)
+        read.append(tensor.storage_offset())
+
+    def _input(
+        self, stream: Stream, tensor: torch.Tensor, name: str, path: int, forward: int, flags: int
+    ) -> int:
+        if not flags and self.look is not None:
+            self.look()
+        value = stream.digester.add(tensor)
+        ordinal = stream.count
+        stream.count = ordinal + 1
+        self._pending.append(
+            (
+                journal.INPUT,
+                flags,
+                stream.number,
+                self._names.number(name),
+                path,
+                forward,
+                self._shapes.number(((tensor.shape, tensor.dtype),), _shape_text),
+                0,
+                0,
+                value,
+            )
+        )
+        key = self._storage(tensor)
+        made = (stream.number << 40) + ordinal + 1
+        if key:
+            if flags & UNINITIALIZED:
+                # The rest of the memory is still unknown: the next read is digested too.
+                return made
+            self._made[key] = made
+        return made
+
+    def _others(
+        self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], found: list[tuple[str, Any]]
+    ) -> int:
+        """The arguments that are no tensors; some are known already."""
+        count = len(args)
+        for position, name in plan.others:
+            if position < count:
+                value = args[position]
+            elif name in kwargs:
+                value = kwargs[name]
+            else:
+                continue
+            found.append((name, tuple(value) if isinstance(value, list) else value))
+        if not found:
+            return 0
+        try:
+            return self._args.number(tuple(found), _args_text)
+        except TypeError:
+            return self._args.number(_args_text(tuple(found)))
+
+    def _generator(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Generator | None:
+        """The generator that a drawing operation uses."""
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, torch.Generator):
+                return value
+        device = kwargs.get("device")
+        if device is None:
+            for value in args:
+                value = value[0] if isinstance(value, (list, tuple)) and value else value
+                if isinstance(value, torch.Tensor):
+                    device = value.device
+                    break
+        device = torch.device(device) if device is not None else torch.device("cpu")
+        if device.type == "cpu":
+            return torch.default_generator
+        if device.type == "cuda" and torch.cuda.is_initialized():
+            index = device.index if device.index is not None else torch.cuda.current_device()
+            generator: torch.Generator = torch.cuda.default_generators[index]
+            return generator
+        return None
+
+    def _state(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        generator = self._generator(args, kwargs)
+        if generator is None:
+            return None
+        try:
+            return generator, generator.get_state()
+        except RuntimeError:
+            # A CUDA graph is being captured.
+            return None
+
+    def _drawn(self, before: Any, stream: Stream, path: int, forward: int) -> None:
+        """Record the state that a draw began with, where there was one."""
+        generator, state = before
+        if torch.equal(generator.get_state(), state):
+            return
+        if generator is torch.default_generator:
+            name = "torch CPU generator"
+        elif any(generator is one for one in getattr(torch.cuda, "default_generators", ())):
+            name = f"torch generator of {generator.device}"
+        else:
+            name = "torch.Generator"
+        self.add(
+            journal.RNG,
+            name,
+            path=path,
+            forward=forward,
+            value=stream.digester.add(state),
+            stream=stream,
+        )
+
+    def _outputs(
+        self,
+        plan: Plan,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        result: Any,
+        stream: Stream,
+        path: int,
+        forward: int,
+        flags: int,
+        inputs: int,
+        others: int,
+    ) -> None:
+        written: list[torch.Tensor] = []
+        given: list[torch.Tensor] = []
+        count = len(args)
+        for position, name, writes, _ in plan.tensors:
+            if writes or plan.collective:
+                value = args[position] if position < count else kwargs.get(name)
+                if isinstance(value, torch.Tensor):
+                    written.append(value)
+                elif value is not None:
+                    flatten(value, written)
+            elif not plan.known:
+                flatten(args[position] if position < count else kwargs.get(name), given)
+        if plan.fresh:
+            flatten(result, written)
+        if not plan.known:
+            # A library may fill only its own part of a buffer, as FSDP does before a collective.
+            partly = {id(t) for t in written if self._storage(t) in self._raw}
+            self._perhaps_written([*given, *written])
+            written = [t for t in written if id(t) not in partly]
+        ordinal = stream.count
+        stream.count = ordinal + 1
+        made = (stream.number << 40) + ordinal + 1
+        if plan.collective:
+            # It may still be running: what it has written is digested at the next read.
+            digest: Value | int = 0
+            flags |= COLLECTIVE
+        else:
+            digest = stream.digester.add(*written)
+        for tensor in written:
+            key = self._storage(tensor)
+            if not key:
+                continue
+            if plan.collective:
+                self._waiting.add(key)
+            elif key in self._raw and tensor.nbytes < tensor.untyped_storage().nbytes():
+                continue
+            self._raw.pop(key, None)
+            self._made[key] = made
+        if plan.name == "aten._local_scalar_dense":
+            others = self._args.number(repr(result))
+        shape = (
+            self._shapes.number(tuple([(t.shape, t.dtype) for t in written]), _shape_text) if written else 0
+        )
+        self._pending.append(
+            (
+                journal.OP,
+                flags,
+                stream.number,
+                self._names.number(plan.name),
+                path,
+                forward,
+                shape,
+                others,
+                inputs,
+                digest,
+            )
+        )
+
+    def compiled(self, inputs: Any, outputs: Any, kind: str) -> None:
+        """A compiled function has run: no operation inside of it arrives here."""
+        if not self.on or os.getpid() != self._process:
+            return
+        stream = self.stream()
+        if stream.busy:
+            return
+        stream.busy = True
+        try:
+            with names.no_torch_function():
+                path = self.sites.here(1)
+                forward, flags = self._forward_path(stream, path)
+                found: list[torch.Tensor] = []
+                flatten(outputs, found)
+                tensors = [t for t in found if type(t) in _PLAIN]
+                read: list[torch.Tensor] = []
+                flatten(inputs, read)
+                made = hash(tuple(self._made.get(self._storage(t), 0) for t in read if type(t) in _PLAIN))
+                ordinal = stream.count
+                stream.count = ordinal + 1
+                for tensor in tensors:
+                    key = self._storage(tensor)
+                    if key:
+                        self._raw.pop(key, None)
+                        self._made[key] = (stream.number << 40) + ordinal + 1
+                self._pending.append(
+                    (
+                        journal.OP,
+                        flags | journal.COMPILED,
+                        stream.number,
+                        self._names.number(kind),
+                        path,
+                        forward,
+                        self._shapes.number(tuple([(t.shape, t.dtype) for t in tensors]), _shape_text),
+                        0,
+                        made & MASK,
+                        stream.digester.add(*tensors),
+                    )
+                )
+        except Exception as error:
+            self._failed(error)
+        finally:
+            stream.busy = False
+
+    def _perhaps_written(self, value: Any) -> None:
+        """Fresh memory that an operation of a library was given: its next read is that of new data."""
+        found: list[torch.Tensor] = []
+        flatten(value, found)
+        for tensor in found:
+            key = self._storage(tensor)
+            if self._raw.pop(key, None) is not None:
+                self._made.pop(key, None)
+
+    # Steps
+
+    def optimizer_step(self, optimizer: Any) -> None:
+        """An optimizer has taken a step."""
+        self.step += 1
+        self.add(journal.STEP, f"{type(optimizer).__name__}.step", args=str(self.step))
+        for call in self.stepped:
+            call(optimizer)
+        self.flush()
+        if self._steps and self.step >= self._steps:
+            self.leave("steps")
+
+    def leave(self, why: str) -> None:
+        """End the program here."""
+        self.finish(ended=why)
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(0)
+
+    def batch(self, data: Any, name: str) -> None:
+        """A DataLoader has handed out a batch."""
+        if not self.on or os.getpid() != self._process:
+            return
+        stream = self.stream()
+        tensors: list[torch.Tensor] = []
+        rest: list[str] = []
+        _walk(data, tensors, rest)
+        path = self.sites.here(1)
+        busy, stream.busy = stream.busy, True
+        try:
+            with names.no_torch_function():
+                value = stream.digester.add(*tensors)
+        finally:
+            stream.busy = busy
+        ordinal = self.add(
+            journal.BATCH,
+            name,
+            path=path,
+            shape=self._shapes.number(tuple([(t.shape, t.dtype) for t in tensors]), _shape_text),
+            args=" ".join(rest)[:200],
+            value=value,
+            stream=stream,
+        )
+        for tensor in tensors:
+            key = self._storage(tensor)
+            if key and self._made.get(key) is None:
+                self._made[key] = (stream.number << 40) + ordinal + 1
+        if self.rearm is not None:
+            self.rearm()
+
+    def mode_for_thread(self) -> Any:
+        """A mode for the running thread: the main thread's is not inherited."""
+        return _Mode(self)
+
+    def backward_called(self, path: int) -> None:
+        """``backward()`` was called at a path: threads of the engine have no frames of their own."""
+        self._backward_call = path
+
+
+def flatten(value: Any, found: list[torch.Tensor]) -> None:
+    """Gather the tensors of a result or an argument, in order."""
+    if isinstance(value, torch.Tensor):
+        found.append(value)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            flatten(item, found)
+
+
+def _walk(value: Any, tensors: list[torch.Tensor], rest: list[str], depth: int = 0) -> None:
+    """The tensors of a batch, and what else is in it, in order."""
+    if isinstance(value, torch.Tensor):
+        tensors.append(value)
+    elif isinstance(value, dict) or hasattr(value, "keys"):
+        for key in value.keys():  # noqa: SIM118
+            rest.append(str(key))
+            _walk(value[key], tensors, rest, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _walk(item, tensors, rest, depth + 1)
+    elif isinstance(value, (int, float, str, bool, bytes)) or value is None:
+        rest.append(repr(value))
+    elif type(value).__module__ == "numpy":
+        with contextlib.suppress(TypeError, ValueError):
+            tensors.append(torch.from_numpy(value))
+    elif depth < 4 and hasattr(value, "__dict__"):
+        _walk(vars(value), tensors, rest, depth + 1)
+
+
+def _shape_text(key: tuple[tuple[torch.Size, torch.dtype], ...]) -> str:
+    shown = [f"{str(dtype).removeprefix('torch.')}{list(shape)}" for shape, dtype in key[:8]]
+    if len(key) > 8:
+        # All of them decide, not only those that are shown.
+        shown.append(f"... {len(key)} tensors, {hash(tuple(tuple(s) for s, _ in key)) & 0xFFFFFFFF:x}")
+    return ", ".join(shown)
+
+
+def _args_text(key: tuple[tuple[str, Any], ...]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in key)
+
+
+_PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
+_SYMBOLIC = ("FakeTensor", "FunctionalTensor")
+"""Tensors without content, of compilers."""
+
+
+class _Mode(TorchDispatchMode):  # type: ignore[misc]
+    """Hands every operation to the recorder."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # The decorator that this asks for imports the compiler; our code objects are excluded one by one.
+        return False
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Compilation goes on as without the tracer; compiled code runs under the mode."""
+        return True
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if types and not _PLAIN.issuperset(types):
+            if any(kind.__name__ in _SYMBOLIC for kind in types):
+                return func(*args, **(kwargs or {}))
+            # A subclass takes the operation apart; the operations inside arrive here.
+            return NotImplemented
+        return self._recorder.dispatch(func, args, kwargs or {})
+
+
+def exclude_from_dynamo() -> None:
+    """Have torch.compile leave the functions of this module alone."""
+    import d9mlint.trace.digest
+    import d9mlint.trace.hashing
+    import d9mlint.trace.sites
+
+    modules = (sys.modules[__name__], d9mlint.trace.digest, d9mlint.trace.hashing, d9mlint.trace.sites)
+    for module in modules:
+        for value in vars(module).values():
+            functions = [value, *vars(value).values()] if isinstance(value, type) else [value]
+            for function in functions:
+                function = getattr(function, "__func__", function)
+                if isinstance(function, FunctionType):
+                    names.skip_in_dynamo(function)

@@ -1,0 +1,223 @@
+"""Text and JSON of what ``trace`` found. No framework is imported here."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from d9mlint.trace.compare import Difference, Frame, Side
+from d9mlint.trace.journal import BACKWARD, COMPILED
+from d9mlint.trace.model import DIVERGED, EQUAL, Report
+
+VERDICTS = {
+    "op": "this operation gives different results for the same inputs",
+    "rng": "random numbers differ between the runs",
+    "input": "the data differs between the runs",
+    "scalar": "a Python number that an operation receives differs between the runs",
+    "uninitialized": "memory is read that was never written",
+    "structure": "the runs execute different operations",
+    "collective": "the result of a collective differs",
+}
+
+
+def text(report: Report) -> str:
+    """The report for a terminal."""
+    if report.outcome == EQUAL:
+        return _equal(report)
+    if report.outcome != DIVERGED or report.difference is None:
+        return f"could not tell: {report.reason}\n{_output(report)}"
+    difference = report.difference
+    side = difference.side
+    lines = [f"diverged: {difference.verdict}: {VERDICTS[difference.verdict]}"]
+    lines += _frame(difference.place, report)
+    lines.append(f"  {_what(difference)}")
+    lines.append(f"  {difference.reason}")
+    if difference.cause is not None:
+        lines.append(f"  {difference.cause.text}")
+    if side.flags & BACKWARD and side.forward:
+        lines.append("note: this is the backward operation of the line above")
+    lines += _called(difference, report)
+    for name, one in (("first run: ", difference.first), ("second run:", difference.second)):
+        lines.append(f"note: {name} {_side(one)}")
+    if report.eager is not None:
+        found = report.eager
+        frame = found.place[0] if found.place else None
+        where = f" at {shown(frame.filename)}:{frame.row} in {frame.function}" if frame else ""
+        lines.append(f"note: without torch.compile: {found.verdict}: `{found.side.name}`{where}")
+    lines += _confirmation(report)
+    lines += _finding(report)
+    lines.append(_count(report))
+    return "\n".join(lines) + "\n"
+
+
+def _equal(report: Report) -> str:
+    first = report.runs[0]
+    lines = [f"equal: {first.operations} records in {first.steps} optimizer steps, level {report.level}"]
+    lines += [f"note: {note}" for note in report.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _frame(place: tuple[Frame, ...], report: Report) -> list[str]:
+    if not place:
+        return ["  --> (no line of the program)"]
+    frame = place[0]
+    lines = [f"  --> {shown(frame.filename)}:{frame.row} in {frame.function}"]
+    source = report.sources.get(f"{frame.filename}:{frame.row}")
+    if source:
+        number = str(frame.row)
+        lines += [f"  {' ' * len(number)} |", f"  {number} | {source}", f"  {' ' * len(number)} |"]
+    return lines
+
+
+def _what(difference: Difference) -> str:
+    side = difference.side
+    where = f"optimizer step {difference.step}"
+    if difference.process not in ("", "main"):
+        where += f", process {difference.process}"
+    if difference.stream not in ("", "main"):
+        where += f", thread {difference.stream}"
+    return f"{side.kind} `{side.name}` {side.shape} in {where}".replace("  ", " ")
+
+
+def _called(difference: Difference, report: Report) -> list[str]:
+    lines = []
+    if difference.place != difference.side.path and difference.side.path:
+        frame = difference.side.path[0]
+        lines.append(f"note: first seen at {shown(frame.filename)}:{frame.row} in {frame.function}")
+    for frame in difference.place[1:]:
+        lines.append(f"note: called at {shown(frame.filename)}:{frame.row} in {frame.function}")
+    return lines
+
+
+def _side(side: Side | None) -> str:
+    if side is None:
+        return "nothing here"
+    arguments = f" ({side.args})" if side.args else ""
+    return f"{side.name} {side.shape}{arguments} digest {side.digest}".replace("  ", " ")
+
+
+def _confirmation(report: Report) -> list[str]:
+    found = report.confirmation
+    if found is None:
+        difference = report.difference
+        if difference is None or difference.side.flags & COMPILED:
+            return []
+        if difference.verdict == "op" and report.level == "full":
+            return ["note: not confirmed: a further run did not reach this operation"]
+        return []
+    lines = []
+    if found["raises"]:
+        lines.append(f"note: repeating the operation raises {found['raises']}")
+    elif found["distinct"] > 1:
+        lines.append(f"confirmed: {found['distinct']} distinct results in {found['runs']} replays")
+        lines += [f"note: {_distance(output)}" for output in found["outputs"] if output["distinct"] > 1]
+        if found.get("values"):
+            index, (one, other) = found["values"]["index"], found["values"]["values"]
+            lines.append(f"note: element {index} is {one} and {other}")
+    else:
+        lines.append(f"note: equal in {found['runs']} replays on the same inputs in one process")
+    mode = found["deterministic"]
+    if mode["raises"]:
+        lines.append(f"note: in deterministic mode: raises {mode['raises']}")
+    elif mode["distinct"] == 1:
+        lines.append(f"note: in deterministic mode: equal in {found['runs']} replays")
+    else:
+        lines.append(f"note: in deterministic mode: {mode['distinct']} distinct results")
+    return lines
+
+
+def _distance(output: dict[str, Any]) -> str:
+    parts = [f"{output['dtype']}{output['shape']}"]
+    if output["v_ermv"] is not None:
+        parts.append(f"V_ermv {output['v_ermv']:.3g}")
+    parts.append(f"V_c {output['v_c']:.3g}")
+    if output["ulp"] is not None:
+        parts.append(f"largest distance {output['ulp']} ulp")
+    return ", ".join(parts)
+
+
+def _finding(report: Report) -> list[str]:
+    found = report.finding
+    if found is None:
+        return []
+    lines = [f"{found.code} {found.message}", f"  --> {shown(found.filename)}:{found.row}"]
+    if found.fix:
+        lines.append(f"fix: {found.fix}")
+    if found.help:
+        lines.append(f"help: {found.help}")
+    return lines
+
+
+def _count(report: Report) -> str:
+    codes = [
+        f"{r.exit_code}" if r.exit_code is not None else "stopped at the difference" for r in report.runs
+    ]
+    return f"note: exit status of the program: {', '.join(codes)}"
+
+
+def _output(report: Report) -> str:
+    if len(report.runs) < 2 or not report.runs[1].output_tail.strip():
+        return ""
+    shown_lines = report.runs[1].output_tail.strip().splitlines()[-10:]
+    return "output of the second run:\n" + "".join(f"  {line}\n" for line in shown_lines)
+
+
+def shown(path: str) -> str:
+    """A path relative to the working directory where it is inside of it."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
+
+
+def as_json(report: Report) -> str:
+    """The report as one JSON object."""
+    return json.dumps(as_dict(report), indent=2) + "\n"
+
+
+def as_dict(report: Report) -> dict[str, Any]:
+    """The fields of the JSON report."""
+    difference = report.difference
+    return {
+        "outcome": report.outcome,
+        "reason": report.reason or None,
+        "command": list(report.command),
+        "level": report.level,
+        "difference": None if difference is None else _difference(difference),
+        "confirmation": report.confirmation,
+        "without_compile": None if report.eager is None else _difference(report.eager),
+        "finding": report.finding._asdict() if report.finding is not None else None,
+        "runs": [run._asdict() for run in report.runs],
+        "notes": list(report.notes),
+    }
+
+
+def _difference(difference: Difference) -> dict[str, Any]:
+    cause = difference.cause
+    return {
+        "verdict": difference.verdict,
+        "reason": difference.reason,
+        "step": difference.step,
+        "process": difference.process,
+        "thread": difference.stream,
+        "place": [frame._asdict() for frame in difference.place],
+        "cause": None
+        if cause is None
+        else {"kind": cause.kind, "text": cause.text, "path": [frame._asdict() for frame in cause.path]},
+        "first": _side_dict(difference.first),
+        "second": _side_dict(difference.second),
+    }
+
+
+def _side_dict(side: Side | None) -> dict[str, Any] | None:
+    if side is None:
+        return None
+    return {
+        "kind": side.kind,
+        "name": side.name,
+        "shape": side.shape,
+        "args": side.args,
+        "digest": side.digest,
+        "path": [frame._asdict() for frame in side.path],
+        "forward": [frame._asdict() for frame in side.forward],
+        "backward": bool(side.flags & BACKWARD),
+    }

@@ -1,0 +1,142 @@
+"""Starts the traced program, passes signals on, and leaves no process behind. No framework is imported here."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, NamedTuple
+
+FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT")
+POLL = 0.1
+GRACE = 10.0
+"""Seconds that a program has to end after it was asked to."""
+_FROM_TERMINAL = 128
+"""``si_code`` of a signal that the kernel sent, as for Ctrl-C: the terminal sends it to the program too."""
+
+
+class Interrupted(Exception):
+    """A signal asked d9mlint to end; its number is the argument. The program has ended."""
+
+
+class Ended(NamedTuple):
+    """How a program ended: its exit code (minus the signal's number where a signal killed it), and whether it
+    was stopped from here."""
+
+    code: int
+    stopped: bool = False
+
+
+def run(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str,
+    stdin: int | None = None,
+    stdout: IO[bytes] | None = None,
+    stderr: IO[bytes] | None = None,
+    stop: Callable[[], bool] | None = None,
+    left_alone: bool = False,
+) -> Ended:
+    """Run a program to its end, or until ``stop`` says so. Processes that it leaves are ended, unless it ended
+    well and they are to be ``left_alone``. Raises Interrupted, OSError."""
+    signals = {getattr(signal, name) for name in FORWARDED if hasattr(signal, name)}
+    adopts = _adopt_orphans()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals | {signal.SIGCHLD})
+    caught = 0
+    try:
+        before = set(_children())
+        process = subprocess.Popen(
+            command,
+            env=dict(env),
+            cwd=cwd,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, mask) and None,
+        )
+        stopped = False
+        deadline = float("inf")
+        next_look = time.monotonic() + POLL
+        while process.poll() is None:
+            info = _wait(signals | {signal.SIGCHLD}, POLL)
+            if info is not None and info[0] != signal.SIGCHLD:
+                caught = info[0]
+                if info[1] != _FROM_TERMINAL:
+                    process.send_signal(caught)
+            now = time.monotonic()
+            if stop is not None and not stopped and now >= next_look:
+                next_look = now + POLL
+                if stop():
+                    stopped = True
+                    process.kill()
+            if now > deadline:
+                process.kill()
+        code = process.returncode
+        if adopts and not (left_alone and code == 0 and not caught):
+            _end_orphans(before)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    if caught in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        raise Interrupted(int(caught))
+    return Ended(code, stopped)
+
+
+def _wait(signals: set[signal.Signals], seconds: float) -> tuple[int, int] | None:
+    """The next of some blocked signals and where it comes from."""
+    if hasattr(signal, "sigtimedwait"):
+        info = signal.sigtimedwait(signals, seconds)
+        return (info.si_signo, info.si_code) if info is not None else None
+    time.sleep(seconds)
+    pending = signal.sigpending() & signals
+    for one in pending:
+        number = signal.sigwait({one})
+        # Which of them a terminal has sent cannot be seen here: those of the keyboard are taken for its own.
+        return int(number), _FROM_TERMINAL if number in (signal.SIGINT, signal.SIGQUIT) else 0
+    return None
+
+
+def _adopt_orphans() -> bool:
+    """Become the parent of processes whose own parent ends (Linux), so that they can be found."""
+    if not sys.platform.startswith("linux"):
+        return False
+    with contextlib.suppress(OSError, AttributeError):
+        return bool(ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) == 0)
+    return False
+
+
+def _children() -> list[int]:
+    """The processes whose parent this one is."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir("/proc/self/task"):
+            with open(f"/proc/self/task/{task}/children", encoding="ascii") as stream:
+                found += map(int, stream.read().split())
+    return found
+
+
+def _end_orphans(before: set[int]) -> None:
+    """End what the program has left: first with a request, then without."""
+    limit = time.monotonic() + GRACE
+    asked: set[int] = set()
+    while True:
+        left = [pid for pid in _children() if pid not in before]
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if pid not in asked:
+                    os.kill(pid, signal.SIGTERM)
+                    asked.add(pid)
+                elif time.monotonic() > limit - GRACE + 1:
+                    os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        if time.monotonic() > limit:
+            return
+        time.sleep(0.02)

@@ -1,0 +1,24 @@
+"""The tracer of one process, from the import of torch on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from d9mlint.trace.recorder import FULL, Recorder, Target, exclude_from_dynamo
+from d9mlint.trace.sites import Sites
+from d9mlint.trace.watch import Watch
+
+
+def begin(path: str, header: dict[str, Any], settings: dict[str, Any], sites: Sites, watch: Watch) -> None:
+    """Record from now on."""
+    recorder = Recorder(path, header, settings["level"], sites, int(settings.get("steps") or 0))
+    exclude_from_dynamo()
+    target = settings.get("target")
+    if target and target["process"] == header["key"]:
+        from d9mlint.trace.confirm import Confirmation
+
+        recorder.target = Target(target["stream"], target["ordinal"], target["name"])
+        recorder.at_target = Confirmation(settings["confirmation"], recorder.leave)
+    watch.torch(recorder)
+    if settings["level"] == FULL:
+        recorder.mode.__enter__()

@@ -1,0 +1,130 @@
+"""Recordings as they are written and compared, without running torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from d9mlint.trace import journal
+from d9mlint.trace.compare import Unequal, first_difference, frames, pair
+from d9mlint.trace.journal import INPUT, NOTE, OP, RNG, STEP, UNINITIALIZED, Journal, Writer
+
+ADD, MUL, GENERATOR, SEED = 1, 2, 3, 4
+TABLES = {
+    "stream": ["main"],
+    "name": ["aten.add", "aten.mul", "torch CPU generator", "seed torch.manual_seed"],
+    "path": ["/p/train.py:3:train\t/p/train.py:9:<module>", "/p/train.py:1:<module>"],
+    "shape": ["float32[4]", "float32[5]"],
+    "args": ["alpha=1", "alpha=2"],
+}
+
+
+def record(
+    kind: int = OP,
+    name: int = ADD,
+    digest: int = 7,
+    *,
+    args: int = 0,
+    inputs: int = 0,
+    shape: int = 1,
+    flags: int = 0,
+) -> bytes:
+    return journal.RECORD.pack(kind, flags, 1, name, 1, 0, shape, args, inputs, digest)
+
+
+def written(path: Path, *records: bytes, key: str = "main", end: bool = True) -> Journal:
+    writer = Writer(str(path), {"key": key, "pid": 1})
+    writer.json(b"T", TABLES)
+    writer.records(b"".join(records))
+    if end:
+        writer.json(b"E", {"steps": 0})
+    writer.close()
+    return Journal(str(path)).update()
+
+
+def verdict(tmp_path: Path, one: list[bytes], other: list[bytes]) -> str:
+    pairs = [(written(tmp_path / "a", *one), written(tmp_path / "b", *other))]
+    found = first_difference(pairs, complete=True)
+    return found.verdict if found is not None else "equal"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ([record()], [record()], "equal"),
+        ([record()], [record(digest=8)], "op"),
+        ([record()], [record(name=MUL)], "structure"),
+        ([record()], [record(shape=2)], "structure"),
+        ([record()], [record(), record()], "structure"),
+        ([record(args=1)], [record(args=2)], "scalar"),
+        ([record()], [record(inputs=5)], "input"),
+        ([record(INPUT)], [record(INPUT, digest=8)], "input"),
+        ([record(INPUT, flags=UNINITIALIZED)], [record(INPUT, digest=8)], "uninitialized"),
+        ([record(RNG, GENERATOR)], [record(RNG, GENERATOR, 8)], "rng"),
+        ([record(), record(NOTE, SEED), record()], [record(), record()], "equal"),
+    ],
+)
+def test_verdicts(tmp_path: Path, one: list[bytes], other: list[bytes], expected: str) -> None:
+    assert verdict(tmp_path, one, other) == expected
+
+
+def test_lines_do_not_decide(tmp_path: Path) -> None:
+    one = written(tmp_path / "a", record())
+    other = written(tmp_path / "b", record())
+    other.tables["path"] = ["", "/elsewhere/train.py:77:train"]
+    assert first_difference([(one, other)], complete=True) is None
+
+
+def test_a_seed_that_differs_is_the_cause(tmp_path: Path) -> None:
+    one = [record(NOTE, SEED, 1, args=1), record(RNG, GENERATOR, 1)]
+    other = [record(NOTE, SEED, 2, args=2), record(RNG, GENERATOR, 2)]
+    pairs = [(written(tmp_path / "a", *one), written(tmp_path / "b", *other))]
+    found = first_difference(pairs, complete=True)
+    assert found is not None and found.cause is not None
+    assert (found.verdict, found.cause.text) == ("rng", "seeded with alpha=1 and alpha=2")
+
+
+def test_the_step_is_counted_from_one(tmp_path: Path) -> None:
+    one = [record(), record(STEP), record()]
+    other = [record(), record(STEP), record(digest=9)]
+    pairs = [(written(tmp_path / "a", *one), written(tmp_path / "b", *other))]
+    found = first_difference(pairs, complete=True)
+    assert found is not None and found.step == 2
+
+
+def test_of_several_ranks_the_one_with_the_cause_is_named(tmp_path: Path) -> None:
+    spread = journal.COLLECTIVE
+    pairs = [
+        (
+            written(tmp_path / "a0", record(INPUT, flags=spread), key="rank 0"),
+            written(tmp_path / "b0", record(INPUT, flags=spread, digest=1), key="rank 0"),
+        ),
+        (
+            written(tmp_path / "a1", record(), record(), key="rank 1"),
+            written(tmp_path / "b1", record(), record(digest=1), key="rank 1"),
+        ),
+    ]
+    found = first_difference(pairs, complete=True)
+    assert found is not None and (found.verdict, found.process) == ("op", "rank 1")
+
+
+def test_a_process_without_a_partner_cannot_be_compared(tmp_path: Path) -> None:
+    one = [written(tmp_path / "a", record(), key="rank 0"), written(tmp_path / "b", record(), key="rank 1")]
+    with pytest.raises(Unequal, match="second run has no recording of process rank 1"):
+        pair(one, [written(tmp_path / "c", record(), key="rank 0")])
+
+
+def test_a_journal_that_was_cut_short_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    whole = written(tmp_path / "a", record(), record())
+    data = (tmp_path / "a").read_bytes()
+    for size in range(0, len(data), 7):
+        (tmp_path / "b").write_bytes(data[:size])
+        cut = Journal(str(tmp_path / "b")).update()
+        assert cut.end is None
+        assert cut.records == whole.records[: len(cut.records)]
+
+
+def test_frames_of_a_path_on_a_drive() -> None:
+    found = frames("C:\\p\\train.py:3:train")
+    assert found[0].filename == "C:\\p\\train.py" and found[0].row == 3

@@ -1,0 +1,185 @@
+"""The digest of tensors: what differs has another digest, what is equal has the same one."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from d9mlint.trace.digest import (  # noqa: E402
+    BLOCK,
+    G_SEED,
+    MASK,
+    U_SEED,
+    V_SEED,
+    content_sum,
+    digest,
+    weight,
+)
+from d9mlint.trace.hashing import Digester  # noqa: E402
+
+DTYPES = (
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+    torch.complex64,
+    torch.complex128,
+    torch.bool,
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+)
+
+
+def sample(dtype: torch.dtype, count: int = 37, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    if dtype is torch.bool:
+        return torch.rand(count, generator=generator) > 0.5
+    if dtype.is_floating_point or dtype.is_complex:
+        values = torch.randn(count, generator=generator, dtype=torch.float64)
+        return values.to(dtype)
+    return torch.randint(-100, 100, (count,), generator=generator).to(dtype)
+
+
+def reference(data: bytes) -> int:
+    """The definition, word by word."""
+    data += b"\0" * (-len(data) % 8)
+    total = 0
+    for i in range(len(data) // 8):
+        x = int.from_bytes(data[8 * i : 8 * i + 8], "little", signed=True)
+        j, c = divmod(i, BLOCK)
+        total += weight(G_SEED, j) * (x * weight(U_SEED, c) + (x >> 32) * weight(V_SEED, c))
+    return total & MASK
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 1000, 2 * BLOCK, 2 * BLOCK + 1, 5 * BLOCK + 3])
+def test_the_sum_is_the_definition(count: int) -> None:
+    tensor = sample(torch.float32, count)
+    assert int(content_sum(tensor)) & MASK == reference(tensor.numpy().tobytes())
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_one_bit_anywhere_changes_the_digest(dtype: torch.dtype) -> None:
+    tensor = sample(dtype)
+    data = tensor.view(torch.uint8)
+    seen = {digest(tensor)}
+    bits = 1 if dtype is torch.bool else 8
+    for place in range(0, data.numel(), max(1, data.numel() // 29)):
+        for bit in range(bits):
+            data[place] ^= 1 << bit
+            seen.add(digest(tensor))
+            data[place] ^= 1 << bit
+    assert len(seen) == 1 + bits * len(range(0, data.numel(), max(1, data.numel() // 29)))
+    assert digest(tensor) in seen
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.complex64], ids=str)
+def test_flipped_signs_change_the_digest(dtype: torch.dtype) -> None:
+    tensor = sample(dtype, 500)
+    seen = {digest(tensor), digest(-tensor)}
+    for pair in range(0, 400, 2):
+        other = tensor.clone()
+        other[pair : pair + 2] = -other[pair : pair + 2]
+        seen.add(digest(other))
+    assert len(seen) == 202
+
+
+def test_permutations_change_the_digest() -> None:
+    tensor = sample(torch.float32, 64)
+    generator = torch.Generator().manual_seed(1)
+    seen = {digest(tensor[torch.randperm(64, generator=generator)]) for _ in range(500)}
+    swapped = tensor.clone()
+    swapped[[3, 4]] = swapped[[4, 3]]
+    assert len(seen | {digest(tensor), digest(swapped)}) == 502
+
+
+def test_nan_payloads_and_signs_of_zero_count() -> None:
+    words = torch.tensor([0x7FC00000, 0x7FC00001], dtype=torch.int32).view(torch.float32)
+    assert digest(words[:1]) != digest(words[1:])
+    assert digest(torch.tensor([0.0])) != digest(torch.tensor([-0.0]))
+
+
+def test_dtype_and_shape_count() -> None:
+    zeros = torch.zeros(8)
+    same_bytes = [zeros, zeros.view(2, 4), zeros.view(4, 2), zeros.int(), torch.zeros(4, dtype=torch.float64)]
+    empty = [torch.zeros(0), torch.zeros(0, 3), torch.zeros(3, 0), torch.zeros(0, dtype=torch.int64)]
+    assert len({digest(t) for t in (*same_bytes, *empty)}) == 9
+
+
+def test_layout_in_memory_does_not_count() -> None:
+    tensor = sample(torch.float32, 48).view(4, 12)
+    transposed = tensor.t().contiguous().t()
+    assert not transposed.is_contiguous()
+    assert digest(transposed) == digest(tensor)
+    assert digest(tensor[:, 1::2]) == digest(tensor[:, 1::2].clone())
+    conjugate = torch.conj(torch.complex(tensor, tensor + 1))
+    assert conjugate.is_conj()
+    assert digest(conjugate) == digest(conjugate.resolve_conj()) != digest(torch.complex(tensor, tensor + 1))
+    flat = torch.arange(20.0)
+    for offset in range(8):
+        assert digest(flat[offset : offset + 9]) == digest(flat[offset : offset + 9].clone())
+
+
+def test_sparse_nested_quantized_and_meta() -> None:
+    dense = torch.tensor([[0.0, 1.0], [2.0, 0.0]])
+    other = torch.tensor([[0.0, 1.0], [0.0, 2.0]])
+    values = []
+    for one in (dense, other):
+        layouts = [one.to_sparse(), one.to_sparse_csr(), one.to_sparse_csc()]
+        values += [digest(t) for t in layouts]
+        values.append(digest(one))
+    nested = [torch.nested.nested_tensor([torch.ones(2), torch.ones(n)]) for n in (3, 4)]
+    jagged = [torch.nested.nested_tensor([torch.ones(2), torch.ones(n)], layout=torch.jagged) for n in (3, 4)]
+    values += [digest(t) for t in (*nested, *jagged)]
+    quantized = [torch.quantize_per_tensor(dense, scale, 0, torch.qint8) for scale in (0.1, 0.2)]
+    values += [digest(t) for t in quantized]
+    values.append(digest(torch.quantize_per_channel(dense, torch.ones(2), torch.zeros(2), 0, torch.qint8)))
+    values += [digest(torch.empty(n, device="meta")) for n in (2, 3)]
+    assert len(set(values)) == len(values)
+    assert digest(dense.to_sparse()) == digest(dense.clone().to_sparse())
+
+
+def test_a_wrapper_subclass_is_what_it_wraps() -> None:
+    from torch.testing._internal.two_tensor import TwoTensor
+
+    one, two = sample(torch.float32, 8), sample(torch.float32, 8, seed=1)
+    assert digest(TwoTensor(one, two)) == digest(TwoTensor(one.clone(), two.clone()))
+    assert len({digest(TwoTensor(one, two)), digest(TwoTensor(two, one)), digest(one)}) == 3
+    assert digest(torch.nn.Parameter(one)) == digest(one)
+
+
+def test_deferred_digests_are_the_same() -> None:
+    digester = Digester()
+    tensors = [sample(dtype, count) for dtype in DTYPES for count in (1, 7, 64, 5000, 40_000)]
+    tensors += [torch.zeros(0), torch.ones(4, 4).t(), torch.ones(3).to_sparse()]
+    open_values = [digester.add(tensor) for tensor in tensors]
+    before = [digest(tensor) for tensor in tensors]
+    for tensor in tensors:
+        if tensor.layout is torch.strided and tensor.numel():
+            # What is written later must not count.
+            tensor.zero_()
+    digester.flush()
+    assert [value.result for value in open_values] == before
+
+
+def test_results_of_a_race_are_told_apart() -> None:
+    generator = torch.Generator().manual_seed(0)
+    size = 1 << 20
+    index = torch.randint(0, 5000, (size,), generator=generator)
+    source = torch.randn(size, generator=generator)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        results = [
+            torch.zeros(5000).index_put_((index,), source, accumulate=True).numpy().tobytes()
+            for _ in range(12)
+        ]
+    finally:
+        torch.set_num_threads(threads)
+    digests = [digest(torch.frombuffer(bytearray(data), dtype=torch.float32)) for data in results]
+    assert len(set(digests)) == len(set(results))

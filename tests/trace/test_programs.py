@@ -1,0 +1,106 @@
+"""Whole programs under ``d9mlint trace``: hazards are named with their line and verdict, clean ones are equal.
+
+A program says in a comment what is expected: ``# diverges: VERDICT`` stands on the line that is to be named.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+PROGRAMS = Path(__file__).parent / "programs"
+EXPECTED = re.compile(r"# diverges: (\w+)")
+TIMEOUT = 600
+QUICK = {"backward_of_index", "unsorted_listing", "time_seed"}
+QUICK_CLEAN = {"loader_workers"}
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port: int = bound.getsockname()[1]
+        return port
+
+
+def environment() -> dict[str, str]:
+    """The environment of a user whose PATH has the launchers of the installed packages."""
+    import torch
+
+    scripts = Path(torch.__file__).parents[4] / "bin"
+    path = os.pathsep.join([str(Path(sys.executable).parent), str(scripts), os.environ["PATH"]])
+    return {
+        **os.environ,
+        "PATH": path,
+        "OMP_NUM_THREADS": "2",
+        "HF_HUB_OFFLINE": "1",
+        "WANDB_MODE": "disabled",
+    }
+
+
+def traced(directory: Path, name: str, *options: str) -> dict[str, Any]:
+    """The JSON report of a program of this directory, traced in a directory of its own."""
+    program = PROGRAMS / name
+    shutil.copy(program, directory)
+    launcher: list[str] = []
+    if program.name.startswith(("ddp", "fsdp")):
+        launcher = ["torchrun", "--nproc-per-node", "2", "--master-port", str(free_port())]
+    report = directory / "report.json"
+    run = subprocess.run(
+        [
+            *(sys.executable, "-m", "d9mlint", "trace", "--output-format", "json", "-o", str(report)),
+            *(*options, *launcher, program.name),
+        ],
+        cwd=directory,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    )
+    assert report.exists(), run.stderr
+    found: dict[str, Any] = json.loads(report.read_text())
+    assert run.returncode == {"equal": 0, "diverged": 1, "unknown": 2}[found["outcome"]], run.stderr
+    return found
+
+
+def cases(pattern: str, quick: set[str]) -> list[Any]:
+    names = sorted(str(p.relative_to(PROGRAMS)) for p in PROGRAMS.glob(pattern))
+    return [
+        pytest.param(name, id=Path(name).stem, marks=[] if Path(name).stem in quick else [pytest.mark.full])
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("name", cases("*.py", QUICK))
+def test_a_hazard_is_named_with_its_line_and_verdict(name: str, tmp_path: Path) -> None:
+    lines = (PROGRAMS / name).read_text().splitlines()
+    row, verdict = next((n, m[1]) for n, line in enumerate(lines, 1) if (m := EXPECTED.search(line)))
+    report = traced(tmp_path, name)
+    difference = report["difference"]
+    assert difference is not None, report["reason"]
+    if "compile_inductor" in name:
+        # A compiled function hides the line; the run without torch.compile names it.
+        assert (difference["verdict"], difference["first"]["name"]) == ("op", "compiled function")
+        difference = report["without_compile"]
+    place = difference["place"][0]
+    assert (difference["verdict"], Path(place["filename"]).name, place["row"]) == (verdict, name, row)
+    if verdict == "op" and "compile_inductor" not in name:
+        assert report["confirmation"]["distinct"] > 1
+        assert report["confirmation"]["deterministic"]["distinct"] == 1
+
+
+@pytest.mark.parametrize("name", cases("clean/*.py", QUICK_CLEAN))
+def test_a_clean_program_is_equal(name: str, tmp_path: Path) -> None:
+    report = traced(tmp_path, name)
+    assert report["outcome"] == "equal", report["difference"] or report["reason"]
+    assert report["runs"][0]["operations"] == report["runs"][1]["operations"]
