@@ -107,7 +107,7 @@ def check(
     known = baselines.read_baseline(settings.baseline) if settings.baseline else frozenset[str]()
     found = _discover(paths, settings, stdin)
     clock.lap("discover")
-    data: dict[str, bytes | Trouble] = {path: read_bytes(path) for path in found.files}
+    data: dict[str, bytes | Trouble] = {path: _content(path, found) for path in found.files}
     data.update({path: content for path, content in (overlay or {}).items() if path in data})
     sources = Sources(data)
     clock.lap("read")
@@ -120,6 +120,14 @@ def check(
     result = _with_known_evidence(result, [*evidence, *settings.evidence])
     clock.lap("decide")
     return result._replace(timings=clock.laps, warnings=(*trouble, *analysis.warnings))
+
+
+def _content(path: str, found: Discovery) -> bytes | Trouble:
+    """The bytes of a file, or why it is not read."""
+    if path in found.outside:
+        message = "the file is not read: it is a link that leads out of the project"
+        return Trouble("DET002", message, 0, 0)
+    return read_bytes(path)
 
 
 def _with_known_evidence(result: Result, files: Sequence[str]) -> Result:
@@ -248,7 +256,7 @@ def _gather(sources: Sources, settings: Settings, cache: str | None) -> dict[str
 def gather_files(paths: Sequence[str], settings: Settings) -> tuple[Discovery, Sources, dict[str, FileFacts]]:
     """Discovery and facts alone, for commands that ask about the program and not about its hazards."""
     found = _discover(paths, settings, None)
-    sources = Sources({path: read_bytes(path) for path in found.files})
+    sources = Sources({path: _content(path, found) for path in found.files})
     cache, _ = usable_cache(settings, found.root)
     return found, sources, _gather(sources, settings, cache)
 

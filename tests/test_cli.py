@@ -269,10 +269,11 @@ def test_version_is_quick_to_ask(run: Run) -> None:
     assert done.stdout.splitlines()[-1] == "False"
 
 
-def test_a_warm_run_imports_no_parser(project: Project) -> None:
+def test_no_run_imports_the_parser_and_a_warm_run_starts_no_process_for_it(project: Project) -> None:
     root = project({"train.py": TRAIN})
-    code = "import sys; from d9mlint.cli.app import run; run([]); print('libcst' in sys.modules)"
-    for expected in ("True", "False"):
+    loaded = "'libcst' in sys.modules, 'd9mlint.store.pool' in sys.modules"
+    code = f"import sys; from d9mlint.cli.app import run; run([]); print({loaded})"
+    for expected in ("False True", "False False"):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root)
         assert done.stdout.splitlines()[-1] == expected
 

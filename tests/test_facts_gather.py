@@ -9,7 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,10 +41,17 @@ def project(count: int = 12) -> list[File]:
     return [*files, File("bad.py", "print 'a'\n"), File("same.py", files[0].text), File("empty.py", "")]
 
 
+@pytest.fixture(autouse=True)
+def fresh_processes() -> Iterator[None]:
+    """No process of an earlier test serves this one, none of this one a later test."""
+    pool.end_idle()
+    yield
+    pool.end_idle()
+
+
 @pytest.fixture
 def in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small projects, too, are given to processes."""
-    monkeypatch.setattr(gathering, "SERIAL", 0)
+    """Small projects, too, are given to several processes."""
     monkeypatch.setattr(gathering, "SHARE", 1)
 
 
@@ -73,14 +80,14 @@ def test_only_what_is_new_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert parsed == ["b.py"]
 
 
-def test_a_warm_run_does_not_import_the_parser(tmp_path: Path) -> None:
+def test_a_warm_run_starts_no_process_and_no_run_imports_the_parser(tmp_path: Path) -> None:
     code = textwrap.dedent("""
         import sys
         from types import SimpleNamespace
         from d9mlint.store.gather import gather
         file = SimpleNamespace(path="a", text="x = 1", digest="d")
         print(gather([file], jobs=2, cache=sys.argv[1])[0].lines,
-              "libcst" in sys.modules, "multiprocessing" in sys.modules)
+              "d9mlint.store.pool" in sys.modules, "libcst" in sys.modules)
     """)
     outputs = [subprocess.check_output([sys.executable, "-c", code, str(tmp_path)], text=True) for _ in "12"]
     assert [output.split() for output in outputs] == [["1", "True", "False"], ["1", "False", "False"]]
@@ -169,10 +176,88 @@ def test_a_file_may_not_take_for_ever(in_processes: None, monkeypatch: pytest.Mo
     assert (problem.code, "too long" in problem.message) == ("DET002", True)
 
 
-def test_without_processes_files_are_parsed_here(in_processes: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = project(3)
+def _without_processes(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    if how == "they end":
+        monkeypatch.setattr(pool, "_BOOT", "{path!r}; raise SystemExit(1)")
+    elif how == "no Python":
+        monkeypatch.setattr(sys, "executable", "/no/such/python")
+    else:
+
+        def refuse(*_: object, **__: object) -> None:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+
+        monkeypatch.setattr(subprocess, "Popen", refuse)
+
+
+@pytest.mark.parametrize("how", ["they end", "no Python", "fork fails"])
+def test_without_processes_simple_files_are_parsed_here_and_others_refused(
+    how: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    simple = [
+        File("a.py", CODE * 50),
+        File("bad.py", "print 'a'\n"),
+        File("f.py", 'x = f"{a.b} {c!r:>9}"\n'),
+    ]
+    risky = [
+        File("deep.py", "x = " + "(" * 40 + ")" * 40 + "\n"),
+        File("chain.py", "x = " + "lambda a, b: " * 300 + "0\n"),
+        File("pattern.py", "match x:\n case " + "{1: " * 8 + "a" + "}" * 8 + ": pass\n"),
+        File("hidden.py", """x = f"{'}"'}" + """ + "(" * 500 + " '\n"),
+        File("long.py", "# more\n" * 9_000),
+    ]
+    expected = gather([*simple, *risky], jobs=2)
+    pool.end_idle()
+    with monkeypatch.context() as patch:
+        _without_processes(patch, how)
+        found = gather([*simple, *risky], jobs=2, cache=str(tmp_path))
+    assert found[: len(simple)] == expected[: len(simple)]
+    for facts in found[len(simple) :]:
+        assert facts.problem is not None
+        assert (facts.problem.code, "no separate process" in facts.problem.message) == ("DET002", True)
+    assert gather([*simple, *risky], jobs=2, cache=str(tmp_path)) == expected  # it is not remembered
+
+
+def test_no_more_threads_is_no_reason_to_parse_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = project(2)
     expected = gather(files, jobs=2)
-    monkeypatch.setattr(pool, "_BOOT", "{path!r}; raise SystemExit(1)")
-    assert gather(files, jobs=2) == expected
-    monkeypatch.setattr(sys, "executable", "/no/such/python")
-    assert gather(files, jobs=2) == expected
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", _no_thread)
+        patch.setattr("d9mlint.frontend.extract.extract", None)
+        assert gather(files, jobs=2) == expected
+
+
+def _no_thread(thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_every_text_is_parsed_in_another_process_and_the_next_run_uses_it_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("d9mlint.frontend.extract.extract", None)
+    starts = []
+    new = pool._new
+    monkeypatch.setattr(pool, "_new", lambda: starts.append(1) or new())
+    for name in ("a", "b", "c"):
+        assert gather([File(name, f"{name} = 1\n")], jobs=2)[0].problem is None
+    assert len(starts) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no timers of CPU time")
+def test_cpu_time_is_limited_whatever_the_size_and_the_limit_is_not_remembered(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The limit ends native code, too, which no exception reaches."""
+    patch = (
+        "; import re, d9mlint.frontend.worker as w, d9mlint.frontend.extract as e; f = e.extract; w.CPU_LIMIT = 0.5"
+        "; e.extract = lambda t, d: re.match('(a*)*b', 'a' * 40) if 'slow' in t else f(t, d); main()"
+    )
+    with monkeypatch.context() as context:
+        context.setattr(pool, "_BOOT", pool._BOOT.replace("; main()", patch))
+        files = [File("a.py", "a = 1"), File("slow.py", "# slow"), File("b.py", "b = 1")]
+        found = gather(files, jobs=1, cache=str(tmp_path))
+    pool.end_idle()
+    assert [one.problem for one in found[::2]] == [None, None]
+    problem = found[1].problem
+    assert problem is not None
+    assert (problem.code, "CPU time" in problem.message) == ("DET002", True)
+    assert gather(files, jobs=1, cache=str(tmp_path))[1].problem is None

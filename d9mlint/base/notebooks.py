@@ -13,10 +13,18 @@ PYTHON_CELL_MAGICS = frozenset({"time", "timeit", "capture", "prun", "python", "
 """``%%`` magics whose cell body is Python run in the kernel (or as good as)."""
 
 _CANDIDATE = re.compile(r"^[ \t]*(?:%|!|\?)|\?[ \t]*$|=[ \t]*[%!]", re.MULTILINE)
+_NESTING = re.compile(
+    r"[(\[{]|[-+~*/%@&|^<>=.:]|\b(?:lambda|not|await|if|elif|else|and|or|in|is|for|yield)\b|['\"]"
+)
 _HELP = re.compile(r"^[ \t]*[%\w.*]+\?{1,2}[ \t]*$")
-_ASSIGNED = re.compile(r"^([ \t]*[\w.,\[\]'\" \t*()]+?=[ \t]*)([%!].*)$")
+_ASSIGNED = re.compile(r"^([\w.,\[\]'\" \t*()]+?=[ \t]*)([%!].*)$")
 _TIME = re.compile(r"^([ \t]*)%time[ \t](?=[ \t]*[^\s-])")
-_TOKEN = re.compile(r"\"\"\"|'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#.*|[\[\](){}]")
+# A quote that nothing closes reaches to the end of its line: looking for its end from every quote on takes
+# time that grows with the square of the line.
+_TOKEN = re.compile(r"\"\"\"|'''|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|#.*|[\[\](){}]")
+MOST_OPEN = 200
+"""Python refuses more nested brackets; behind them nothing is looked for."""
+MOST_PARSED = 100_000
 
 
 class NotebookError(ValueError):
@@ -134,6 +142,8 @@ def _parses(text: str) -> bool:
     import ast
     import warnings
 
+    if not _is_shallow(text):
+        return False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -141,6 +151,14 @@ def _parses(text: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
+
+
+def _is_shallow(text: str) -> bool:
+    """Whether Python's parser, which recurses in native code, can be given a cell in this process: whatever
+    nests needs a bracket, an operator or a word, and no run of lines without an empty one has many."""
+    if len(text) > MOST_PARSED:
+        return False
+    return all(len(_NESTING.findall(part)) < 2000 for part in re.split(r"\n(?=\S)", text))
 
 
 def _is_magic(line: str) -> bool:
@@ -184,6 +202,7 @@ def _open_after(line: str, state: str) -> str:
         if token in ('"""', "'''"):
             stack += token[0]
         elif token in "[({":
-            stack += token
+            if len(stack) < MOST_OPEN:
+                stack += token
         elif token in "])}":
             stack = stack[:-1]

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from d9mlint.base.notebooks import Cell, NotebookError, cell_texts
+from d9mlint.base.paths import TooLarge, read_limited
 
 MAX_BYTES = 8_000_000
 """A larger Python file is data, not code: reported, not read."""
@@ -33,7 +34,7 @@ class Location(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """Why a file cannot be analysed: ``code`` DET001 or DET002, a message, and a place in the text."""
+    """Why a file cannot be analyzed: ``code`` DET001 or DET002, a message, and a place in the text."""
 
     code: str
     message: str
@@ -123,12 +124,20 @@ def line_starts(text: str) -> list[int]:
 
 
 def read_bytes(path: str) -> bytes | Trouble:
-    """The content of a file, up to the largest size that is analysed, or why it cannot be read."""
+    """The content of a file, up to the largest size that is analyzed, or why it cannot be read."""
+    limit = MAX_NOTEBOOK_BYTES if path.endswith(".ipynb") else MAX_BYTES
     try:
-        with open(path, "rb") as stream:
-            return stream.read(MAX_NOTEBOOK_BYTES + 1)
-    except OSError as error:
-        return Trouble("DET002", f"the file cannot be read: {error.strerror or error}", 0, 0)
+        return read_limited(path, limit)
+    except TooLarge:
+        return _too_large(limit)
+    except (OSError, ValueError) as error:
+        return Trouble(
+            "DET002", f"the file cannot be read: {getattr(error, 'strerror', None) or error}", 0, 0
+        )
+
+
+def _too_large(limit: int) -> Trouble:
+    return Trouble("DET002", f"the file is too large to be analyzed (over {limit // 1_000_000} MB)", 0, 0)
 
 
 def read_source(path: str) -> Source:
@@ -144,8 +153,7 @@ def make_source(path: str, data: bytes) -> Source:
     notebook = path.endswith(".ipynb")
     limit = MAX_NOTEBOOK_BYTES if notebook else MAX_BYTES
     if len(data) > limit:
-        message = f"the file is too large to be analyzed (over {limit // 1_000_000} MB)"
-        return Source(path, b"", "", "utf-8", problem=Trouble("DET002", message, 0, 0))
+        return Source(path, b"", "", "utf-8", problem=_too_large(limit))
     if notebook:
         return _notebook(path, data)
     encoding, problem = detect_encoding(data)
@@ -196,6 +204,9 @@ def _known_encoding(name: str, bom: bool) -> tuple[str, Trouble | None]:
         info = codecs.lookup(name)
     except (LookupError, ValueError):
         return "utf-8", Trouble("DET001", f"unknown encoding: {name}", 0, 0)
+    if info.name in ("idna", "punycode"):
+        # Names of hosts; decoding them takes time that grows with the square of their length.
+        return "utf-8", Trouble("DET002", f"{name} is not an encoding of source code", 0, 0)
     if not getattr(info, "_is_text_encoding", True):
         return "utf-8", Trouble("DET001", f"{name} is not a text encoding", 0, 0)
     if bom:

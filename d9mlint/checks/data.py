@@ -221,9 +221,7 @@ def _shard(hooks: Hooks, reporter: Reporter) -> None:
             isinstance(owner, v.Obj) and owner.type.startswith("datasets")
         ):
             return
-        if not known and (
-            "import:tensorflow" not in interp.state.flags or "import:datasets" in interp.state.flags
-        ):
+        if not known and (not interp.uses("tensorflow") or interp.uses("datasets")):
             return
         if not known and len(call.args.pos) + len(call.args.kw) < 2:
             return

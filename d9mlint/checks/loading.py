@@ -33,11 +33,11 @@ SAMPLERS = (
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
 # Libraries whose trainers call set_epoch themselves.
 EPOCH_CALLERS = (
-    "import:lightning",
-    "import:pytorch_lightning",
-    "import:accelerate",
-    "import:transformers",
-    "import:ignite",
+    "lightning",
+    "pytorch_lightning",
+    "accelerate",
+    "transformers",
+    "ignite",
 )
 PROCESSES = (
     "multiprocessing.Process",
@@ -126,7 +126,7 @@ def _epochs(hooks: Hooks, reporter: Reporter) -> None:
     def end(interp: Interp) -> None:
         if interp.entry is None or "set-epoch" in interp.notes or interp.exhausted:
             return
-        if any(name in interp.state.flags for name in EPOCH_CALLERS):
+        if any(interp.uses(name) for name in EPOCH_CALLERS):
             return
         for place in interp.notes.get("distributed-samplers", []):
             reporter.report(

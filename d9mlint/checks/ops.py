@@ -201,6 +201,9 @@ def _end(interp: Interp, reporter: Reporter) -> None:
             continue
         if not is_tf and torch_unknown and _code(found.entry) != "DET407":
             continue
+        if found.past.switch and (not tf_on or "tf-patched" in interp.notes):
+            # Without any switch DET306 speaks; the patch is the one switch that such ops need.
+            continue
         training = where(interp, TF_TRAIN if is_tf else TORCH_TRAIN)
         if found.entry.passes == "backward" and training is None and library not in OWN_DEVICE:
             continue
@@ -217,7 +220,7 @@ def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: 
     entry, past = found.entry, found.past
     code = _code(entry)
     target = interp.targets.version(entry.library) if interp.targets is not None else None
-    version = f"{entry.library} {target.version}" if target is not None else entry.library
+    version = f"{entry.library} {target.version}".strip() if target is not None else entry.library
     severity = Severity.WARNING
     part = {"forward": "its result", "backward": "its gradient"}.get(entry.passes, "its result and gradient")
     if code == "DET405":
@@ -232,7 +235,7 @@ def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: 
         message = (
             f"`{found.text}` raises RuntimeError in deterministic mode{' on CUDA' if gpu else ''} ({version})"
         )
-    elif on and past.behaviour == "deterministic_alternative" and not _own_switch(entry):
+    elif on and past.behaviour == "deterministic_alternative" and not (_own_switch(entry) or past.switch):
         return
     elif entry.default_mode == "deterministic":
         # Known for what it does under the mode alone: without it there is nothing to say.

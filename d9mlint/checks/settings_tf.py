@@ -142,7 +142,7 @@ def _deprecated_switch(interp: Interp, reporter: Reporter, name: str, node: Any)
     if interp.targets is None or old:
         return
     target = interp.targets.version("tensorflow")
-    if "import:torch" in interp.state.flags and "import:tensorflow" not in interp.state.flags:
+    if interp.uses("torch") and not interp.uses("tensorflow"):
         # Seeding helpers of torch programs set it for good measure; no TensorFlow is there to read it.
         return
     reporter.report(

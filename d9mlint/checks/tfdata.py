@@ -86,10 +86,7 @@ def _keras_workers(hooks: Hooks, reporter: Reporter) -> None:
     def fit(interp: Interp, call: CallEvent) -> None:
         types = owner_types(interp, call.owner) if call.owner is not None else []
         keras = any(t.startswith("tf.keras.") for t in types)
-        if not keras and (
-            types[:1] != ["?"]
-            or ("import:tensorflow" not in interp.state.flags and "import:keras" not in interp.state.flags)
-        ):
+        if not keras and (types[:1] != ["?"] or (not interp.uses("tensorflow") and not interp.uses("keras"))):
             return
         data = call.args.get("x", 0) or call.args.kw.get("generator")
         workers = call.args.kw.get("workers")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from d9mlint.base.errors import UsageError, nearest
+from d9mlint.base.paths import is_inside, read_limited
 from d9mlint.config.gitignore import Ignore, ignored, make_ignore
 
 MARKERS = ("pyproject.toml", "d9mlint.toml", ".git", "setup.py", "setup.cfg")
@@ -38,12 +39,13 @@ ENVIRONMENT_MARKER = "pyvenv.cfg"
 class Discovery(NamedTuple):
     """``files`` are all files to read and ``reported`` those that may have findings; both sorted, absolute,
     with slashes. ``root`` is the project's root. ``configs`` are the names of configuration files by
-    directory."""
+    directory. ``outside`` are links that lead out of the project and were not named: they are not read."""
 
     root: str
     files: tuple[str, ...]
     reported: frozenset[str]
     configs: dict[str, list[str]]
+    outside: frozenset[str] = frozenset()
 
 
 def absolute(path: str, cwd: str | None = None) -> str:
@@ -141,7 +143,10 @@ def discover(
             below = {f for f in files if f.startswith(prefix)}
             # A directory that is itself excluded was not walked, but it was asked for.
             reported |= below or set(walker.walk(path))
-    return Discovery(root, tuple(sorted(files | reported)), frozenset(reported), walker.configs)
+    outside = walker.outside.difference(named)
+    return Discovery(
+        root, tuple(sorted(files | reported)), frozenset(reported), walker.configs, frozenset(outside)
+    )
 
 
 class Walker:
@@ -152,6 +157,8 @@ class Walker:
         self.exclude = exclude
         self.respect_gitignore = respect_gitignore
         self.configs: dict[str, list[str]] = {}
+        self.outside: set[str] = set()
+        self.boundary = boundary(root)
 
     def walk(self, top: str, deep: bool = True) -> list[str]:
         """All Python files and notebooks at or below ``top``."""
@@ -179,6 +186,8 @@ class Walker:
                     elif entry.name.endswith(CODE_SUFFIXES) and _is_file(entry, self.root):
                         if not self._skipped(inner, path, False):
                             found.append(path)
+                            if entry.is_symlink() and not is_inside(path, self.boundary):
+                                self.outside.add(path)
                 except OSError:
                     continue
         return sorted(found)
@@ -211,11 +220,11 @@ def _scan(directory: str) -> list[os.DirEntry[str]]:
 
 
 def _is_file(entry: os.DirEntry[str], root: str) -> bool:
-    """Links to files outside the root count; those to files inside it would be read twice."""
+    """Whether something in a directory is read. Links to files inside the root would be read twice. FIFOs and
+    devices count: they are reported, though never opened."""
     if not entry.is_symlink():
-        return entry.is_file(follow_symlinks=False)
-    target = os.path.realpath(entry.path)
-    return os.path.isfile(target) and not target.startswith(os.path.realpath(root).rstrip("/") + "/")
+        return True
+    return os.path.exists(entry.path) and not os.path.isdir(entry.path) and not is_inside(entry.path, root)
 
 
 def _has_ignore(directory: str) -> bool:
@@ -228,8 +237,9 @@ def _read_ignore(directory: str) -> Ignore:
 
 def _read_lines(path: str) -> list[str]:
     try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return stream.read().splitlines()
+        if os.path.islink(path):
+            return []  # git does not follow it either
+        return read_limited(path).decode("utf-8", "replace").splitlines()
     except OSError:
         return []
 

@@ -7,9 +7,13 @@ library takes forty of them. The tests compare it with ``git check-ignore``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import count
 from typing import NamedTuple
+
+LONGEST = 5000
+"""Characters of the longest pattern; no path is as long."""
 
 
 class Pattern(NamedTuple):
@@ -53,6 +57,8 @@ def ignored(stack: Iterable[Ignore], path: str, is_directory: bool) -> bool:
 @lru_cache(maxsize=4096)
 def compile_pattern(line: str) -> Pattern | None:
     """One line of an ignore file; None for a comment, a blank line or a malformed pattern."""
+    if len(line) > LONGEST:
+        return None
     text = line.rstrip("\r\n")
     stripped = text.rstrip(" \t")
     # A blank that is escaped by a backslash belongs to the pattern.
@@ -68,29 +74,80 @@ def compile_pattern(line: str) -> Pattern | None:
     if not text:
         return None
     try:
-        regex = re.compile(("" if anchored else "(?:.*/)?") + _translate(text) + r"\Z", re.DOTALL)
+        regex = re.compile(_translate(text, anchored), re.DOTALL)
     except re.error:
         return None
     return Pattern(regex, negated, directory_only)
 
 
-def _translate(glob: str) -> str:
+def _translate(glob: str, anchored: bool) -> str:
+    """The regular expression of a pattern; it is matched in time proportional to the path.
+
+    A star is followed at once by the first place at which what stands behind it matches, and never by a later
+    one: if the rest does not match after the first place, it does not match after any other, as a star matches
+    everything within a component and ``**/`` any number of components. Without that, n stars take time that
+    grows with the n-th power of the name.
+    """
+    parts = _split(glob)
+    if not anchored:
+        parts.insert(0, "**/")
+    groups: list[list[str]] = [[]]
+    for part in parts:
+        if part == "**/":
+            groups.append([])
+        else:
+            groups[-1].append(part)
+    references = count(1)
+    out = [_group(groups[0], references, last=len(groups) == 1)]
+    for index, group in enumerate(groups[1:], 1):
+        last = index == len(groups) - 1
+        if not last and not group:
+            continue
+        if last:
+            out.append("(?:.*/)?" + _group(group, references, last=True))
+        else:
+            number = next(references)
+            out.append(rf"(?=((?:[^/]*/)*?{_group(group, references, last=False)}))\{number}")
+    return "".join(out) + r"\Z"
+
+
+def _group(parts: list[str], references: Iterator[int], *, last: bool) -> str:
+    """What matches the parts between two ``**/``: stars and single characters."""
+    chunks: list[list[str]] = [[]]
+    for part in parts:
+        if part == "*":
+            chunks.append([])
+        else:
+            chunks[-1].append(part)
+    out = ["".join(chunks[0])]
+    for index, chunk in enumerate(chunks[1:], 1):
+        text = "".join(chunk)
+        if index == len(chunks) - 1 and (last or not chunk):
+            out.append("[^/]*" + text)
+        elif chunk:
+            number = next(references)
+            out.append(rf"(?=([^/]*?{text}))\{number}")
+    return "".join(out)
+
+
+def _split(glob: str) -> list[str]:
+    """The parts of a pattern: ``**/``, ``*``, and expressions of one character (or of a trailing ``/**``)."""
     out: list[str] = []
     i = 0
     while i < len(glob):
         char = glob[i]
         if glob.startswith("**/", i) and (i == 0 or glob[i - 1] == "/"):
-            out.append("(?:.*/)?")
+            out.append("**/")
             i += 3
         elif glob.startswith("/**", i) and i + 3 == len(glob):
             out.append("/.+")
             i += 3
         elif glob == "**":
-            return ".*"
+            return [".*"]
         elif char == "*":
             while glob.startswith("**", i):
                 i += 1
-            out.append("[^/]*")
+            out.append("*")
             i += 1
         elif char == "?":
             out.append("[^/]")
@@ -113,7 +170,7 @@ def _translate(glob: str) -> str:
         else:
             out.append(re.escape(char))
             i += 1
-    return "".join(out)
+    return out
 
 
 def _class_end(glob: str, start: int) -> int:

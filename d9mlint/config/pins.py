@@ -13,10 +13,19 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from d9mlint.base.paths import TooLarge, is_inside, read_limited
+from d9mlint.base.yaml_limits import load_yaml
+from d9mlint.config.discover import absolute, boundary
 from d9mlint.config.markers import holds
 
 LARGEST = 16_000_000
-"""Bytes of the largest file that is read."""
+"""Bytes of the largest file that is read. Files that are parsed as a whole are smaller: see ``_WHOLE``."""
+
+LONGEST = 500
+"""Characters of the longest requirement; what is longer is none."""
+
+MOST_SEARCHED = 50_000_000
+"""Characters that are looked through for the lines of requirements, in all; lines are not known after that."""
 
 # Names under which a library is distributed.
 DISTRIBUTIONS = {
@@ -41,6 +50,7 @@ DISTRIBUTIONS = {
     "warp-lang": "warp",
     "py-xgboost": "xgboost",
 }
+_WHOLE = 1_000_000
 _WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-(\d[\w.]*?)(?:%2B|[+-])", re.ASCII)
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(.*)", re.DOTALL)
 _ASIDE = re.compile(
@@ -114,6 +124,13 @@ class _Reader:
         self.files: list[str] = []
         self.problems: list[Problem] = []
         self._seen: set[Path] = set()
+        self._searched = 0
+        self.boundary = boundary(absolute(str(root)))
+
+    def line(self, text: str, *needles: str) -> int:
+        """The line of the first needle that occurs as a word of its own; 0 where it is not known."""
+        self._searched += len(text) * len(needles)
+        return _line(text, *needles) if self._searched <= MOST_SEARCHED else 0
 
     def file(self, path: Path, read: Callable[[_Reader, str, Path, str], None]) -> None:
         """Read one file with a reader, whatever it holds."""
@@ -123,10 +140,13 @@ class _Reader:
             if resolved in self._seen or not path.is_file():
                 return
             self._seen.add(resolved)
-            if path.stat().st_size > LARGEST:
-                self.problem(name, 0, "too large to be read for pinned versions")
+            if not is_inside(str(resolved), self.boundary):
+                self.problem(name, 0, "is a link that leads out of the project: it is not read")
                 return
-            text = _decode(path.read_bytes())
+            text = _decode(read_limited(str(path), LARGEST if read in (_lock, _pipfile_lock) else _WHOLE))
+        except TooLarge:
+            self.problem(name, 0, "too large to be read for pinned versions")
+            return
         except (OSError, ValueError, RuntimeError) as error:
             self.problem(name, 0, f"cannot be read: {getattr(error, 'strerror', None) or error}")
             return
@@ -149,7 +169,11 @@ class _Reader:
 
     def requirement(self, text: str, file: str, line: int, part: str = "") -> None:
         """Add a requirement as pip writes it: ``torch[x]>=1.7,<2; python_version > "3.7"``."""
-        if not text.strip():
+        text = " ".join(text.split())
+        if not text:
+            return
+        if len(text) > LONGEST:
+            self.problem(file, line, f"not a requirement: {text[:60]}")
             return
         if re.fullmatch(r"[\w.-]+=[^=\s]+=[^=\s]+", text.strip()):
             # The output of `conda list --export`.
@@ -175,7 +199,7 @@ class _Reader:
 
         ``part`` is the group or extra of the file that it stands in.
         """
-        plain = normal_spec(spec)
+        plain = normal_spec(" ".join(spec.split())) if len(spec) <= LONGEST else None
         if plain is None:
             self.problem(file, line, f"not a version range: {spec[:60]}")
         elif plain:
@@ -236,6 +260,10 @@ def _requirements(reader: _Reader, name: str, path: Path, text: str) -> None:
             other = path.parent / option.group(1).strip()
             if "://" in option.group(1):
                 pass
+            elif not is_inside(str(other), reader.boundary):
+                reader.problem(
+                    name, number, f"includes {option.group(1).strip()}, which is outside of the project"
+                )
             elif other.is_file():
                 reader.file(other, _requirements)
             else:
@@ -284,7 +312,7 @@ def _pyproject(reader: _Reader, name: str, path: Path, text: str) -> None:
     for part, items in parts:
         for item in items if isinstance(items, list) else []:
             if isinstance(item, str):
-                reader.requirement(item, name, _line(text, item, item.split(";")[0].strip()), part)
+                reader.requirement(item, name, reader.line(text, item, item.split(";")[0].strip()), part)
     poetry = _dict(tool.get("poetry"))
     tables = [("", poetry.get("dependencies")), ("dev", poetry.get("dev-dependencies"))]
     tables += [(key, _dict(group).get("dependencies")) for key, group in _dict(poetry.get("group")).items()]
@@ -300,7 +328,7 @@ def _table(reader: _Reader, name: str, text: str, table: Mapping[str, Any], part
             spec = _dict(item).get("version", "") if isinstance(item, dict) else item
             marker = _dict(item).get("markers", "") if isinstance(item, dict) else ""
             if isinstance(spec, str) and (not isinstance(marker, str) or not marker or holds(marker)):
-                reader.add(key, spec, name, _line(text, key), part)
+                reader.add(key, spec, name, reader.line(text, key), part)
 
 
 def _dict(value: Any) -> Mapping[str, Any]:
@@ -322,7 +350,7 @@ def _pipfile_lock(reader: _Reader, name: str, path: Path, text: str) -> None:
     for part in ("default", "develop"):
         for key, value in _dict(data.get(part)).items():
             if isinstance(_dict(value).get("version"), str):
-                reader.add(key, value["version"], name, _line(text, f'"{key}"'))
+                reader.add(key, value["version"], name, reader.line(text, f'"{key}"'))
 
 
 def _lock(reader: _Reader, name: str, path: Path, text: str) -> None:
@@ -348,7 +376,8 @@ def _lock(reader: _Reader, name: str, path: Path, text: str) -> None:
 def _setup_cfg(reader: _Reader, name: str, path: Path, text: str) -> None:
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
-        parser.read_string(text)
+        # Its expressions take time that grows with the square of a run of blanks.
+        parser.read_string(re.sub(r"[ \t\f\v]{40,}", " " * 40, text))
     except configparser.Error as error:
         reader.problem(name, getattr(error, "lineno", 0) or 0, f"not valid: {str(error).splitlines()[0]}")
         return
@@ -357,7 +386,7 @@ def _setup_cfg(reader: _Reader, name: str, path: Path, text: str) -> None:
         values += [value for _, value in parser.items("options.extras_require")]
     for value in values:
         for requirement in re.split(r"\n", value):
-            reader.requirement(requirement.partition(" #")[0], name, _line(text, requirement.strip()))
+            reader.requirement(requirement.partition(" #")[0], name, reader.line(text, requirement.strip()))
 
 
 def _setup_py(reader: _Reader, name: str, path: Path, text: str) -> None:
@@ -374,7 +403,7 @@ def _environment(reader: _Reader, name: str, path: Path, text: str) -> None:
     import yaml
 
     try:
-        data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        data = load_yaml(text)
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         reader.problem(name, mark.line + 1 if mark else 0, "not valid YAML")
@@ -382,16 +411,17 @@ def _environment(reader: _Reader, name: str, path: Path, text: str) -> None:
     dependencies = _dict(data).get("dependencies")
     for item in dependencies if isinstance(dependencies, list) else []:
         if isinstance(item, str):
-            _conda(reader, name, item, _line(text, item))
+            _conda(reader, name, item, reader.line(text, item))
         pip = _dict(item).get("pip")
         for requirement in pip if isinstance(pip, list) else []:
             if isinstance(requirement, str) and not requirement.startswith("-"):
-                reader.requirement(requirement, name, _line(text, requirement))
+                reader.requirement(requirement, name, reader.line(text, requirement))
 
 
 def _conda(reader: _Reader, name: str, item: str, line: int) -> None:
     """A requirement as conda writes it: ``channel::pytorch=1.7.1=build``; one = means that series."""
-    found = re.fullmatch(r"(?:[\w./-]+::)?([\w.-]+)\s*(.*)", item.strip())
+    item = " ".join(item.split())
+    found = None if len(item) > LONGEST else re.fullmatch(r"(?:[\w./-]+::)?([\w.-]+)\s*(.*)", item.strip())
     if found is None:
         reader.problem(name, line, f"not a requirement: {item[:60]}")
         return

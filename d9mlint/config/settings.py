@@ -12,6 +12,7 @@ import msgspec
 
 from d9mlint.base.errors import UsageError, nearest
 from d9mlint.base.files import is_below
+from d9mlint.base.paths import is_inside, read_limited
 from d9mlint.config.discover import DEFAULT_EXCLUDE, absolute, boundary, parents
 
 FORMATS = (
@@ -127,7 +128,7 @@ def load_settings(
     if path is None and not isolated:
         path = find_config(directory)
     if path is not None:
-        values, origins = _read(path, ())
+        values, origins = _read(path, (), boundary(directory))
         base = os.path.dirname(path)
     for key in PLACES_TO_WRITE:
         if key in values and key not in (overrides or {}):
@@ -164,19 +165,22 @@ def cache_homes() -> list[str]:
 
 
 def find_config(directory: str) -> str | None:
-    """The nearest file at or above a directory that configures d9mlint."""
+    """The nearest file at or above a directory that configures d9mlint. Links in the project that lead out of it
+    are not followed."""
+    top = boundary(directory)
     for candidate in parents(directory):
         for name in CONFIG_NAMES:
             path = f"{candidate.rstrip('/')}/{name}"
-            if os.path.isfile(path) and (name != "pyproject.toml" or _mentions(path)):
+            if not os.path.isfile(path) or (is_inside(candidate, top) and not is_inside(path, top)):
+                continue
+            if name != "pyproject.toml" or _mentions(path):
                 return path
     return None
 
 
 def _mentions(path: str) -> bool:
     try:
-        with open(path, "rb") as stream:
-            data = stream.read()
+        data = read_limited(path)
     except OSError:
         return False
     if b"d9mlint" not in data:
@@ -191,16 +195,27 @@ def _parse(path: str) -> dict[str, Any]:
     else:
         import tomli as tomllib
     try:
-        with open(path, "rb") as stream:
-            data: dict[str, Any] = tomllib.load(stream)
-            return data
+        data: dict[str, Any] = tomllib.loads(read_limited(path).decode("utf-8"))
+        return data
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not valid TOML: {error}.") from error
 
 
-def _read(path: str, chain: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, str]]:
+def _read_extended(path: str, chain: tuple[str, ...], top: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The values of a file that another one extends. Of a file outside of ``top``, the project, nothing is
+    quoted: the project chose it, and it may be anybody's."""
+    if is_inside(path, top) or not os.path.exists(path):
+        return _read(path, chain, top)
+    try:
+        return _read(path, chain, top)
+    except UsageError:
+        text = f"{chain[-1]} extends {path}, which is outside of the project and no valid configuration."
+        raise UsageError(text) from None
+
+
+def _read(path: str, chain: tuple[str, ...], top: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The checked values of a file and of those it extends, and the place of each."""
     if path in chain:
         raise UsageError(f"{path} extends itself through {' -> '.join((*chain, path))}.")
@@ -223,7 +238,7 @@ def _read(path: str, chain: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, 
         if not isinstance(table["extend"], str):
             raise UsageError(f"{place}: extend must be the path of a configuration file.")
         parent = absolute(os.path.expanduser(table["extend"]), directory)
-        values, origins = _read(parent, (*chain, path))
+        values, origins = _read_extended(parent, (*chain, path), top)
     for key, value in table.items():
         if key == "extend":
             continue
@@ -237,8 +252,7 @@ def _read(path: str, chain: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, 
 
 def key_line(path: str, table: str, key: str) -> int:
     """The 1-based line of a key (or of its table) in a TOML file; of the table's header when not found."""
-    with open(path, encoding="utf-8") as stream:
-        lines = stream.read().splitlines()
+    lines = read_limited(path).decode("utf-8", "replace").splitlines()
     inside = not table
     header = 1
     wanted = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]")

@@ -15,6 +15,7 @@ import msgspec
 
 from d9mlint.base.errors import UsageError
 from d9mlint.base.known_calls import CallCondition
+from d9mlint.base.paths import read_limited
 
 SCHEMA = 1
 """Raised by one whenever the meaning of a field below changes."""
@@ -210,7 +211,7 @@ class _Header(msgspec.Struct):
 def load(path: str | Path) -> Evidence:
     """Evidence from a file. Raises UsageError that names the file and what is wrong with it."""
     try:
-        data = Path(path).read_bytes()
+        data = read_limited(str(path), 256_000_000)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
     try:

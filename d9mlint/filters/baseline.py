@@ -9,6 +9,7 @@ from typing import Any
 
 from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding, fingerprint
+from d9mlint.base.paths import read_limited
 from d9mlint.config.discover import relative_to
 
 VERSION = 1
@@ -33,8 +34,7 @@ def read_baseline(path: str) -> frozenset[str]:
 
 def _entries(path: str) -> list[dict[str, Any]]:
     try:
-        with open(path, encoding="utf-8") as stream:
-            data = json.load(stream)
+        data = json.loads(read_limited(path, 256_000_000).decode("utf-8"))
     except FileNotFoundError:
         raise UsageError(f"The baseline {path} does not exist; --update-baseline creates it.") from None
     except (OSError, ValueError) as error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from d9mlint.frontend.guard import is_simple
 from d9mlint.frontend.module import Lowered, TooComplex, lower_module
+from d9mlint.frontend.tokens import split
 from d9mlint.ir.failure import TOO_DEEP, count_lines, failed
 from d9mlint.ir.limits import collector_off, frames
 from d9mlint.ir.nodes import SCHEMA, FileFacts
@@ -23,6 +25,11 @@ def extract(text: str, digest: str) -> FileFacts:
     except Exception as error:  # whatever it is, it is about one file of many
         return failed(text, digest, f"{type(error).__name__}: {error}")
     return _facts(text, digest, lowered)
+
+
+def is_safe(text: str) -> bool:
+    """Whether parsing a text can neither end this process nor stall it."""
+    return is_simple(text, split(text))
 
 
 def _facts(text: str, digest: str, lowered: Lowered) -> FileFacts:

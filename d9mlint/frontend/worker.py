@@ -7,12 +7,16 @@ packed facts. Before all that the process says that it is ready. It ends when it
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 from typing import IO
 
 COLLECT_EVERY = 4_000_000
 """Characters after which whatever cycles the parser's errors have left behind are collected."""
 
+
+CPU_LIMIT = 40.0
+"""Seconds of CPU time that one text may take: several times what the largest one that ``guard`` admits takes."""
 
 READY = b"ready"
 
@@ -50,8 +54,26 @@ def main() -> None:
     read = 0
     while (message := receive(sys.stdin.buffer, 2)) is not None:
         text = message[1].decode("utf-8", "surrogatepass")
-        send(answers, pack(text, extract(text, message[0].decode())))
+        _limit(CPU_LIMIT)
+        packed = pack(text, extract(text, message[0].decode()))
+        _limit(0)
+        send(answers, packed)
         read += len(text)
         if read > COLLECT_EVERY:
             read = 0
             gc.collect()
+
+
+def _limit(seconds: float) -> None:
+    """End this process, wherever it is, when it has used so much CPU time from now on; 0: no limit.
+
+    Not every system has such timers; there the pool's limit of elapsed time is the only one.
+    """
+    if sys.platform != "win32":
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def exceeded_limit(returncode: int | None) -> bool:
+    """Whether the exit status of a process says that it was ended by its limit of CPU time."""
+    return sys.platform != "win32" and returncode == -signal.SIGPROF

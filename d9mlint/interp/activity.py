@@ -126,9 +126,9 @@ def register(hooks: Hooks) -> None:
         note(interp, TRAIN, call.node, "fit")
         types = owner_types(interp, call.owner) if call.owner is not None else []
         if any(t.startswith(_TF_LIBRARIES) for t in types) or (
-            any(f"import:{name}" in interp.state.flags for name in ("tensorflow", "keras"))
+            any(interp.uses(name) for name in ("tensorflow", "keras"))
             and _unknown(types)
-            and "import:torch" not in interp.state.flags
+            and not interp.uses("torch")
         ):
             note(interp, TF_TRAIN, call.node, "fit")
         elif any(t.startswith(_TRAINER_LIBRARIES) for t in types):
@@ -146,9 +146,7 @@ def register(hooks: Hooks) -> None:
     @hooks.on_method("minimize", "apply_gradients", "gradient")
     def tf_train(interp: Interp, call: CallEvent) -> None:
         types = owner_types(interp, call.owner) if call.owner is not None else []
-        if "import:tensorflow" in interp.state.flags and (
-            _unknown(types) or types[0].startswith(_TF_LIBRARIES)
-        ):
+        if interp.uses("tensorflow") and (_unknown(types) or types[0].startswith(_TF_LIBRARIES)):
             note(interp, TRAIN, call.node, "minimize")
             note(interp, TF_TRAIN, call.node, "minimize")
 

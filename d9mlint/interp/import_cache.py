@@ -33,6 +33,8 @@ class Imported(NamedTuple):
     loaded: dict[str, v.Mod]
     used: dict[str, v.Mod]
     lookups: dict[tuple[str, str], Found | None]
+    asked: dict[str, bool]
+    libraries: set[str]
     flags: dict[str, Any]
     places: dict[str, Where]
     depth: int
@@ -49,11 +51,23 @@ class Imported(NamedTuple):
 class ImportLog:
     """What is noted while an import runs that may be remembered."""
 
-    __slots__ = ("lookups", "used")
+    __slots__ = ("libraries", "lookups", "used")
 
     def __init__(self) -> None:
         self.lookups: dict[tuple[str, str], Found | None] = {}
         self.used: dict[str, v.Mod] = {}
+        # Whether libraries that were asked for had been imported.
+        self.libraries: dict[str, bool] = {}
+
+    def add(
+        self, lookups: dict[tuple[str, str], Found | None], used: dict[str, v.Mod], libraries: dict[str, bool]
+    ) -> None:
+        """An import inside of this one has read these."""
+        self.lookups.update(lookups)
+        for path, mod in used.items():
+            self.used.setdefault(path, mod)
+        for name, found in libraries.items():
+            self.libraries.setdefault(name, found)
 
     def plain(self) -> list[tuple[str, str, str]]:
         """Directory and name of every look-up, and the path that was found (empty for none)."""
@@ -87,10 +101,9 @@ class ImportCache:
         key = (
             file.path,
             name,
-            interp.state.key(),
+            interp.state.settings_key(),
             interp.guessing > 0,
             interp.library_attributes_key(),
-            tuple(sorted(interp.places)),
             tuple(sorted(HEAP.patched)),
         )
         variants = self._known.setdefault(key, [])
@@ -107,7 +120,7 @@ class ImportCache:
         patched = set(HEAP.patched)
         flags, places = set(state.flags), set(interp.places)
         depth, steps = len(flow(interp)), interp.steps
-        counts = _counts(interp)
+        counts, libraries = _counts(interp), set(interp.libraries)
         loaded, visited = set(interp.loaded), set(interp.visited)
         sorted_nodes, config_files = set(interp.sorted_nodes), set(interp.config_files)
         methods = {method: len(found) for method, found in interp.methods.items()}
@@ -118,9 +131,7 @@ class ImportCache:
         HEAP.pop()
         log, interp.import_log = interp.import_log, outer_log
         if outer_log is not None:
-            outer_log.lookups.update(log.lookups)
-            for path, one in log.used.items():
-                outer_log.used.setdefault(path, one)
+            outer_log.add(log.lookups, log.used, log.libraries)
         after = interp.state
         quiet = (
             notes.quiet
@@ -130,6 +141,7 @@ class ImportCache:
             and patched == HEAP.patched
         )
         if quiet:
+            fresh_libraries = interp.libraries - libraries
             fresh = {path: one for path, one in interp.loaded.items() if path not in loaded}
             added = {
                 method: found[methods.get(method, 0) :]
@@ -142,6 +154,8 @@ class ImportCache:
                     fresh,
                     {path: one for path, one in log.used.items() if path not in fresh},
                     log.lookups,
+                    {n: known for n, known in log.libraries.items() if not (known and n in fresh_libraries)},
+                    fresh_libraries,
                     {flag: site for flag, site in after.flags.items() if flag not in flags},
                     {flag: place for flag, place in interp.places.items() if flag not in places},
                     depth,
@@ -170,6 +184,8 @@ def _still_true(interp: Interp, known: Imported) -> bool:
         return False
     if any(loaded.get(path) is not mod for path, mod in known.used.items()):
         return False
+    if any((name in interp.libraries) is not found for name, found in known.asked.items()):
+        return False
     directory = interp.entry_directory
     absolute = interp.modules.absolute_in
     if any(absolute(base, directory, name) != found for (base, name), found in known.lookups.items()):
@@ -190,14 +206,13 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
             interp.places[flag] = place.replayed(interp, known.depth)
     for method, found in known.methods.items():
         interp.methods.setdefault(method, []).extend(found)
+    interp.libraries |= known.libraries
     interp.visited |= known.visited
     interp.sorted_nodes |= known.sorted_nodes
     interp.config_files |= known.config_files
     interp.steps += known.steps
     if interp.import_log is not None:
-        interp.import_log.lookups.update(known.lookups)
-        for path, one in known.used.items():
-            interp.import_log.used.setdefault(path, one)
+        interp.import_log.add(known.lookups, known.used, known.asked)
     HEAP.take_over(known.reads, known.writes)
     interp.notes.take_over(known.notes)
     return known.mod

@@ -134,6 +134,8 @@ class Interp:
         self.pending: list[Callable[[], None]] = []
         # What rules remember of this run, and the first place at which it did something.
         self.notes = Notes()
+        # Libraries that the program has imported, by the first part of their names.
+        self.libraries: set[str] = set()
         self.places: dict[str, Where] = {}
         # What module bodies seeded and set: a process that is spawned repeats it.
         self.module_rng: dict[str, Rng] = {}
@@ -197,6 +199,13 @@ class Interp:
         found = self.modules.absolute_in(file.directory, self.entry_directory, name)
         if self.import_log is not None:
             self.import_log.lookups[file.directory, name] = found
+        return found
+
+    def uses(self, library: str) -> bool:
+        """Whether the program has imported a library."""
+        found = library in self.libraries
+        if self.import_log is not None:
+            self.import_log.libraries.setdefault(library, found)
         return found
 
     def library_attributes_key(self) -> tuple[str, ...]:
@@ -675,7 +684,7 @@ class Interp:
     def external_import(self, name: str, stmt: Any) -> None:
         """Note the first import of a library."""
         top = name.partition(".")[0]
-        self.state.flags.setdefault(f"import:{top}", self.here(stmt))
+        self.libraries.add(top)
         for hook in self.hooks.imports:
             hook(self, name, stmt)
 

@@ -48,7 +48,7 @@ class State:
         self.rng: dict[str, Rng] = {}
         self.modes: dict[str, Setting] = {}
         self.env: dict[str, Setting] = {}
-        # First place at which something happened on this path: "draw:torch", "import:torch", "train", "cuda".
+        # First place at which something happened on this path: "draw:torch", "train", "cuda".
         self.flags: dict[str, Any] = {}
 
     def copy(self) -> State:
@@ -69,11 +69,14 @@ class State:
 
     def key(self) -> tuple[Any, ...]:
         """What decides how code runs from here: equal keys, equal runs."""
+        return (self.settings_key(), tuple(sorted(self.flags)))
+
+    def settings_key(self) -> tuple[Any, ...]:
+        """Seeds, modes and environment: what decides how an import runs that changes none of them."""
         return (
             tuple(sorted((name, r.level, r.option) for name, r in self.rng.items())),
             tuple(sorted((name, str(s.value)) for name, s in self.modes.items())),
             tuple(sorted((name, str(s.value)) for name, s in self.env.items())),
-            tuple(sorted(self.flags)),
             self.aside,
         )
 

@@ -1,4 +1,4 @@
-"""Facts of files that could not be analysed. (Without libcst: these are made when a parser died, too.)"""
+"""Facts of files that could not be analyzed. (Without libcst: these are made when a parser died, too.)"""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from d9mlint.base.source import line_starts
 from d9mlint.ir.nodes import SCHEMA, FileFacts, Problem
 
 TOO_DEEP = "the code is nested too deeply to be analyzed"
-TOO_SLOW = "the analysis of the file took too long and was given up"
+TOO_SLOW = "parsing the file took too long and was stopped"
 CRASHED = "the parser crashed on this file"
+NOT_ISOLATED = "no separate process could be started to parse the file, and parsing it here is not safe"
 
 
 def failed(text: str, digest: str, reason: str) -> FileFacts:

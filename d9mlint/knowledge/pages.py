@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from d9mlint.base.yaml_limits import load_yaml
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.schema import RulePage
 
@@ -32,8 +33,8 @@ def parse_page(path: str, text: str) -> RulePage:
     import yaml
 
     try:
-        front: Any = yaml.safe_load(found.group(1))
-    except yaml.YAMLError as error:
+        front: Any = load_yaml(found.group(1))
+    except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         raise KnowledgeError(
             path, (mark.line + 2) if mark else 1, f"front matter is no YAML: {error}"

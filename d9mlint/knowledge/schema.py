@@ -185,12 +185,14 @@ class OpHistory(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     ``alert`` compares with released binaries: ``kept`` where the kernel's alert is still in them although the
     op does not reach it in this range (it is replaced in Python, or before the kernel is chosen); ``none``
-    where an op raises without an alert of its own, from code that is no kernel.
+    where an op raises without an alert of its own, from code that is no kernel. ``switch`` is the call that
+    brings the behaviour about, where it is not the switch that the release has for all ops.
     """
 
     versions: str
     behaviour: Behaviour
     alert: Literal["own", "kept", "none"] = "own"
+    switch: str = ""
     note: str = ""
 
 

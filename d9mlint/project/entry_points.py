@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from d9mlint.base.paths import is_inside, read_limited
+from d9mlint.config.discover import boundary
 from d9mlint.ir import nodes as m
 from d9mlint.project.modules import ModuleFile, Modules
 
@@ -130,8 +132,9 @@ def _console_scripts(modules: Modules) -> Iterator[tuple[str, str]]:
     for name in ("pyproject.toml", "setup.cfg", "setup.py"):
         path = os.path.join(modules.root, name)
         try:
-            with open(path, encoding="utf-8", errors="replace") as stream:
-                text = stream.read(500_000)
+            if not is_inside(path, boundary(modules.root)):
+                continue
+            text = read_limited(path).decode("utf-8", "replace")
         except OSError:
             continue
         for module, function in _declared(name, text):
@@ -165,6 +168,6 @@ def _toml(text: str) -> dict[str, Any]:
         import tomli as tomllib
     try:
         found: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return {}
     return found

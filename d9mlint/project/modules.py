@@ -12,6 +12,7 @@ import posixpath
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from d9mlint.base.files import is_below
 from d9mlint.ir.nodes import FileFacts, Function
 
 
@@ -87,7 +88,7 @@ class Modules:
         roots = [entry_directory or directory, self.package_root(directory), directory]
         roots += [self.root, posixpath.join(self.root, "src"), posixpath.join(self.root, "lib")]
         above = directory
-        while above.startswith(self.root) and above != self.root:
+        while is_below(above, self.root) and above != self.root:
             above = posixpath.dirname(above)
             roots += [above, posixpath.join(above, "src")]
         result = tuple(dict.fromkeys(roots))

@@ -1,4 +1,4 @@
-"""The facts of many files: from the cache where it has them, else parsed, in processes if it is worth it.
+"""The facts of many files: from the cache where it has them, else parsed, in other processes.
 
 A process serves one file after another; a file that brings its process down, or keeps it too long, costs
 that file. The facts of a file don't depend on where or in which order it is parsed.
@@ -10,16 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from d9mlint.ir.codec import pack, unpack
-from d9mlint.ir.failure import CRASHED, failed
+from d9mlint.ir.failure import CRASHED, NOT_ISOLATED, failed
 from d9mlint.ir.limits import collector_off
 from d9mlint.ir.nodes import FileFacts
 from d9mlint.store.facts_cache import Cache
 
-SERIAL = 120_000
-"""Characters up to which files are parsed here: starting a process costs as much as parsing these."""
-
 SHARE = 60_000
-"""Characters that are worth a process of their own."""
+"""Characters that are worth one more process."""
 
 
 class SourceLike(Protocol):
@@ -72,16 +69,23 @@ def gather(
 def _parse(sources: Sequence[SourceLike], jobs: int) -> dict[str, tuple[bytes, bool]]:
     """Packed facts by digest, and whether they are a matter of the text alone (a crash or a time limit
     may not come again: they are not for the cache)."""
+    from d9mlint.store.pool import Pool
+
     total = sum(len(source.text) for source in sources)
-    if total > SERIAL:
-        from d9mlint.store.pool import NoProcesses, Pool
+    largest_first = sorted(sources, key=lambda s: (-len(s.text), s.digest))
+    workers = max(1, min(jobs, len(sources), total // SHARE))
+    packed = Pool(workers).run([(s.digest, s.text) for s in largest_first])
+    for source in sources:
+        if source.digest not in packed:
+            packed[source.digest] = _parse_here(source)
+    return packed
 
-        largest_first = sorted(sources, key=lambda s: (-len(s.text), s.digest))
-        workers = max(1, min(jobs, len(sources), total // SHARE))
-        try:
-            return Pool(workers).run([(s.digest, s.text) for s in largest_first])
-        except NoProcesses:
-            pass
-    from d9mlint.frontend.extract import extract
 
-    return {s.digest: (pack(s.text, extract(s.text, s.digest)), True) for s in sources}
+def _parse_here(source: SourceLike) -> tuple[bytes, bool]:
+    """The same where no process can be started, for what can be parsed without risk."""
+    from d9mlint.frontend.extract import extract, is_safe
+
+    text, digest = source.text, source.digest
+    if is_safe(text):
+        return pack(text, extract(text, digest)), True
+    return pack(text, failed(text, digest, NOT_ISOLATED)), False

@@ -1,11 +1,15 @@
 """Processes that parse, and what happens when one of them dies.
 
+Every text is parsed in another process, whatever its size: native code that recurses too deeply ends a
+process without an exception, and no exception stops native code that runs without end.
+
 Not ``concurrent.futures``: there one killed process breaks the whole pool and does not say which file it
 was at, and importing it takes as long as parsing 700 lines.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import subprocess
@@ -15,25 +19,31 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
-from d9mlint.frontend.worker import READY, receive, send
+from d9mlint.frontend.worker import CPU_LIMIT, READY, exceeded_limit, receive, send
 from d9mlint.ir.codec import pack
 from d9mlint.ir.failure import CRASHED, TOO_SLOW, failed
 
-TIME_LIMIT = 60.0
-"""Seconds that one file may take."""
+TIME_LIMIT = 600.0 if sys.platform != "win32" else 60.0
+"""Seconds that one file may take by the clock. Where CPU time is limited, only a process that is stopped or
+starved comes this far."""
 
 ATTEMPTS = 2
 """A process may have been killed for a reason that is not its file's: each file has a second chance."""
 
 _BOOT = "import sys; sys.path[:] = {path!r}; from d9mlint.frontend.worker import main; main()"
 
+Process = subprocess.Popen[bytes]
+
+_idle: list[tuple[int, Process]] = []
+"""A process that is ready for the next run of this program (an editor, a test), and whose child it is."""
+
 
 class NoProcesses(Exception):
-    """This Python cannot start itself again (it is part of another program, say)."""
+    """No process can be started: this Python is part of another program, or the system refuses."""
 
 
 class Pool:
-    """Parses texts in ``workers`` processes, each fed by a thread of its own."""
+    """Parses texts in ``workers`` processes, each fed by its own thread."""
 
     def __init__(self, workers: int, time_limit: float = TIME_LIMIT) -> None:
         self._workers = workers
@@ -41,18 +51,28 @@ class Pool:
         self._tasks: deque[tuple[str, str]] = deque()
         self._results: dict[str, tuple[bytes, bool]] = {}
         self._lock = threading.Lock()
-        self._busy: dict[subprocess.Popen[bytes], float] = {}
-        self._late: set[subprocess.Popen[bytes]] = set()
+        self._busy: dict[Process, float] = {}
+        self._late: set[Process] = set()
         self._errors: list[BaseException] = []
         self._stop = False
 
     def run(self, tasks: Sequence[tuple[str, str]]) -> dict[str, tuple[bytes, bool]]:
         """Packed facts by digest for (digest, text) pairs, in whose order the work begins; and whether
-        the facts would come out the same again, which a crash might not."""
+        the facts would come out the same again, which a crash might not.
+
+        Texts for which no process could be started are missing in the result.
+        """
         self._tasks.extend(tasks)
-        threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(self._workers)]
-        for thread in threads:
-            thread.start()
+        threads: list[threading.Thread] = []
+        for _ in range(self._workers):
+            thread = threading.Thread(target=self._serve, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the system has no more threads
+                break
+            threads.append(thread)
+        if not threads:
+            self._serve()
         try:
             for thread in threads:
                 while thread.is_alive():
@@ -77,13 +97,14 @@ class Pool:
 
     def _serve(self) -> None:
         """Work off the tasks with one process, replaced when it dies."""
-        process: subprocess.Popen[bytes] | None = None
+        process: Process | None = None
         try:
             while not self._stop:
                 try:
                     digest, text = self._tasks.popleft()
                 except IndexError:
-                    return
+                    break
+                reason = CRASHED
                 for _ in range(ATTEMPTS):
                     process = process or _start()
                     answer = self._ask(process, digest, text)
@@ -91,13 +112,22 @@ class Pool:
                         self._results[digest] = (answer, True)
                         break
                     late = process in self._late
-                    _end(process)
+                    status = _end(process, grace=1.0)
                     process = None
+                    if exceeded_limit(status):
+                        reason = f"{TOO_SLOW} after {CPU_LIMIT:.0f} seconds of CPU time"
+                        break
                     if late or self._stop:
+                        reason = TOO_SLOW
                         break
                 if answer is None:
-                    reason = TOO_SLOW if late else CRASHED
                     self._results[digest] = (pack(text, failed(text, digest, reason)), False)
+            if process is not None and not self._stop:
+                _keep(process)
+                process = None
+        except NoProcesses:
+            # Another thread may have a process; if none has, the text stays without a result.
+            self._tasks.append((digest, text))
         except BaseException as error:
             self._errors.append(error)
             self._stop = True
@@ -105,7 +135,7 @@ class Pool:
             if process is not None:
                 _end(process)
 
-    def _ask(self, process: subprocess.Popen[bytes], digest: str, text: str) -> bytes | None:
+    def _ask(self, process: Process, digest: str, text: str) -> bytes | None:
         """The packed facts of a text; None where the process died over it."""
         assert process.stdin is not None and process.stdout is not None
         with self._lock:
@@ -121,8 +151,17 @@ class Pool:
         return None if answer is None else answer[0]
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start() -> Process:
     """A process that is ready; raises NoProcesses where there is no way to have one."""
+    while _idle:
+        with contextlib.suppress(IndexError):
+            owner, process = _idle.pop()
+            if owner == os.getpid() and process.poll() is None:
+                return process
+    return _new()
+
+
+def _new() -> Process:
     path = [os.path.abspath(entry) for entry in sys.path]
     try:
         process = subprocess.Popen(
@@ -140,10 +179,31 @@ def _start() -> subprocess.Popen[bytes]:
     return process
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _keep(process: Process) -> None:
+    """Keep one process for the next run; end any other."""
+    if _idle:
+        _end(process)
+    else:
+        _idle.append((os.getpid(), process))
+
+
+@atexit.register
+def end_idle() -> None:
+    """End the process that waits for the next run."""
+    while _idle:
+        owner, process = _idle.pop()
+        if owner == os.getpid():
+            _end(process)
+
+
+def _end(process: Process, grace: float = 0.0) -> int:
+    """End a process, which has ``grace`` seconds to say how it died; its exit status."""
+    if grace:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(grace)
     process.kill()
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             with contextlib.suppress(OSError):
                 stream.close()
-    process.wait()
+    return process.wait()

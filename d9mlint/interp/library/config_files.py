@@ -6,13 +6,13 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.base.paths import is_inside, read_limited
+from d9mlint.base.yaml_limits import load_yaml
+from d9mlint.config.discover import boundary
 from d9mlint.interp import values as v
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
-
-MAX_BYTES = 1_000_000
-"""Larger configuration files are data, not configuration."""
 
 
 def config_value(data: Any, label: str, prefix: str = "") -> v.Value:
@@ -33,18 +33,13 @@ def config_value(data: Any, label: str, prefix: str = "") -> v.Value:
 def parse_file(path: str) -> Any:
     """The content of a YAML or JSON file, or None when it can not be read as such."""
     try:
-        if os.path.getsize(path) > MAX_BYTES:
-            return None
-        with open(path, encoding="utf-8") as stream:
-            text = stream.read()
+        text = read_limited(path).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return None
     try:
         if path.endswith(".json"):
             return json.loads(text)
-        import yaml
-
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return load_yaml(text)
     except Exception:
         # Any malformed configuration is simply not known; it is not ours to report.
         return None
@@ -57,7 +52,7 @@ def load_literal(interp: Interp, path: str) -> Any:
     bases = [interp.entry_directory, interp.frame.file.directory, interp.modules.root]
     for base in dict.fromkeys(b for b in bases if b):
         full = os.path.normpath(os.path.join(base, path))
-        if full.startswith(interp.modules.root) and os.path.isfile(full):
+        if os.path.isfile(full) and is_inside(full, boundary(interp.modules.root)):
             interp.config_files.add(full)
             return parse_file(full)
     return None
@@ -77,7 +72,7 @@ def hydra_config(interp: Interp, func: v.Func, args: v.Args) -> v.Value:
 def _compose(interp: Interp, base: str, name: str, depth: int) -> Any:
     """A hydra config with its ``defaults`` list merged in order (``_self_`` where it stands, else last)."""
     full = os.path.join(base, name if name.endswith((".yaml", ".yml")) else name + ".yaml")
-    if depth > 8 or not os.path.isfile(full):
+    if depth > 8 or not os.path.isfile(full) or not is_inside(full, boundary(interp.modules.root)):
         return None
     interp.config_files.add(full)
     own = parse_file(full)

@@ -50,7 +50,6 @@ def _fresh(interp: Interp) -> State:
     state.rng = dict(interp.module_rng)
     state.modes = dict(interp.module_modes)
     state.env = dict(interp.state.env)
-    state.flags = {k: x for k, x in interp.state.flags.items() if k.startswith("import:")}
     return state
 
 
