@@ -119,7 +119,7 @@ def check(
         result = _only_changed(result, revision)
     result = _with_known_evidence(result, [*evidence, *settings.evidence])
     clock.lap("decide")
-    return result._replace(timings=clock.laps, warnings=(*trouble, *analysis.warnings))
+    return result._replace(timings=clock.laps, warnings=(*trouble, *found.warnings, *analysis.warnings))
 
 
 def _content(path: str, found: Discovery) -> bytes | Trouble:

@@ -5,9 +5,9 @@ Exit status: 0 clean, 1 findings, 2 usage or configuration error.
 
 from __future__ import annotations
 
+import errno
 import math
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import click
 
 from d9mlint import __version__
 from d9mlint.base.errors import UsageError, nearest
+from d9mlint.base.terminal import say
 from d9mlint.config.discover import absolute, common_directory
 from d9mlint.config.settings import (
     COLORS,
@@ -93,7 +94,20 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(str(error) + _command_hint(arguments[1:], str(error)))
     except (BrokenPipeError, KeyboardInterrupt):
         raise
+    except MemoryError:
+        return _fail("There is not enough memory to lint this.")
+    except OSError as error:
+        # The system's answer, not a mistake of the tool: a full disk, no more files, a directory that is gone.
+        if error.filename is None and error.errno in (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT):
+            raise
+        return _fail(f"{error.filename + ': ' if error.filename else ''}{error.strerror or error}.")
     except Exception as error:
+        from d9mlint.knowledge.errors import KnowledgeError
+
+        if isinstance(error, KnowledgeError):
+            return _fail(f"The rules cannot be read: {error}")
+        if isinstance(error, RuntimeError) and "start new thread" in str(error):
+            return _fail("There is not enough memory, or there are too many threads, to lint this.")
         # A mistake of the tool must not look like findings, and must not be hidden either.
         import traceback
 
@@ -110,7 +124,7 @@ def _command_hint(arguments: Sequence[str], message: str) -> str:
 
 
 def _fail(message: str) -> int:
-    print(f"error: {message}", file=sys.stderr)
+    say(f"error: {message}")
     return 2
 
 

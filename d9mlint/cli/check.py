@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -11,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.base.errors import UsageError
+from d9mlint.base.files import write_output
+from d9mlint.base.terminal import clean, clean_patch, close_stream, encode, in_workflow, inert, say
 from d9mlint.config.discover import absolute, boundary, relative_to
 from d9mlint.config.settings import Settings
 from d9mlint.pipeline import STDIN, Result, check
@@ -74,6 +77,7 @@ def run_check(request: CheckOptions, settings: Settings) -> int:
     finally:
         progress.close()
     if request.add_noqa is not None:
+        _warn(request, result)
         return _add_noqa(request, result)
     return _tell(request, settings, result)
 
@@ -109,7 +113,7 @@ def _verify(request: CheckOptions, settings: Settings, result: Result) -> int:
     if session.evidence is None:
         _report(request, settings, result)
         if not request.quiet:
-            print("None of the findings is about an op that can be run.", file=sys.stderr)
+            say("None of the findings is about an op that can be run.")
         return _exit_code(request, settings, result)
     result = join_measured(result, session.evidence, session.findings)
     kept = _keep(request, session.evidence)
@@ -139,7 +143,7 @@ def _measure_only(request: CheckOptions, settings: Settings) -> int:
     _write(render_evidence(session.evidence), request.output_file)
     failed = _say_failure(session) or kept
     if not failed and all(m.outcome == NOT_RUN for m in session.evidence.measurements):
-        print("error: none of the named ops could be run.", file=sys.stderr)
+        say("error: none of the named ops could be run.")
         return 2
     return failed
 
@@ -160,7 +164,7 @@ def _session(request: CheckOptions, findings: Sequence[Finding]) -> Session:
     def say(message: str) -> None:
         # A log of a long session shows how far it is; a terminal shows it in one line.
         if not terminal and not request.quiet:
-            print(message, file=sys.stderr, flush=True)
+            say(message)
         progress.say(message)
 
     try:
@@ -170,7 +174,7 @@ def _session(request: CheckOptions, findings: Sequence[Finding]) -> Session:
     if session.evidence is not None:
         on_cpu = session.evidence.machines and all(m.kind == "cpu" for m in session.evidence.machines)
         if on_cpu and request.measure.device != "cpu" and not request.quiet:
-            print("No GPU found; measured on CPU. These results do not apply to GPUs.", file=sys.stderr)
+            say("No GPU found; measured on CPU. These results do not apply to GPUs.")
     return session
 
 
@@ -183,7 +187,7 @@ def _keep(request: CheckOptions, evidence: Evidence) -> int:
         try:
             write(request.evidence, evidence)
         except UsageError as error:
-            print(f"error: {error}", file=sys.stderr)
+            say(f"error: {error}")
             return 2
     return 0
 
@@ -194,11 +198,11 @@ def _say_failure(session: Session) -> int:
 
     assert session.evidence is not None
     if session.interrupted:
-        print("Interrupted: some ops were not run.", file=sys.stderr)
+        say("Interrupted: some ops were not run.")
         return 130
     text = failure(session.evidence)
     if text:
-        print(f"error: {text}", file=sys.stderr)
+        say(f"error: {text}")
     return 2 if text else 0
 
 
@@ -235,9 +239,7 @@ def _wants_color(choice: str) -> bool:
 
 
 def _report(request: CheckOptions, settings: Settings, result: Result) -> None:
-    if not request.quiet:
-        for warning in result.warnings:
-            print(f"warning: {warning}", file=sys.stderr)
+    _warn(request, result)
     options = report_options(settings, to_file=request.output_file is not None)
     if request.statistics:
         from d9mlint.report import statistics
@@ -248,24 +250,43 @@ def _report(request: CheckOptions, settings: Settings, result: Result) -> None:
             text = statistics.render(result, options)
     else:
         text = render(result, settings.output_format, options)
-    _write(text, request.output_file)
+    _write(text, request.output_file, settings.output_format)
 
 
-def _write(text: str, output_file: str | None) -> None:
+def _warn(request: CheckOptions, result: Result) -> None:
+    """Say what was noticed beside the findings."""
+    if request.quiet:
+        return
+    for warning in result.warnings:
+        say(f"warning: {warning}")
+    if not result.files:
+        say(f"warning: No Python files or notebooks were found in {', '.join(request.paths)}.")
+
+
+def _write(text: str, output_file: str | None, output_format: str = "") -> None:
     """Print a text, or write it to a file; always UTF-8, so that output does not depend on the locale."""
-    data = text.encode("utf-8", "replace")
     if output_file is None:
+        _print(encode(inert(text, output_format) if in_workflow() else text))
+        return
+    try:
+        write_output(absolute(output_file), encode(text))
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{output_file} cannot be written: {getattr(error, 'strerror', None) or error}."
+        ) from error
+
+
+def _print(data: bytes) -> None:
+    """Write bytes to standard output. Raises UsageError where that is not possible."""
+    try:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-        return
-    try:
-        directory = os.path.dirname(absolute(output_file))
-        os.makedirs(directory, exist_ok=True)
-        with open(output_file, "wb") as stream:
-            stream.write(data)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise UsageError(f"{output_file} cannot be written: {error.strerror or error}.") from error
+        close_stream(1)
+        raise UsageError(f"Standard output cannot be written: {error.strerror or error}.") from error
 
 
 def _update_baseline(
@@ -280,10 +301,11 @@ def _update_baseline(
     result = check(
         request.paths, msgspec.structs.replace(settings, baseline=""), stdin=stdin, overlay=overlay
     )
+    _warn(request, result)
     known = [(i.finding, i.fingerprint) for i in result.items]
     write_baseline(settings.baseline, known, result.root, result.files)
     shown = relative_to(settings.baseline, absolute("."))
-    print(f"Wrote {count(len(result.items), 'finding')} to {shown}.")
+    print(f"Wrote {count(len(result.items), 'finding')} to {clean(shown)}.")
     return 0
 
 
@@ -302,17 +324,20 @@ def _fix(
     fixed = fix(lint, overlay, settings.unsafe_fixes, writer.may_write if writes else lambda path: True)
     progress.close()
     cwd = absolute(".")
+    if request.show_diff or request.fix_only:
+        _warn(request, fixed.result)
     if request.show_diff:
         text = "".join(
-            unified_diff(path, fixed.originals[path], data, relative_to(path, cwd))
+            unified_diff(path, fixed.originals[path], data, clean(relative_to(path, cwd)))
             for path, data in sorted(fixed.changes.items())
         )
-        _write(text, request.output_file)
+        # To be looked at on standard output, exact in a file.
+        _write(text if request.output_file else clean_patch(text), request.output_file, "diff")
         if not request.quiet and fixed.mended:
-            print(f"Would fix {count(fixed.mended, 'finding')}.", file=sys.stderr)
+            say(f"Would fix {count(fixed.mended, 'finding')}.")
         return 1 if fixed.changes and not request.exit_zero else 0
     if stdin is not None:
-        sys.stdout.buffer.write(fixed.changes.get(stdin, overlay[stdin]))
+        _print(fixed.changes.get(stdin, overlay[stdin]))
         return 0 if request.fix_only else _exit_code(request, settings, fixed.result)
     lost = [p for p, data in sorted(fixed.changes.items()) if not writer.write(p, data, fixed.originals[p])]
     result = lint(overlay) if lost else fixed.result
@@ -324,7 +349,7 @@ def _fix(
             if lost
             else count(fixed.mended, "finding")
         )
-        print(f"Fixed {done}.", file=sys.stderr)
+        say(f"Fixed {done}.")
     return 2 if writer.failed else code
 
 
@@ -364,7 +389,7 @@ class _Writer:
     def _say(self, path: str, error: NotWritten) -> bool:
         self.failed = self.failed or error.failed
         level = "error" if error.failed else "warning"
-        print(f"{level}: {relative_to(path, absolute('.'))} was left unchanged: {error}.", file=sys.stderr)
+        say(f"{level}: {relative_to(path, absolute('.'))} was left unchanged: {error}.")
         return False
 
 
@@ -387,7 +412,7 @@ def _add_noqa(request: CheckOptions, result: Result) -> int:
         try:
             data = apply_edits(source, edits)
         except BrokenFix as error:
-            print(f"error: {path} was left unchanged: {error}.", file=sys.stderr)
+            say(f"error: {path} was left unchanged: {error}.")
             failed = True
             continue
         if writer.write(path, data, source.data):
@@ -422,8 +447,9 @@ class Progress:
 
     def _show(self) -> None:
         self._shown = True
-        sys.stderr.write(f"\r\x1b[K{self._message} ...")
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"\r\x1b[K{clean(self._message)} ...")
+            sys.stderr.flush()
 
     def close(self) -> None:
         """Take the line away."""

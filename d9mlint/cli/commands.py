@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from d9mlint import __version__
+from d9mlint.base import terminal
 from d9mlint.base.errors import UsageError, nearest
 from d9mlint.config.discover import absolute, common_directory, find_root, relative_to
 from d9mlint.config.settings import KEYS, find_config, load_settings, show_settings
@@ -94,7 +95,7 @@ def config(key: str | None, show: bool) -> int:
     """List the configuration keys, or explain one."""
     if show:
         here = absolute(".")
-        click.echo(f"# {find_config(here) or 'no configuration file'}")
+        click.echo(terminal.clean(f"# {find_config(here) or 'no configuration file'}"))
         click.echo(show_settings(load_settings(here)), nl=False)
         return 0
     if key is not None and key not in KEYS:
@@ -120,9 +121,9 @@ def graph(paths: tuple[str, ...], output_format: str) -> int:
         click.echo(json.dumps(data, indent=2, ensure_ascii=False))
         return 0
     for entry in data:
-        click.echo(f"{entry['entry']} ({entry['kind']})")
+        click.echo(terminal.clean(f"{entry['entry']} ({entry['kind']})"))
         for path in entry["reaches"]:
-            click.echo(f"  {path}")
+            click.echo(f"  {terminal.clean(path)}")
     if not data:
         click.echo("No entry points.")
     return 0

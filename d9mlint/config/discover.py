@@ -39,18 +39,25 @@ ENVIRONMENT_MARKER = "pyvenv.cfg"
 class Discovery(NamedTuple):
     """``files`` are all files to read and ``reported`` those that may have findings; both sorted, absolute,
     with slashes. ``root`` is the project's root. ``configs`` are the names of configuration files by
-    directory. ``outside`` are links that lead out of the project and were not named: they are not read."""
+    directory. ``outside`` are links that lead out of the project and were not named: they are not read. ``warnings`` say
+    which directories could not be read."""
 
     root: str
     files: tuple[str, ...]
     reported: frozenset[str]
     configs: dict[str, list[str]]
     outside: frozenset[str] = frozenset()
+    warnings: tuple[str, ...] = ()
 
 
 def absolute(path: str, cwd: str | None = None) -> str:
     """An absolute path with slashes, without following links."""
-    full = os.path.normpath(os.path.join(cwd or os.getcwd(), path))
+    if cwd is None and not os.path.isabs(path):
+        try:
+            cwd = os.getcwd()
+        except OSError as error:
+            raise UsageError(f"The working directory cannot be read: {error.strerror or error}.") from error
+    full = os.path.normpath(os.path.join(cwd or "", path))
     return full.replace(os.sep, "/") if os.sep != "/" else full
 
 
@@ -122,6 +129,11 @@ def discover(
     for argument, path in zip(arguments, named, strict=True):
         if not os.path.exists(path):
             raise UsageError(_missing(argument, path))
+        if os.path.isdir(path):
+            try:
+                os.scandir(path).close()
+            except OSError as error:
+                raise UsageError(f"{argument} cannot be read: {error.strerror or error}.") from error
     common = common_directory(named)
     root, _ = find_root(common)
     walker = Walker(root, make_ignore(exclude_base or root, exclude), respect_gitignore)
@@ -144,8 +156,16 @@ def discover(
             # A directory that is itself excluded was not walked, but it was asked for.
             reported |= below or set(walker.walk(path))
     outside = walker.outside.difference(named)
+    warnings = tuple(
+        f"{relative_to(p, root)} cannot be read: {why}." for p, why in sorted(walker.unreadable.items())
+    )
     return Discovery(
-        root, tuple(sorted(files | reported)), frozenset(reported), walker.configs, frozenset(outside)
+        root,
+        tuple(sorted(files | reported)),
+        frozenset(reported),
+        walker.configs,
+        frozenset(outside),
+        warnings,
     )
 
 
@@ -159,6 +179,7 @@ class Walker:
         self.configs: dict[str, list[str]] = {}
         self.outside: set[str] = set()
         self.boundary = boundary(root)
+        self.unreadable: dict[str, str] = {}
 
     def walk(self, top: str, deep: bool = True) -> list[str]:
         """All Python files and notebooks at or below ``top``."""
@@ -167,7 +188,11 @@ class Walker:
         pending = [(top, stack)]
         while pending:
             directory, outer = pending.pop()
-            entries = _scan(directory)
+            try:
+                entries = _scan(directory)
+            except OSError as error:
+                self.unreadable[directory] = error.strerror or str(error)
+                continue
             names = {e.name for e in entries}
             configs = [e.name for e in entries if e.name.endswith(CONFIG_SUFFIXES)]
             if configs:
@@ -209,13 +234,13 @@ class Walker:
 
 
 def _scan(directory: str) -> list[os.DirEntry[str]]:
-    """The directories and the files of interest in a directory; it may hold a million images besides."""
+    """The directories and the files of interest in a directory; it may hold a million images besides.
+
+    Raises OSError.
+    """
     wanted = (*CODE_SUFFIXES, *CONFIG_SUFFIXES, ".gitignore")
-    try:
-        with os.scandir(directory) as entries:
-            found = [e for e in entries if e.name.endswith(wanted) or e.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []
+    with os.scandir(directory) as entries:
+        found = [e for e in entries if e.name.endswith(wanted) or e.is_dir(follow_symlinks=False)]
     return sorted(found, key=lambda e: e.name)
 
 

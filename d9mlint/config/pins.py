@@ -17,6 +17,7 @@ from d9mlint.base.paths import TooLarge, is_inside, read_limited
 from d9mlint.base.yaml_limits import load_yaml
 from d9mlint.config.discover import absolute, boundary
 from d9mlint.config.markers import holds
+from d9mlint.knowledge.versions import DIGITS
 
 LARGEST = 16_000_000
 """Bytes of the largest file that is read. Files that are parsed as a whole are smaller: see ``_WHOLE``."""
@@ -241,7 +242,7 @@ def normal_spec(spec: str) -> str | None:
 
 def _between(operator: str, version: str) -> list[str]:
     """``^1.7`` is >=1.7,<2 and ``^0.7`` >=0.7,<0.8; ``~1.7.1`` is >=1.7.1,<1.8."""
-    numbers = [int(n) for n in re.findall(r"\d+", re.split(r"[a-z+-]", version)[0])]
+    numbers = [int(n[:DIGITS]) for n in re.findall(r"\d+", re.split(r"[a-z+-]", version)[0])]
     if operator == "~":
         fixed = 0 if len(numbers) == 1 else 1
     else:
@@ -292,7 +293,8 @@ def _toml(reader: _Reader, name: str, text: str) -> dict[str, Any]:
     try:
         parsed: dict[str, Any] = tomllib.loads(text.replace("\r\n", "\n"))
         return parsed
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
+        # Also of a number with more digits than Python reads.
         where = re.search(r"at line (\d+)", str(error))
         reader.problem(name, int(where.group(1)) if where else 0, f"not valid TOML: {error}")
         return {}

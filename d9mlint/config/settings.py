@@ -102,6 +102,8 @@ KEYS: dict[str, Key] = {
     "color": Key("choice", "when to use colors in text output", COLORS),
 }
 
+MOST_JOBS = 10_000
+
 CONFIG_NAMES = ("d9mlint.toml", "pyproject.toml")
 
 
@@ -128,7 +130,10 @@ def load_settings(
     if path is None and not isolated:
         path = find_config(directory)
     if path is not None:
-        values, origins = _read(path, (), boundary(directory))
+        try:
+            values, origins = _read(path, (), boundary(directory))
+        except RecursionError as error:
+            raise UsageError(f"{path} is nested too deeply.") from error
         base = os.path.dirname(path)
     for key in PLACES_TO_WRITE:
         if key in values and key not in (overrides or {}):
@@ -195,12 +200,21 @@ def _parse(path: str) -> dict[str, Any]:
     else:
         import tomli as tomllib
     try:
-        data: dict[str, Any] = tomllib.loads(read_limited(path).decode("utf-8"))
+        data: dict[str, Any] = tomllib.loads(_text(path))
         return data
+    except RecursionError as error:
+        raise UsageError(f"{path} is not valid TOML: it is nested too deeply.") from error
+    except ValueError as error:
+        # Also of a number with more digits than Python reads.
+        raise UsageError(f"{path} is not valid TOML: {error}.") from error
+
+
+def _text(path: str) -> str:
+    """The text of a configuration file, without a byte order mark. Raises UsageError and UnicodeDecodeError."""
+    try:
+        return read_limited(path).decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not valid TOML: {error}.") from error
 
 
 def _read_extended(path: str, chain: tuple[str, ...], top: str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -235,7 +249,7 @@ def _read(path: str, chain: tuple[str, ...], top: str) -> tuple[dict[str, Any], 
     directory = os.path.dirname(path)
     if "extend" in table:
         place = f"{path}:{key_line(path, prefix, 'extend')}"
-        if not isinstance(table["extend"], str):
+        if not isinstance(table["extend"], str) or "\0" in table["extend"]:
             raise UsageError(f"{place}: extend must be the path of a configuration file.")
         parent = absolute(os.path.expanduser(table["extend"]), directory)
         values, origins = _read_extended(parent, (*chain, path), top)
@@ -244,7 +258,7 @@ def _read(path: str, chain: tuple[str, ...], top: str) -> tuple[dict[str, Any], 
             continue
         place = f"{path}:{key_line(path, prefix, key)}"
         if key not in KEYS:
-            raise UsageError(f"{place}: unknown key {key}.{nearest(key, [*KEYS, 'extend'])}")
+            raise UsageError(f"{place}: unknown key {_cut(key)}.{nearest(key, [*KEYS, 'extend'])}")
         values[key] = _check(key, value, place, directory)
         origins[key] = place
     return values, origins
@@ -252,14 +266,14 @@ def _read(path: str, chain: tuple[str, ...], top: str) -> tuple[dict[str, Any], 
 
 def key_line(path: str, table: str, key: str) -> int:
     """The 1-based line of a key (or of its table) in a TOML file; of the table's header when not found."""
-    lines = read_limited(path).decode("utf-8", "replace").splitlines()
     inside = not table
     header = 1
     wanted = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]")
-    for number, line in enumerate(lines, 1):
-        match = re.match(r"\s*\[\s*([^\[\]]+?)\s*\]", line)
-        if match:
-            name = re.sub(r"[\"'\s]", "", match.group(1))
+    for number, line in enumerate(_text(path).split("\n"), 1):
+        opened, _, rest = line.partition("[")
+        name, closed, _ = rest.partition("]")
+        if not opened.strip() and closed:
+            name = re.sub(r"[\"'\s]", "", name)
             if name in (f"{table}.{key}".lstrip("."), key if not table else f"{table}.{key}"):
                 return number
             inside = name == table
@@ -274,19 +288,21 @@ def _check(key: str, value: Any, place: str, directory: str) -> Any:
     spec = KEYS[key]
 
     def wrong(expected: str) -> UsageError:
-        return UsageError(f"{place}: {key} must be {expected}, not {value!r}.")
+        return UsageError(f"{place}: {key} must be {expected}, not {_shown(value)}.")
 
     if spec.kind == "bool":
         if not isinstance(value, bool):
             raise wrong("true or false")
         return value
     if spec.kind == "int":
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise wrong("a non-negative number")
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_JOBS:
+            raise wrong(f"a number from 0 to {MOST_JOBS}")
         return value
     if spec.kind == "list":
         return _strings(value, wrong)
     if spec.kind == "paths":
+        if any("\0" in path for path in _strings(value, wrong)):
+            raise wrong("a list of paths")
         return tuple(absolute(os.path.expanduser(path), directory) for path in _strings(value, wrong))
     if spec.kind == "table":
         if not isinstance(value, dict):
@@ -297,12 +313,27 @@ def _check(key: str, value: Any, place: str, directory: str) -> Any:
     if spec.kind == "choice" and value not in spec.choices:
         known = ", ".join(spec.choices)
         hint = nearest(value, spec.choices)
-        raise UsageError(f"{place}: {key} must be one of {known}, not {value!r}.{hint}")
-    if spec.kind == "version" and not re.fullmatch(r"\d+(\.\d+){0,3}", value):
+        raise UsageError(f"{place}: {key} must be one of {known}, not {_shown(value)}.{hint}")
+    if spec.kind == "version" and not re.fullmatch(r"\d{1,9}(\.\d{1,9}){0,3}", value):
         raise wrong("a version such as 2.4")
+    if spec.kind == "path" and "\0" in value:
+        raise wrong("a path")
     if spec.kind == "path" and value:
         return absolute(os.path.expanduser(value), directory)
     return value
+
+
+def _shown(value: Any) -> str:
+    """A wrong value as far as it helps to find it."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return "what it is"
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 def _strings(value: Any, wrong: Any) -> tuple[str, ...]:

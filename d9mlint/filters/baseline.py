@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from d9mlint.base.errors import UsageError
+from d9mlint.base.files import write_output
 from d9mlint.base.findings import Finding, fingerprint
 from d9mlint.base.paths import read_limited
 from d9mlint.config.discover import relative_to
 
 VERSION = 1
+KEYS = ("fingerprint", "path", "code", "scope")
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def fingerprints(findings: Sequence[Finding], root: str) -> list[str]:
@@ -39,10 +44,12 @@ def _entries(path: str) -> list[dict[str, Any]]:
         raise UsageError(f"The baseline {path} does not exist; --update-baseline creates it.") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"The baseline {path} cannot be read: {error}.") from error
+    except RecursionError as error:
+        raise UsageError(f"The baseline {path} cannot be read: it is nested too deeply.") from error
     findings = data.get("findings") if isinstance(data, dict) else None
     if not isinstance(findings, list) or data.get("version") != VERSION:
         raise UsageError(f"{path} is not a baseline of this version; --update-baseline writes a new one.")
-    if not all(isinstance(f, dict) and {"fingerprint", "path", "code", "scope"} <= set(f) for f in findings):
+    if not all(isinstance(f, dict) and all(isinstance(f.get(key), str) for key in KEYS) for f in findings):
         raise UsageError(f"{path}: an entry has no fingerprint, code, path or scope.")
     return findings
 
@@ -67,9 +74,9 @@ def write_baseline(
         ]
     entries.sort(key=lambda e: (e["path"], e["code"], e["scope"], e["fingerprint"]))
     text = json.dumps({"version": VERSION, "findings": entries}, indent=1, ensure_ascii=False) + "\n"
+    # Bytes of names that are not UTF-8 are escaped, so that the same names are read from it.
+    text = _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(path, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        write_output(path, text.encode("utf-8"))
     except OSError as error:
         raise UsageError(f"The baseline {path} cannot be written: {error.strerror or error}.") from error

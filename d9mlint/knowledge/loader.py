@@ -224,6 +224,9 @@ def _parse(path: str, text: str) -> tuple[Any, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise KnowledgeError(path, mark.line + 1 if mark else 1, f"no valid YAML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        # A date or a number that is none, such as 2024-13-01, or thousands of brackets.
+        raise KnowledgeError(path, 1, f"no valid YAML: {error}") from error
 
 
 def _path(message: str) -> list[str]:

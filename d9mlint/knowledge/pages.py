@@ -34,7 +34,7 @@ def parse_page(path: str, text: str) -> RulePage:
 
     try:
         front: Any = load_yaml(found.group(1))
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         raise KnowledgeError(
             path, (mark.line + 2) if mark else 1, f"front matter is no YAML: {error}"

@@ -8,11 +8,15 @@ from functools import lru_cache
 _CLAUSE = re.compile(r"^\s*([A-Za-z_][\w.-]*)?\s*(>=|<=|==|!=|~=|>|<)\s*v?([\w.+*-]+)\s*$")
 
 
+DIGITS = 30
+"""No part of a version has more; Python refuses to read a number of thousands of digits."""
+
+
 @lru_cache(maxsize=4096)
 def parse(version: str) -> tuple[int, ...]:
     """The release part of a version as numbers: ``2.13.0+cu126`` is (2, 13, 0); empty when there is none."""
     found = re.match(r"\s*v?(\d+(?:\.\d+)*)", version)
-    return tuple(int(part) for part in found.group(1).split(".")) if found else ()
+    return tuple(int(part[:DIGITS]) for part in found.group(1).split(".")) if found else ()
 
 
 def compare(a: tuple[int, ...], b: tuple[int, ...]) -> int:

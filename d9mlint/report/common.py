@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Applicability, Finding
 from d9mlint.base.source import Source
+from d9mlint.base.terminal import clean as clean
 from d9mlint.config.discover import relative_to
 from d9mlint.evidence.model import NOW
 
@@ -46,23 +47,11 @@ def paint(text: str, style: str, options: Options) -> str:
     return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if options.color and text else text
 
 
-def clean(text: str) -> str:
-    """Text with control characters replaced, so that linted code cannot steer the terminal."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else _stand_in(c) for c in text)
-
-
-def _stand_in(char: str) -> str:
-    code = ord(char)
-    if code < 32:
-        return chr(0x2400 + code)
-    return "\u2421" if code == 127 else "\N{REPLACEMENT CHARACTER}"
-
-
 def shown_path(path: str, options: Options) -> str:
     """A path as people are shown it: relative to the working directory where it is below it."""
-    return clean(relative_to(path, options.cwd))
+    shown = clean(relative_to(path, options.cwd))
+    # A line of a log that begins with two colons is a command to GitHub's runner.
+    return f"./{shown}" if shown.lstrip().startswith("::") else shown
 
 
 def place(source: Source, offset: int, options: Options) -> str:

@@ -162,7 +162,9 @@ def _start() -> Process:
 
 
 def _new() -> Process:
-    path = [os.path.abspath(entry) for entry in sys.path]
+    # Not the working directory, where what is linted may be; and this package last, wherever it came from.
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    path = [*(entry for entry in sys.path if os.path.isabs(entry)), package]
     try:
         process = subprocess.Popen(
             [sys.executable, "-I", "-c", _BOOT.format(path=path)],

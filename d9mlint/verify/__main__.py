@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-if __name__ == "__main__" and sys.path and not __file__.startswith(sys.path[0] + "/"):
-    # ``-m`` puts the working directory first: a linted random.py must not become the standard library's.
+if __name__ == "__main__" and sys.path and not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
+    # As in d9mlint/__main__.py: what is linted is not imported.
     del sys.path[0]
 
 

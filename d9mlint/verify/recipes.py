@@ -125,6 +125,8 @@ def load_file(path: Path) -> list[Recipe]:
         where = re.search(r"\$\.recipes\[(\d+)\]", str(error))
         line = _line(text, int(where[1])) if where else 1
         raise KnowledgeError(str(path), line, str(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise KnowledgeError(str(path), 1, f"no valid YAML: {error}") from error
     return [msgspec.structs.replace(recipe, library=file.library) for recipe in file.recipes]
 
 

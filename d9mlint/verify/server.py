@@ -96,7 +96,9 @@ def _child(job: dict[str, Any], answers: int, server: int, anew: bool) -> NoRetu
 
 
 _ANEW = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    # The working directory, which may be the linted project's, goes before anything is imported.
+    "import sys; sys.path[:1] = [p for p in sys.path[:1] if p]; "
+    "import json; sys.path[:] = json.loads(sys.argv[1]); "
     "from d9mlint.verify.server import carry_out; carry_out(json.loads(sys.argv[2]))"
 )
 
