@@ -91,12 +91,10 @@ def test_a_link_stays_a_link_and_leads_nowhere_else(
     got = run("--select=DET301", "--fix", "--output-format=concise", cwd=root / "one")
     assert (root / "one/a.py").is_symlink() and (root / "two/real.py").read_text() == FIXED
     assert (root / "one/b.py").read_text() == FIXED
-    # Beyond the repository nothing is written, and what is wrong there is still reported.
+    # Beyond the repository nothing is read unless it is named, and nothing is written at all.
     assert (outside / "real.py").read_text() == CODE and (root / "one/far.py").is_symlink()
-    assert got.code == 1 and "far.py:3:1" in got.out and "a.py" not in got.out
-    assert got.err == (
-        "warning: far.py was left unchanged: it is a link to a file outside of the project.\nFixed 2 findings.\n"
-    )
+    assert got.code == 1 and "far.py:1:1: error: DET002" in got.out and "a.py" not in got.out
+    assert got.err == "Fixed 2 findings.\n"
     for arguments in (["--fix"], ["--add-noqa"], ["--fix-only"]):
         got = run("--select=DET301", "far.py", "directory/real.py", *arguments, cwd=root / "one")
         assert got.err.count("outside of the project") == 2
