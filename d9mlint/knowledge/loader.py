@@ -193,7 +193,7 @@ def _expanded(source: Any) -> list[str]:
 def _check_ranges(path: str, line: int, entry: Any) -> None:
     from d9mlint.knowledge.versions import split
 
-    ranges = [getattr(entry, "versions", "")] if not isinstance(entry, SettingEntry) else []
+    ranges = [getattr(entry, "versions", "")]
     ranges += [item.versions for item in getattr(entry, "history", [])]
     for spec in ranges:
         try:
