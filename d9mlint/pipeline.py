@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from d9mlint.ir.nodes import FileFacts
     from d9mlint.knowledge.schema import RulePage
 
+INCOMPLETE = "DET004"
+"""The rule that reports analysis runs that were cut off."""
+
 STDIN = "<stdin>"
 """The name of standard input when no file name is given for it."""
 
@@ -45,7 +48,8 @@ class Result(NamedTuple):
     """What a run found. ``items`` are in total order; ``baselined`` counts what the baseline holds back;
     ``files`` are the reported files, ``read`` counts all; ``rules`` are those that ran; ``timings`` in
     seconds; ``evidence`` is what was measured for the findings, where that was asked for; ``warnings`` are
-    about what was read beside the program, such as files of pinned versions."""
+    about what was read beside the program, such as files of pinned versions; ``incomplete`` counts the analysis
+    runs that were cut off, whether or not that is reported."""
 
     root: str
     items: tuple[Item, ...]
@@ -58,6 +62,7 @@ class Result(NamedTuple):
     timings: dict[str, float]
     evidence: Evidence | None = None
     warnings: tuple[str, ...] = ()
+    incomplete: int = 0
 
 
 class Sources(Mapping[str, Source]):
@@ -208,6 +213,7 @@ def _analyse(
 ) -> Analysis:
     from d9mlint import knowledge
     from d9mlint.analysis import analyze
+    from d9mlint.checks.incomplete import incomplete
     from d9mlint.checks.registry import Rules
     from d9mlint.config.targets import find_targets
     from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile
@@ -229,10 +235,7 @@ def _analyse(
     runs = analyze(Analyzer(project, known, targets, settings.device, Rules(known.rules, selection.codes)))
     findings = runs.findings()
     clock.lap("checks")
-    for report in runs.reports:
-        if report.failure:
-            text = f"the program of this entry point could not be analyzed: {report.failure}"
-            findings.append(_failure("DET002", report.entry, 0, 0, text))
+    findings += incomplete(runs.entries, runs.unreached)
     findings += _problems(sources, by_path)
     return Analysis(
         findings=sorted(findings, key=lambda f: f.sort_key),
@@ -325,7 +328,19 @@ def _decide(
                 items.append(Item(f, marks[id(f)], rules[f.code]))
     ran = tuple(rules[code] for code in sorted(selection.codes))
     files = tuple(p for p in found.files if p in found.reported)
-    return Result(found.root, tuple(items), tuple(hidden), baselined, files, len(sources), ran, sources, {})
+    cut = sum(f.code == INCOMPLETE and f.path in found.reported for f in analysis.findings)
+    return Result(
+        found.root,
+        tuple(items),
+        tuple(hidden),
+        baselined,
+        files,
+        len(sources),
+        ran,
+        sources,
+        {},
+        incomplete=cut,
+    )
 
 
 def _only_changed(result: Result, revision: str) -> Result:

@@ -16,7 +16,7 @@ from d9mlint.base.files import write_output
 from d9mlint.base.terminal import clean, clean_patch, close_stream, encode, in_workflow, inert, say
 from d9mlint.config.discover import absolute, boundary, relative_to
 from d9mlint.config.settings import Settings
-from d9mlint.pipeline import STDIN, Result, check
+from d9mlint.pipeline import INCOMPLETE, STDIN, Result, check
 from d9mlint.report import render
 from d9mlint.report.common import Options, count
 
@@ -217,7 +217,8 @@ def _standard_input(request: CheckOptions) -> tuple[str | None, dict[str, bytes]
 
 def _exit_code(request: CheckOptions, settings: Settings, result: Result) -> int:
     least = _RANK[settings.fail_on]
-    failing = any(i.finding.severity.rank >= least for i in result.items)
+    # A run that was cut off is no hazard of the program.
+    failing = any(i.finding.severity.rank >= least and i.finding.code != INCOMPLETE for i in result.items)
     return 1 if failing and not request.exit_zero else 0
 
 
@@ -240,6 +241,14 @@ def _wants_color(choice: str) -> bool:
 
 def _report(request: CheckOptions, settings: Settings, result: Result) -> None:
     _warn(request, result)
+    if (
+        result.incomplete
+        and not request.quiet
+        and settings.output_format not in ("full", "concise", "grouped")
+    ):
+        say(
+            f"warning: {count(result.incomplete, 'analysis run')} cut off ({INCOMPLETE}): findings may be missing."
+        )
     options = report_options(settings, to_file=request.output_file is not None)
     if request.statistics:
         from d9mlint.report import statistics

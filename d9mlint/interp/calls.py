@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SMALL_BODY = 3
 """Functions of at most this many statements are followed again for the value they return."""
+CALL_STEPS = 4
+"""What following a call takes beside the statements of its body, in steps."""
 MAX_VARIANTS = 32
 """A function that was called with this many different arguments is run with unknown numbers from then on."""
 MAX_GUESSES = 3
@@ -134,6 +136,7 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
         # would cost the square of the code and find nothing new.
         return v.UNKNOWN
     interp.visited.add(name)
+    interp.steps += CALL_STEPS
     act = HEAP.push()
     outer_recursions, interp.recursions = interp.recursions, set()
     rounds, interp.rounds = interp.rounds, 1

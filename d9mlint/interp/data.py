@@ -16,6 +16,8 @@ ENTROPY = "entropy"
 """``Obj.data`` of a value that differs from run to run; it survives arithmetic and conversions."""
 
 TENSOR = "torch.Tensor"
+MAX_BITS = 1024
+MAX_ELEMENTS = 10_000
 ENVIRON = frozenset({"os.environ", "os.environb"})
 
 
@@ -41,7 +43,7 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
             result.form = shapes.of_operator(left, right)
             return result
     if op == "+" and isinstance(left, v.Items) and isinstance(right, v.Items):
-        return v.Items(left.kind, left.elts + right.elts, left.open or right.open)
+        return _joined(left.kind, [*left.elts, *right.elts], left.open or right.open)
     if op == "+" and isinstance(left, v.Items):
         return v.Items(left.kind, left.elts, True)
     if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
@@ -55,24 +57,34 @@ def _fold(op: str, left: v.Lit, right: v.Lit) -> v.Value:
     try:
         if isinstance(a, (int, float)) and isinstance(b, (int, float)):
             if op == "+":
-                return v.Lit(a + b, option)
+                return _number(a + b, option)
             if op == "-":
-                return v.Lit(a - b, option)
+                return _number(a - b, option)
             if op == "*":
-                return v.Lit(a * b, option)
+                return _number(a * b, option)
             if op == "//" and b:
-                return v.Lit(a // b, option)
+                return _number(a // b, option)
             if op == "%" and b:
-                return v.Lit(a % b, option)
+                return _number(a % b, option)
             if op == "/" and b:
-                return v.Lit(a / b, option)
+                return _number(a / b, option)
             if op == "**" and abs(b) <= 64 and abs(a) <= 1024:
-                return v.Lit(a**b, option)
+                return _number(a**b, option)
         if isinstance(a, str) and isinstance(b, str) and op == "+" and len(a) + len(b) < 4096:
             return v.Lit(a + b, option)
     except (ArithmeticError, TypeError, ValueError):
         pass
     return v.UNKNOWN
+
+
+def _number(value: float, option: str) -> v.Value:
+    """A number as a value; unknown where repeated multiplication would make it fill the memory."""
+    return v.Lit(value, option) if isinstance(value, float) or value.bit_length() <= MAX_BITS else v.UNKNOWN
+
+
+def _joined(kind: str, elts: list[v.Value], is_open: bool) -> v.Items:
+    """Elements one after another; where they are very many, what is known is that there are more."""
+    return v.Items(kind, elts[:MAX_ELEMENTS], is_open or len(elts) > MAX_ELEMENTS)
 
 
 def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
@@ -91,7 +103,7 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
     old = interp.eval(target)
     if isinstance(old, v.Items) and stmt.op == "+":
         extra = value.elts if isinstance(value, v.Items) else []
-        assign(interp, target, v.Items(old.kind, [*old.elts, *extra], True if not extra else old.open))
+        assign(interp, target, _joined(old.kind, [*old.elts, *extra], True if not extra else old.open))
         return
     if isinstance(target, m.Name) and "." not in target.id:
         result = binary(interp, stmt.op, old, value, stmt)

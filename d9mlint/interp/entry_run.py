@@ -21,7 +21,7 @@ from d9mlint.interp.cuts import Cut
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.hooks import Hooks
 from d9mlint.interp.import_cache import ImportCache, ImportLog
-from d9mlint.interp.interpreter import Interp
+from d9mlint.interp.interpreter import MAX_STEPS, BudgetExceeded, Interp
 from d9mlint.interp.library.options import option_params
 from d9mlint.project.entry_points import Entry, find_entries, imported_files
 from d9mlint.project.modules import ModuleFile, Modules
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 
 RECURSION_LIMIT = 12_000
 """Python frames; abstract calls nest some ten deep per project call."""
+
+
+UNREACHED_STEPS = 20_000_000
+"""Steps for all modules with code that no entry point reaches, shared out evenly among the project's files."""
+LEAST_STEPS = 5_000
+"""Steps that each of them has in any case."""
 
 
 class ProjectFile(NamedTuple):
@@ -97,10 +103,13 @@ class Analyzer:
 
     def run_unreached(self, file: ModuleFile, reached: frozenset[int]) -> EntryReport:
         """Look at the functions of a module that no entry point reaches, with unknown arguments."""
+        # Not what other modules left over: reports are made in any order.
+        budget = max(LEAST_STEPS, min(MAX_STEPS, UNREACHED_STEPS // max(1, len(self.project.modules.files))))
         judged = frozenset((file.path, i) for i in range(len(file.facts.functions)) if i not in reached)
 
         def start(interp: Interp) -> None:
             interp.judged = judged
+            interp.budget = budget
             _run_module(interp, file)
 
         return self._run(file, None, start)
@@ -129,8 +138,10 @@ class Analyzer:
             start(interp)
             for hook in hooks.ends:
                 hook(interp)
+        except BudgetExceeded:
+            pass  # the cut is noted
         except RecursionError:
-            failure = "it is nested too deeply"
+            failure = "its calls are nested too deeply"
         except Exception as error:
             # A defect of ours costs the findings of one entry point, never the run; it is not silent.
             place = interp.here() if interp.frame is not None else None

@@ -40,6 +40,10 @@ MAX_UNROLLED = 256
 """Rounds of loops and comprehensions inside one another that are run element by element."""
 
 
+class BudgetExceeded(Exception):
+    """Calls are no longer followed, and the statements that were left take as many steps again: enough."""
+
+
 class Frame:
     """One activation: a module body, class body or function call."""
 
@@ -117,6 +121,7 @@ class Interp:
         self.frame: Frame = None  # type: ignore[assignment]
         self.loaded: dict[str, v.Mod] = {}
         self.steps = 0
+        self.budget = MAX_STEPS
         self.exhausted = False
         self.guessing = 0
         self.methods: dict[str, list[tuple[v.Cls, v.Func]]] = {}
@@ -375,9 +380,12 @@ class Interp:
             if not self.state.alive:
                 return
             self.steps += 1
-            if self.steps > MAX_STEPS and not self.exhausted:
-                self.exhausted = True
-                self.cut("the run is too long", stmt)
+            if self.steps > self.budget:
+                if not self.exhausted:
+                    self.exhausted = True
+                    self.cut(f"the budget of {self.budget:,} steps is used up", stmt)
+                elif self.steps > 2 * self.budget:
+                    raise BudgetExceeded
             self._node = stmt
             _EXEC[type(stmt)](self, stmt)
 

@@ -106,6 +106,8 @@ def summary(result: Result, options: Options) -> list[str]:
     fixable = sum(is_fixable(i.finding, options) for i in items)
     if fixable:
         lines.append(f"[*] {fixable} fixable with --fix.")
+    if result.incomplete:
+        lines.append(f"{count(result.incomplete, 'analysis run')} cut off (DET004): findings may be missing.")
     if result.baselined:
         lines.append(f"{count(result.baselined, 'finding')} suppressed by the baseline.")
     if result.evidence is not None:

@@ -1,0 +1,42 @@
+"""DET004: analysis runs that were cut off, by a budget, a limit of recursion, or a defect of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from d9mlint.base.findings import Finding, Severity, Step
+from d9mlint.interp.entry_run import EntryReport
+
+CODE = "DET004"
+MAX_STEPS_SHOWN = 5
+"""Places that are named; more of them say nothing new."""
+
+
+def incomplete(entries: Iterable[EntryReport], unreached: Iterable[EntryReport]) -> list[Finding]:
+    """A finding for each run that was cut off, at the beginning of the file that it started from."""
+    found = [_finding(report, "the analysis of the program that starts here") for report in entries]
+    found += [_finding(report, "the analysis of code that no entry point reaches") for report in unreached]
+    return [finding for finding in found if finding is not None]
+
+
+def _finding(report: EntryReport, what: str) -> Finding | None:
+    reasons = list(dict.fromkeys(cut.reason for cut in report.cuts))
+    if report.failure:
+        reasons.append(report.failure)
+    if not reasons:
+        return None
+    flow = tuple(
+        Step(cut.path, cut.start, cut.end, f"not followed beyond this place: {cut.reason}")
+        for cut in report.cuts[:MAX_STEPS_SHOWN]
+    )
+    return Finding(
+        CODE,
+        report.entry,
+        0,
+        0,
+        f"{what} was cut off ({'; '.join(reasons)}); findings may be missing",
+        "Review by hand what was not followed. Leave generated code and code that is not trained out with `exclude`.",
+        Severity.WARNING,
+        subject=report.function,
+        flow=flow,
+    )
