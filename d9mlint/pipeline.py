@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from d9mlint.base.findings import Finding, Severity
 from d9mlint.base.source import Source, Trouble, make_source, read_bytes
 from d9mlint.config.discover import Discovery, absolute, discover, relative_to
@@ -49,7 +51,8 @@ class Result(NamedTuple):
     ``files`` are the reported files, ``read`` counts all; ``rules`` are those that ran; ``timings`` in
     seconds; ``evidence`` is what was measured for the findings, where that was asked for; ``warnings`` are
     about what was read beside the program, such as files of pinned versions; ``incomplete`` counts the analysis
-    runs that were cut off, whether or not that is reported."""
+    runs that were cut off, whether or not that is reported; ``stale`` counts entries of the
+    baseline that match no finding any more."""
 
     root: str
     items: tuple[Item, ...]
@@ -63,6 +66,7 @@ class Result(NamedTuple):
     evidence: Evidence | None = None
     warnings: tuple[str, ...] = ()
     incomplete: int = 0
+    stale: int = 0
 
 
 class Sources(Mapping[str, Source]):
@@ -98,6 +102,7 @@ def check(
     overlay: Mapping[str, bytes] | None = None,
     revision: str | None = None,
     evidence: Sequence[str] = (),
+    comments: bool = True,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
     """Lint ``paths`` and return what is to be reported.
@@ -119,6 +124,9 @@ def check(
     cache, trouble = usable_cache(settings, found.root)
     analysis = _analysis(found, data, sources, settings, cache, clock, progress)
     rules = {page.code: page for page in analysis.rules}
+    if not comments:
+        analysis = msgspec.structs.replace(analysis, comments={})
+    analysis = _with_severities(analysis, settings, rules)
     result = _decide(found, analysis, sources, settings, rules, known)
     if revision is not None:
         result = _only_changed(result, revision)
@@ -167,6 +175,7 @@ def _discover(paths: Sequence[str], settings: Settings, stdin: str | None) -> Di
             exclude=exclude,
             exclude_base=settings.base,
             respect_gitignore=settings.respect_gitignore,
+            force_exclude=settings.force_exclude,
         )
     path = absolute(stdin)
     directory = os.path.dirname(path)
@@ -304,6 +313,7 @@ def _decide(
     items: list[Item] = []
     hidden: list[Hidden] = []
     baselined = 0
+    present: set[str] = set()
     for path in sorted({*by_path, *(p for p in analysis.comments if p in found.reported)}):
         enabled = selection.codes - file_ignores.codes(path)
         findings = sorted((f for f in by_path.get(path, ()) if f.code in enabled), key=lambda f: f.sort_key)
@@ -324,11 +334,16 @@ def _decide(
         for f in shown(findings, selection, settings):
             if marks[id(f)] in known:
                 baselined += 1
+                present.add(marks[id(f)])
             else:
                 items.append(Item(f, marks[id(f)], rules[f.code]))
     ran = tuple(rules[code] for code in sorted(selection.codes))
     files = tuple(p for p in found.files if p in found.reported)
     cut = sum(f.code == INCOMPLETE and f.path in found.reported for f in analysis.findings)
+    stale = 0
+    if settings.baseline:
+        gone = baselines.stale(settings.baseline, present, found.root, files)
+        stale = sum(entry["code"] in selection.codes for entry in gone)
     return Result(
         found.root,
         tuple(items),
@@ -340,7 +355,25 @@ def _decide(
         sources,
         {},
         incomplete=cut,
+        stale=stale,
     )
+
+
+def _with_severities(analysis: Analysis, settings: Settings, rules: Mapping[str, RulePage]) -> Analysis:
+    """The findings with the severities that the configuration gives to their rules."""
+    if not settings.severity:
+        return analysis
+    from d9mlint.config.selection import expand, weight
+
+    place = settings.origins.get("severity", "severity")
+    chosen: dict[str, Severity] = {}
+    for selector, level in sorted(settings.severity.items(), key=lambda pair: weight(pair[0])):
+        chosen |= dict.fromkeys(expand(selector, rules, place), Severity(level))
+    findings = [
+        msgspec.structs.replace(f, severity=chosen[f.code]) if f.code in chosen else f
+        for f in analysis.findings
+    ]
+    return msgspec.structs.replace(analysis, findings=findings)
 
 
 def _only_changed(result: Result, revision: str) -> Result:

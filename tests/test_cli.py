@@ -52,7 +52,7 @@ help: set `torch.backends.cudnn.benchmark = False`
     6 +     cudnn.benchmark = False
 note: main() is called at train.py:12
 
-Found 1 finding in 1 file (1 error).
+Found 1 finding in 1 file (1 error; 1 file checked).
 [*] 1 fixable with --fix.
 """
     )
@@ -97,12 +97,12 @@ def test_exit_codes(run: Run, project: Project) -> None:
     [
         (["trian.py"], "error: trian.py does not exist. Did you mean train.py?\n"),
         (["grph"], "error: grph does not exist. Did you mean the command graph?\n"),
-        (["--selct", "DET1"], "error: Unknown option --selct. Did you mean --select?\n"),
+        (["--selct", "DET1"], "error: Unknown option --selct. Did you mean --select?"),
         (["--select", "DET9"], "error: command line: select: unknown rule DET9."),
         (["--select", "cudnn-benchmrk"], "unknown rule cudnn-benchmrk. Did you mean cudnn-benchmark?"),
         (["--output-format", "jsn"], "'jsn' is not one of full, concise,"),
         (["--torch-version", "new"], "torch-version must be a version"),
-        (["--config", "none.toml"], "none.toml, which does not exist"),
+        (["--config", "none.toml"], "none.toml does not exist"),
         (["--baseline", "none.json"], "The baseline"),
         (["rule", "DET999"], "Unknown rule DET999."),
         (["rule"], "Name a rule"),

@@ -101,7 +101,14 @@ def test_the_wheel_in_an_empty_environment_shows_a_rule_page_and_lints(built: Pa
 def test_dependencies_are_few_and_light() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     listed = text.split("\ndependencies = [")[1].split("]")[0]
-    assert set(re.findall(r'"([A-Za-z]+)', listed)) == {"click", "libcst", "msgspec", "PyYAML", "tomli"}
+    assert set(re.findall(r'"([A-Za-z]+)', listed)) == {
+        "click",
+        "libcst",
+        "msgspec",
+        "packaging",
+        "PyYAML",
+        "tomli",
+    }
 
 
 def test_the_commands_of_the_readme_are_on_its_first_screen_and_what_ci_runs() -> None:

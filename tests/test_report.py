@@ -152,13 +152,15 @@ def test_sarif_is_valid_and_complete(run: Run, root: Path) -> None:
     (sarif,) = log["runs"]
     rules = sarif["tool"]["driver"]["rules"]
     assert {r["id"] for r in rules} == {"DET001", "DET002", "DET003", "DET301"}
-    assert all(r["help"]["markdown"] and "security-severity" not in r["properties"] for r in rules)
+    reported = {r["ruleId"] for r in sarif["results"]}
+    assert all(("markdown" in r["help"]) is (r["id"] in reported) and r["help"]["text"] for r in rules)
+    assert not any("security-severity" in r["properties"] for r in rules)
     assert sarif["columnKind"] == "unicodeCodePoints"
     results = sarif["results"]
     assert all(rules[r["ruleIndex"]]["id"] == r["ruleId"] for r in results)
     first, hidden = results[0], results[1]
     place = first["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"] == {"uri": "a%20b/train.py", "uriBaseId": "PROJECTROOT"}
+    assert place["artifactLocation"] == {"uri": "a%20b/train.py", "uriBaseId": "SRCROOT"}
     assert place["region"] == {"startLine": 5, "startColumn": 14, "endLine": 5, "endColumn": 51}
     assert len(first["codeFlows"][0]["threadFlows"][0]["locations"]) == 2
     assert first["fixes"][0]["artifactChanges"][0]["replacements"]

@@ -43,7 +43,7 @@ def test_files_extend_each_other(tmp_path: Path) -> None:
     [
         ("pyproject.toml", '[tool.d9mlint]\n\nselct = []\n', r":3: unknown key selct. Did you mean select"),
         ("d9mlint.toml", 'device = "gpu"\n', r"d9mlint\.toml:1: device must be one of cuda, cpu"),
-        ("d9mlint.toml", "jobs = true\n", "jobs must be a non-negative number"),
+        ("d9mlint.toml", "jobs = true\n", "jobs must be a number"),
         ("d9mlint.toml", "select = 'DET1'\n", "select must be a list of strings"),
         ("d9mlint.toml", "\n\ntorch-version = 'new'\n", r":3: torch-version must be a version"),
         ("d9mlint.toml", "[per-file-ignores]\n'a' = 3\n", r":1: per-file-ignores must be a list"),

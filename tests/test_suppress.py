@@ -108,8 +108,8 @@ def test_add_noqa_hides_everything_and_nothing_is_unused(run: Run, project: Proj
     got = run("--select=DET301", "--add-noqa=old code", cwd=root)
     assert got.out == "Added 4 suppressions in 1 file.\n"
     text = (root / "a.py").read_text()
-    assert f"{HAZARD}  # noqa: DET301 old code\n" in text
-    assert f"{HAZARD}  # noqa: E501, DET301\n" in text
+    assert f"{HAZARD}  # d9mlint: ignore[DET301] old code\n" in text
+    assert f"{HAZARD}  # noqa: E501  # d9mlint: ignore[DET301] old code\n" in text
     assert codes(run, root) == []
 
 
@@ -118,7 +118,7 @@ def test_add_noqa_writes_into_the_cells_of_a_notebook(run: Run, project: Project
     got = run("--select=DET301", "--add-noqa", cwd=root)
     assert got.out == "Added 1 suppression in 1 file.\n"
     cells = [c["source"] for c in json.loads((root / "a.ipynb").read_text())["cells"]]
-    assert "".join(cells[1]) == f"%time x = 1\n{HAZARD}  # noqa: DET301\n"
+    assert "".join(cells[1]) == f"%time x = 1\n{HAZARD}  # d9mlint: ignore[DET301]\n"
     assert ["".join(c) for c in (cells[0], cells[2])] == [HEAD, "y = 2\n"]
     assert run("--select=DET301", cwd=root).code == 0
 

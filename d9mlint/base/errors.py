@@ -19,9 +19,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
     if len(word) > LONGEST:
         return ""
-    matches = difflib.get_close_matches(word, sorted(set(known)), n=1, cutoff=0.5)
-    if not matches:
-        folded = {k.lower(): k for k in sorted(set(known), reverse=True)}
-        matches = difflib.get_close_matches(word.lower(), list(folded), n=1, cutoff=0.5)
-        matches = [folded[m] for m in matches]
-    return f" Did you mean {matches[0]}?" if matches else ""
+    folded = {k.lower(): k for k in sorted(set(known), reverse=True)}
+    lower = word.lower()
+    if lower in folded:
+        return f" Did you mean {folded[lower]}?"
+    # A word with a number in it is a code: one with more or fewer digits is another thing, not a slip.
+    digits = any(c.isdigit() for c in lower)
+    candidates = [k for k in folded if not digits or 0 <= len(k) - len(lower) < 2]
+    matches = difflib.get_close_matches(lower, candidates, n=1, cutoff=0.75)
+    return f" Did you mean {folded[matches[0]]}?" if matches else ""

@@ -62,7 +62,7 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands, context_settings=CONTEXT)
-@click.version_option(__version__, message="d9mlint %(version)s")
+@click.version_option(__version__, "--version", "-V", message="d9mlint %(version)s")
 def group() -> None:
     """A linter for determinism hazards in deep-learning code.
 
@@ -75,7 +75,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit status."""
     arguments = list(arguments)
     if not arguments or (
-        arguments[0] not in SUBCOMMANDS and arguments[0] not in ("-h", "--help", "--version")
+        arguments[0] not in SUBCOMMANDS and arguments[0] not in ("-h", "--help", "--version", "-V")
     ):
         arguments.insert(0, "check")
     try:
@@ -85,7 +85,11 @@ def run(arguments: Sequence[str]) -> int:
         known = [
             o for p in (error.ctx.command.params if error.ctx else []) for o in p.opts if o.startswith("--")
         ]
-        return _fail(f"Unknown option {error.option_name}.{nearest(error.option_name, known)}")
+        return _fail(
+            f"Unknown option {error.option_name}.{nearest(error.option_name, known)}" + _try_help(error.ctx)
+        )
+    except click.UsageError as error:
+        return _fail(error.format_message() + _try_help(error.ctx))
     except click.ClickException as error:
         return _fail(error.format_message())
     except click.exceptions.Abort:
@@ -123,6 +127,10 @@ def _command_hint(arguments: Sequence[str], message: str) -> str:
     return nearest(word, SUBCOMMANDS).replace("Did you mean", "Did you mean the command")
 
 
+def _try_help(ctx: click.Context | None) -> str:
+    return f"\nTry '{ctx.command_path} --help' for help." if ctx is not None else ""
+
+
 def _fail(message: str) -> int:
     say(f"error: {message}")
     return 2
@@ -133,6 +141,29 @@ def _codes(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> 
     if not value:
         return None
     return tuple(part for text in value for part in (p.strip() for p in text.split(",")) if part)
+
+
+def _rule_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    from d9mlint.cli.commands import rule_words
+
+    return list(rule_words(ctx, param, incomplete))
+
+
+def _per_file(
+    ctx: click.Context, param: click.Parameter, value: Sequence[str]
+) -> dict[str, tuple[str, ...]] | None:
+    """``PATTERN:RULE`` pairs as a table; a rule without a pattern belongs to the pattern before it."""
+    if not value:
+        return None
+    table: dict[str, tuple[str, ...]] = {}
+    pattern = ""
+    for part in (p.strip() for text in value for p in text.split(",")):
+        head, colon, rule = part.rpartition(":")
+        pattern = head if colon else pattern
+        if not pattern or not rule:
+            raise click.BadParameter(f"{part!r} is not of the form PATTERN:RULE.", ctx, param)
+        table[pattern] = (*table.get(pattern, ()), rule)
+    return table
 
 
 class Choice(ParamType):
@@ -182,16 +213,40 @@ def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
             "--select",
             multiple=True,
             callback=_codes,
+            shell_complete=_rule_words,
             metavar="RULES",
             help="Comma-separated codes, prefixes, names or families to enable (or ALL).",
         ),
-        click.option("--ignore", multiple=True, callback=_codes, metavar="RULES", help="Rules to disable."),
+        click.option(
+            "--ignore",
+            multiple=True,
+            callback=_codes,
+            shell_complete=_rule_words,
+            metavar="RULES",
+            help="Rules to disable.",
+        ),
         click.option(
             "--extend-select",
             multiple=True,
             callback=_codes,
+            shell_complete=_rule_words,
             metavar="RULES",
             help="Rules to enable in addition.",
+        ),
+        click.option(
+            "--extend-ignore",
+            multiple=True,
+            callback=_codes,
+            shell_complete=_rule_words,
+            metavar="RULES",
+            help="Rules to disable in addition.",
+        ),
+        click.option(
+            "--per-file-ignores",
+            multiple=True,
+            callback=_per_file,
+            metavar="PATTERN:RULE,...",
+            help="Rules to ignore in files that match a pattern.",
         ),
         click.option("--min-severity", type=Choice(SEVERITIES), help="Minimum severity to report."),
         click.option("--min-confidence", type=Choice(CONFIDENCES), help="Minimum confidence to report."),
@@ -208,6 +263,14 @@ def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
             callback=_codes,
             metavar="PATTERNS",
             help="Patterns to exclude in addition.",
+        ),
+        click.option(
+            "--respect-gitignore/--no-respect-gitignore", default=None, help="Skip files that git ignores."
+        ),
+        click.option(
+            "--force-exclude/--no-force-exclude",
+            default=None,
+            help="Apply exclusions to files that are named on the command line, too.",
         ),
         click.option("--torch-version", metavar="VERSION", help="PyTorch version to check against."),
         click.option("--tensorflow-version", metavar="VERSION", help="TensorFlow version to check against."),
@@ -343,6 +406,21 @@ def settings_for(paths: Sequence[str], options: Mapping[str, Any]) -> Settings:
     default=None,
     metavar="[=REASON]",
     help="Add a suppression comment for every finding.",
+)
+@click.option(
+    "--noqa-style",
+    type=Choice(("d9mlint", "noqa")),
+    default="d9mlint",
+    help="Comments that --add-noqa writes: `# d9mlint: ignore[...]` (default) or `# noqa: ...`. For the latter, "
+    'set `lint.external = ["DET"]` in ruff\'s configuration, which otherwise removes them.',
+)
+@click.option("--ignore-noqa", is_flag=True, help="Report findings that suppression comments hide.")
+@click.option(
+    "--prune-baseline", is_flag=True, help="Remove entries without a finding from the baseline file."
+)
+@click.option("--show-files", is_flag=True, help="List the files that would be reported on, and exit.")
+@click.option(
+    "--verbose", "-v", is_flag=True, help="Print what was read and how long each step took to stderr."
 )
 @click.option("--update-baseline", is_flag=True, help="Write all current findings to the baseline file.")
 @click.option("--diff-from", metavar="REV", help="Report only lines that differ from a git revision.")

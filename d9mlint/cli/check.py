@@ -39,6 +39,11 @@ class CheckOptions(NamedTuple):
     show_diff: bool = False
     fix_only: bool = False
     add_noqa: str | None = None
+    noqa_style: str = "d9mlint"
+    ignore_noqa: bool = False
+    show_files: bool = False
+    verbose: bool = False
+    prune_baseline: bool = False
     update_baseline: bool = False
     diff_from: str | None = None
     stdin_filename: str | None = None
@@ -55,7 +60,7 @@ def run_check(request: CheckOptions, settings: Settings) -> int:
     if request.measure is not None and not request.paths:
         return _measure_only(request, settings)
     stdin, overlay = _standard_input(request)
-    if request.update_baseline:
+    if request.update_baseline or request.prune_baseline:
         return _update_baseline(request, settings, stdin, overlay)
     progress = Progress(enabled=not request.quiet and sys.stderr.isatty())
 
@@ -68,6 +73,7 @@ def run_check(request: CheckOptions, settings: Settings) -> int:
             revision=request.diff_from,
             evidence=[request.evidence] if request.evidence and request.measure is None else [],
             progress=progress.say,
+            comments=not request.ignore_noqa,
         )
 
     try:
@@ -76,6 +82,9 @@ def run_check(request: CheckOptions, settings: Settings) -> int:
         result = lint(overlay)
     finally:
         progress.close()
+    if request.show_files:
+        _write("".join(f"{path}\n" for path in result.files), request.output_file)
+        return 0
     if request.add_noqa is not None:
         _warn(request, result)
         return _add_noqa(request, result)
@@ -161,14 +170,14 @@ def _session(request: CheckOptions, findings: Sequence[Finding]) -> Session:
     terminal = sys.stderr.isatty()
     progress = Progress(enabled=not request.quiet and terminal)
 
-    def say(message: str) -> None:
+    def tell(message: str) -> None:
         # A log of a long session shows how far it is; a terminal shows it in one line.
         if not terminal and not request.quiet:
             say(message)
         progress.say(message)
 
     try:
-        session = verify(findings, request.measure, say)
+        session = verify(findings, request.measure, tell)
     finally:
         progress.close()
     if session.evidence is not None:
@@ -234,7 +243,7 @@ def _wants_color(choice: str) -> bool:
         return choice == "always"
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
+    if os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE", "0") != "0":
         return True
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
@@ -249,6 +258,10 @@ def _report(request: CheckOptions, settings: Settings, result: Result) -> None:
         say(
             f"warning: {count(result.incomplete, 'analysis run')} cut off ({INCOMPLETE}): findings may be missing."
         )
+    if request.verbose and not request.quiet:
+        laps = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in result.timings.items())
+        read = f"{count(result.read, 'file')} read, {count(len(result.files), 'file')} reported"
+        say(f"{read}, project root {result.root}; {laps}")
     options = report_options(settings, to_file=request.output_file is not None)
     if request.statistics:
         from d9mlint.report import statistics
@@ -303,19 +316,48 @@ def _update_baseline(
 ) -> int:
     import msgspec
 
-    from d9mlint.filters.baseline import write_baseline
+    from d9mlint.filters.baseline import add_to_baseline, prune_baseline, read_baseline, write_baseline
 
+    option = "--update-baseline" if request.update_baseline else "--prune-baseline"
     if not settings.baseline:
-        raise UsageError("--update-baseline needs --baseline FILE, or baseline in the configuration.")
-    result = check(
-        request.paths, msgspec.structs.replace(settings, baseline=""), stdin=stdin, overlay=overlay
-    )
+        raise UsageError(f"{option} needs --baseline FILE, or baseline in the configuration.")
+    plain = msgspec.structs.replace(settings, baseline="")
+    result = check(request.paths, plain, stdin=stdin, overlay=overlay)
     _warn(request, result)
-    known = [(i.finding, i.fingerprint) for i in result.items]
-    write_baseline(settings.baseline, known, result.root, result.files)
-    shown = relative_to(settings.baseline, absolute("."))
-    print(f"Wrote {count(len(result.items), 'finding')} to {clean(shown)}.")
+    known = {i.fingerprint: i.finding for i in result.items}
+    shown = clean(relative_to(settings.baseline, absolute(".")))
+    if not request.update_baseline:
+        removed = prune_baseline(settings.baseline, set(known), result.root, result.files)
+        print(f"Removed {count(removed, 'entry', 'entries')} from {shown}.")
+        return 0
+    if request.diff_from is not None:
+        # Only what is new on changed lines is added; what the baseline holds elsewhere stays as it is.
+        old = read_baseline(settings.baseline) if os.path.exists(settings.baseline) else frozenset[str]()
+        changed = check(request.paths, plain, stdin=stdin, overlay=overlay, revision=request.diff_from)
+        touched = {i.fingerprint for i in changed.items}
+        added = add_to_baseline(
+            settings.baseline, [(known[m], m) for m in sorted(touched - old) if m in known], result.root
+        )
+        removed = prune_baseline(
+            settings.baseline, set(known), result.root, sorted(_changed(request, result))
+        )
+        print(
+            f"Added {count(added, 'finding')} to {shown}"
+            + (f" and removed {count(removed, 'entry', 'entries')}." if removed else ".")
+        )
+        return 0
+    write_baseline(settings.baseline, [(f, m) for m, f in known.items()], result.root, result.files)
+    print(f"Wrote {count(len(result.items), 'finding')} to {shown}.")
     return 0
+
+
+def _changed(request: CheckOptions, result: Result) -> set[str]:
+    """The reported files that differ from the revision: entries about others are not judged."""
+    from d9mlint.filters.changes import changes
+
+    assert request.diff_from is not None
+    found = changes(request.diff_from, result.root, {path: result.sources[path] for path in result.files})
+    return {path for path, change in found.items() if not change.same}
 
 
 def _fix(
@@ -417,7 +459,8 @@ def _add_noqa(request: CheckOptions, result: Result) -> int:
     failed = False
     for path, codes in sorted(rows.items()):
         source = result.sources[path]
-        edits = noqa_edits(source, codes.items(), " ".join((request.add_noqa or "").split()))
+        reason = " ".join((request.add_noqa or "").split())
+        edits = noqa_edits(source, codes.items(), reason, request.noqa_style)
         try:
             data = apply_edits(source, edits)
         except BrokenFix as error:

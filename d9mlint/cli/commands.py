@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,17 +16,47 @@ from d9mlint.base.errors import UsageError, nearest
 from d9mlint.config.discover import absolute, common_directory, find_root, relative_to
 from d9mlint.config.settings import KEYS, find_config, load_settings, show_settings
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from d9mlint.knowledge.schema import RulePage
+
+
+def rule_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completions of a rule: codes, names and families; after a comma the next one of a list."""
+    from click.shell_completion import CompletionItem
+
+    from d9mlint import knowledge
+
+    before, comma, word = incomplete.rpartition(",")
+    pages = knowledge.load().rules
+    words = [*((c, p.name) for c, p in pages.items()), *((p.name, c) for c, p in pages.items())]
+    words += [(family, "family") for family in sorted({p.family for p in pages.values()})]
+    return [
+        CompletionItem(before + comma + text, help=about)
+        for text, about in words
+        if text.lower().startswith(word.lower())
+    ]
+
+
+def key_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completions of a configuration key."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(key, help=spec.about) for key, spec in KEYS.items() if key.startswith(incomplete)]
+
+
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.command(context_settings=CONTEXT)
-@click.argument("rules", nargs=-1, metavar="[CODE|NAME]...")
+@click.argument("rules", nargs=-1, metavar="[CODE|NAME|PREFIX|FAMILY]...", shell_complete=rule_words)
 @click.option("--all", "every", is_flag=True, help="List all rules.")
 @click.option(
     "--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True
 )
 def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
-    """Explain rules by code or name, offline."""
+    """Explain rules by code or name, offline. A prefix (DET3) or a family (seeds) lists its rules."""
     from d9mlint import knowledge
 
     pages = knowledge.load().rules
@@ -36,9 +67,11 @@ def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
         chosen = []
         for wanted in rules:
             code = wanted.upper() if wanted.upper() in pages else names.get(wanted.lower(), "")
-            if not code:
+            codes = [code] if code else _expanded(wanted, pages)
+            if not codes:
                 raise UsageError(f"Unknown rule {wanted}.{nearest(wanted, [*pages, *names])}")
-            chosen.append(pages[code])
+            every = every or not code
+            chosen += [pages[c] for c in codes]
     else:
         raise UsageError("Name a rule, or use --all.")
     if output_format == "json":
@@ -53,8 +86,24 @@ def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
             state = "" if page.default else " (off by default)"
             click.echo(f"{page.code}  {page.name}: {page.summary}{state}")
     else:
-        click.echo("\n".join(page.markdown.strip() + "\n" for page in chosen), nl=False)
+        from d9mlint.report import rule_page
+
+        plain = output_format == "markdown" or not sys.stdout.isatty() or bool(os.environ.get("NO_COLOR"))
+        show = rule_page.markdown if plain else rule_page.terminal
+        click.echo("\n".join(map(show, chosen)), nl=False)
     return 0
+
+
+def _expanded(wanted: str, pages: Mapping[str, RulePage]) -> list[str]:
+    """The codes of a prefix or family; empty for anything else."""
+    from d9mlint.config.selection import expand
+
+    for word in (wanted, wanted.upper(), wanted.lower()):
+        try:
+            return expand(word, pages, "rule")
+        except UsageError:
+            continue
+    return []
 
 
 @click.command(context_settings=CONTEXT)
@@ -89,7 +138,7 @@ def recipe(names: tuple[str, ...], every: bool, output_format: str) -> int:
 
 
 @click.command(context_settings=CONTEXT)
-@click.argument("key", required=False)
+@click.argument("key", required=False, shell_complete=key_words)
 @click.option("--show", is_flag=True, help="Show the values in effect here and where each one comes from.")
 def config(key: str | None, show: bool) -> int:
     """List the configuration keys, or explain one."""
@@ -97,6 +146,9 @@ def config(key: str | None, show: bool) -> int:
         here = absolute(".")
         click.echo(terminal.clean(f"# {find_config(here) or 'no configuration file'}"))
         click.echo(show_settings(load_settings(here)), nl=False)
+        return 0
+    if key == "extend":
+        click.echo("extend (path): configuration file to inherit from; this file overrides its values")
         return 0
     if key is not None and key not in KEYS:
         raise UsageError(f"Unknown configuration key {key}.{nearest(key, KEYS)}")

@@ -119,11 +119,13 @@ def discover(
     exclude: Iterable[str] = DEFAULT_EXCLUDE,
     exclude_base: str | None = None,
     respect_gitignore: bool = True,
+    force_exclude: bool = False,
 ) -> Discovery:
     """Find the files of the project around ``arguments``.
 
     ``exclude`` are patterns in the language of ``.gitignore``, relative to ``exclude_base`` (default: the
-    root). Files named themselves are always taken. Raises UsageError for a path that does not exist.
+    root). Files that are named themselves are taken all the same, unless
+    ``force_exclude``. Raises UsageError for a path that does not exist.
     """
     named = [absolute(a) for a in arguments]
     for argument, path in zip(arguments, named, strict=True):
@@ -147,7 +149,8 @@ def discover(
     reported: set[str] = set()
     for path in named:
         if not os.path.isdir(path):
-            reported |= set() if path.endswith(".pyi") else {path}
+            if not path.endswith(".pyi") and not (force_exclude and walker.excluded(path)):
+                reported.add(path)
         elif is_huge(root):
             reported |= set(walker.walk(path))
         else:
@@ -216,6 +219,13 @@ class Walker:
                 except OSError:
                     continue
         return sorted(found)
+
+    def excluded(self, path: str) -> bool:
+        """Whether a file, or a directory that it is in, is excluded."""
+        base = self.root.rstrip("/") + "/"
+        above = [p for p in parents(os.path.dirname(path)) if p.startswith(base)]
+        stack = self._above(os.path.dirname(path)) if self.respect_gitignore else ()
+        return self._skipped(stack, path, False) or any(self._skipped(stack, p, True) for p in above)
 
     def _skipped(self, stack: tuple[Ignore, ...], path: str, is_directory: bool) -> bool:
         return bool(self.exclude.verdict(path, is_directory)) or ignored(stack, path, is_directory)

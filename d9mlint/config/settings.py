@@ -48,6 +48,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     exclude: tuple[str, ...] = tuple(DEFAULT_EXCLUDE)
     extend_exclude: tuple[str, ...] = ()
     respect_gitignore: bool = True
+    force_exclude: bool = False
+    required_version: str = ""
+    severity: dict[str, str] = {}
     torch_version: str = ""
     tensorflow_version: str = ""
     device: str = "cuda"
@@ -87,6 +90,11 @@ KEYS: dict[str, Key] = {
     "exclude": Key("list", "patterns to exclude, replacing the defaults"),
     "extend-exclude": Key("list", "patterns to exclude in addition"),
     "respect-gitignore": Key("bool", "whether to skip files that git ignores"),
+    "force-exclude": Key("bool", "whether exclusions apply to files that are named on the command line, too"),
+    "required-version": Key(
+        "requirement", "versions of d9mlint that this configuration is for, such as >=0.1"
+    ),
+    "severity": Key("severities", "severity of rules, replacing that of the rule page"),
     "torch-version": Key("version", "PyTorch version to check against"),
     "tensorflow-version": Key("version", "TensorFlow version to check against"),
     "device": Key("choice", "device that the program runs on", DEVICES),
@@ -234,7 +242,7 @@ def _read(path: str, chain: tuple[str, ...], top: str) -> tuple[dict[str, Any], 
     if path in chain:
         raise UsageError(f"{path} extends itself through {' -> '.join((*chain, path))}.")
     if not os.path.isfile(path):
-        raise UsageError(f"{chain[-1] + ' extends ' if chain else ''}{path}, which does not exist.")
+        raise UsageError(f"{chain[-1] + ': extended file ' if chain else ''}{path} does not exist.")
     data = _parse(path)
     table: Any = data
     prefix = ""
@@ -308,8 +316,14 @@ def _check(key: str, value: Any, place: str, directory: str) -> Any:
         if not isinstance(value, dict):
             raise wrong("a table of patterns with lists of rules")
         return {str(k): _strings(v, wrong) for k, v in value.items()}
+    if spec.kind == "severities":
+        if not isinstance(value, dict) or not all(v in SEVERITIES for v in value.values()):
+            raise wrong(f"a table of rules with one of {', '.join(SEVERITIES)}")
+        return {str(k): str(v) for k, v in value.items()}
     if not isinstance(value, str):
         raise wrong("a string")
+    if spec.kind == "requirement":
+        _require(value, place, wrong)
     if spec.kind == "choice" and value not in spec.choices:
         known = ", ".join(spec.choices)
         hint = nearest(value, spec.choices)
@@ -334,6 +348,20 @@ def _shown(value: Any) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _require(value: str, place: str, wrong: Any) -> None:
+    """Raises UsageError when this version of d9mlint is not one that the configuration is for."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    from d9mlint import __version__
+
+    try:
+        wanted = SpecifierSet(value if value[:1] in "<>=!~" else f"=={value}")
+    except InvalidSpecifier:
+        raise wrong("a version range such as >=0.1") from None
+    if not wanted.contains(__version__, prereleases=True):
+        raise UsageError(f"{place}: this is d9mlint {__version__}, and required-version is {value}.")
 
 
 def _strings(value: Any, wrong: Any) -> tuple[str, ...]:

@@ -56,19 +56,31 @@ def _blocked_rows(source: Source) -> set[int]:
             position = end + 3
 
 
-def noqa_edits(source: Source, rows: Iterable[tuple[int, Iterable[str]]], reason: str = "") -> list[Edit]:
-    """Edits that write a ``# noqa`` comment at the end of each row (counted over joined cells), naming the
-    given codes. A comment that is there already gets the codes added."""
+STYLES = ("d9mlint", "noqa")
+_PRESENT = {
+    "noqa": re.compile(r"#\s*noqa\s*:\s*([A-Z][A-Z0-9]*(?:[\s,]+[A-Z]+[0-9]+)*)"),
+    "d9mlint": re.compile(r"#\s*d9mlint\s*:\s*ignore\[([^\]]*)\]"),
+}
+
+
+def noqa_edits(
+    source: Source, rows: Iterable[tuple[int, Iterable[str]]], reason: str = "", style: str = "d9mlint"
+) -> list[Edit]:
+    """Edits that write a suppression at the end of each row (counted over joined cells), naming the given
+    codes: ``# d9mlint: ignore[...]``, which other linters leave alone, or with style ``noqa`` a ``# noqa``.
+    A comment of that style that is there already gets the codes added."""
     edits = []
     for row, codes in sorted(rows):
         line = source.line(row)
         start = source.starts[row - 1]
-        present = re.search(r"#\s*noqa\s*:\s*([A-Z][A-Z0-9]*(?:[\s,]+[A-Z]+[0-9]+)*)", line)
+        present = _PRESENT[style].search(line)
         if present:
-            written = re.findall(r"[A-Z]+[0-9]+", present.group(1))
+            written = re.findall(r"[A-Za-z][\w-]*", present.group(1))
             listed = ", ".join(dict.fromkeys([*written, *sorted(codes)]))
             edits.append(Edit(start + present.start(1), start + present.end(1), listed))
         else:
-            comment = f"  # noqa: {', '.join(sorted(codes))}{' ' + reason if reason else ''}"
+            listed = ", ".join(sorted(codes))
+            pragma = f"noqa: {listed}" if style == "noqa" else f"d9mlint: ignore[{listed}]"
+            comment = f"  # {pragma}{' ' + reason if reason else ''}"
             edits.append(Edit(start + len(line.rstrip()), start + len(line), comment))
     return edits

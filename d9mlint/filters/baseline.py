@@ -54,6 +54,42 @@ def _entries(path: str) -> list[dict[str, Any]]:
     return findings
 
 
+def stale(path: str, present: Iterable[str], root: str, reported: Iterable[str]) -> list[dict[str, Any]]:
+    """The entries that match no finding any more, as far as their files were ``reported`` on or are gone."""
+    looked_at = {relative_to(p, root) for p in reported}
+    marks = set(present)
+    return [
+        e
+        for e in _entries(path)
+        if e["fingerprint"] not in marks
+        and (e["path"] in looked_at or not os.path.exists(os.path.join(root, e["path"])))
+    ]
+
+
+def prune_baseline(path: str, present: Iterable[str], root: str, reported: Iterable[str]) -> int:
+    """Remove the stale entries and return their number."""
+    gone = {e["fingerprint"] for e in stale(path, present, root, reported)}
+    if gone:
+        _write(path, [e for e in _entries(path) if e["fingerprint"] not in gone])
+    return len(gone)
+
+
+def add_to_baseline(path: str, findings: Iterable[tuple[Finding, str]], root: str) -> int:
+    """Add findings to a baseline, which need not exist, and return their number."""
+    new = [_entry(f, mark, root) for f, mark in findings]
+    _write(path, [*(_entries(path) if os.path.exists(path) else ()), *new])
+    return len(new)
+
+
+def _entry(finding: Finding, mark: str, root: str) -> dict[str, Any]:
+    return {
+        "fingerprint": mark,
+        "code": finding.code,
+        "path": relative_to(finding.path, root),
+        "scope": finding.scope,
+    }
+
+
 def write_baseline(
     path: str, findings: Iterable[tuple[Finding, str]], root: str, reported: Iterable[str]
 ) -> None:
@@ -61,10 +97,7 @@ def write_baseline(
 
     What an older baseline says of files that still exist and were not ``reported`` on now is kept.
     """
-    entries: list[dict[str, Any]] = [
-        {"fingerprint": mark, "code": f.code, "path": relative_to(f.path, root), "scope": f.scope}
-        for f, mark in findings
-    ]
+    entries = [_entry(f, mark, root) for f, mark in findings]
     if os.path.exists(path):
         looked_at = {relative_to(p, root) for p in reported}
         entries += [
@@ -72,7 +105,11 @@ def write_baseline(
             for e in _entries(path)
             if e["path"] not in looked_at and os.path.exists(os.path.join(root, e["path"]))
         ]
-    entries.sort(key=lambda e: (e["path"], e["code"], e["scope"], e["fingerprint"]))
+    _write(path, entries)
+
+
+def _write(path: str, entries: list[dict[str, Any]]) -> None:
+    entries = sorted(entries, key=lambda e: (e["path"], e["code"], e["scope"], e["fingerprint"]))
     text = json.dumps({"version": VERSION, "findings": entries}, indent=1, ensure_ascii=False) + "\n"
     # Bytes of names that are not UTF-8 are escaped, so that the same names are read from it.
     text = _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

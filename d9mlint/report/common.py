@@ -83,9 +83,9 @@ def is_fixable(finding: Finding, options: Options) -> bool:
     return kind is Applicability.SAFE or (kind is Applicability.UNSAFE and options.unsafe_fixes)
 
 
-def count(number: int, word: str) -> str:
+def count(number: int, word: str, plural: str = "") -> str:
     """``1 file``, ``2 files``."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+    return f"{number} {word}" if number == 1 else f"{number} {plural or word + 's'}"
 
 
 def summary(result: Result, options: Options) -> list[str]:
@@ -102,7 +102,10 @@ def summary(result: Result, options: Options) -> list[str]:
         if "advice" in severities:
             parts.append(f"{severities.count('advice')} advice")
         files = len({i.finding.path for i in items})
-        lines = [f"Found {count(len(items), 'finding')} in {count(files, 'file')} ({', '.join(parts)})."]
+        lines = [
+            f"Found {count(len(items), 'finding')} in {count(files, 'file')} ({', '.join(parts)}; "
+            f"{count(len(result.files), 'file')} checked)."
+        ]
     fixable = sum(is_fixable(i.finding, options) for i in items)
     if fixable:
         lines.append(f"[*] {fixable} fixable with --fix.")
@@ -110,6 +113,12 @@ def summary(result: Result, options: Options) -> list[str]:
         lines.append(f"{count(result.incomplete, 'analysis run')} cut off (DET004): findings may be missing.")
     if result.baselined:
         lines.append(f"{count(result.baselined, 'finding')} suppressed by the baseline.")
+    if result.stale:
+        entries = count(result.stale, "entry", "entries")
+        verb = "matches" if result.stale == 1 else "match"
+        lines.append(
+            f"{entries} of the baseline no longer {verb} a finding; --prune-baseline removes stale entries."
+        )
     if result.evidence is not None:
         lines.append(_verdicts([i.finding for i in items], result.evidence.runs))
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.config.discover import relative_to
+from d9mlint.config.discover import boundary, relative_to
 from d9mlint.report.common import Options, said
 
 if TYPE_CHECKING:
@@ -15,11 +15,15 @@ SEVERITIES = {"error": "major", "warning": "minor", "advice": "info"}
 
 
 def render(result: Result, options: Options) -> str:
-    """All findings as one JSON list; ``[]`` when there are none. Paths are relative to the project's root."""
-    return json.dumps([_entry(result, item) for item in result.items], indent=2, ensure_ascii=False) + "\n"
+    """All findings as one JSON list; ``[]`` when there are none. Paths are relative to the git repository
+    (without git: the project's root), as GitLab needs them."""
+    base = boundary(result.root)
+    return (
+        json.dumps([_entry(result, item, base) for item in result.items], indent=2, ensure_ascii=False) + "\n"
+    )
 
 
-def _entry(result: Result, item: Item) -> dict[str, Any]:
+def _entry(result: Result, item: Item, base: str) -> dict[str, Any]:
     f = item.finding
     source = result.sources[f.path]
     (row, column), (end_row, end_column) = source.row_column(f.start), source.row_column(max(f.end, f.start))
@@ -29,7 +33,7 @@ def _entry(result: Result, item: Item) -> dict[str, Any]:
         "fingerprint": item.fingerprint,
         "severity": SEVERITIES[f.severity.value],
         "location": {
-            "path": relative_to(f.path, result.root),
+            "path": relative_to(f.path, base),
             "positions": {
                 "begin": {"line": row, "column": column},
                 "end": {"line": end_row, "column": end_column},

@@ -39,9 +39,15 @@ def _diagnostic(result: Result, item: Item, options: Options) -> dict[str, Any]:
         "code": code,
     }
     if f.fix is not None and source.cells is None:
-        diagnostic["suggestions"] = [
-            {"range": _range(source, e.start, e.end), "text": e.content} for e in edits_in_order(item)
-        ]
+        # One range for the whole fix: reviewdog offers each suggestion on its own, and half a fix breaks the code.
+        edits = list(edits_in_order(item))
+        start, end = edits[0].start, max(e.end for e in edits)
+        text, position = "", start
+        for e in edits:
+            text += source.text[position : e.start] + e.content
+            position = max(position, e.end)
+        text += source.text[position:end]
+        diagnostic["suggestions"] = [{"range": _range(source, start, end), "text": text}]
     return diagnostic
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from d9mlint import __version__
-from d9mlint.config.discover import relative_to
+from d9mlint.config.discover import boundary, relative_to
+from d9mlint.report import rule_page
 from d9mlint.report.common import Options, edits_in_order
 from d9mlint.report.json import rule_url
 from d9mlint.report.line_hash import line_hashes
@@ -22,7 +24,8 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
 PROBLEM_SEVERITY = {"error": "error", "warning": "warning", "advice": "recommendation"}
 PRECISION = {"high": "very-high", "medium": "high", "low": "medium"}
-ROOT = "PROJECTROOT"
+ROOT = "SRCROOT"
+"""The top of the git repository (without git: the project's root): code scanning resolves paths there."""
 
 
 def render(result: Result, options: Options) -> str:
@@ -32,17 +35,18 @@ def render(result: Result, options: Options) -> str:
     hashes: dict[str, dict[int, str]] = {}
     hidden = {id(h.item): h.comment for h in result.hidden}
     items = sorted([*result.items, *(h.item for h in result.hidden)], key=lambda i: i.finding.sort_key)
+    seen = {item.finding.code for item in items}
     failures = [i for i in items if i.finding.code in ("DET001", "DET002")]
     run = {
         "tool": {
             "driver": {
                 "name": "d9mlint",
                 "semanticVersion": __version__,
-                "rules": [_rule(page) for page in result.rules],
+                "rules": [_rule(page, page.code in seen) for page in result.rules],
             }
         },
         "columnKind": "unicodeCodePoints",
-        "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the project."}}},
+        "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the repository."}}},
         "invocations": [
             {
                 "executionSuccessful": True,
@@ -55,14 +59,15 @@ def render(result: Result, options: Options) -> str:
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
 
 
-def _rule(page: RulePage) -> dict[str, Any]:
+def _rule(page: RulePage, seen: bool) -> dict[str, Any]:
+    """A rule's description; the whole page only where the log has a result of it."""
     what = page.sections.get("What it does", "").strip()
     rule: dict[str, Any] = {
         "id": page.code,
         "name": "".join(word.capitalize() for word in page.name.split("-")),
         "shortDescription": {"text": page.summary},
         "fullDescription": {"text": what or page.summary},
-        "help": {"text": what or page.summary, "markdown": page.markdown},
+        "help": {"text": what or page.summary, **({"markdown": rule_page.markdown(page)} if seen else {})},
         "defaultConfiguration": {"level": LEVELS[page.severity], "enabled": page.default},
         "properties": {
             "precision": PRECISION[page.confidence],
@@ -124,10 +129,15 @@ def location(result: Result, path: str, start: int, end: int) -> dict[str, Any]:
 
 
 def _artifact(result: Result, path: str) -> dict[str, Any]:
-    relative = relative_to(path, result.root)
+    relative = relative_to(path, _base(result.root))
     if relative == path:
         return {"uri": "file://" + quote(path, errors="surrogateescape")}
     return {"uri": quote(relative, errors="surrogateescape"), "uriBaseId": ROOT}
+
+
+@functools.lru_cache(maxsize=8)
+def _base(root: str) -> str:
+    return boundary(root)
 
 
 def _region(source: Source, start: int, end: int) -> dict[str, int]:

@@ -1,0 +1,150 @@
+"""Options, hints and formats that people who know other linters expect."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+Project = Callable[[dict[str, str]], Path]
+
+BENCHMARK = "import torch\n\ntorch.backends.cudnn.benchmark = True\n"
+LISTING = "import os\n\nimport numpy as np\n\nnames = np.array(os.listdir('d'))\nnp.save('x.npy', names)\n"
+
+
+def test_suggestions_are_close_or_absent(run: Run, project: Project) -> None:
+    root = project({"a.py": BENCHMARK})
+    for arguments in (["--frob"], ["--watchh"], ["rule", "DET99"], ["--select", "xyz3"]):
+        assert "Did you mean" not in run(*arguments, cwd=root).err, arguments
+    assert "Did you mean --select?" in run("--selct", cwd=root).err
+    assert "Did you mean DET301?" in run("--select", "det301", cwd=root).err
+    assert "Try 'd9mlint check --help' for help." in run("--frob", cwd=root).err
+
+
+def test_no_python_files_is_a_warning(run: Run, project: Project) -> None:
+    got = run(cwd=project({"readme.txt": ""}))
+    assert got.code == 0 and "warning: No Python files or notebooks were found in" in got.err
+
+
+def test_files_checked_are_counted(run: Run, project: Project) -> None:
+    root = project({"a.py": BENCHMARK, "b.py": "", "c.py": ""})
+    assert "Found 1 finding in 1 file (1 error; 3 files checked)." in run(cwd=root).out
+
+
+def test_ignoring_options_of_the_command_line(run: Run, project: Project) -> None:
+    root = project(
+        {"a.py": BENCHMARK, "lib/b.py": BENCHMARK, "pyproject.toml": "[tool.d9mlint]\nignore = ['DET101']\n"}
+    )
+
+    def files(*options: str) -> set[str]:
+        return {
+            Path(f["filename"]).name for f in json.loads(run(*options, "--output-format=json", cwd=root).out)
+        }
+
+    assert files() == {"a.py", "b.py"}
+    assert files("--extend-ignore", "DET301") == set()
+    assert files("--per-file-ignores", "lib/*:DET301") == {"a.py"}
+    assert files("--exclude", "lib", "lib/b.py") == {"b.py"}
+    assert files("--exclude", "lib", "--force-exclude", "lib/b.py") == set()
+
+
+def test_suppressed_findings_can_be_shown(run: Run, project: Project) -> None:
+    root = project({"a.py": BENCHMARK.rstrip() + "  # d9mlint: ignore[DET301]\n"})
+    assert run(cwd=root).code == 0
+    assert "DET301" in run("--ignore-noqa", cwd=root).out
+
+
+def test_files_versions_and_verbosity(run: Run, project: Project) -> None:
+    root = project({"a.py": BENCHMARK, "b.py": ""})
+    assert [Path(line).name for line in run("--show-files", cwd=root).out.splitlines()] == ["a.py", "b.py"]
+    assert run("-V", cwd=root).out.startswith("d9mlint ")
+    assert "2 files read, 2 files reported" in run("-v", cwd=root).err
+
+
+def test_severities_and_the_required_version_are_configured(run: Run, project: Project) -> None:
+    root = project({"a.py": BENCHMARK, "d9mlint.toml": '[severity]\nDET3 = "error"\nDET301 = "warning"\n'})
+    assert ": warning: DET301" in run("--output-format=concise", cwd=root).out
+    (root / "d9mlint.toml").write_text('required-version = ">=99"\n')
+    got = run(cwd=root)
+    assert got.code == 2 and "d9mlint.toml:1" in got.err and "required-version is >=99" in got.err
+    (root / "d9mlint.toml").write_text('[severity]\nDET301 = "bad"\n')
+    assert "severity must be a table of rules with one of advice, warning, error" in run(cwd=root).err
+
+
+def test_comments_survive_ruff_unless_noqa_is_asked_for(run: Run, project: Project) -> None:
+    root = project({"a.py": BENCHMARK})
+    assert run("--add-noqa", cwd=root).code == 0
+    path = root / "a.py"
+    assert path.read_text().endswith("= True  # d9mlint: ignore[DET301]\n")
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select=RUF", "--fix", "-q", str(path)]
+    subprocess.run(ruff, check=True)
+    assert "d9mlint: ignore[DET301]" in path.read_text() and run(cwd=root).code == 0
+    path.write_text(BENCHMARK)
+    run("--add-noqa", "--noqa-style=noqa", cwd=root)
+    assert path.read_text().endswith("= True  # noqa: DET301\n")
+
+
+def test_stale_entries_of_a_baseline_are_counted_and_pruned(run: Run, project: Project) -> None:
+    root = project({"a.py": BENCHMARK, "b.py": BENCHMARK})
+    known = ("--baseline", "known.json")
+    assert run(*known, "--update-baseline", cwd=root).code == 0
+    (root / "a.py").write_text("import torch\n")
+    (root / "b.py").unlink()
+    assert "2 entries of the baseline no longer match a finding" in run(*known, cwd=root).out
+    assert run(*known, "--prune-baseline", cwd=root).out == "Removed 2 entries from known.json.\n"
+    assert json.loads((root / "known.json").read_text())["findings"] == []
+    assert "no longer" not in run(*known, cwd=root).out
+
+
+def test_update_baseline_with_diff_from_touches_changed_lines_only(run: Run, project: Project) -> None:
+    root = project({"a.py": BENCHMARK, "b.py": LISTING})
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@t.example"]
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
+        subprocess.run([*git, *arguments], cwd=root, check=True)
+    (root / "a.py").write_text(BENCHMARK + "\n\ndef f():\n    torch.backends.cudnn.benchmark = True\n")
+    got = run("--baseline", "known.json", "--update-baseline", "--diff-from", "HEAD", cwd=root)
+    assert got.out == "Added 1 finding to known.json.\n"
+    entries = json.loads((root / "known.json").read_text())["findings"]
+    assert [(e["path"], e["scope"]) for e in entries] == [("a.py", "f")]
+
+
+def test_rules_are_listed_by_prefix_and_family(run: Run, project: Project) -> None:
+    root = project({})
+    listed = run("rule", "DET30", cwd=root).out.splitlines()
+    assert len(listed) > 5 and all(line.startswith("DET30") for line in listed)
+    assert run("rule", "seeds", cwd=root).out.startswith("DET101  missing-torch-seed: ")
+    page = run("rule", "DET301", cwd=root).out
+    assert page.splitlines()[2].startswith(
+        "error | high confidence | on by default | fix is always available"
+    )
+    assert "# error: [" not in page and "```python fixed" not in page
+
+
+@pytest.mark.parametrize("output_format", ["sarif", "gitlab"])
+def test_paths_for_a_server_start_at_the_top_of_the_repository(
+    run: Run, project: Project, output_format: str
+) -> None:
+    root = project({"services/a/a.py": BENCHMARK, "services/a/pyproject.toml": ""})
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    data: Any = json.loads(run("services/a", f"--output-format={output_format}", cwd=root).out)
+    if output_format == "gitlab":
+        assert [f["location"]["path"] for f in data] == ["services/a/a.py"]
+        return
+    place = data["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "services/a/a.py"
+    rules = data["runs"][0]["tool"]["driver"]["rules"]
+    assert [r["id"] for r in rules if "markdown" in r["help"]] == ["DET301"]
+
+
+def test_a_fix_is_one_suggestion_for_reviewdog(run: Run, project: Project) -> None:
+    root = project({"a.py": LISTING})
+    data = json.loads(run("--select=DET209", "--output-format=rdjson", cwd=root).out)
+    [suggestion] = data["diagnostics"][0]["suggestions"]
+    assert suggestion["text"] == "sorted(os.listdir('d'))"
+    assert suggestion["range"]["start"] == {"line": 5, "column": 18}
