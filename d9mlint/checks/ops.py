@@ -9,7 +9,7 @@ from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Reporter
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import TF_TRAIN, TORCH_TRAIN, may_use_cuda, where
+from d9mlint.interp.activity import TF_TRAIN, TORCH_TRAIN, accelerators, where
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.gradients import detached
@@ -186,20 +186,19 @@ def _end(interp: Interp, reporter: Reporter) -> None:
     torch_on = bool(mode.value or interp.notes.get("mode-on"))
     torch_unknown = mode.value is None or bool(interp.notes.get("mode-unknown"))
     tf_on = "tf-on" in interp.notes or bool(interp.notes.get("tf-switch"))
-    on_gpu = may_use_cuda(interp)
+    used = accelerators(interp)
+    own_gpu = "no-gpu" not in interp.places and interp.device != "cpu"
     told: set[tuple[Site, str]] = set()
     for found in interp.notes.get("ops", []):
         library = found.entry.library
         is_tf = library in TF_LIBRARIES
-        gpu = (
-            "no-gpu" not in interp.places and interp.device != "cpu"
-            if is_tf or library in OWN_DEVICE
-            else on_gpu
-        )
-        gpu = gpu and "cuda" in found.entry.devices
+        kinds = (["cuda"] if own_gpu else []) if is_tf or library in OWN_DEVICE else used
+        gpu = next((kind for kind in kinds if kind in found.entry.devices), "")
         if not gpu and not (torch_on and found.past.behaviour == "raises" and "cpu" in found.entry.devices):
             continue
         if not is_tf and torch_unknown and _code(found.entry) != "DET407":
+            continue
+        if any(_may_be(interp, name, values) for name, values in found.entry.unless_env.items()):
             continue
         if found.past.switch and (not tf_on or "tf-patched" in interp.notes):
             # Without any switch DET306 speaks; the patch is the one switch that such ops need.
@@ -215,13 +214,20 @@ def _end(interp: Interp, reporter: Reporter) -> None:
         _judge(interp, reporter, found, tf_on if is_tf else torch_on, gpu)
 
 
-def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: bool) -> None:
+def _may_be(interp: Interp, variable: str, values: list[str]) -> bool:
+    """Whether an environment variable has, or may have, one of the values."""
+    setting = interp.state.env.get(variable)
+    return setting is not None and (setting.value is None or str(setting.value) in values)
+
+
+def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: str) -> None:
     """Report an op that varies, or that raises because the mode is on."""
     entry, past = found.entry, found.past
     code = _code(entry)
     target = interp.targets.version(entry.library) if interp.targets is not None else None
     version = f"{entry.library} {target.version}".strip() if target is not None else entry.library
     severity = Severity.WARNING
+    on_gpu = f" on {gpu.upper()}" if gpu else ""
     part = {"forward": "its result", "backward": "its gradient"}.get(entry.passes, "its result and gradient")
     if code == "DET405":
         setting = interp.state.env.get(RNN_VARIABLE)
@@ -232,9 +238,7 @@ def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: 
         if code == "DET401":
             code = "DET402"
         severity = Severity.ERROR
-        message = (
-            f"`{found.text}` raises RuntimeError in deterministic mode{' on CUDA' if gpu else ''} ({version})"
-        )
+        message = f"`{found.text}` raises RuntimeError in deterministic mode{on_gpu} ({version})"
     elif on and past.behaviour == "deterministic_alternative" and not (_own_switch(entry) or past.switch):
         return
     elif entry.default_mode == "deterministic":
@@ -242,10 +246,10 @@ def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: 
         return
     elif on and code != "DET404":
         message = (
-            f"`{found.text}` on CUDA: {part} may differ between runs even in deterministic mode ({version})"
+            f"`{found.text}`{on_gpu}: {part} may differ between runs even in deterministic mode ({version})"
         )
     else:
-        message = f"`{found.text}` on CUDA: {part} may differ between runs ({version})"
+        message = f"`{found.text}`{on_gpu}: {part} may differ between runs ({version})"
         if past.behaviour == "raises":
             message += "; no deterministic implementation: raises RuntimeError in deterministic mode"
     targets: tuple[str, ...] = (version, target.source) if target is not None else ()

@@ -11,6 +11,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import CUDA, TORCH_TRAIN, may_use_cuda, where
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
+from d9mlint.knowledge.versions import compare, parse, split
 
 if TYPE_CHECKING:
     from d9mlint.interp.hooks import CallEvent, Hooks
@@ -186,7 +187,16 @@ def _cublas(interp: Interp, reporter: Reporter) -> None:
     if not uses:
         return
     now = interp.state.env.get("CUBLAS_WORKSPACE_CONFIG")
-    if now is None:
+    if interp.targets.matches("torch", "<1.7") or (
+        place.subject == "torch.use_deterministic_algorithms" and interp.targets.matches("torch", "<1.8")
+    ):
+        # There is no such mode in this release, so nothing checks the variable.
+        return
+    if interp.mode("torch.warn_only").value is True and (
+        now is None or now.value not in (None, *CUBLAS_VALUES)
+    ):
+        message = "`CUBLAS_WORKSPACE_CONFIG` is not set: with `warn_only=True` matrix products only warn and may differ"
+    elif now is None:
         message = "`CUBLAS_WORKSPACE_CONFIG` is not set: CUDA matrix products raise RuntimeError in deterministic mode"
     elif now.value is not None and now.value not in CUBLAS_VALUES:
         message = f"invalid `CUBLAS_WORKSPACE_CONFIG={now.value}`: matrix products raise RuntimeError in deterministic mode"
@@ -308,7 +318,52 @@ RENAMED = {
 }
 
 
+def _missing(interp: Interp, reporter: Reporter, name: str, node: Any, called: bool) -> None:
+    """A call or attribute that the targeted release does not have yet."""
+    setting = interp.kb.setting(name)
+    if setting is None or not setting.versions or interp.targets is None:
+        return
+    target = interp.targets.version(setting.library)
+    first = next((value for operator, value in split(setting.versions)[1] if operator == ">="), "")
+    if not first or not target.version or compare(parse(target.version), parse(first)) >= 0:
+        return
+    consequence = "the call raises AttributeError" if called else "setting it has no effect"
+    reporter.report(
+        interp,
+        "DET304",
+        node,
+        f"`{name}` does not exist in {setting.library} {target.version}: {consequence}",
+        f"use {setting.library} {first} or later",
+        subject=name,
+        severity=Severity.ERROR,
+        targets=(f"{setting.library} {target.version}", target.source),
+    )
+
+
+NEWER_CALLS = (
+    "torch.use_deterministic_algorithms",
+    "torch.set_deterministic",
+    "torch.set_deterministic_debug_mode",
+    "tf.config.experimental.enable_op_determinism",
+)
+NEWER_ATTRIBUTES = (
+    "torch.utils.deterministic.fill_uninitialized_memory",
+    "torch._inductor.config.deterministic",
+    "torch.backends.mkldnn.deterministic",
+)
+
+
 def _deprecated(hooks: Hooks, reporter: Reporter) -> None:
+    @hooks.on_call(*NEWER_CALLS)
+    def newer(interp: Interp, call: CallEvent) -> None:
+        _missing(interp, reporter, call.api, call.node, True)
+
+    def attribute(interp: Interp, name: str, value: v.Value, node: Any) -> None:
+        _missing(interp, reporter, name, interp._node, False)
+
+    for name in NEWER_ATTRIBUTES:
+        hooks.attributes.setdefault(name, []).append(attribute)
+
     @hooks.on_call(*RENAMED)
     def renamed(interp: Interp, call: CallEvent) -> None:
         if interp.targets is None or interp.targets.matches("torch", "<1.8"):

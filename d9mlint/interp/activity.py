@@ -21,6 +21,7 @@ TORCH_TRAIN = "train:torch"
 TF_TRAIN = "train:tensorflow"
 TRAIN = "train"
 CUDA = "cuda"
+OTHER_ACCELERATORS = ("xpu", "mps")
 LOADS = "loads-weights"
 PRODUCES = "produces"
 SAVES = "saves"
@@ -164,6 +165,11 @@ def register(hooks: Hooks) -> None:
         target = call.args.get("device", 0)
         if target is not None and on_cuda(target):
             note(interp, CUDA, call.node, "to")
+        _note_others(interp, target, call.node)
+
+    @hooks.on_method("xpu")
+    def xpu_method(interp: Interp, call: CallEvent) -> None:
+        note(interp, "xpu", call.node, "xpu")
 
     @hooks.on_method(
         "load_state_dict", "load_weights", "restore", "set_weights", "from_pretrained", "load_from_checkpoint"
@@ -206,6 +212,25 @@ def on_cuda(value: v.Value) -> bool:
             if first is None or on_cuda(first):
                 return True
     return False
+
+
+def _note_others(interp: Interp, value: v.Value | None, node: Any) -> None:
+    """Remember accelerators other than CUDA that a device value names."""
+    for one in v.alternatives(value) if value is not None else ():
+        if isinstance(one, v.Obj) and one.api == "torch.device":
+            _note_others(interp, one.args.get("type", 0), node)
+        elif isinstance(one, v.Lit) and isinstance(one.value, str):
+            name = one.value.partition(":")[0]
+            if name in OTHER_ACCELERATORS:
+                note(interp, name, node, name)
+
+
+def accelerators(interp: Interp) -> list[str]:
+    """The accelerators that this run puts torch work on, or may, CUDA first."""
+    if interp.device == "cpu":
+        return []
+    named = [name for name in OTHER_ACCELERATORS if name in interp.places]
+    return ["cuda", *named] if may_use_cuda(interp) else named
 
 
 def _chosen_elsewhere(args: v.Args) -> bool:
@@ -255,6 +280,7 @@ def _any_call(interp: Interp, call: CallEvent) -> None:
     elif api == "torch.device" and (on_cuda(v.Obj(api, "", call.args)) or _chosen_elsewhere(call.args)):
         note(interp, "cuda-device", call.node, api)
     device = call.args.kw.get("device")
+    _note_others(interp, device, call.node)
     if device is not None and on_cuda(device):
         note(interp, CUDA, call.node, api)
     if api in ("os.execv", "os.execve", "os.execvp", "os.execl", "os.execvpe"):

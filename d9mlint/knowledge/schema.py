@@ -206,7 +206,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     it was not seen to differ, or it needs rare inputs. ``if_unknown`` is the confidence of a finding where a
     condition is unknown. ``default_mode`` is ``deterministic`` for an op that does not vary without the mode,
     and ``random`` for one that draws its numbers from the clock or the operating system. ``alerts`` are the
-    names by which PyTorch refuses the op, or the sentences by which TensorFlow does.
+    names by which PyTorch refuses the op, or the sentences by which TensorFlow does. ``unless_env`` are
+    environment variables with the values that make the op deterministic.
     """
 
     id: str
@@ -220,6 +221,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unless: list[Condition] = []
     static: bool = True
     practical: bool = True
+    unless_env: dict[str, list[str]] = {}
     default_mode: Literal["nondeterministic", "deterministic", "random"] = "nondeterministic"
     alerts: list[str] = []
     remedy: str = ""

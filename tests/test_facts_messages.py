@@ -1,0 +1,46 @@
+"""What findings say where a fact decides the words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support import lint
+
+
+def messages(directory: Path, code: str, text: str, **settings: str) -> list[str]:
+    (directory / "train.py").write_text(text)
+    (directory / "pyproject.toml").write_text("")
+    result = lint(directory, {"device": "cuda", **settings})
+    return [item.finding.message for item in result.items if item.finding.code == code]
+
+
+def test_with_warn_only_a_matrix_product_warns_and_does_not_raise(tmp_path: Path) -> None:
+    text = (
+        "import torch\n\nif __name__ == '__main__':\n    torch.use_deterministic_algorithms(True{})\n"
+        "    print(torch.ones(2, 2, device='cuda') @ torch.ones(2, 2, device='cuda'))\n"
+    )
+    given = {"torch-version": "2.8"}
+    (strict,) = messages(tmp_path, "DET305", text.format(""), **given)
+    (lenient,) = messages(tmp_path, "DET305", text.format(", warn_only=True"), **given)
+    assert "raise RuntimeError" in strict
+    assert "RuntimeError" not in lenient
+    assert "only warn" in lenient
+
+
+def test_a_library_of_unknown_version_is_named_without_one(tmp_path: Path) -> None:
+    text = (
+        "import torch\nimport xformers.ops\n\nif __name__ == '__main__':\n"
+        "    x = torch.ones(1, 2, 3, 4, device='cuda', requires_grad=True)\n"
+        "    xformers.ops.memory_efficient_attention(x, x, x).sum().backward()\n"
+    )
+    (said,) = messages(tmp_path, "DET407", text)
+    assert said.endswith("(xformers)")
+
+
+def test_an_op_names_the_device_that_the_program_uses(tmp_path: Path) -> None:
+    text = (
+        "import torch\n\nif __name__ == '__main__':\n    torch.use_deterministic_algorithms(True)\n"
+        "    print(torch.kthvalue(torch.ones(3, device='mps'), 1))\n"
+    )
+    (said,) = messages(tmp_path, "DET402", text, **{"torch-version": "2.13"})
+    assert "on MPS" in said
