@@ -24,6 +24,9 @@ LEVELS = ("full", "light")
     "--level", type=Choice(LEVELS), default="full", help="Every operation (full), or steps (light)."
 )
 @click.option("--steps", type=click.IntRange(1), metavar="N", help="End the program after N optimizer steps.")
+@click.option(
+    "--replay", is_flag=True, help="Run once, execute every operation twice, list those that differ."
+)
 @click.option("--no-perturb", is_flag=True, help="Change nothing on purpose in the second run.")
 @click.option("--output-format", type=Choice(FORMATS), default="text", help="How the report is printed.")
 @click.option("--output-file", "-o", metavar="FILE", help="Write the report to a file (record: a directory).")
@@ -46,6 +49,8 @@ def trace(program: tuple[str, ...], **options: Any) -> int:
             return _compare(program[1:], options)
         if program and program[0] == "record" and options["module"] is None:
             return _record(program[1:], asked)
+        if options["replay"]:
+            return _replay(named(program, options["module"]), asked, options)
         report = traced(named(program, options["module"]), asked, say)
     except Interrupted as error:
         return 128 + int(error.args[0])
@@ -57,6 +62,22 @@ def _print(report: Any, options: dict[str, Any]) -> int:
     from d9mlint.trace.model import CODES
 
     written = reports.as_json(report) if options["output_format"] == "json" else reports.text(report)
+    _write(written, options)
+    return CODES[report.outcome]
+
+
+def _replay(program: Any, asked: Any, options: dict[str, Any]) -> int:
+    """``trace --replay PROGRAM``: the program's own exit status."""
+    from d9mlint.trace import report as reports
+    from d9mlint.trace.command import replay
+
+    found = replay(program, asked._replace(level="full"))
+    as_json = options["output_format"] == "json"
+    _write(reports.replayed_json(found) if as_json else reports.replayed(found), options)
+    return found.exit_code
+
+
+def _write(written: str, options: dict[str, Any]) -> None:
     if options["output_file"]:
         try:
             with open(options["output_file"], "w", encoding="utf-8") as stream:
@@ -65,7 +86,6 @@ def _print(report: Any, options: dict[str, Any]) -> int:
             raise UsageError(f"{options['output_file']} cannot be written: {error.strerror}.") from error
     else:
         click.echo(written, nl=False)
-    return CODES[report.outcome]
 
 
 @click.command("record", context_settings={**CONTEXT, "allow_interspersed_args": False})

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from d9mlint.base.errors import UsageError
 from d9mlint.trace import causes, isolation
-from d9mlint.trace.compare import Difference, Frame, Unequal, first_difference, pair
+from d9mlint.trace.compare import Difference, Frame, Unequal, first_difference, frames, pair
 from d9mlint.trace.journal import COMPILED, NOTE, STEP, Journal, journals
 from d9mlint.trace.model import DIVERGED, EQUAL, UNKNOWN, Report, RunInfo, StaticFinding
 from d9mlint.trace.program import NONE, SECOND, Perturbation, Program, environment, with_absolute_script
@@ -393,6 +393,56 @@ def record(program: Program, options: Options, directory: str) -> int:
     with open(os.path.join(directory, "run.json"), "w", encoding="utf-8") as stream:
         json.dump({"command": program.command, "exit_code": ended.code, "level": options.level}, stream)
     return shell_code(ended.code)
+
+
+class FlakySite(NamedTuple):
+    """An operation whose result differed when it was executed again on the same inputs."""
+
+    name: str
+    path: tuple[Frame, ...]
+    forward: tuple[Frame, ...]
+    process: str
+    times: int
+    first_step: int
+
+
+class Replayed(NamedTuple):
+    """What executing every operation twice found. ``reason`` says why it is incomplete, if it is."""
+
+    exit_code: int
+    operations: int
+    sites: tuple[FlakySite, ...]
+    reason: str
+
+
+def replay(program: Program, options: Options) -> Replayed:
+    """Run a program once with every operation executed twice. Raises runner.Interrupted."""
+    scratch = tempfile.mkdtemp(prefix="d9mlint-trace-")
+    try:
+        session = Session(program, options, scratch, say)
+        directory = session.directory("replay")
+        settings = session.settings(directory, replay=True)
+        env = environment(settings, os.path.join(scratch, "replay.json"), NONE, os.environ)
+        ended = run(program.command, env=env, cwd=session.cwd, left_alone=True)
+        found = list(journals(directory))
+        events = [(j, e) for j in found for e in j.events if "flaky" in e]
+        sites = [
+            FlakySite(
+                one["name"],
+                frames(one["path"]),
+                frames(one["forward"]),
+                str(j.header.get("key", "")),
+                one["count"],
+                one["first_step"],
+            )
+            for j, event in events
+            for one in event["flaky"]
+        ]
+        count = sum(event["replayed"] for _, event in events)
+        reason = unusable(directory, found, ended, "traced")
+        return Replayed(shell_code(ended.code), count, tuple(sites), reason)
+    finally:
+        isolation.remove(scratch)
 
 
 def compare(one: str, other: str) -> Report:

@@ -278,6 +278,8 @@ def _verdict(
             return "collective", "the result of a collective differs"
         if left.shape != right.shape:
             return "input", f"the data has another shape: {left.shape} and {right.shape}"
+        if one.kind == STATE:
+            return "op", f"the {left.name} differs; `--level full` finds the operation"
         return "input", "the data that enters here differs"
     if left.args != right.args:
         return "scalar", f"an argument differs: {_changed(left.args, right.args)}"
@@ -403,7 +405,8 @@ def _explain_value(
             seed_path = frames(first.text("path", one.path))
             reason = f"`{called}` is called with another value in every run"
             return "rng", reason, Cause("seed", text, seed_path)
-    library = "Python's `random`" if name.startswith("python") else "`numpy.random`"
+    libraries = {"python generator": "Python's `random`", "numpy generator": "`numpy.random`"}
+    library = libraries.get(name, f"the {name}")
     seeded = "was seeded differently or used in another order" if seeds else "is used without a seed"
     return "rng", f"{library} {seeded}", Cause("draw", f"{library} is drawn from here", path)
 

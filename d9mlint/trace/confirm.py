@@ -109,10 +109,10 @@ def _session(func: Any, args: Any, kwargs: Any, plan: Plan, runs: int) -> dict[s
 
 def _once(func: Any, args: Any, kwargs: Any, plan: Plan, number: int) -> list[Array]:
     copies: dict[int, torch.Tensor] = {}
-    copied_args = _copy(args, copies)
-    copied_kwargs = _copy(kwargs, copies)
+    copied_args = copy_tensors(args, copies)
+    copied_kwargs = copy_tensors(kwargs, copies)
     _leave_junk(number)
-    states = _generator_states(args, kwargs)
+    states = generator_states(args, kwargs)
     try:
         result = func(*copied_args, **copied_kwargs)
     finally:
@@ -129,7 +129,8 @@ def _once(func: Any, args: Any, kwargs: Any, plan: Plan, number: int) -> list[Ar
     return [array(tensor) for tensor in written]
 
 
-def _generator_states(args: Any, kwargs: Any) -> list[tuple[torch.Generator, torch.Tensor]]:
+def generator_states(args: Any, kwargs: Any) -> list[tuple[torch.Generator, torch.Tensor]]:
+    """The states of the generators that an operation may draw from."""
     found = [torch.default_generator]
     if torch.cuda.is_initialized():
         found += list(torch.cuda.default_generators)
@@ -146,7 +147,7 @@ def _leave_junk(number: int) -> None:
     del junk
 
 
-def _copy(value: Any, copies: dict[int, torch.Tensor]) -> Any:
+def copy_tensors(value: Any, copies: dict[int, torch.Tensor]) -> Any:
     """Copies of the tensors in arguments; the same tensor twice is the same copy twice."""
     if isinstance(value, torch.Tensor):
         found = copies.get(id(value))
@@ -154,9 +155,9 @@ def _copy(value: Any, copies: dict[int, torch.Tensor]) -> Any:
             found = copies[id(value)] = value.detach().clone()
         return found
     if isinstance(value, (list, tuple)):
-        return type(value)(_copy(item, copies) for item in value)
+        return type(value)(copy_tensors(item, copies) for item in value)
     if isinstance(value, dict):
-        return {key: _copy(item, copies) for key, item in value.items()}
+        return {key: copy_tensors(item, copies) for key, item in value.items()}
     return value
 
 

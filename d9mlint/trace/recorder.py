@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -196,6 +196,7 @@ class Recorder:
         self.step = 0
         self.on = True
         self.stepped: list[Callable[[Any], None]] = []
+        self.ending: list[Callable[[], dict[str, Any]]] = []
         self.replay: Callable[..., Any] | None = None
         self.target: Target | None = None
         self.at_target: Callable[..., Any] | None = None
@@ -358,6 +359,10 @@ class Recorder:
             if len(self._weak) > self._sweep_at:
                 self._sweep()
 
+    def shape(self, tensors: Sequence[torch.Tensor]) -> int:
+        """The number of the shapes and dtypes of some tensors."""
+        return self._shapes.number(tuple([(t.shape, t.dtype) for t in tensors]), _shape_text)
+
     def event(self, value: dict[str, Any]) -> None:
         """Write an event, after all records before it."""
         with self._lock:
@@ -372,6 +377,8 @@ class Recorder:
             return
         with self._lock:
             self.flush()
+            for call in self.ending:
+                self.event(call())
             self.on = False
             if self._writer is not None:
                 self._writer.json(b"E", {"steps": self.step, **how})
@@ -817,10 +824,10 @@ class Recorder:
 
     def optimizer_step(self, optimizer: Any) -> None:
         """An optimizer has taken a step."""
-        self.step += 1
-        self.add(journal.STEP, f"{type(optimizer).__name__}.step", args=str(self.step))
         for call in self.stepped:
             call(optimizer)
+        self.step += 1
+        self.add(journal.STEP, f"{type(optimizer).__name__}.step", args=str(self.step))
         self.flush()
         if self._steps and self.step >= self._steps:
             self.leave("steps")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.trace.compare import Difference, Frame, Side
 from d9mlint.trace.journal import BACKWARD, COMPILED
 from d9mlint.trace.model import DIVERGED, EQUAL, Report
+
+if TYPE_CHECKING:
+    from d9mlint.trace.command import Replayed
 
 VERDICTS = {
     "op": "this operation gives different results for the same inputs",
@@ -29,7 +32,10 @@ def text(report: Report) -> str:
         return f"could not tell: {report.reason}\n{_output(report)}"
     difference = report.difference
     side = difference.side
-    lines = [f"diverged: {difference.verdict}: {VERDICTS[difference.verdict]}"]
+    meaning = VERDICTS[difference.verdict]
+    if side.kind == "state" and difference.verdict == "op":
+        meaning = "a value of the training step differs"
+    lines = [f"diverged: {difference.verdict}: {meaning}"]
     lines += _frame(difference.place, report)
     lines.append(f"  {_what(difference)}")
     lines.append(f"  {difference.reason}")
@@ -221,3 +227,34 @@ def _side_dict(side: Side | None) -> dict[str, Any] | None:
         "forward": [frame._asdict() for frame in side.forward],
         "backward": bool(side.flags & BACKWARD),
     }
+
+
+def replayed(found: Replayed) -> str:
+    """The operations that ``--replay`` found, for a terminal."""
+    lines = [
+        f"{len(found.sites)} of the operations differ when they are executed again ({found.operations} replayed)"
+    ]
+    for site in found.sites:
+        place = site.forward or site.path
+        where = f"{shown(place[0].filename)}:{place[0].row} in {place[0].function}" if place else "(no line)"
+        kind = "backward of " if site.forward else ""
+        lines.append(
+            f"{where}: {kind}`{site.name}` differs {site.times} times, first in step {site.first_step}"
+        )
+        lines += [f"note: called at {shown(f.filename)}:{f.row} in {f.function}" for f in place[1:]]
+    if found.reason:
+        lines.append(f"note: incomplete: {found.reason}")
+    return "\n".join(lines) + "\n"
+
+
+def replayed_json(found: Replayed) -> str:
+    """The same as one JSON object."""
+    sites = [
+        {
+            **site._asdict(),
+            "path": [frame._asdict() for frame in site.path],
+            "forward": [frame._asdict() for frame in site.forward],
+        }
+        for site in found.sites
+    ]
+    return json.dumps({**found._asdict(), "sites": sites, "reason": found.reason or None}, indent=2) + "\n"

@@ -20,5 +20,15 @@ def begin(path: str, header: dict[str, Any], settings: dict[str, Any], sites: Si
         recorder.target = Target(target["stream"], target["ordinal"], target["name"])
         recorder.at_target = Confirmation(settings["confirmation"], recorder.leave)
     watch.torch(recorder)
-    if settings["level"] == FULL:
+    if settings.get("replay"):
+        from d9mlint.trace.replay import Replay
+
+        replay = Replay(recorder)
+        recorder.replay = replay
+        recorder.ending.append(replay.summary)
+    if settings["level"] != FULL:
+        from d9mlint.trace.steps import Steps
+
+        Steps(recorder, watch)
+    else:
         recorder.mode.__enter__()

@@ -267,7 +267,7 @@ class Watch:
 
         def _bootstrap_inner(this: threading.Thread) -> None:
             key = this.__dict__.pop("_d9mlint_key", None)
-            if key is None or not recorder.on or recorder.level == "light":
+            if key is None or not recorder.on or recorder.level != "full":
                 original_run(this)
                 return
             recorder.thread_started(key)

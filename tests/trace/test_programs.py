@@ -104,3 +104,44 @@ def test_a_clean_program_is_equal(name: str, tmp_path: Path) -> None:
     report = traced(tmp_path, name)
     assert report["outcome"] == "equal", report["difference"] or report["reason"]
     assert report["runs"][0]["operations"] == report["runs"][1]["operations"]
+
+
+@pytest.mark.full
+def test_replay_lists_flaky_lines_and_returns_the_exit_code(tmp_path: Path) -> None:
+    shutil.copy(PROGRAMS / "backward_of_index.py", tmp_path / "train.py")
+    with (tmp_path / "train.py").open("a") as stream:
+        stream.write("\nraise SystemExit(4)\n")
+    run = subprocess.run(
+        [*(sys.executable, "-m", "d9mlint", "trace", "--replay", "--output-format", "json"), "train.py"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    )
+    assert run.returncode == 4, run.stderr
+    (site,) = json.loads(run.stdout)["sites"]
+    assert (site["name"], site["forward"][0]["row"]) == ("aten.index_put", 11)
+
+
+@pytest.mark.full
+def test_the_light_level_names_the_step_and_what_differs(tmp_path: Path) -> None:
+    difference = traced(tmp_path, "backward_of_index.py", "--level", "light")["difference"]
+    assert (difference["verdict"], difference["step"]) == ("op", 1)
+    assert difference["first"]["name"] == "gradient of parameter 0"
+
+
+@pytest.mark.full
+def test_two_recordings_are_compared(tmp_path: Path) -> None:
+    shutil.copy(PROGRAMS / "no_seed.py", tmp_path)
+    command = [sys.executable, "-m", "d9mlint", "trace"]
+    for name in ("one", "two"):
+        subprocess.run(
+            [*command, "record", "-o", name, "no_seed.py"], cwd=tmp_path, check=True, env=environment()
+        )
+    for other, expected in (("one", 0), ("two", 1)):
+        run = subprocess.run(
+            [*command, "compare", "one", other], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert run.returncode == expected, run.stdout + run.stderr
+    assert "used without a seed" in run.stdout

@@ -1,0 +1,90 @@
+"""``--replay``: every operation is executed twice, and those whose results differ are listed. Runs in traced
+processes. The program goes on with the first result, and its generators are as after the first execution.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+
+from d9mlint.trace import names
+from d9mlint.trace.confirm import copy_tensors, generator_states
+from d9mlint.trace.digest import digest
+from d9mlint.trace.recorder import Plan, Recorder, flatten
+
+_LEFT_OUT = ("fsdp.", "symm_mem.", "profiler.", "streams.", "inductor.")
+"""Libraries whose operations act on more than their arguments."""
+
+
+class Site(NamedTuple):
+    """An operation at a line."""
+
+    name: str
+    path: int
+    forward: int
+
+
+class Replay:
+    """Executes operations twice and counts those that differ by line."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._differing: dict[Site, list[int]] = {}
+        self._count = 0
+
+    def __call__(
+        self, plan: Plan, func: Any, args: Any, kwargs: Any, path: int, forward: int, step: int
+    ) -> Any:
+        """Execute an operation and return its first result."""
+        writes = any(written for _, _, written, _ in plan.tensors)
+        if not (writes or plan.fresh) or plan.name.startswith(_LEFT_OUT):
+            return func(*args, **kwargs)
+        with names.no_torch_function():
+            copies: dict[int, torch.Tensor] = {}
+            again_args = copy_tensors(args, copies) if writes else args
+            again_kwargs = copy_tensors(kwargs, copies) if writes else kwargs
+            before = generator_states(args, kwargs) if plan.draws else []
+        result = func(*args, **kwargs)
+        with names.no_torch_function():
+            first = self._written(plan, args, kwargs, result)
+            after = [(generator, generator.get_state()) for generator, _ in before]
+            for generator, state in before:
+                generator.set_state(state)
+            try:
+                again = func(*again_args, **again_kwargs)
+            finally:
+                for generator, state in after:
+                    generator.set_state(state)
+            second = self._written(plan, again_args, again_kwargs, again)
+            self._count += 1
+            if any(digest(one) != digest(other) for one, other in zip(first, second, strict=True)):
+                site = Site(plan.name, path, forward)
+                self._differing.setdefault(site, []).append(step + 1)
+        return result
+
+    def _written(self, plan: Plan, args: Any, kwargs: Any, result: Any) -> list[torch.Tensor]:
+        written: list[torch.Tensor] = []
+        for position, name, writes, _ in plan.tensors:
+            if writes:
+                flatten(args[position] if position < len(args) else kwargs.get(name), written)
+        if plan.fresh:
+            flatten(result, written)
+        return written
+
+    def summary(self) -> dict[str, Any]:
+        """The operations that differed, with their call paths as text."""
+        texts = self._recorder.sites.texts
+        return {
+            "replayed": self._count,
+            "flaky": [
+                {
+                    "name": site.name,
+                    "path": texts[site.path],
+                    "forward": texts[site.forward],
+                    "count": len(steps),
+                    "first_step": steps[0],
+                }
+                for site, steps in self._differing.items()
+            ],
+        }
