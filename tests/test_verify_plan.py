@@ -12,6 +12,7 @@ import pytest
 from d9mlint import knowledge
 from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding, Severity
+from d9mlint.base.known_calls import CallCondition, KnownCall, Operand, holds
 from d9mlint.config.settings import load_settings
 from d9mlint.evidence.model import (
     DIFFERS,
@@ -153,8 +154,11 @@ def measured(recipe: str, api: str, outcome: str = EQUAL, distinct: int = 1, **f
     return Measurement(recipe=recipe, api=api, outcome=outcome, **{**about, **fields})
 
 
-def summary(one: Finding, *rows: Measurement) -> str:
-    evidence = Evidence(
+RECIPE = {recipe.id: recipe for recipe in RECIPES}
+
+
+def evidence_of(*rows: Measurement) -> Evidence:
+    return Evidence(
         tool="d9mlint",
         created="2026-01-01",
         runs=5,
@@ -164,7 +168,15 @@ def summary(one: Finding, *rows: Measurement) -> str:
         controls=CONTROLS,
         measurements=rows,
     )
-    return str(verdict(one, serving(one, evidence), evidence, "measured now")["summary"])
+
+
+def judged(one: Finding, *rows: Measurement) -> dict[str, Any]:
+    evidence = evidence_of(*rows)
+    return verdict(one, serving(one, evidence), evidence, "measured now")
+
+
+def summary(one: Finding, *rows: Measurement) -> str:
+    return str(judged(one, *rows)["summary"])
 
 
 def test_another_form_of_the_op_is_not_another_op() -> None:
@@ -223,6 +235,178 @@ def test_why_there_is_no_recipe() -> None:
     )
     assert summary(finding("triton.autotune")) == "not run: it is one of the program's own kernels"
     assert summary(finding("torch.nosuch", "torch.nosuch")) == "not run: no recipe for it"
+
+
+PUT = "torch.put_accumulate_cpu"
+
+
+def call(*present: str, literals: dict[str, Any] | None = None, **tensors: Operand) -> KnownCall:
+    """A call of three positions, or of those named; ``t0`` is the tensor at position 0."""
+    known = {name.removeprefix("t"): tensor for name, tensor in tensors.items()}
+    names = (*(present or ("0", "1", "2")), *(k for k in literals or {} if not k.isdecimal()))
+    return KnownCall(
+        literals=literals or {}, tensors=known, present=tuple(dict.fromkeys(names)), complete=True
+    )
+
+
+def put(**fields: Any) -> Finding:
+    """``torch.put(z, i, z, accumulate=True)`` of three float64 elements with unique indices."""
+    z = Operand(shape=(3,), dtype="float64")
+    index = Operand(shape=(3,), dtype="int64", values=(0, 1, 2))
+    known = call(literals={"accumulate": True}, t0=z, t1=index, t2=z)
+    return finding("torch.put", PUT, **{"call": known, **fields})
+
+
+def generic(outcome: str = DIFFERS, distinct: int = 5, **fields: Any) -> Measurement:
+    sizes = {"x": (1000,), "i": (1 << 22,)}
+    fields = {"op_ids": (PUT,), "sizes": sizes, **fields}
+    return measured("put_accumulate", "torch.Tensor.put_", outcome, distinct, **fields)
+
+
+def test_evidence_of_an_op_is_not_evidence_of_a_call() -> None:
+    unknown = put(call=None)
+    assert judged(unknown, generic())["verdict"] == "can differ"
+    assert summary(unknown, generic()) == (
+        "the op can differ: 5 of 5 runs distinct on H200, torch 2.11.0 (measured for float32, 1-D, 4.2M elements); "
+        "this call was not measured"
+    )
+
+
+def test_another_dtype_is_named() -> None:
+    assert judged(put(), generic())["verdict"] == "can differ"
+    assert "this call was not measured: it has float64" in summary(put(), generic())
+    # Where its own dtype was measured, that counts.
+    own = generic(EQUAL, 1, dtype="float64")
+    assert judged(put(), generic(), own)["verdict"] == "equal"
+
+
+def test_the_call_itself_outweighs_the_op() -> None:
+    recipe = plan.of_call(RECIPE["put_accumulate"], put())
+    assert recipe is not None
+    assert (recipe.dtypes, recipe.given.index, recipe.given.whole) == (("float64",), {"i": (0, 1, 2)}, True)
+    assert recipe.given.shapes == {"x": (3,), "i": (3,), "s": (3,)}
+    same = generic(EQUAL, 1, dtype="float64", given=recipe.given, addends=1)
+    told = judged(put(), generic(), same)
+    assert told["verdict"] == "equal"
+    assert (
+        "this call was run; the op can differ: 5 of 5 runs distinct (float32, 1-D, 4.2M elements)"
+        in told["summary"]
+    )
+    assert "at most one value arrives at one address" in told["summary"]
+    differs = generic(dtype="float64", given=recipe.given)
+    assert judged(put(), differs)["verdict"] == "confirmed"
+    # What another call gave is not about this one.
+    other = put(call=call(literals={"accumulate": True}, t0=Operand(shape=(4,), dtype="float64")))
+    assert [m.given.whole for m in serving(other, evidence_of(generic(), differs))] == [False]
+
+
+def test_the_form_of_a_call_chooses_the_recipe() -> None:
+    op = "torch.reflection_pad12d_backward.function"
+    for pads, expected in (((1, 1), "reflect_pad1d_backward"), ((1, 1, 1, 1), "reflect_pad2d_backward")):
+        known = call("0", "1", literals={"1": list(pads), "mode": "reflect"}, t0=Operand())
+        one = finding("torch.nn.functional.pad", op, call=known)
+        chosen = plan.for_findings([one], RECIPES)
+        assert {r.id.partition(" ")[0] for r in chosen} == {expected}
+        made = chosen[0].given
+        assert (made.values, made.whole) == ({"pad": list(pads)}, False)
+        row = measured(chosen[0].id, chosen[0].api, DIFFERS, 5, op_ids=(op,), given=made, form=chosen[0].form)
+        wrong = RECIPE["reflect_pad1d_backward" if "2d" in expected else "reflect_pad2d_backward"]
+        foreign = measured(wrong.id, wrong.api, DIFFERS, 5, op_ids=(op,), form=wrong.form)
+        told = judged(one, row, foreign)
+        assert told["verdict"] == "can differ"
+        assert [m["recipe"] for m in told["measurements"]] == [row.recipe]
+        assert (
+            f"run with this call's pad={list(pads)!r}; the rest of the call is not known" in told["summary"]
+        )
+
+
+def test_a_view_is_not_the_write_through_it() -> None:
+    overlap = RECIPE["inplace_internal_overlap"]
+    row = measured(overlap.id, overlap.api, DIFFERS, 5, op_ids=overlap.ops, exact=overlap.exact)
+    for api in ("torch.Tensor.expand", "torch.as_strided", "torch.Tensor.as_strided"):
+        view = finding(api, overlap.ops[0])
+        assert overlap.id not in [r.id for r in plan.for_findings([view], RECIPES)]
+        assert judged(view, row)["verdict"] == "not run"
+
+
+def test_a_number_written_to_all_places_can_not_race() -> None:
+    known = call(literals={"2": 1.0}, t0=Operand(), t1=Operand())
+    one = finding("torch.Tensor.__setitem__", "torch.index_put_overwrite.setitem", call=known)
+    assert [r.id for r in plan.for_findings([one], RECIPES) if not r.id.startswith("op_db:")] == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ({"arg": "accumulate", "pos": 3, "equals": True}, True),
+        ({"arg": "accumulate", "pos": 3, "equals": False}, False),
+        ({"arg": "mode", "equals": "x"}, None),
+        ({"arg": "mode", "default": "x", "equals": "x"}, True),
+        ({"arg": "mode", "default": "y", "one_of": ("x", "z")}, False),
+        ({"arg": "mode", "given": True}, False),
+        ({"arg": "accumulate", "given": True}, True),
+        ({"arg": "source", "pos": 2, "given": True}, None),
+        ({"arg": "index", "pos": 1, "rank": 1}, True),
+        ({"arg": "index", "pos": 1, "rank": 2}, False),
+        ({"arg": "source", "pos": 2, "rank": 1}, None),
+        ({"arg": "index", "pos": 1, "tensor": True}, True),
+        ({"arg": "accumulate", "tensor": True}, False),
+        ({"arg": "sizes", "pos": 4, "length": 2}, False),
+    ],
+)
+def test_conditions_on_calls_have_three_answers(condition: dict[str, Any], expected: bool | None) -> None:
+    known = call(
+        "0",
+        "1",
+        "2",
+        "4",
+        literals={"accumulate": True, "4": [1, 2, 3]},
+        t1=Operand(shape=(3,), dtype="int64"),
+    )
+    assert holds(known, CallCondition(**condition)) is expected
+
+
+CALLS = """\
+import torch
+import torch.nn.functional as F
+
+
+def main(sizes):
+    z = torch.zeros(3, dtype=torch.float64)
+    i = torch.tensor([0, 1, 2])
+    z[i] = 1.0
+    z.cuda().put_(i, torch.randn(sizes), accumulate=True)
+    y = torch.put(z, i, z, accumulate=True)
+    model = torch.nn.Linear(8, 8).cuda()
+    v = F.pad(model(torch.rand(2, 3, 8, 8)), (1, 1, 1, 1), mode="reflect")
+    v.sum().backward()
+    torch.optim.SGD(model.parameters(), 0.1).step()
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(int(sys.argv[1]))
+"""
+
+
+def test_what_is_literal_in_a_call_is_known(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(CALLS)
+    settings = load_settings(
+        str(tmp_path), overrides={"cache": False, "torch-version": "2.4", "min-confidence": "low"}
+    )
+    calls = {i.finding.subject: i.finding.call for i in lint([str(tmp_path)], settings).items if i.finding.op}
+    # A number written to all places has no order.
+    assert "torch.Tensor.__setitem__" not in calls
+    index = Operand(shape=(3,), dtype="int64", values=(0, 1, 2))
+    three = Operand(shape=(3,), dtype="float64")
+    assert calls["torch.put"] == call(literals={"accumulate": True}, t0=three, t1=index, t2=three)
+    method = calls["torch.Tensor.put_"]
+    assert method is not None
+    assert (method.tensors["1"], method.tensors["2"]) == (index, Operand(dtype="float32"))
+    pad = calls["torch.nn.functional.pad"]
+    assert pad is not None
+    assert pad.literals == {"1": [1, 1, 1, 1], "mode": "reflect"}
 
 
 TF1 = """\

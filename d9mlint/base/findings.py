@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from d9mlint.base.known_calls import KnownCall
+
 
 class Severity(str, enum.Enum):
     """How bad it is; ``error``: the bits differ as written, or the program will raise."""
@@ -80,7 +82,7 @@ class Finding(msgspec.Struct, frozen=True):
     or RNG): it feeds the fingerprint, which must not depend on line numbers. ``scope`` is the qualified
     name of the function around it. ``targets`` are the library versions the answer depends on, such as
     ``("torch 2.4", "pinned in requirements.txt:3")``, empty when it does not. ``op`` is the id of the
-    knowledge entry of an op, by which measurements are joined.
+    knowledge entry of an op, by which measurements are joined; ``call`` is what is known of its call.
     """
 
     code: str
@@ -98,6 +100,7 @@ class Finding(msgspec.Struct, frozen=True):
     fix: Fix | None = None
     targets: tuple[str, ...] = ()
     op: str = ""
+    call: KnownCall | None = None
     evidence: dict[str, Any] | None = None
 
     @property

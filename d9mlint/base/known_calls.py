@@ -6,7 +6,7 @@ here. Questions have three answers: yes, no, and None for unknown.
 
 from __future__ import annotations
 
-import math
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,16 +18,12 @@ MOST_VALUES = 4096
 
 class Operand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A tensor argument. ``shape`` is None and ``dtype`` empty where unknown; ``values`` are the elements of a
-    tensor of one dimension that the program writes out."""
+    tensor of one dimension that the program writes out; ``random``: they are integers drawn at random."""
 
     shape: tuple[int, ...] | None = None
     dtype: str = ""
     values: tuple[int | float, ...] | None = None
-
-    @property
-    def elements(self) -> int | None:
-        """The number of elements."""
-        return None if self.shape is None else math.prod(self.shape)
+    random: bool = False
 
 
 class KnownCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -50,10 +46,20 @@ class KnownCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         place = "" if position is None else str(position)
         return place if place in self.present else None
 
+    @property
+    def digest(self) -> str:
+        """What two equal calls have in common."""
+        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
+
     def dtypes(self) -> frozenset[str]:
-        """The known dtypes of tensors: of the floating ones where there are any, for the others are indices."""
-        known = {tensor.dtype for tensor in self.tensors.values() if tensor.dtype}
-        return frozenset({d for d in known if not _is_index(d)} or known)
+        """The dtypes of the tensors: of the floating ones where any is known, for the others are indices. Empty
+        where a tensor of unknown dtype could be the one that matters."""
+        known = {tensor.dtype for tensor in self.tensors.values()}
+        floating = {dtype for dtype in known if dtype and not _is_index(dtype)}
+        unknown = "" in known or not all(
+            name in self.tensors or name in self.literals for name in self.present
+        )
+        return frozenset(floating or (() if unknown else known))
 
 
 def _is_index(dtype: str) -> bool:

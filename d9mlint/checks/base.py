@@ -12,6 +12,7 @@ from d9mlint.ir import nodes as m
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from d9mlint.base.known_calls import KnownCall
     from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge.schema import RulePage
 
@@ -43,6 +44,7 @@ class Reporter:
         fix: Fix | None = None,
         targets: tuple[str, ...] = (),
         op: str = "",
+        call: KnownCall | None = None,
         entry_wide: bool = False,
     ) -> None:
         """Add a finding at a node or a remembered place. Level and confidence are the rule page's unless given.
@@ -81,6 +83,7 @@ class Reporter:
             fix=fix,
             targets=targets,
             op=op,
+            call=call,
         )
 
     def withdraw(self, code: str, site: Site) -> None:

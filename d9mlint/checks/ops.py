@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Reporter
+from d9mlint.checks.op_calls import known_call
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import TF_TRAIN, TORCH_TRAIN, accelerators, where
@@ -18,6 +19,7 @@ from d9mlint.interp.places import Where, scope
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
+    from d9mlint.base.known_calls import KnownCall
     from d9mlint.interp.hooks import Hooks
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.state import Site
@@ -53,6 +55,7 @@ class Candidate(NamedTuple):
     past: OpHistory
     sure: Confidence
     api: str
+    call: KnownCall
 
 
 def register(hooks: Hooks, reporter: Reporter) -> None:
@@ -77,10 +80,16 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
     def item(interp: Interp, owner: v.Value, index: v.Value, *rest: Any) -> None:
         # `x[index] = v` and `x[index] += v` with a tensor as index: index_put_ under another spelling.
-        node = rest[-1]
+        value, node = rest[-2:]
+        if isinstance(value, v.Lit):
+            # One number for all places: whatever is written last, it is the same.
+            return
         if interp.entry is not None and _is_tensor(owner) and any(_is_tensor(i) for i in _indices(index)):
+            known = known_call(v.Args([index, value]), owner)
             for entry in interp.kb.ops(SET_ITEM):
-                _candidate(interp, CallEvent(SET_ITEM, v.NO_ARGS, node, owner), entry, likely=True)
+                _candidate(
+                    interp, CallEvent(SET_ITEM, v.NO_ARGS, node, owner), entry, likely=True, known=known
+                )
 
     hooks.any_call.append(any_call)
     hooks.item_writes.append(item)
@@ -110,7 +119,9 @@ def history(interp: Interp, entry: OpEntry) -> OpHistory | None:
     return None
 
 
-def _candidate(interp: Interp, call: CallEvent, entry: OpEntry, likely: bool) -> None:
+def _candidate(
+    interp: Interp, call: CallEvent, entry: OpEntry, likely: bool, known: KnownCall | None = None
+) -> None:
     if CPU_CONTEXT in interp.contexts or any(_on_cpu(value) for value in (call.owner, *call.args.pos)):
         return
     answer = all_hold(call.args, entry.when, call.owner)
@@ -142,7 +153,8 @@ def _candidate(interp: Interp, call: CallEvent, entry: OpEntry, likely: bool) ->
         or _likely_only(call.owner)
     ):
         sure = Confidence.MEDIUM
-    found = Candidate(Where(interp, call.node, call.api), call_text(call), entry, past, sure, call.api)
+    known = known or known_call(call.args, call.owner)
+    found = Candidate(Where(interp, call.node, call.api), call_text(call), entry, past, sure, call.api, known)
     interp.notes.setdefault("ops", []).append(found)
 
 
@@ -267,6 +279,7 @@ def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: 
         confidence=found.sure,
         targets=targets,
         op=entry.id,
+        call=found.call,
     )
 
 

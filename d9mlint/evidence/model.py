@@ -28,14 +28,17 @@ NOW = "measured now"
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a recipe took from a call of the program: ``values`` of options, ``shapes`` of tensors and ``index``
-    elements, by the recipe's names; ``absent`` are options that the call leaves out. ``whole``: whether that is
-    all that the recipe asks for, with the dtype, so that the call itself was run. ``scaled``: whether shapes were
-    reduced."""
+    """What a recipe took from a call of the program.
+
+    ``values`` of options, ``shapes`` of tensors and elements of an ``index`` by the recipe's names; ``absent``
+    are options that the call leaves out; ``call`` is the digest of the call. ``whole``: whether that is all that
+    the recipe asks for, with the dtype, so that the call itself was run; ``scaled``: whether shapes were reduced.
+    """
 
     values: dict[str, Any] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     index: dict[str, tuple[int | float, ...]] = {}
+    call: str = ""
     absent: tuple[str, ...] = ()
     whole: bool = False
     scaled: bool = False
@@ -96,9 +99,9 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     when the generators are restored before each run) or ``uninitialized memory`` (it is gone when memory is
     filled), each where chance explains it with a probability below 1e-4; ``not determined`` where more runs
     would have been needed; else empty. ``seconds`` is the median of a run. A difference in any run, with or
-    without deterministic mode, makes the outcome ``differs``. ``form``: conditions on the calls that it stands
-    for; ``given``: what was taken from the call of a finding; ``addends``: how many values met at the address
-    with the most of them.
+    without deterministic mode, makes the outcome ``differs``. ``exact``: it stands for no other API than its own;
+    ``form``: conditions on the calls that it stands for; ``given``: what was taken from the call of a finding;
+    ``addends``: how many values met at the address with the most of them.
     """
 
     recipe: str
@@ -120,6 +123,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     mode: Mode | None = None
     weak: bool = False
     expected: str = ""
+    exact: bool = False
     form: tuple[CallCondition, ...] = ()
     given: Given = Given()
     addends: int | None = None

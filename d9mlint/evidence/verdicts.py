@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from d9mlint.base.known_calls import CallCondition, all_hold
 from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, NOW, Evidence, Machine, Measurement, load
 from d9mlint.report.evidence import wording
 
@@ -15,8 +17,9 @@ if TYPE_CHECKING:
     from d9mlint.base.findings import Finding
     from d9mlint.pipeline import Result
 
-CONFIRMED = "confirmed"
-"""Verdicts are this, ``equal`` and ``not run``."""
+CONFIRMED, POSSIBLE = "confirmed", "can differ"
+"""Verdicts are these, ``equal`` and ``not run``. What differs is confirmed where the call itself was run, or where
+a setting is what was measured; else it is known of the op, and the call was not measured."""
 NO_RECIPE = "no recipe for it"
 RUN_LIBRARIES = ("torch", "tf", "keras")
 """First words of the APIs that recipes are about."""
@@ -30,6 +33,14 @@ class HasApi(Protocol):
     @property
     def api(self) -> str:
         """Its name, perhaps with a remark behind it: ``torch.bmm (sparse, dense)``."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether it stands for no other API than this one."""
+
+    @property
+    def form(self) -> tuple[CallCondition, ...]:
+        """The calls that it stands for."""
 
 
 About = TypeVar("About", bound=HasApi)
@@ -84,27 +95,39 @@ def _first(finding: Finding, sources: Sequence[Source]) -> dict[str, Any] | None
         if not own or not source.evidence.trusted(own[0].library):
             continue
         found = verdict(finding, own, source.evidence, source.name)
-        if found["kind"] == "cuda" or found["verdict"] == CONFIRMED:
+        if found["kind"] == "cuda" or found["verdict"] in (CONFIRMED, POSSIBLE):
             return found
     return None
 
 
 def serving(finding: Finding, evidence: Evidence) -> list[Measurement]:
     """The measurements that are about what a finding flags."""
+    digest = finding.call.digest if finding.call is not None else ""
     found = [
         m
         for m in evidence.measurements
-        if (finding.op in m.op_ids if finding.op else finding.subject in m.settings)
-        or m.recipe == f"op_db:{finding.subject}"
+        if (
+            (finding.op in m.op_ids if finding.op else finding.subject in m.settings)
+            or m.recipe == f"op_db:{finding.subject}"
+        )
+        and fits(m, finding)
+        # What another call gave says nothing of this one.
+        and (not m.given or m.given.call == digest)
     ]
     return of_own_api(found, finding.subject)
 
 
+def fits(one: HasApi, finding: Finding) -> bool:
+    """Whether a recipe or a measurement may be about a finding's call, as far as that is known."""
+    return finding.call is None or all_hold(finding.call, one.form) is not False
+
+
 def of_own_api(found: Sequence[About], api: str) -> list[About]:
     """Of what an entry of the knowledge base joins, that of an API: under its full name, else under another
-    form of it (``torch.gather`` for ``torch.Tensor.gather``), else all."""
+    form of it (``torch.gather`` for ``torch.Tensor.gather``), else all that stand for other APIs too."""
     exact = [one for one in found if one.api == api]
-    return exact or [one for one in found if last_word(one.api) == last_word(api)] or list(found)
+    alike = exact or [one for one in found if last_word(one.api) == last_word(api)]
+    return alike or [one for one in found if not one.exact]
 
 
 def last_word(api: str) -> str:
@@ -115,21 +138,21 @@ def last_word(api: str) -> str:
 
 def verdict(finding: Finding, own: Sequence[Measurement], evidence: Evidence, source: str) -> dict[str, Any]:
     """A finding's evidence: the verdict over its measurements, a summary in words, and the measurements."""
-    best = _telling(own)
+    best = _telling(_deciding(finding, own))
     machine = evidence.machine(best.library) if best is not None else None
     trusted = best is not None and evidence.trusted(best.library)
     if best is None:
-        kind, told = NOT_RUN, f"not run: {_no_recipe(finding)}"
+        kind, words = NOT_RUN, f"not run: {_no_recipe(finding)}"
     elif not trusted and best.outcome != NOT_RUN:
-        kind, told = NOT_RUN, "not run: a control failed, so what was measured is not evidence"
+        kind, words = NOT_RUN, "not run: a control failed, so what was measured is not evidence"
     elif best.outcome == NOT_RUN:
-        kind, told = NOT_RUN, wording.result(best)
+        kind, words = NOT_RUN, wording.result(best)
     else:
-        kind = CONFIRMED if best.outcome == DIFFERS else EQUAL
-        told = _summary(finding, best, own, evidence, source)
+        kind = EQUAL if best.outcome == EQUAL else CONFIRMED if _is_the_call(finding, best) else POSSIBLE
+        words = _summary(finding, kind, best, own, evidence, source)
     return {
         "verdict": kind,
-        "summary": told,
+        "summary": words,
         "device": machine.name if machine else "",
         "kind": machine.kind if machine else "",
         "versions": dict(machine.versions) if machine else {},
@@ -138,6 +161,24 @@ def verdict(finding: Finding, own: Sequence[Measurement], evidence: Evidence, so
         "source": source,
         "measurements": [msgspec.to_builtins(m) for m in own],
     }
+
+
+def _is_the_call(finding: Finding, m: Measurement) -> bool:
+    """Whether a measurement is of what is flagged: a setting, or an op's very call."""
+    return not finding.op or m.given.whole
+
+
+def _deciding(finding: Finding, own: Sequence[Measurement]) -> Sequence[Measurement]:
+    """The measurements that a verdict may rest on: those of the call itself where it ran, else those with its
+    arguments, of its dtype, or all."""
+    ran = [m for m in own if m.outcome != NOT_RUN]
+    dtypes = finding.call.dtypes() if finding.call is not None else frozenset()
+    return (
+        [m for m in ran if m.given.whole]
+        or [m for m in ran if m.given]
+        or [m for m in ran if m.dtype in dtypes]
+        or own
+    )
 
 
 def is_own_kernel(finding: Finding) -> bool:
@@ -167,21 +208,33 @@ def _telling(own: Sequence[Measurement]) -> Measurement | None:
 
 
 def _summary(
-    finding: Finding, m: Measurement, own: Sequence[Measurement], evidence: Evidence, source: str
+    finding: Finding, kind: str, m: Measurement, own: Sequence[Measurement], evidence: Evidence, source: str
 ) -> str:
     """One sentence: the answer, where, of what, how far apart, and what deterministic mode does."""
     machine = evidence.machine(m.library)
     place = _place(machine, m.library)
     differs = m.outcome == DIFFERS
-    answer = f"{m.distinct} of {m.runs} runs distinct" if differs else wording.result(m)
-    if source == NOW:
-        start = f"{CONFIRMED}: {answer} on {place}" if differs else f"{answer} on {place}"
+    answer = f"{m.distinct} of {m.runs} runs distinct" if m.distinct > 1 else wording.result(m)
+    if kind == POSSIBLE:
+        start = f"the op can differ: {answer} on {place}"
+    elif kind == CONFIRMED:
+        start = f"{CONFIRMED if source == NOW else 'observed to differ'}: {answer} on {place}"
     else:
-        start = f"observed to differ on {place}: {answer}" if differs else f"observed {answer} on {place}"
+        start = f"{answer} on {place}" if source == NOW else f"observed {answer} on {place}"
     # What was run is named where it is not simply what is flagged: for a setting, or under a condition.
     plain = last_word(m.api) == last_word(finding.subject) and not set(m.api) & set(" (")
+    measured = f"measured for {'' if plain else f'{m.api}, '}{_inputs(m)}" if kind == POSSIBLE else ""
     of_what = _of_what(m) if plain else f"{m.api}: {_of_what(m)}"
-    parts = [f"{start} ({of_what})", *_others(own)]
+    parts = [f"{start} ({measured or of_what})"]
+    if finding.op and not m.given.whole and (differs or m.given):
+        parts.append(_not_the_call(finding, m))
+    if m.given.whole:
+        parts.append("this call was run" + (", with its shapes reduced" if m.given.scaled else ""))
+        parts += _op_differs(own)
+    if m.given and m.addends is not None and m.addends <= 2 and not differs:
+        values = "two values meet" if m.addends == 2 else "one value arrives"
+        parts.append(f"at most {values} at one address, so their order does not matter")
+    parts += _others(own)
     if m.process == "fresh":
         parts.append("each run in its own process")
     if m.cause:
@@ -199,6 +252,33 @@ def _summary(
     elif not differs and not evidence.race_seen(m.library):
         parts.append("a known race was not reproduced either")
     return "; ".join(parts)
+
+
+def _inputs(m: Measurement) -> str:
+    """What a recipe was run with: ``float32, 2-D, 4M elements``."""
+    largest = max(m.sizes.values(), key=math.prod, default=())
+    size = [f"{len(largest)}-D", f"{wording.short(math.prod(largest))} elements"] if m.sizes else []
+    return ", ".join([m.dtype, *size])
+
+
+def _not_the_call(finding: Finding, m: Measurement) -> str:
+    """That the call was not run, with what is known of it."""
+    dtypes = finding.call.dtypes() if finding.call is not None else frozenset()
+    if m.given:
+        given = [f"{name}={value!r}" for name, value in m.given.values.items()]
+        given += [f"{name} {'x'.join(map(str, shape))}" for name, shape in m.given.shapes.items()]
+        return f"run with this call's {', '.join(given)}; the rest of the call is not known"
+    if dtypes and m.dtype not in dtypes:
+        return f"this call was not measured: it has {' and '.join(sorted(dtypes))}"
+    return "this call was not measured"
+
+
+def _op_differs(own: Sequence[Measurement]) -> list[str]:
+    """What the op does at other sizes, beside the call itself."""
+    other = _telling([m for m in own if not m.given and m.outcome == DIFFERS])
+    if other is None or any(m.given.whole and m.outcome == DIFFERS for m in own):
+        return []
+    return [f"the op can differ: {other.distinct} of {other.runs} runs distinct ({_inputs(other)})"]
 
 
 def _others(own: Sequence[Measurement]) -> list[str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TAB = 4
 """Columns of a tab in text output."""
-VERDICTS = ("confirmed", "equal", "not run")
+VERDICTS = ("confirmed", "can differ", "equal", "not run")
 """What a measurement can say of a finding."""
 
 
@@ -138,7 +138,14 @@ def _verdicts(findings: Iterable[Finding], usual: int) -> str:
     equal, not_run = len(by_verdict["equal"]), len(by_verdict["not run"])
     kinds = {e.get("kind") for e in told if e.get("verdict") != "not run"}
     place = " on the CPU" if kinds == {"cpu"} else ""
-    return f"{confirmed} confirmed{place}, {equal} equal in {runs} at this size, {not_run} not run."
+    possible = len(by_verdict["can differ"])
+    parts = [
+        f"{confirmed} confirmed{place}",
+        *([f"{possible} where the op can differ"] if possible else []),
+        f"{equal} equal in {runs} at this size",
+        f"{not_run} not run",
+    ]
+    return f"{', '.join(parts)}."
 
 
 def said(finding: Finding) -> str:
@@ -157,9 +164,13 @@ def verdict_mark(finding: Finding) -> str:
     verdict: str = evidence["verdict"]
     before = evidence.get("source", NOW) != NOW
     if verdict == "equal":
-        verdict = f"{'seen ' if before else ''}equal in {count(_equal_runs(evidence), 'run')}"
+        verdict = f"{'observed ' if before else ''}equal in {count(_equal_runs(evidence), 'run')}"
     elif verdict == "confirmed" and before:
-        verdict = "seen to differ"
+        verdict = "observed to differ"
+    elif verdict == "can differ" and before:
+        verdict = "op observed to differ"
+    elif verdict == "can differ":
+        verdict = "op can differ"
     if verdict == "not run":
         return " [not run]"
     # The finding is about a GPU: who reads one line must not take a CPU for it.

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from d9mlint.base.errors import UsageError, nearest
-from d9mlint.evidence.verdicts import is_own_kernel, last_word, of_own_api
+from d9mlint.evidence.model import Given
+from d9mlint.evidence.verdicts import fits, is_own_kernel, last_word, of_own_api
 from d9mlint.verify.recipes import Recipe
+from d9mlint.verify.scope import MOST
 from d9mlint.verify.session import OP_DB
 
 if TYPE_CHECKING:
@@ -19,6 +24,10 @@ WHOLE = {"F": "torch.nn.functional", "nn": "torch.nn", "Tensor": "torch.Tensor",
 """Names under which programs import what stands before the first dot."""
 
 
+INDEX = "i"
+"""The name of indices in recipes."""
+
+
 def can_be_run(finding: Finding, recipes: Sequence[Recipe]) -> bool:
     """Whether a finding is about an op or a kernel, or about a setting that some recipe stands for."""
     known = any(_serves(recipe, finding) for recipe in recipes)
@@ -26,20 +35,73 @@ def can_be_run(finding: Finding, recipes: Sequence[Recipe]) -> bool:
 
 
 def _serves(recipe: Recipe, finding: Finding) -> bool:
-    return finding.op in recipe.ops if finding.op else finding.subject in recipe.settings
+    return (finding.op in recipe.ops if finding.op else finding.subject in recipe.settings) and fits(
+        recipe, finding
+    )
 
 
 def for_findings(findings: Iterable[Finding], recipes: Sequence[Recipe]) -> list[Recipe]:
-    """The recipes of findings, in the order of the table; for PyTorch ops without one, torch's own
-    operator database."""
+    """The recipes of findings, in the order of the table, each after those that take the arguments of a flagged
+    call; for PyTorch ops without one, torch's own operator database."""
     chosen: set[str] = set()
     weak: dict[str, Recipe] = {}
+    calls: dict[str, dict[str, Recipe]] = {}
     for finding in findings:
         own = of_own_api([r for r in recipes if _serves(r, finding)], finding.subject)
         chosen.update(r.id for r in own)
+        for recipe in own:
+            made = of_call(recipe, finding)
+            if made is not None:
+                calls.setdefault(recipe.id, {})[made.id] = made
         if not own and finding.op and finding.subject.startswith("torch."):
             weak.setdefault(finding.subject, from_op_db(finding.subject, finding.op))
-    return [*(r for r in recipes if r.id in chosen), *(weak[name] for name in sorted(weak))]
+    ordered = [one for r in recipes if r.id in chosen for one in (*calls.get(r.id, {}).values(), r)]
+    return [*ordered, *(weak[name] for name in sorted(weak))]
+
+
+def of_call(recipe: Recipe, finding: Finding) -> Recipe | None:
+    """A recipe with what is known of a finding's call; None where nothing is that it could take."""
+    call, parameters = finding.call, recipe.call.get(finding.subject)
+    if call is None or not parameters:
+        return None
+    values: dict[str, Any] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    index: dict[str, tuple[int | float, ...]] = {}
+    absent, open_ends = [], 0
+    for name, (keyword, position) in parameters.items():
+        place = call.name(keyword, position)
+        tensor = call.tensors.get(place or "")
+        if place is None and call.complete:
+            absent.append(name)
+        elif place in call.literals:
+            values[name] = call.literals[place]
+        elif tensor is not None and tensor.shape is not None:
+            shapes[name] = tensor.shape
+            # Which elements an index names decides whether it can race at all.
+            if name == INDEX and tensor.values is not None:
+                index[name] = tensor.values
+            open_ends += name == INDEX and tensor.values is None and not tensor.random
+        else:
+            open_ends += 1
+    dtypes = call.dtypes()
+    if not (values or shapes):
+        return None
+    given = Given(
+        values=values,
+        shapes=shapes,
+        index=index,
+        call=call.digest,
+        absent=tuple(absent),
+        whole=not open_ends and len(dtypes) == 1 and bool(shapes),
+        scaled=any(math.prod(shape) > MOST for shape in shapes.values()),
+    )
+    return msgspec.structs.replace(
+        recipe,
+        id=f"{recipe.id} [{call.digest[:8]}]",
+        dtypes=tuple(dtypes) if len(dtypes) == 1 else recipe.dtypes[:1],
+        control="",
+        given=given,
+    )
 
 
 def named(names: Iterable[str], recipes: Sequence[Recipe], known: Knowledge) -> list[Recipe]:

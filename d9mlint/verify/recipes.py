@@ -54,7 +54,8 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     settings that it stands for. ``process``: whether runs share a process, each have their own, or both are
     tried. ``needs``: ``compile`` (a compiler on the machine), ``compiler-cache`` (an empty cache for each
     run), ``cuda`` (a GPU: elsewhere something else would be run), ``ranks`` (several processes under
-    torchrun). ``race``: the arithmetic of what it provokes. ``form``: conditions on the arguments of the calls
+    torchrun). ``race``: the arithmetic of what it provokes. ``exact``: it stands for no other API than its
+    own, whatever else its ``ops`` name. ``form``: conditions on the arguments of the calls
     that it stands for. ``call``: for the APIs of which it can run a given call, its names of inputs and options
     with the parameters that give them, as keyword and position (a method's receiver is position 0); ``make``
     asks for them by ``known(name, value, default)``, ``shape(name, *sizes)`` and ``index(name, high, *sizes)``.
@@ -77,6 +78,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     control: Literal["", "differs", "equal", "race"] = ""
     control_on: tuple[Literal["cuda", "cpu"], ...] = ("cuda", "cpu")
     race: Race | None = None
+    exact: bool = False
     form: tuple[CallCondition, ...] = ()
     call: dict[str, dict[str, tuple[str, int]]] = {}
     given: Given = Given()

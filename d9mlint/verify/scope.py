@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+MOST = 1 << 26
+"""Elements of a tensor of a call's own shape; larger ones are reduced."""
+
 
 def size(scale: float, low: int, high: int) -> int:
     """The size at ``scale`` (0: ``low``, 1: ``high``), geometrically between; powers of two stay such."""

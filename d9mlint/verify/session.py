@@ -204,7 +204,9 @@ class _Runner:
 
     def _with_mode(self, recipe: Recipe, process: str, scales: Sequence[float]) -> list[Measurement]:
         weak = recipe.id.startswith(OP_DB)
-        cases = [Case(dtype, scale) for dtype in recipe.dtypes for scale in ((1.0,) if weak else scales)]
+        # The shapes of a call are what they are.
+        sizes = (1.0,) if weak or recipe.given.shapes else scales
+        cases = [Case(dtype, scale) for dtype in recipe.dtypes for scale in sizes]
         go = self._same_process if process == "same" else self._fresh_processes
         plain = go(recipe, cases, "")
         telling = [case for dtype in recipe.dtypes if (case := answers.telling(plain, dtype)) is not None]
@@ -352,6 +354,7 @@ def _not_run(recipe: Recipe, dtype: str, reason: str) -> Measurement:
         reason=reason,
         op_ids=recipe.ops,
         settings=recipe.settings,
+        exact=recipe.exact,
         form=recipe.form,
         given=recipe.given,
         weak=recipe.id.startswith(OP_DB),

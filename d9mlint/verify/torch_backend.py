@@ -24,7 +24,7 @@ from d9mlint.verify.compare import Array
 from d9mlint.verify.hardware import driver, processor
 from d9mlint.verify.measure import timed
 from d9mlint.verify.recipes import function
-from d9mlint.verify.scope import sizes
+from d9mlint.verify.scope import MOST, sizes
 from d9mlint.verify.torch_addresses import contention
 
 VARIABLES = (
@@ -177,10 +177,6 @@ class TorchBackend:
         """Wait until the device has done its work."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
-
-
-MOST = 1 << 26
-"""Elements of a tensor of a call's own shape; larger ones are reduced."""
 
 
 def asked(
