@@ -301,16 +301,16 @@ def test_the_call_itself_outweighs_the_op() -> None:
 
 
 def test_the_form_of_a_call_chooses_the_recipe() -> None:
-    op = "torch.reflection_pad12d_backward.function"
-    for pads, expected in (((1, 1), "reflect_pad1d_backward"), ((1, 1, 1, 1), "reflect_pad2d_backward")):
-        known = call("0", "1", literals={"1": list(pads), "mode": "reflect"}, t0=Operand())
+    op = "torch.replication_pad1d3d_backward.function"
+    for pads, expected in (((1, 1), "replicate_pad1d_backward"), ((1,) * 6, "replicate_pad3d_backward")):
+        known = call("0", "1", literals={"1": list(pads), "mode": "replicate"}, t0=Operand())
         one = finding("torch.nn.functional.pad", op, call=known)
         chosen = plan.for_findings([one], RECIPES)
         assert {r.id.partition(" ")[0] for r in chosen} == {expected}
         made = chosen[0].given
         assert (made.values, made.whole) == ({"pad": list(pads)}, False)
         row = measured(chosen[0].id, chosen[0].api, DIFFERS, 5, op_ids=(op,), given=made, form=chosen[0].form)
-        wrong = RECIPE["reflect_pad1d_backward" if "2d" in expected else "reflect_pad2d_backward"]
+        wrong = RECIPE["replicate_pad1d_backward" if "3d" in expected else "replicate_pad3d_backward"]
         foreign = measured(wrong.id, wrong.api, DIFFERS, 5, op_ids=(op,), form=wrong.form)
         told = judged(one, row, foreign)
         assert told["verdict"] == "can differ"

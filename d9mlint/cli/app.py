@@ -36,7 +36,18 @@ else:
     # Not generic in older versions of click.
     ParamType = click.ParamType
 
-SUBCOMMANDS = ("check", "clean", "completion", "config", "graph", "recipe", "rule", "trace", "version")
+SUBCOMMANDS = (
+    "check",
+    "clean",
+    "completion",
+    "config",
+    "graph",
+    "recipe",
+    "rule",
+    "trace",
+    "verify",
+    "version",
+)
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -55,6 +66,10 @@ class Commands(click.Group):
             from d9mlint.cli.trace import trace
 
             return trace
+        if cmd_name == "verify":
+            from d9mlint.cli.verify import verify
+
+            return verify
         from d9mlint.cli import commands
 
         command: click.Command = getattr(commands, cmd_name)

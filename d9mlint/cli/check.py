@@ -119,8 +119,10 @@ def _verify(request: CheckOptions, settings: Settings, result: Result) -> int:
     from d9mlint.evidence.verdicts import join_measured
 
     session = _session(request, [item.finding for item in result.items])
-    if session.evidence is None:
+    if session.evidence is None or not session.evidence.machines:
         _report(request, settings, result)
+        if session.evidence is not None:
+            return 2
         if not request.quiet:
             say("None of the findings is about an op that can be run.")
         return _exit_code(request, settings, result)
@@ -148,11 +150,15 @@ def _measure_only(request: CheckOptions, settings: Settings) -> int:
         )
     session = _session(request, [])
     assert session.evidence is not None
+    if not session.evidence.machines:
+        return 2
     kept = _keep(request, session.evidence)
     _write(render_evidence(session.evidence), request.output_file)
     failed = _say_failure(session) or kept
-    if not failed and all(m.outcome == NOT_RUN for m in session.evidence.measurements):
-        say("error: none of the named ops could be run.")
+    outcomes = {m.outcome for m in session.evidence.measurements}
+    outcomes |= {s.outcome for s in session.evidence.settings}
+    if not failed and outcomes == {NOT_RUN}:
+        say("error: none of the named ops and settings could be run.")
         return 2
     return failed
 
@@ -160,7 +166,7 @@ def _measure_only(request: CheckOptions, settings: Settings) -> int:
 def _session(request: CheckOptions, findings: Sequence[Finding]) -> Session:
     """Measure, saying what is being run."""
     from d9mlint.evidence.model import check_writable
-    from d9mlint.verify.command import verify
+    from d9mlint.verify.command import failure, verify
 
     assert request.measure is not None
     # Minutes of measuring are not to end in a file that cannot be written.
@@ -172,18 +178,18 @@ def _session(request: CheckOptions, findings: Sequence[Finding]) -> Session:
 
     def tell(message: str) -> None:
         # A log of a long session shows how far it is; a terminal shows it in one line.
-        if not terminal and not request.quiet:
+        note = message.startswith("note: ")
+        if not request.quiet and (note or not (terminal or message.startswith("starting "))):
             say(message)
-        progress.say(message)
+        if not note:
+            progress.say(message)
 
     try:
         session = verify(findings, request.measure, tell)
     finally:
         progress.close()
-    if session.evidence is not None:
-        on_cpu = session.evidence.machines and all(m.kind == "cpu" for m in session.evidence.machines)
-        if on_cpu and request.measure.device != "cpu" and not request.quiet:
-            say("No GPU found; measured on CPU. These results do not apply to GPUs.")
+    if session.evidence is not None and not session.evidence.machines and not session.interrupted:
+        say(f"error: {failure(session.evidence)}")
     return session
 
 

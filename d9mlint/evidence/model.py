@@ -17,7 +17,7 @@ from d9mlint.base.errors import UsageError
 from d9mlint.base.known_calls import CallCondition
 from d9mlint.base.paths import read_limited
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised by one whenever the meaning of a field below changes."""
 
 DIFFERS, EQUAL, NOT_RUN = "differs", "equal", "not run"
@@ -139,6 +139,35 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return max(self.outputs, key=lambda o: (o.distinct, o.v_c), default=None)
 
 
+class Setting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A short synthetic training run, executed ``runs`` times in fresh processes without and with a remedy.
+
+    ``probe`` is its name, ``title`` what is run, ``remedy`` what the second series does, ``claim`` what is compared.
+    ``codes`` and ``subjects`` (all where empty) name the findings that it is about. ``outcome``: ``fixed`` (runs
+    differ, and agree with the remedy), ``not fixed`` (they differ with it too), ``equal`` (they agree without it),
+    ``raises`` (with the remedy: the reason), ``not run`` (with the reason). ``without`` and ``with_remedy`` count
+    distinct results. Time is the ratio of medians, with the smallest and largest ratio of two runs, and None where
+    runs are too short; ``memory`` are the medians of the peaks in bytes, without and with the remedy.
+    """
+
+    probe: str
+    title: str
+    remedy: str
+    library: str
+    outcome: Annotated[str, msgspec.Meta(pattern="^(fixed|not fixed|equal|raises|not run)$")]
+    claim: str = "runs"
+    reason: str = ""
+    codes: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+    runs: int = 0
+    without: int = 0
+    with_remedy: int = 0
+    seconds: float | None = None
+    time_ratio: float | None = None
+    time_spread: tuple[float, float] | None = None
+    memory: tuple[int, int] | None = None
+
+
 class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A recipe of a library (empty: of all) whose answer is known. ``expected``: ``differs``, ``equal``, or
     ``race`` (a race known to be seen on this kind of device: where it is not seen, equal results of other
@@ -180,6 +209,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     machines: tuple[Machine, ...]
     controls: tuple[Control, ...]
     measurements: tuple[Measurement, ...]
+    settings: tuple[Setting, ...] = ()
 
     def trusted(self, library: str) -> bool:
         """Whether the comparison itself was seen to work: what must differ did, what must not did not."""
@@ -196,7 +226,10 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def untrusted(self) -> tuple[str, ...]:
         """The libraries whose controls did not come out as they must."""
-        return tuple(m.library for m in self.machines if not self.trusted(m.library))
+        measured = {m.library for m in self.measurements}
+        return tuple(
+            m.library for m in self.machines if m.library in measured and not self.trusted(m.library)
+        )
 
     @property
     def controls_passed(self) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from d9mlint.base.known_calls import CallCondition, all_hold
-from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, NOW, Evidence, Machine, Measurement, load
+from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, NOW, Evidence, Machine, Measurement, Setting, load
 from d9mlint.report.evidence import wording
 
 if TYPE_CHECKING:
@@ -70,11 +70,55 @@ def join_measured(result: Result, evidence: Evidence, wanted: Iterable[Finding])
 
     def judged(finding: Finding) -> dict[str, Any] | None:
         own = serving(finding, evidence)
+        setting = _setting(finding, own, evidence)
+        if setting is not None:
+            return setting_verdict(setting, evidence, NOW)
         if not own and id(finding) not in asked:
             return None
         return verdict(finding, own, evidence, NOW)
 
     return _with_evidence(result, judged)._replace(evidence=evidence)
+
+
+def _setting(finding: Finding, own: Sequence[Measurement], evidence: Evidence) -> Setting | None:
+    """The setting that was shown for a finding, if any: one that differs first. Recipes that ran tell more than a
+    setting that did not."""
+    about = [
+        s
+        for s in evidence.settings
+        if finding.code in s.codes and not finding.op and (not s.subjects or finding.subject in s.subjects)
+    ]
+    rank = {"fixed": 0, "not fixed": 1, "raises": 2, "equal": 3, NOT_RUN: 4}
+    best = min(about, key=lambda s: rank[s.outcome], default=None)
+    if best is not None and best.outcome == NOT_RUN and any(m.outcome != NOT_RUN for m in own):
+        return None
+    return best
+
+
+def setting_verdict(setting: Setting, evidence: Evidence, source: str) -> dict[str, Any]:
+    """A finding's evidence from a synthetic training run."""
+    machine = evidence.machine(setting.library)
+    kinds = {"fixed": CONFIRMED, "not fixed": CONFIRMED, "equal": EQUAL}
+    place = f" on {_place(machine, setting.library)}" if machine is not None else ""
+    words = [
+        f"{wording.setting(setting)}{place if setting.outcome != NOT_RUN else ''} (synthetic run: {setting.title})"
+    ]
+    if setting.outcome in ("fixed", "not fixed", "equal"):
+        words += wording.setting_cost(setting)
+    if machine is not None and machine.kind == "cpu" and setting.outcome == "equal":
+        words.append("CPU results do not apply to GPUs")
+    return {
+        "verdict": kinds.get(setting.outcome, NOT_RUN),
+        "summary": "; ".join(words),
+        "device": machine.name if machine else "",
+        "kind": machine.kind if machine else "",
+        "versions": dict(machine.versions) if machine else {},
+        "controls_passed": True,
+        "weak": False,
+        "source": source,
+        "measurements": [],
+        "setting": msgspec.to_builtins(setting),
+    }
 
 
 def _with_evidence(result: Result, judge: Callable[[Finding], dict[str, Any] | None]) -> Result:

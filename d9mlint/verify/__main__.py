@@ -1,4 +1,4 @@
-"""``python -m d9mlint.verify ARGS`` is ``d9mlint --verify ARGS``; with ``--collectives``, under torchrun, a rank."""
+"""``python -m d9mlint.verify ARGS`` is ``d9mlint verify ARGS``; with ``--collectives``, under torchrun, a rank."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ if __name__ == "__main__" and sys.path and not (sys.flags.isolated or getattr(sy
 def main() -> int:
     """Run, and return the exit code."""
     arguments = sys.argv[1:]
-    if "--collectives" in arguments:
+    if "--collectives" in arguments and not {"-h", "--help"} & set(arguments):
+        # Under torchrun; nothing of the rest of the command line is imported in a rank.
         from d9mlint.verify import collectives
 
         arguments.remove("--collectives")
         return collectives.main(arguments)
     from d9mlint.cli.app import run
 
-    return run(["check", "--verify", *arguments])
+    return run(["verify", *arguments])
 
 
 if __name__ == "__main__":

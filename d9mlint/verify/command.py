@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding
 from d9mlint.evidence.model import NOT_RUN, Evidence
 from d9mlint.knowledge import KnowledgeError, load
-from d9mlint.verify import plan
+from d9mlint.verify import plan, settings
 from d9mlint.verify.recipes import Recipe, load_recipes
 from d9mlint.verify.session import (
     RUNS,
@@ -23,6 +21,7 @@ from d9mlint.verify.session import (
     Options,
     measure,
 )
+from d9mlint.verify.workspace import ended_by_signals
 
 
 class Wanted(NamedTuple):
@@ -36,6 +35,7 @@ class Wanted(NamedTuple):
     require_device: bool = False
     seed: int = 0
     timeout: float = 120.0
+    settings: tuple[str, ...] = ()
 
     def options(self) -> Options:
         """How to measure."""
@@ -65,27 +65,19 @@ def verify(findings: Sequence[Finding], wanted: Wanted, progress: Callable[[str]
         chosen = _merged(recipes, chosen)
     if wanted.ops:
         chosen = _merged(plan.named(wanted.ops, recipes, load()), chosen)
-    if not chosen:
+    probes = settings.named(wanted.settings)
+    probes += [probe for probe in settings.for_findings(findings) if probe not in probes]
+    flagged += tuple(f for f in findings if settings.for_findings([f]) and f not in flagged)
+    if not chosen and not probes:
         return Session(None, flagged)
     controls = [recipe for recipe in recipes if recipe.control]
     try:
-        with _ended_like_ctrl_c(signal.SIGTERM):
-            return Session(measure(chosen, controls, wanted.options(), progress), flagged)
+        with ended_by_signals():
+            return Session(measure(chosen, controls, wanted.options(), progress, probes), flagged)
     except NoDevice as error:
         raise UsageError(f"--require-device: {error}.") from error
     except Interrupted as error:
         return Session(error.args[0], flagged, interrupted=True)
-
-
-@contextlib.contextmanager
-def _ended_like_ctrl_c(number: signal.Signals) -> Iterator[None]:
-    """Have a signal, which a cluster sends when time is up, end a session as Ctrl-C does: nothing is left
-    behind, and what is known by then is told."""
-    before = signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
 
 
 def _merged(first: Sequence[Recipe], second: Sequence[Recipe]) -> list[Recipe]:
@@ -97,7 +89,8 @@ def failure(evidence: Evidence) -> str:
     """Why the session is no evidence at all; empty where it is."""
     if not evidence.machines:
         reasons = dict.fromkeys(m.reason for m in evidence.measurements if m.outcome == NOT_RUN)
-        return f"No op could be run: {'; '.join(reasons)}."
+        reasons |= dict.fromkeys(s.reason for s in evidence.settings if s.outcome == NOT_RUN)
+        return f"{'; '.join(reasons)}."
     if evidence.untrusted:
         return f"A control of {' and '.join(evidence.untrusted)} failed: its measurements are not evidence."
     return ""

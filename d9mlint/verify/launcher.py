@@ -76,6 +76,8 @@ class Server:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=(theirs,),
+                # Frameworks and compilers leave files in the temporary directory: let it be the session's.
+                env={**os.environ, "TMPDIR": self._directory},
                 # Ctrl-C in the terminal reaches the parent alone, which then ends the others.
                 start_new_session=True,
             )
@@ -90,7 +92,7 @@ class Server:
             self.close()
             said = answer["failed"]
             extra = f"pip install 'd9mlint[{self._library}]'"
-            raise CannotStart(f"{self._library} cannot be imported here ({said}); {extra} brings it")
+            raise CannotStart(f"{self._library} cannot be imported ({said}); install it with: {extra}")
         return self._process
 
     def run(self, job: dict[str, Any], timeout: float) -> End:

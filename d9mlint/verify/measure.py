@@ -5,6 +5,7 @@ What was measured before a crash is kept, because every line is written when it 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -100,6 +101,9 @@ def work(job: dict[str, Any]) -> None:
             except LookupError as error:
                 tell({"machine": {"unavailable": str(error.args[0])}})
             return
+        if job["mode"] == "setting":
+            tell(setting(job))
+            return
         framework = backend(job["library"], job["device"])
         for number, case in job["cases"]:
             tell({"case": number, "started": True})
@@ -109,6 +113,33 @@ def work(job: dict[str, Any]) -> None:
                 tell({"case": number, "error": explain(framework, error)})
                 if framework.lost(error):
                     return
+
+
+def setting(job: dict[str, Any]) -> dict[str, Any]:
+    """Run the program of a setting once: digests, seconds, and the peak of memory in bytes."""
+    import importlib
+    import resource
+
+    programs = importlib.import_module(f"d9mlint.verify.{job['library']}_settings")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.perf_counter()
+    try:
+        state, reference = programs.run(job["setting"], job["remedy"], job["device"])
+    except programs.NotRun as error:
+        return {"not_run": str(error)}
+    except Exception as error:
+        return {"not_run": f"{type(error).__name__}: {' '.join(str(error).split())[:MESSAGE]}"}
+    seconds = time.perf_counter() - began
+    device = programs.peak_memory(job["device"])
+    # Ranks and resumed runs are processes of their own; kilobytes on Linux.
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss - before
+    return {
+        "digest": hashlib.sha256(programs.digest(state)).hexdigest(),
+        "reference": None if reference is None else hashlib.sha256(programs.digest(reference)).hexdigest(),
+        "seconds": seconds,
+        "memory": device if device is not None else max(peak, children, 0) * 1024,
+    }
 
 
 def explain(framework: Backend, error: Exception) -> dict[str, Any]:

@@ -46,7 +46,8 @@ def main() -> None:
         pending += chunk
         while b"\n" in pending:
             line, _, pending = pending.partition(b"\n")
-            _serve(json.loads(line), answers, anew)
+            job = json.loads(line)
+            _serve(job, answers, anew or job.get("restart", False))
 
 
 def _serve(job: dict[str, Any], answers: int, anew: bool) -> None:

@@ -5,21 +5,36 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from d9mlint import __version__
-from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement, Output
+from d9mlint.evidence.model import (
+    DIFFERS,
+    EQUAL,
+    NOT_RUN,
+    Control,
+    Evidence,
+    Machine,
+    Measurement,
+    Output,
+    Setting,
+)
 from d9mlint.verify import answers
 from d9mlint.verify.answers import Case
 from d9mlint.verify.launcher import START, CannotStart, End, Server
 from d9mlint.verify.recipes import Recipe
+from d9mlint.verify.settings import Probe
+from d9mlint.verify.settings_session import not_run, run_all, run_probe
+from d9mlint.verify.workspace import workspace
 
 RUNS, THOROUGH_RUNS = 5, 30
 SCALES, THOROUGH_SCALES = (0.0, 0.5, 1.0), (0.0, 0.25, 0.5, 0.75, 1.0)
+SETTING_RUNS = 3
+"""Runs of a setting without and with the remedy, where the usual number is not changed."""
+NO_GPU = "note: No GPU found; measured on CPU. These results do not apply to GPUs."
 CONTROL_TRIES = 4
 """A race need not strike while a machine is busy: its control is asked again, up to this bound."""
 MODE_ENVIRONMENT = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
@@ -56,20 +71,30 @@ class Interrupted(Exception):
 
 
 def measure(
-    recipes: Sequence[Recipe], controls: Iterable[Recipe], options: Options, progress: Callable[[str], None]
+    recipes: Sequence[Recipe],
+    controls: Iterable[Recipe],
+    options: Options,
+    progress: Callable[[str], None],
+    probes: Sequence[Probe] = (),
 ) -> Evidence:
-    """Run recipes after the controls of their libraries. Raises Interrupted, and NoDevice where one is required
-    and no library sees it; a library that does not is not run."""
+    """Run recipes after the controls of their libraries, then probes of settings.
+
+    Raises Interrupted, and NoDevice where a device is required and no library sees it; a library that does not is
+    not run.
+    """
     machines: list[Machine] = []
     judged: list[Control] = []
     rows: dict[str, list[Measurement]] = {}
+    settings: list[Setting] = []
     interrupted = False
     try:
-        _run_all(recipes, list(controls), options, progress, machines, judged, rows)
+        _run_all(recipes, list(controls), probes, options, progress, machines, judged, rows, settings)
     except KeyboardInterrupt:
-        if not rows:
+        if not rows and not settings:
             raise
         interrupted = True
+    ran = {setting.probe for setting in settings}
+    settings += [not_run(probe, "interrupted before it was done") for probe in probes if probe.id not in ran]
     left = [recipe for recipe in recipes if recipe.id not in rows]
     rows |= {recipe.id: _all_not_run(recipe, "interrupted before it was done") for recipe in left}
     evidence = Evidence(
@@ -81,6 +106,7 @@ def measure(
         machines=tuple(machines),
         controls=tuple(judged),
         measurements=tuple(row for recipe in recipes for row in rows[recipe.id]),
+        settings=tuple(settings),
     )
     if interrupted:
         raise Interrupted(evidence)
@@ -90,22 +116,22 @@ def measure(
 def _run_all(
     recipes: Sequence[Recipe],
     controls: Sequence[Recipe],
+    probes: Sequence[Probe],
     options: Options,
     progress: Callable[[str], None],
     machines: list[Machine],
     judged: list[Control],
     rows: dict[str, list[Measurement]],
+    settings: list[Setting],
 ) -> None:
-    """Fill ``machines``, ``judged`` (the controls) and ``rows`` (by recipe). Raises NoDevice."""
+    """Fill ``machines``, ``judged`` (the controls), ``rows`` (by recipe) and ``settings``. Raises NoDevice."""
     runners: dict[str, _Runner] = {}
     missing: list[str] = []
     with contextlib.ExitStack() as stack:
-        # A compiler's worker may still write while the directory is removed: no reason to lose what was measured.
-        directory = stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="d9mlint-verify-", ignore_cleanup_errors=True)
-        )
+        directory = stack.enter_context(workspace())
         # All of them first: what is missing is told before anything is measured.
-        for library in dict.fromkeys(recipe.library for recipe in recipes):
+        libraries = [*(recipe.library for recipe in recipes), *(probe.library for probe in probes)]
+        for library in dict.fromkeys(libraries):
             progress(f"starting {library}")
             server = stack.enter_context(Server(library, directory))
             try:
@@ -113,21 +139,26 @@ def _run_all(
             except (CannotStart, NoDevice) as error:
                 own = [recipe for recipe in recipes if recipe.library == library]
                 rows |= {recipe.id: _all_not_run(recipe, str(error)) for recipe in own}
+                settings += [not_run(probe, str(error)) for probe in probes if probe.library == library]
                 missing += [str(error)] if isinstance(error, NoDevice) else []
                 continue
             machines.append(machine)
-            runners[library] = _Runner(server, directory, options, device, machine.kind)
+            runners[library] = _Runner(server, directory, options, device, machine)
         if missing and not machines:
             raise NoDevice("; ".join(missing))
+        if machines and all(m.kind == "cpu" for m in machines) and options.device != "cpu":
+            progress(NO_GPU)
         for machine, (library, runner) in zip(machines, runners.items(), strict=True):
+            measured = any(recipe.library == library for recipe in recipes)
             for control in controls:
-                if control.library == library and machine.kind in control.control_on:
+                if measured and control.library == library and machine.kind in control.control_on:
                     progress(f"running the control {control.id} on {machine.name}")
                     judged.append(_control(runner, control))
             for recipe in recipes:
                 if recipe.library == library:
                     progress(f"running {recipe.id} on {machine.name} ({len(rows) + 1} of {len(recipes)})")
                     rows[recipe.id] = runner.run(recipe)
+            run_all(probes, library, runner.probe, progress, settings)
 
 
 def _machine(server: Server, options: Options) -> tuple[Machine, str]:
@@ -148,7 +179,7 @@ def _machine(server: Server, options: Options) -> tuple[Machine, str]:
 def _describe(server: Server, device: str) -> dict[str, Any]:
     end = server.run({"mode": "describe", "device": device}, START)
     if end.trouble or not end.lines:
-        raise CannotStart(f"the device cannot be asked for: {end.trouble or 'no answer'}")
+        raise CannotStart(f"the device cannot be queried: {end.trouble or 'no answer'}")
     found: dict[str, Any] = end.lines[-1]["machine"]
     return found
 
@@ -173,12 +204,15 @@ def _control(runner: _Runner, recipe: Recipe) -> Control:
 class _Runner:
     """Runs recipes of one library on one device."""
 
-    def __init__(self, server: Server, directory: str, options: Options, device: str, kind: str) -> None:
+    def __init__(
+        self, server: Server, directory: str, options: Options, device: str, machine: Machine
+    ) -> None:
         self._server = server
         self._directory = directory
         self._options = options
         self._device = device
-        self._kind = kind
+        self._machine = machine
+        self._kind = machine.kind
         self._count = 0
 
     def single(self, recipe: Recipe) -> Measurement:
@@ -194,13 +228,18 @@ class _Runner:
             reason = "needs several ranks: torchrun --nproc-per-node N -m d9mlint.verify --collectives"
             return _all_not_run(recipe, reason)
         if "cuda" in recipe.needs and self._kind != "cuda":
-            return _all_not_run(recipe, "needs a GPU: on a CPU something else would be run")
+            return _all_not_run(recipe, "needs a GPU")
         rows: list[Measurement] = []
         if recipe.process != "fresh":
             rows += self._with_mode(recipe, "same", self._options.scales)
         if recipe.process != "same":
             rows += self._with_mode(recipe, "fresh", (1.0,))
         return rows
+
+    def probe(self, probe: Probe) -> Setting:
+        """A probe of a setting, in fresh processes."""
+        runs = min(self._options.runs, SETTING_RUNS) if self._options.runs == RUNS else self._options.runs
+        return run_probe(self._server, probe, self._device, self._machine, runs, self._options.timeout)
 
     def _with_mode(self, recipe: Recipe, process: str, scales: Sequence[float]) -> list[Measurement]:
         weak = recipe.id.startswith(OP_DB)

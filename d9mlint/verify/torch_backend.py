@@ -62,6 +62,7 @@ class TorchBackend:
             versions["cuda"] = str(torch.version.cuda or torch.version.hip)
             versions["cudnn"] = str(torch.backends.cudnn.version())
             versions["driver"] = driver()
+            versions["gpus"] = str(torch.cuda.device_count())
         else:
             versions["cpu"] = processor()
         versions |= {f"env {v}": os.environ[v] for v in VARIABLES if v in os.environ}

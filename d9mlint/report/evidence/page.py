@@ -35,11 +35,13 @@ def section(evidence: Evidence) -> str:
     every = wording.ops(evidence)
     parts = ['<section class="measurements" id="measured">\n<h2>Measured</h2>\n']
     parts += [f"<p>On {_e(wording.machine(m))}.</p>\n" for m in evidence.machines]
-    parts.append(f"<p>{_e(wording.session(evidence))}.</p>\n")
-    failure, missed = wording.control_failure(evidence), wording.race_failure(evidence)
+    if evidence.measurements:
+        parts.append(f"<p>{_e(wording.session(evidence))}.</p>\n")
+    failure = wording.control_failure(evidence) if every else ""
+    missed = wording.race_failure(evidence)
     if failure:
         parts.append(f'<p class="alert" role="alert">{_e(failure)}</p>\n')
-    else:
+    elif evidence.controls:
         parts.append(f"<p>{_e(wording.controls(evidence).replace('controls', 'Controls', 1))}.</p>\n")
     if missed:
         parts.append(f'<p class="warn">{_e(missed)}</p>\n')
@@ -50,8 +52,24 @@ def section(evidence: Evidence) -> str:
     for said, pairs in against.items():
         rows = "".join(f"<li><b>{_e(title)}</b>: {_e(told)}</li>\n" for title, told in pairs)
         parts.append(f"<p>{_e(said.capitalize())}:</p>\n<ul>\n{rows}</ul>\n")
-    parts.append(_table(every) if every else "<p>No op was measured.</p>\n")
+    parts.append(_settings(evidence))
+    parts.append(_table(every) if every else "" if evidence.settings else "<p>No op was measured.</p>\n")
     return "".join([*parts, "</section>\n"])
+
+
+def _settings(evidence: Evidence) -> str:
+    """What came of settings, as a table."""
+    if not evidence.settings:
+        return ""
+    rows = "".join(
+        f"<tr><td>{plot.breakable(title)}</td><td>{plot.breakable(said)}</td></tr>\n"
+        for title, said in wording.settings(evidence)
+    )
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Synthetic training run", "Result"))
+    return (
+        f'<h3>Settings</h3>\n<div class="wide"><table>\n<thead><tr>{heads}</tr></thead>\n'
+        f"<tbody>\n{rows}</tbody></table></div>\n"
+    )
 
 
 def _table(every: list[Op]) -> str:

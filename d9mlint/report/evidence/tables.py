@@ -61,7 +61,7 @@ def page(evidence: Evidence, options: Options) -> str:
 def table(evidence: Evidence, options: Options) -> list[str]:
     """The evidence as lines of text: machines, ops by outcome, what contradicts the documentation, controls."""
     every = wording.ops(evidence)
-    failure = wording.control_failure(evidence)
+    failure = wording.control_failure(evidence) if every else ""
     lines = _machines(evidence, options)
     if failure:
         lines += ["", *_wrap(failure, options, "error")]
@@ -69,13 +69,18 @@ def table(evidence: Evidence, options: Options) -> list[str]:
         members = [op for op in every if op.outcome == outcome]
         if members:
             lines += ["", *_section(members, outcome, len(every), options)]
-    if not every:
+    if evidence.settings:
+        lines += ["", paint("Settings, each a synthetic training run in fresh processes", "bold", options)]
+        lines += _aligned(wording.settings(evidence), "  ", options)
+    elif not every:
         lines += ["", "No op was measured."]
     against = wording.contradictions(evidence, every)
     if against:
         lines += ["", paint("Contradicts the documentation", "bold", options)]
     for said, pairs in against.items():
         lines += [f"  {said}:", *_aligned(pairs, "    ", options)]
+    if not evidence.controls:
+        return lines
     lines.append("")
     if failure:
         return [*lines, *_wrap(failure, options, "error")]
@@ -88,7 +93,7 @@ def _machines(evidence: Evidence, options: Options) -> list[str]:
     lines: list[str] = []
     for m in evidence.machines:
         lines += _hang("Measured on ", wording.machine(m), options)
-    return [*lines, *_wrap(wording.session(evidence), options, "")]
+    return [*lines, *_wrap(wording.session(evidence), options, "")] if evidence.measurements else lines
 
 
 def _section(members: Sequence[Op], outcome: str, total: int, options: Options) -> list[str]:

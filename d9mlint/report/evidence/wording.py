@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement
+from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement, Setting
 from d9mlint.report.common import clean, count
 
 WEAK = "small generic inputs that were not built to provoke a difference"
@@ -278,6 +278,46 @@ def causes(op: Op) -> list[tuple[str, str]]:
         return "; ".join(CAUSES.get(c, plain(c)) for c in found)
 
     return grouped(op, cause)
+
+
+def setting(s: Setting) -> str:
+    """The answer of a setting: without the remedy, and with it."""
+    if s.outcome == NOT_RUN:
+        return f"not run: {plain(s.reason)}"
+    total = s.runs if s.claim == "runs" else s.runs + 1
+    same = "equal" if s.claim == "runs" else "equal to the uninterrupted run"
+    if s.claim == "runs":
+        bare = (
+            f"{s.without} of {total} runs distinct" if s.without > 1 else f"equal in {count(s.runs, 'run')}"
+        )
+    else:
+        bare = "differs from the uninterrupted run" if s.without > 1 else same
+    if s.outcome == "raises":
+        return f"{bare}; with `{s.remedy}`: raises {plain(s.reason)}"
+    if s.claim == "runs":
+        cured = (
+            f"equal in {count(s.runs, 'run')}"
+            if s.with_remedy == 1
+            else f"{s.with_remedy} of {total} distinct"
+        )
+    else:
+        cured = same if s.with_remedy == 1 else "differs from the uninterrupted run"
+    start = "confirmed: " if s.outcome in ("fixed", "not fixed") and s.without > 1 else ""
+    return f"{start}{bare}; with `{plain(s.remedy)}`: {cured}"
+
+
+def setting_cost(s: Setting) -> list[str]:
+    """What the remedy costs, where that could be measured: time as a range of ratios, memory as two peaks."""
+    found = [cost([s.time_spread])] if s.time_spread is not None else []
+    if s.memory is not None and s.claim == "runs" and max(s.memory) >= 1 << 20:
+        before, after = (f"{number / (1 << 20):.0f}" for number in s.memory)
+        found.append(f"peak memory {before} -> {after} MiB")
+    return found
+
+
+def settings(evidence: Evidence) -> list[tuple[str, str]]:
+    """Settings with what came of them."""
+    return [(plain(s.title), "; ".join([setting(s), *setting_cost(s)])) for s in evidence.settings]
 
 
 def machine(m: Machine) -> str:
