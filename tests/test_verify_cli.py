@@ -342,7 +342,7 @@ def test_a_failed_control_is_the_last_word(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "A control failed" in done.stdout
     assert "the other lines are not evidence" in done.stdout
-    assert "A control of torch failed: what was measured with it is not evidence." in done.stderr
+    assert "A control of torch failed: its measurements are not evidence." in done.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux" or not shutil.which("gcc"), reason="builds a library for Linux")
