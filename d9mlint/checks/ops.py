@@ -206,7 +206,9 @@ def _end(interp: Interp, reporter: Reporter) -> None:
         is_tf = library in TF_LIBRARIES
         kinds = (["cuda"] if own_gpu else []) if is_tf or library in OWN_DEVICE else used
         gpu = next((kind for kind in kinds if kind in found.entry.devices), "")
-        if not gpu and not (torch_on and found.past.behaviour == "raises" and "cpu" in found.entry.devices):
+        raises_on_cpu = torch_on and found.past.behaviour == "raises" and "cpu" in found.entry.devices
+        races_on_cpu = library == "torch" and not used and found.entry.devices == ["cpu"]
+        if not gpu and not raises_on_cpu and not races_on_cpu:
             continue
         if not is_tf and torch_unknown and _code(found.entry) != "DET407":
             continue
@@ -239,7 +241,9 @@ def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: 
     target = interp.targets.version(entry.library) if interp.targets is not None else None
     version = f"{entry.library} {target.version}".strip() if target is not None else entry.library
     severity = Severity.WARNING
-    on_gpu = f" on {gpu.upper()}" if gpu else ""
+    on_gpu = (
+        f" on {gpu.upper()}" if gpu else " on CPU with several threads" if entry.devices == ["cpu"] else ""
+    )
     part = {"forward": "its result", "backward": "its gradient"}.get(entry.passes, "its result and gradient")
     if code == "DET405":
         setting = interp.state.env.get(RNN_VARIABLE)
