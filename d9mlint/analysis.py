@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import gc
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from d9mlint.base.findings import Finding
 from d9mlint.checks.merge import merge
 from d9mlint.interp.entry_run import Analyzer, EntryReport
-from d9mlint.project.modules import ModuleFile
+from d9mlint.store.executors import Executor, Serial
+
+if TYPE_CHECKING:
+    from d9mlint.store.entry_cache import EntryCache
+
+FEW = 4
+"""So few runs are made in this process: starting others would take longer."""
 
 
 class Runs(NamedTuple):
@@ -27,22 +34,60 @@ class Runs(NamedTuple):
         return merge(report.findings for report in self.reports)
 
 
-def analyze(analyzer: Analyzer) -> Runs:
+def analyze(analyzer: Analyzer, executor: Executor | None = None, cache: EntryCache | None = None) -> Runs:
     """Run every entry point and look at the code that none of them reached."""
-    entries = [analyzer.run_entry(entry) for entry in analyzer.project.entries]
-    unreached = [analyzer.run_unreached(file, reached) for file, reached in _left(analyzer, entries)]
+    executor = executor or Serial()
+    project = analyzer.project
+    entries = _reports(
+        range(len(project.entries)), analyzer.entry_name, analyzer.run_entry_at, executor, cache
+    )
+    left = _left(analyzer, entries)
+    unreached = _reports(left, analyzer.unreached_name, analyzer.run_unreached_at, executor, cache)
     return Runs(entries, unreached)
 
 
-def _left(analyzer: Analyzer, entries: Sequence[EntryReport]) -> list[tuple[ModuleFile, frozenset[int]]]:
+Unreached = tuple[int, tuple[int, ...]]
+"""A module by its place among the project's files, and those of its functions that entry points reach."""
+Input = TypeVar("Input")
+
+
+def _reports(
+    inputs: Sequence[Input],
+    name: Callable[[Input], str],
+    task: Callable[[Input], EntryReport],
+    executor: Executor,
+    cache: EntryCache | None,
+) -> list[EntryReport]:
+    """The report of each input, from the cache where nothing that it read has changed."""
+    known = {i: cache.get(name(one)) for i, one in enumerate(inputs)} if cache is not None else {}
+    missing = [i for i in range(len(inputs)) if known.get(i) is None]
+    if len(missing) <= FEW:
+        executor = Serial()
+    reports: dict[int, EntryReport] = {}
+    if missing:
+        # Facts live as long as the run: looking for garbage among them again and again costs a sixth of it.
+        gc.collect()
+        gc.freeze()
+        # The imports of the first run are there for all others, in whatever process.
+        first, *rest = missing
+        reports[first] = task(inputs[first])
+        made = executor.map(task, [inputs[i] for i in rest])
+        reports.update(zip(rest, made, strict=True))
+    for index, report in reports.items():
+        if cache is not None:
+            cache.put(name(inputs[index]), report)
+    return [reports.get(i) or known[i] for i in range(len(inputs))]  # type: ignore[misc]
+
+
+def _left(analyzer: Analyzer, entries: Sequence[EntryReport]) -> list[Unreached]:
     """Modules with functions that no entry point reaches, and those of their functions that are reached."""
-    reached: dict[str, set[int]] = {}
+    reached: dict[int, set[int]] = {}
     for report in entries:
-        for path, index in report.reached:
-            reached.setdefault(path, set()).add(index)
-    left: list[tuple[ModuleFile, frozenset[int]]] = []
-    for file in analyzer.project.modules.files:
-        known = frozenset(reached.get(file.path, ()))
+        for module, functions in report.reached.items():
+            reached.setdefault(module, set()).update(functions)
+    left: list[Unreached] = []
+    for index, file in enumerate(analyzer.project.modules.files):
+        known = tuple(sorted(reached.get(index, ())))
         if file.facts.problem is None and len(known) < len(file.facts.functions):
-            left.append((file, known))
+            left.append((index, known))
     return left

@@ -200,13 +200,13 @@ def _analysis(
     """The findings of the checks, from the cache when nothing that bears on them has changed."""
     cache = ResultCache(directory) if directory is not None else None
     if cache is None:
-        return _analyse(found, sources, settings, None, clock, progress)
+        return _analyse(found, sources, settings, None, {}, clock, progress)
     digests = {path: content_digest(value) for path, value in data.items()}
     key = run_key(found, digests, settings)
     analysis = cache.read(key)
     clock.lap("cache")
     if analysis is None:
-        analysis = _analyse(found, sources, settings, cache, clock, progress)
+        analysis = _analyse(found, sources, settings, cache, digests, clock, progress)
         cache.write(key, analysis)
         clock.lap("cache")
     return analysis
@@ -217,6 +217,7 @@ def _analyse(
     sources: Sources,
     settings: Settings,
     cache: ResultCache | None,
+    digests: Mapping[str, str],
     clock: _Clock,
     progress: Callable[[str], None] | None,
 ) -> Analysis:
@@ -226,6 +227,9 @@ def _analyse(
     from d9mlint.checks.registry import Rules
     from d9mlint.config.targets import find_targets
     from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile
+    from d9mlint.store.entry_cache import EntryCache
+    from d9mlint.store.executors import executor_for
+    from d9mlint.store.results import entries_key
 
     known = knowledge.load()
     selection = select(known.rules, settings)
@@ -241,7 +245,14 @@ def _analyse(
         progress("analyzing the program")
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
     project = Project(files, found.root)
-    runs = analyze(Analyzer(project, known, targets, settings.device, Rules(known.rules, selection.codes)))
+    analyzer = Analyzer(project, known, targets, settings.device, Rules(known.rules, selection.codes))
+    kept = None
+    if cache is not None:
+        contents = [digests[file.path] for file in project.modules.files]
+        kept = EntryCache(cache.place, entries_key(found, digests, settings), contents)
+    runs = analyze(analyzer, executor_for(_jobs(settings)), kept)
+    if kept is not None:
+        kept.write()
     findings = runs.findings()
     clock.lap("checks")
     findings += incomplete(runs.entries, runs.unreached)
@@ -255,13 +266,18 @@ def _analyse(
     )
 
 
+def _jobs(settings: Settings) -> int:
+    """How many processes may work: as many as were asked for, else one for each core."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return settings.jobs or cores
+
+
 def _gather(sources: Sources, settings: Settings, cache: str | None) -> dict[str, FileFacts]:
     """The facts of every file that could be read, by path."""
     from d9mlint.store.gather import gather
 
     readable = [s for s in sources.values() if s.problem is None]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    facts = gather(readable, jobs=settings.jobs or cores, cache=cache)
+    facts = gather(readable, jobs=_jobs(settings), cache=cache)
     return {source.path: one for source, one in zip(readable, facts, strict=True)}
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from d9mlint import knowledge
@@ -16,6 +21,7 @@ from d9mlint.config.targets import find_targets
 from d9mlint.frontend.extract import extract
 from d9mlint.interp import import_cache
 from d9mlint.interp.entry_run import Analyzer, EntryReport, Project, ProjectFile
+from d9mlint.store.executors import Processes, executor_for
 
 ROOT = "/project"
 
@@ -213,8 +219,18 @@ ENTRIES = {
 
 
 def reports(entries: Mapping[str, str]) -> dict[str, EntryReport]:
-    runs = run({**LIBRARY, **entries})
-    return {name: of_entry(runs, name) for name in entries}
+    """The report of each entry point, with files by name: their places change with the others."""
+    files = {**LIBRARY, **entries}
+    runs, names = run(files), sorted(files)
+    found = {name: of_entry(runs, name) for name in entries}
+    return {
+        name: msgspec.structs.replace(
+            report,
+            reached={names[i]: functions for i, functions in report.reached.items()},
+            files=[names[i] for i in report.files],
+        )
+        for name, report in found.items()
+    }
 
 
 def test_adding_removing_and_reordering_entry_points_changes_no_report() -> None:
@@ -332,3 +348,57 @@ def test_loops_inside_one_another_are_bounded(depth: int) -> None:
     text = f"import torch\n{loops}{'    ' * depth}z = torch.rand(3)\nprint(z, {comprehension})\n"
     runs = run({"main.py": text})
     assert of_entry(runs, "main.py").steps < 2_000 and "DET101" in codes(runs, "main.py")
+
+
+def test_reports_are_the_same_from_any_number_of_processes() -> None:
+    facts = [
+        ProjectFile(f"{ROOT}/{name}", name, extract(text, ""))
+        for name, text in {**LIBRARY, **ENTRIES}.items()
+    ]
+    known = knowledge.load()
+    targets = find_targets("/nowhere", torch_version="2.6", tensorflow_version="2.15")
+    expected = run({**LIBRARY, **ENTRIES})
+    for jobs in (1, 2, 7):
+        analyzer = Analyzer(Project(facts, ROOT), known, targets, "cuda", Rules(known.rules, known.rules))
+        assert analyze(analyzer, executor_for(jobs)) == expected
+
+
+def test_a_process_that_dies_costs_no_report() -> None:
+    def task(number: int) -> int:
+        if number == 3 and os.getpid() != parent:
+            os._exit(9)
+        return number * 2
+
+    parent = os.getpid()
+    assert Processes(2).map(task, list(range(20))) == [2 * n for n in range(20)]
+
+
+def lint(directory: Path, *options: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "d9mlint", "--output-format", "json", *options, str(directory)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout
+
+
+def test_after_an_edit_the_cache_gives_what_a_run_without_it_gives(tmp_path: Path) -> None:
+    """Whatever is edited: an entry point, a leaf, a module that all import, or a comment."""
+    for name, text in {**LIBRARY, **ENTRIES}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert lint(tmp_path) == lint(tmp_path, "--no-cache")
+    edits = {
+        "plain.py": "import torch\ntorch.manual_seed(0)\nimport lib\nprint(lib.build()(1))\n",
+        "lib/noisy.py": "import torch\ntorch.manual_seed(0)\nimport lib.models\n",
+        "lib/state.py": LIBRARY["lib/state.py"].replace("seed = None", "seed = 3"),
+        "lib/models.py": "# A comment.\n" + LIBRARY["lib/models.py"],
+        "new.py": "import lib\nprint(lib.build()(1))\n",
+    }
+    for name, text in edits.items():
+        (tmp_path / name).write_text(text)
+        assert lint(tmp_path) == lint(tmp_path, "--no-cache"), name
+    (tmp_path / "plain.py").unlink()
+    assert lint(tmp_path) == lint(tmp_path, "--no-cache")

@@ -51,16 +51,15 @@ class ProjectFile(NamedTuple):
 
 class EntryReport(msgspec.Struct):
     """What an analysis run found, reached and read. ``entry`` is the path of the entry point, or of the module
-    whose unreached code was looked at; ``reached`` are functions as (path, index in the file's facts);
-    ``files`` the project files that were run; ``lookups`` what imports resolved to; ``config_files`` the
-    configuration files that were opened; ``cuts`` what was not followed."""
+    whose unreached code was looked at. Files are meant by their place among the project's files: ``reached``
+    has the functions of each (by their index in its facts), ``files`` are those that were run.
+    ``config_files`` are the configuration files that were opened; ``cuts`` say what was not followed."""
 
     entry: str
     function: str
     findings: list[Finding]
-    reached: list[tuple[str, int]]
-    files: list[str]
-    lookups: list[tuple[str, str, str]]
+    reached: dict[int, list[int]]
+    files: list[int]
     config_files: list[str]
     steps: int
     cuts: list[Cut]
@@ -81,6 +80,7 @@ class Project:
         self.modules = Modules([ModuleFile(f.path, f.relative, f.facts) for f in files], root)
         self.imported = imported_files(self.modules)
         self.entries: list[Entry] = find_entries(self.modules, self.imported)
+        self.index = {file.path: i for i, file in enumerate(self.modules.files)}
 
 
 class Analyzer:
@@ -114,6 +114,31 @@ class Analyzer:
 
         return self._run(file, None, start)
 
+    def entry_name(self, index: int) -> str:
+        """What names the run of an entry point among those of its project."""
+        entry = self.project.entries[index]
+        kind = "imported" if entry.file.path in self.project.imported else "script"
+        return f"{self.project.index[entry.file.path]} {entry.function or ''} {kind}"
+
+    def run_entry_at(self, index: int) -> EntryReport:
+        """Run an entry point by its place among those of the project."""
+        return self.run_entry(self.project.entries[index])
+
+    @staticmethod
+    def unreached_name(of: tuple[int, tuple[int, ...]]) -> str:
+        """What names the run over unreached code of a module."""
+        return f"{of[0]} unreached {','.join(map(str, of[1]))}"
+
+    def run_unreached_at(self, of: tuple[int, tuple[int, ...]]) -> EntryReport:
+        """Look at the unreached functions of a module by its place among the project's files."""
+        return self.run_unreached(self.project.modules.files[of[0]], frozenset(of[1]))
+
+    def _reached(self, interp: Interp) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for path, index in sorted(interp.visited):
+            found.setdefault(self.project.index[path], []).append(index)
+        return found
+
     def _run(self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None]) -> EntryReport:
         hooks = Hooks()
         findings = self.rules.start(hooks)
@@ -127,7 +152,7 @@ class Analyzer:
             imported=self.project.imported,
             imports=self._entry_imports if entry else self._open_imports,
         )
-        log = interp.import_log = ImportLog()
+        interp.import_log = ImportLog()
         failure = ""
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
@@ -156,9 +181,10 @@ class Analyzer:
             entry=file.path,
             function=(entry.function or "") if entry else "",
             findings=findings(),
-            reached=sorted(interp.visited),
-            files=sorted(path for path, mod in interp.loaded.items() if mod.file is not None),
-            lookups=log.plain(),
+            reached=self._reached(interp),
+            files=sorted(
+                self.project.index[path] for path, mod in interp.loaded.items() if mod.file is not None
+            ),
             config_files=sorted(interp.config_files),
             steps=interp.steps,
             cuts=sorted(interp.cuts),

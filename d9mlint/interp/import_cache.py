@@ -69,14 +69,6 @@ class ImportLog:
         for name, found in libraries.items():
             self.libraries.setdefault(name, found)
 
-    def plain(self) -> list[tuple[str, str, str]]:
-        """Directory and name of every look-up, and the path that was found (empty for none)."""
-        return sorted((base, name, _path(found)) for (base, name), found in self.lookups.items())
-
-
-def _path(found: Found | None) -> str:
-    return "" if found is None else found.file.path if found.file is not None else found.directory + "/"
-
 
 class ImportCache:
     """Imports that later runs may take over. One for the entry points, one for unreached code."""

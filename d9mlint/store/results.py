@@ -61,6 +61,15 @@ def content_digest(data: bytes | Trouble) -> str:
 
 def run_key(found: Discovery, digests: Mapping[str, str], settings: Settings) -> str:
     """The key of a run: equal keys mean equal findings."""
+    return _key(found, settings, [f"{path}\0{digests[path]}" for path in sorted(digests)])
+
+
+def entries_key(found: Discovery, digests: Mapping[str, str], settings: Settings) -> str:
+    """The key of the reports of a project: all that bears on them but the content of its files."""
+    return _key(found, settings, ["entries", *sorted(digests)])
+
+
+def _key(found: Discovery, settings: Settings, lines: Sequence[str]) -> str:
     key = hashlib.blake2b(digest_size=20)
     chosen = (settings.select, settings.extend_select, settings.ignore, settings.extend_ignore)
     origins = [settings.origins.get(k, "") for k in ("select", "extend-select", "ignore", "extend-ignore")]
@@ -77,9 +86,7 @@ def run_key(found: Discovery, digests: Mapping[str, str], settings: Settings) ->
         *_installed(),
     ):
         key.update(repr(part).encode("utf-8", "surrogatepass") + b"\0")
-    for path in sorted(digests):
-        key.update(f"{path}\0{digests[path]}\0".encode("utf-8", "surrogatepass"))
-    for line in _configs(found.configs):
+    for line in (*lines, *_configs(found.configs)):
         key.update(line.encode("utf-8", "surrogatepass") + b"\0")
     return key.hexdigest()
 
@@ -141,14 +148,14 @@ class ResultCache:
             entry = msgspec.msgpack.decode(body, type=_Entry)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None
-        if entry.key != key or any(_file_digest(p) != d for p, d in entry.configs.items()):
+        if entry.key != key or any(file_digest(p) != d for p, d in entry.configs.items()):
             return None
         self.place.touch(name)
         return entry.analysis
 
     def write(self, key: str, analysis: Analysis) -> None:
         """Keep a result; a cache that cannot be written is no reason to fail."""
-        entry = _Entry(key, analysis, {p: _file_digest(p) for p in analysis.config_files})
+        entry = _Entry(key, analysis, {p: file_digest(p) for p in analysis.config_files})
         try:
             self.place.write_sealed(f"run-{key}.bin", msgspec.msgpack.encode(entry))
         except (OSError, TypeError, ValueError):
@@ -157,7 +164,8 @@ class ResultCache:
             self.place.remove(old)
 
 
-def _file_digest(path: str) -> str:
+def file_digest(path: str) -> str:
+    """A digest of a file's content, ``missing`` where it cannot be read."""
     try:
         with open(path, "rb") as stream:
             return content_digest(stream.read())
