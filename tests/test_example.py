@@ -49,7 +49,7 @@ def test_its_hazards_are_found(example: Path) -> None:
 
 def test_the_readme_shows_what_is_said(run: Run) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = readme.split("What it says looks like this:\n\n```\n")[1].split("\n```")[0]
+    shown = readme.split("Example output:\n\n```\n")[1].split("\n```")[0]
     got = run("--no-cache", cwd=EXAMPLE)
     assert shown in got.out
 
