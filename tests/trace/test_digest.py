@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -12,6 +16,7 @@ from d9mlint.trace.digest import (  # noqa: E402
     MASK,
     U_SEED,
     V_SEED,
+    _sum_on_device,
     content_sum,
     digest,
     weight,
@@ -61,6 +66,32 @@ def reference(data: bytes) -> int:
 def test_the_sum_is_the_definition(count: int) -> None:
     tensor = sample(torch.float32, count)
     assert int(content_sum(tensor)) & MASK == reference(tensor.numpy().tobytes())
+
+
+@pytest.mark.parametrize("count", [1, 1000, BLOCK, 3 * BLOCK + 7])
+def test_the_form_for_devices_is_the_same(count: int) -> None:
+    words = torch.randint(-(1 << 62), 1 << 62, (count,), generator=torch.Generator().manual_seed(0)) * 3
+    assert int(_sum_on_device(words)) == int(content_sum(words))
+
+
+@pytest.mark.full
+def test_the_triton_kernel_is_the_same_through_its_interpreter() -> None:
+    pytest.importorskip("triton")
+    code = (
+        "import torch; from d9mlint.trace.digest import BLOCK, content_sum;"
+        "from d9mlint.trace.triton_digest import sum_of_words\n"
+        "for count in (1, 1023, 1024, 1025, BLOCK, BLOCK + 1, 2 * BLOCK + 5):\n"
+        "    words = torch.randint(-(1 << 62), 1 << 62, (count,)) * 3\n"
+        "    assert int(sum_of_words(words)) == int(content_sum(words)), count\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
