@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from d9mlint.base.findings import Finding
@@ -36,13 +36,32 @@ class Runs(NamedTuple):
 
 def analyze(analyzer: Analyzer, executor: Executor | None = None, cache: EntryCache | None = None) -> Runs:
     """Run every entry point and look at the code that none of them reached."""
+    return analyze_shares([Share(analyzer, analyzer.project.modules.by_path, cache)], executor)
+
+
+class Share(NamedTuple):
+    """Files that are analyzed with the same versions and settings, by their paths. All shares of an analysis
+    have the same project."""
+
+    analyzer: Analyzer
+    own: Container[str]
+    cache: EntryCache | None = None
+
+
+def analyze_shares(shares: Sequence[Share], executor: Executor | None = None) -> Runs:
+    """As ``analyze``, for several projects in one run: each entry point belongs to the share of its file."""
     executor = executor or Serial()
-    project = analyzer.project
-    entries = _reports(
-        range(len(project.entries)), analyzer.entry_name, analyzer.run_entry_at, executor, cache
-    )
-    left = _left(analyzer, entries)
-    unreached = _reports(left, analyzer.unreached_name, analyzer.run_unreached_at, executor, cache)
+    project = shares[0].analyzer.project
+    files = project.modules.files
+    entries: list[EntryReport] = []
+    for analyzer, own, cache in shares:
+        inputs = [index for index, entry in enumerate(project.entries) if entry.file.path in own]
+        entries += _reports(inputs, analyzer.entry_name, analyzer.run_entry_at, executor, cache)
+    left = _left(shares[0].analyzer, entries)
+    unreached: list[EntryReport] = []
+    for analyzer, own, cache in shares:
+        mine = [one for one in left if files[one[0]].path in own]
+        unreached += _reports(mine, analyzer.unreached_name, analyzer.run_unreached_at, executor, cache)
     return Runs(entries, unreached)
 
 

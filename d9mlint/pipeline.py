@@ -12,6 +12,7 @@ import msgspec
 from d9mlint.base.findings import Finding, Severity
 from d9mlint.base.source import Source, Trouble, make_source, read_bytes
 from d9mlint.config.discover import Discovery, absolute, discover, relative_to
+from d9mlint.config.projects import Part, split
 from d9mlint.config.selection import FileIgnores, select, shown
 from d9mlint.filters import baseline as baselines
 from d9mlint.filters import suppressions as suppress
@@ -122,17 +123,53 @@ def check(
     sources = Sources(data)
     clock.lap("read")
     cache, trouble = usable_cache(settings, found.root)
-    analysis = _analysis(found, data, sources, settings, cache, clock, progress)
+    parts = split(found, settings)
+    analysis = _analysis(found, data, sources, parts, cache, clock, progress)
     rules = {page.code: page for page in analysis.rules}
     if not comments:
         analysis = msgspec.structs.replace(analysis, comments={})
-    analysis = _with_severities(analysis, settings, rules)
-    result = _decide(found, analysis, sources, settings, rules, known)
+    result = _merged([_decide_part(found, part, settings, analysis, sources, rules, known) for part in parts])
     if revision is not None:
         result = _only_changed(result, revision)
     result = _with_known_evidence(result, [*evidence, *settings.evidence])
     clock.lap("decide")
     return result._replace(timings=clock.laps, warnings=(*trouble, *found.warnings, *analysis.warnings))
+
+
+def _decide_part(
+    found: Discovery,
+    part: Part,
+    settings: Settings,
+    analysis: Analysis,
+    sources: Sources,
+    rules: Mapping[str, RulePage],
+    known: frozenset[str],
+) -> Result:
+    """What is reported of one project's files."""
+    own = part.settings
+    if own.baseline and own.baseline != settings.baseline:
+        known = baselines.read_baseline(own.baseline)
+    elif not own.baseline:
+        known = frozenset()
+    files = tuple(path for path in found.files if path in part.files)
+    inside = found._replace(files=files, reported=found.reported & part.files)
+    return _decide(inside, _with_severities(analysis, own, rules), sources, own, rules, known)
+
+
+def _merged(results: Sequence[Result]) -> Result:
+    """The results of several projects as one."""
+    if len(results) == 1:
+        return results[0]
+    rules = {page.code: page for result in results for page in result.rules}
+    return results[0]._replace(
+        items=tuple(sorted((i for r in results for i in r.items), key=lambda i: i.finding.sort_key)),
+        hidden=tuple(sorted((h for r in results for h in r.hidden), key=lambda h: h.item.finding.sort_key)),
+        baselined=sum(r.baselined for r in results),
+        files=tuple(sorted(path for r in results for path in r.files)),
+        rules=tuple(rules[code] for code in sorted(rules)),
+        incomplete=sum(r.incomplete for r in results),
+        stale=sum(r.stale for r in results),
+    )
 
 
 def _content(path: str, found: Discovery) -> bytes | Trouble:
@@ -192,7 +229,7 @@ def _analysis(
     found: Discovery,
     data: Mapping[str, bytes | Trouble],
     sources: Sources,
-    settings: Settings,
+    parts: Sequence[Part],
     directory: str | None,
     clock: _Clock,
     progress: Callable[[str], None] | None,
@@ -200,13 +237,15 @@ def _analysis(
     """The findings of the checks, from the cache when nothing that bears on them has changed."""
     cache = ResultCache(directory) if directory is not None else None
     if cache is None:
-        return _analyse(found, sources, settings, None, {}, clock, progress)
+        return _analyse(found, sources, parts, None, {}, clock, progress)
     digests = {path: content_digest(value) for path, value in data.items()}
-    key = run_key(found, digests, settings)
+    key = "".join(run_key(found, digests, part.settings) for part in parts)
+    if len(parts) > 1:
+        key = content_digest("\0".join([key, *(f"{p.directory}\0{p.pins}" for p in parts)]).encode())
     analysis = cache.read(key)
     clock.lap("cache")
     if analysis is None:
-        analysis = _analyse(found, sources, settings, cache, digests, clock, progress)
+        analysis = _analyse(found, sources, parts, cache, digests, clock, progress)
         cache.write(key, analysis)
         clock.lap("cache")
     return analysis
@@ -215,14 +254,14 @@ def _analysis(
 def _analyse(
     found: Discovery,
     sources: Sources,
-    settings: Settings,
+    parts: Sequence[Part],
     cache: ResultCache | None,
     digests: Mapping[str, str],
     clock: _Clock,
     progress: Callable[[str], None] | None,
 ) -> Analysis:
     from d9mlint import knowledge
-    from d9mlint.analysis import analyze
+    from d9mlint.analysis import Share, analyze_shares
     from d9mlint.checks.incomplete import incomplete
     from d9mlint.checks.registry import Rules
     from d9mlint.config.targets import find_targets
@@ -232,27 +271,43 @@ def _analyse(
     from d9mlint.store.results import entries_key
 
     known = knowledge.load()
-    selection = select(known.rules, settings)
-    targets = find_targets(
-        found.root, torch_version=settings.torch_version, tensorflow_version=settings.tensorflow_version
-    )
+    # A line is judged in the run of an entry point, and reported by the settings of its own file.
+    codes = frozenset(code for part in parts for code in select(known.rules, part.settings).codes)
+    targets = [
+        find_targets(
+            part.pins,
+            torch_version=part.settings.torch_version,
+            tensorflow_version=part.settings.tensorflow_version,
+            prefix="" if part.pins == found.root else relative_to(part.pins, found.root) + "/",
+        )
+        for part in parts
+    ]
     clock.lap("knowledge")
     if progress is not None:
         progress(f"reading {len(sources)} files")
-    by_path = _gather(sources, settings, cache.directory if cache else None)
+    by_path = _gather(sources, parts[0].settings, cache.directory if cache else None)
     clock.lap("facts")
     if progress is not None:
         progress("analyzing the program")
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
     project = Project(files, found.root)
-    analyzer = Analyzer(project, known, targets, settings.device, Rules(known.rules, selection.codes))
-    kept = None
-    if cache is not None:
-        contents = [digests[file.path] for file in project.modules.files]
-        kept = EntryCache(cache.place, entries_key(found, digests, settings), contents)
-    runs = analyze(analyzer, executor_for(_jobs(settings)), kept)
-    if kept is not None:
-        kept.write()
+    # Files that a nested configuration excludes are still part of the program, under the root's settings.
+    nested = frozenset(path for part in parts[1:] for path in part.files)
+    shares: list[Share] = []
+    for part, versions in zip(parts, targets, strict=True):
+        analyzer = Analyzer(project, known, versions, part.settings.device, Rules(known.rules, codes))
+        kept = None
+        if cache is not None:
+            contents = [digests[file.path] for file in project.modules.files]
+            key = entries_key(found, digests, part.settings)
+            if len(parts) > 1:
+                key = content_digest(repr((key, part.pins, sorted(codes))).encode())
+            kept = EntryCache(cache.place, key, contents)
+        shares.append(Share(analyzer, part.files if shares else frozenset(by_path) - nested, kept))
+    runs = analyze_shares(shares, executor_for(_jobs(parts[0].settings)))
+    for share in shares:
+        if share.cache is not None:
+            share.cache.write()
     findings = runs.findings()
     clock.lap("checks")
     findings += incomplete(runs.entries, runs.unreached)
@@ -262,7 +317,7 @@ def _analyse(
         comments={p: f.comments for p, f in by_path.items() if f.comments},
         config_files=sorted({path for report in runs.reports for path in report.config_files}),
         rules=[known.rules[code] for code in sorted(known.rules)],
-        warnings=[str(problem) for problem in targets.warnings],
+        warnings=[str(problem) for one in targets for problem in one.warnings],
     )
 
 

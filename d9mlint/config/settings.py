@@ -36,7 +36,8 @@ COLORS = ("auto", "always", "never")
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings of a run. Paths are absolute. ``origins`` says where each value comes from;
-    ``base`` is the directory that patterns are relative to (None: the project's root)."""
+    ``base`` is the directory that patterns are relative to (None: the project's root); ``nested`` is whether
+    configuration files in directories below count."""
 
     select: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
@@ -65,6 +66,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     unsafe_fixes: bool = False
     color: str = "auto"
     base: str | None = None
+    nested: bool = True
     origins: dict[str, str] = {}
 
 
@@ -150,7 +152,7 @@ def load_settings(
         values[key] = _check(key, value, "command line", os.getcwd())
         origins[key] = "command line"
     fields = {field(k): v for k, v in values.items()}
-    return Settings(base=base, origins=origins, **fields)
+    return Settings(base=base, nested=not config and not isolated, origins=origins, **fields)
 
 
 PLACES_TO_WRITE = ("baseline", "cache-dir")

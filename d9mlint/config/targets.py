@@ -35,14 +35,21 @@ class Target(msgspec.Struct, frozen=True):
 class Targets:
     """Target versions by library. Nothing is read before the first question."""
 
-    def __init__(self, root: Path, given: Mapping[str, str]) -> None:
+    def __init__(self, root: Path, given: Mapping[str, str], prefix: str = "") -> None:
         self.root = root
+        self._prefix = prefix
         self._given = {name: version for name, version in given.items() if version}
         self._known: dict[str, Target] = {}
 
     @cached_property
     def _pins(self) -> Pins:
-        return read_pins(self.root)
+        found = read_pins(self.root)
+        if not self._prefix:
+            return found
+        return found._replace(
+            pins=tuple(pin._replace(file=self._prefix + pin.file) for pin in found.pins),
+            problems=tuple(problem._replace(file=self._prefix + problem.file) for problem in found.problems),
+        )
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -116,10 +123,12 @@ def find_targets(
     *,
     torch_version: str = "",
     tensorflow_version: str = "",
+    prefix: str = "",
 ) -> Targets:
-    """The targets of the project in ``root``; what is given (by library, or by name) goes before its pins."""
+    """The targets of the project in ``root``; what is given (by library, or by name) goes before its pins. ``prefix`` goes
+    before the names of its pin files where these are shown."""
     explicit = {"torch": torch_version, "tensorflow": tensorflow_version}
-    return Targets(Path(root), {**{k: v for k, v in explicit.items() if v}, **(given or {})})
+    return Targets(Path(root), {**{k: v for k, v in explicit.items() if v}, **(given or {})}, prefix)
 
 
 @lru_cache(maxsize=1)

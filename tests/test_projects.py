@@ -1,0 +1,109 @@
+"""One run over several projects: the nearest configuration and the nearest pins hold for each file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+Project = Callable[[dict[str, str]], Path]
+
+KTHVALUE = """\
+import torch
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    x = torch.randn(8, device="cuda")
+    print(torch.kthvalue(x, 2))
+"""
+BENCHMARK = "import torch\n\ntorch.backends.cudnn.benchmark = True\n"
+
+
+def pinned(version: str, config: str = "") -> str:
+    return f'[project]\nname = "p"\ndependencies = ["torch=={version}"]\n{config}'
+
+
+@pytest.fixture
+def monorepo(project: Project) -> Path:
+    root = project(
+        {
+            "services/a/pyproject.toml": pinned("2.4.0", '[tool.d9mlint]\nignore = ["DET301"]\n'),
+            "services/a/a.py": KTHVALUE + "    torch.backends.cudnn.benchmark = True\n",
+            "services/b/requirements.txt": "torch==2.12.0\n",
+            "services/b/b.py": KTHVALUE + "    torch.backends.cudnn.benchmark = True\n",
+        }
+    )
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    return root
+
+
+def found(run: Run, cwd: Path, *arguments: str) -> list[dict[str, Any]]:
+    data: list[dict[str, Any]] = json.loads(run(*arguments, "--output-format=json", cwd=cwd).out)
+    return data
+
+
+def codes(findings: list[dict[str, Any]], name: str) -> set[str]:
+    return {f["code"] for f in findings if Path(f["filename"]).name == name}
+
+
+def test_each_project_has_its_own_versions_and_ignores(run: Run, monorepo: Path) -> None:
+    both = found(run, monorepo)
+    for name in ("a", "b"):
+        alone = found(run, monorepo / "services" / name)
+        assert codes(both, f"{name}.py") == codes(alone, f"{name}.py"), name
+    assert "DET301" not in codes(both, "a.py") and "DET301" in codes(both, "b.py")
+    # `kthvalue` got a deterministic implementation in torch 2.10.
+    assert "DET401" in codes(both, "a.py") and "DET401" not in codes(both, "b.py")
+    text = run(cwd=monorepo).out
+    assert "torch 2.4.0, pinned in services/a/pyproject.toml:3" in text
+    assert found(run, monorepo) == both, "the second run reads the cache"
+
+
+def test_the_command_line_goes_before_nested_configurations(run: Run, monorepo: Path) -> None:
+    assert "DET301" in codes(found(run, monorepo, "--ignore", "DET401"), "b.py")
+    assert "DET301" in codes(found(run, monorepo, "--select", "DET301"), "a.py")
+    assert "DET401" not in codes(found(run, monorepo, "--torch-version", "2.12"), "a.py")
+
+
+def test_one_configuration_for_all_when_it_is_named(run: Run, monorepo: Path) -> None:
+    assert "DET301" in codes(found(run, monorepo, "--isolated"), "a.py")
+    assert "DET401" in codes(found(run, monorepo, "--isolated"), "a.py"), "pins are no configuration"
+
+
+def test_imports_between_projects_are_followed_with_the_entry_points_versions(
+    run: Run, project: Project
+) -> None:
+    root = project(
+        {
+            "app/pyproject.toml": pinned("2.4.0"),
+            "app/train.py": "from shared.ops import total\n\nif __name__ == '__main__':\n    total()\n",
+            "shared/__init__.py": "",
+            "shared/ops.py": "import torch\n\n\ndef total():\n    torch.manual_seed(0)\n"
+            "    print(torch.kthvalue(torch.randn(8, device='cuda'), 2))\n",
+            "pyproject.toml": pinned("2.12.0"),
+        }
+    )
+    [finding] = [f for f in found(run, root) if f["code"] == "DET401"]
+    assert finding["filename"].endswith("shared/ops.py") and finding["entry_point"] == "app/train.py"
+    assert "torch 2.4.0, pinned in app/pyproject.toml:3" in run("--select=DET401", cwd=root).out
+
+
+def test_nested_exclusions_and_errors(run: Run, project: Project) -> None:
+    root = project(
+        {
+            "a/d9mlint.toml": 'extend-exclude = ["gen"]\n',
+            "a/gen/x.py": BENCHMARK,
+            "a/y.py": BENCHMARK,
+            "a/b/d9mlint.toml": "[per-file-ignores]\n'z.py' = ['DET301']\n",
+            "a/b/z.py": BENCHMARK,
+        }
+    )
+    assert [Path(f["filename"]).name for f in found(run, root)] == ["y.py"]
+    (root / "a/d9mlint.toml").write_text("no-such-key = 1\n")
+    got = run(cwd=root)
+    assert got.code == 2 and "a/d9mlint.toml:1: unknown key no-such-key" in got.err
