@@ -152,7 +152,7 @@ def test_a_failure_costs_one_op_and_says_what_happened() -> None:
     assert told["broken"] == "ValueError: no such thing"
     assert told["memory"] == "out of memory (MemoryError: none left)"
     assert told["nothing"] == "ValueError: the recipe returned no tensor"
-    assert told["silent"] == "it ended without an answer"
+    assert told["silent"] == "it exited without a result"
     assert told["bytes"] == "ValueError: ?"
     assert told["server"] == "the process that starts ops is gone"
     assert by_id(evidence)["fine"].outcome == EQUAL

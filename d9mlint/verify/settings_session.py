@@ -47,7 +47,7 @@ def _once(server: Server, probe: Probe, device: str, remedy: bool, timeout: floa
     except CannotStart as error:
         return {"not_run": str(error)}
     if end.trouble or not end.lines:
-        return {"not_run": end.trouble or "it ended without an answer"}
+        return {"not_run": end.trouble or "it exited without a result"}
     return end.lines[-1]
 
 
