@@ -2,7 +2,7 @@
 
     python rules/build_site.py OUTPUT
 
-Needs ``mkdocs`` (part of the extra ``test``). Links between pages are checked: a broken one stops the build.
+Needs ``mkdocs-material`` (part of the extra ``test``). Links between pages are checked: a broken one stops the build.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from d9mlint import knowledge
+from d9mlint.report import rule_page
 
 CONFIG = """\
 site_name: d9mlint rules
@@ -21,11 +22,20 @@ docs_dir: pages
 site_dir: {output}
 strict: true
 theme:
-  name: mkdocs
-  color_mode: auto
-  user_color_mode_toggle: true
+  name: material
+  font: false
+  features: [navigation.sections, navigation.top, content.code.copy, search.highlight]
+  palette:
+    - media: "(prefers-color-scheme: light)"
+      scheme: default
+    - media: "(prefers-color-scheme: dark)"
+      scheme: slate
 plugins: [search]
-markdown_extensions: [tables, fenced_code, toc]
+markdown_extensions:
+  - tables
+  - toc
+  - pymdownx.highlight
+  - pymdownx.superfences
 validation:
   links:
     not_found: warn
@@ -64,6 +74,15 @@ def index(pages: list[knowledge.RulePage]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def navigation(pages: list[knowledge.RulePage]) -> str:
+    """The ``nav`` of the configuration: the index, then the rules of each family in the sidebar."""
+    lines = ["nav:", "  - Rules: index.md"]
+    for family in dict.fromkeys(page.family for page in pages):
+        lines.append(f"  - {FAMILIES.get(family, family)}:")
+        lines += [f"    - {p.code} {p.name}: {p.path}" for p in pages if p.family == family]
+    return "\n".join(lines) + "\n"
+
+
 def main(arguments: list[str]) -> int:
     """Build the site; MkDocs' exit code."""
     if len(arguments) != 1:
@@ -76,9 +95,10 @@ def main(arguments: list[str]) -> int:
         folder.mkdir()
         (folder / "index.md").write_text(index(pages), encoding="utf-8")
         for page in pages:
-            (folder / page.path).write_text(page.markdown + "\n", encoding="utf-8")
+            (folder / page.path).write_text(rule_page.markdown(page), encoding="utf-8")
         config = Path(work) / "mkdocs.yml"
-        config.write_text(CONFIG.format(output=Path(arguments[0]).resolve()), encoding="utf-8")
+        text = CONFIG.format(output=Path(arguments[0]).resolve()) + navigation(pages)
+        config.write_text(text, encoding="utf-8")
         mkdocs = shutil.which("mkdocs", path=str(Path(sys.executable).parent)) or "mkdocs"
         return subprocess.run([mkdocs, "build", "--quiet", "-f", str(config)], check=False).returncode
 
