@@ -1,11 +1,9 @@
 """``python -m d9mlint.verify ARGS`` is ``d9mlint verify ARGS``; with ``--collectives``, under torchrun, a rank."""
 
-from __future__ import annotations
-
 import sys
 
 if __name__ == "__main__" and sys.path and not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
-    # As in d9mlint/__main__.py: what is linted is not imported.
+    # As in d9mlint/__main__.py: what is linted is not imported, nor is its __future__.py before this line.
     del sys.path[0]
 
 
