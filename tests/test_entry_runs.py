@@ -402,3 +402,37 @@ def test_after_an_edit_the_cache_gives_what_a_run_without_it_gives(tmp_path: Pat
         assert lint(tmp_path) == lint(tmp_path, "--no-cache"), name
     (tmp_path / "plain.py").unlink()
     assert lint(tmp_path) == lint(tmp_path, "--no-cache")
+
+
+def test_what_an_import_reports_is_reported_for_every_entry_point() -> None:
+    files = {
+        "pkg/__init__.py": "import pkg.names\n",
+        "pkg/names.py": "import numpy as np\nNAMES = np.random.default_rng()\n",
+        "run_a.py": "import pkg\nprint(pkg.names.NAMES)\n",
+        "run_b.py": "def main():\n    import pkg\n    print(pkg.names.NAMES)\nmain()\n",
+    }
+    both = run(files)
+    for name in ("run_a.py", "run_b.py"):
+        alone = run({n: t for n, t in files.items() if n.startswith("pkg") or n == name})
+        assert of_entry(alone, name).findings == of_entry(both, name).findings
+        assert "DET106" in codes(both, name)
+
+
+def test_an_import_that_does_too_much_is_cut_and_named() -> None:
+    body = "".join(
+        f"def f{i}(a, b):\n    f{i - 1}([a], {{'b': b}})\n    f{i - 1}({{}}, [b])\n" for i in range(1, 18)
+    )
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/heavy.py": f"def f0(a, b):\n    for x in a:\n        b = [x, b, a]\n    return b\n{body}"
+        "for i in range(1000):\n" + "".join(f"    f17([{i}, i], {{'{i}': i}})\n" for i in range(300)),
+        "main.py": "import torch\nimport pkg.heavy\nprint(torch.rand(3))\n",
+        "other.py": "import torch\nimport pkg.heavy\nprint(torch.rand(3))\n",
+    }
+    runs = run(files)
+    for name in ("main.py", "other.py"):
+        report = of_entry(runs, name)
+        assert "DET101" in codes(runs, name)
+        if report.cuts:
+            assert {cut.path for cut in report.cuts} == {f"{ROOT}/pkg/heavy.py"}
+    assert of_entry(runs, "main.py").cuts == of_entry(runs, "other.py").cuts

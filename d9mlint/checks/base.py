@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Applicability, Confidence, Edit, Finding, Fix, Severity
-from d9mlint.interp.places import Where, function
+from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.ir import nodes as m
 
@@ -51,11 +51,26 @@ class Reporter:
 
         ``entry_wide`` findings are about a whole program: they are not made in the run over unreached code.
         """
-        interp.notes.changed()
         if code not in self.codes or (entry_wide and interp.entry is None):
             return
         if not isinstance(place, Where):
             place = Where(interp, place, subject)
+        where: Where = place
+        options: dict[str, Any] = {
+            "subject": subject,
+            "severity": severity,
+            "confidence": confidence,
+            "fix": fix,
+            "targets": targets,
+            "op": op,
+            "call": call,
+            "entry_wide": entry_wide,
+        }
+        interp.notes.reported(
+            lambda run, name, depth: run.hooks.report(
+                run, code, where.replayed(run, name, depth), message, help, **options
+            )
+        )
         if interp.entry is None and place.function not in interp.judged:
             return
         page = self.rules[code]
@@ -87,19 +102,13 @@ class Reporter:
         )
 
     def withdraw(self, code: str, site: Site) -> None:
-        """Take back the findings of a rule at a place."""
+        """Take back the findings of a rule at a place. Only at the end of a run: no import takes back anything."""
         for key in [k for k in self._found if k[0] == code and k[1:4] == tuple(site)]:
             del self._found[key]
 
     def findings(self) -> list[Finding]:
         """All findings in their total order."""
         return sorted(self._found.values(), key=lambda f: f.sort_key)
-
-
-def is_judged(interp: Interp) -> bool:
-    """Whether findings about the code that is running are reported: in a run over unreached code, those about
-    functions of the module at hand that no entry point reaches."""
-    return interp.entry is not None or interp.frame is None or function(interp) in interp.judged
 
 
 def replace_fix(

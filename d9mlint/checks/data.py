@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence, Severity
-from d9mlint.checks.base import Reporter, is_judged
+from d9mlint.checks.base import Reporter
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.library.loaders import LOADER, use
@@ -38,8 +38,6 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         @hooks.on_call(LOADER)
         def loader(interp: Interp, call: CallEvent) -> None:
             place = Where(interp, call.node, LOADER)
-            if not is_judged(interp):
-                return
             frame, args = interp.frame, call.args
             interp.pending.append(lambda: _judge_loader(interp, reporter, place, frame, args))
 

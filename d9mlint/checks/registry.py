@@ -53,6 +53,7 @@ class Rules:
     def start(self, hooks: Hooks) -> Callable[[], list[Finding]]:
         """Listen to a run; the result gives what was found when it has ended."""
         reporter = Reporter(self.pages, self.codes)
+        hooks.report = reporter.report
         hooks.iterations.append(on_iterate)
         activity.register(hooks)
         for family in _FAMILIES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Applicability, Fix, Severity
-from d9mlint.checks.base import Reporter, argument_node, is_judged, replace_fix
+from d9mlint.checks.base import Reporter, argument_node, replace_fix
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import CUDA, TORCH_TRAIN, may_use_cuda, where
@@ -517,8 +517,6 @@ def _autotuning(hooks: Hooks, reporter: Reporter) -> None:
 
 
 def _report_tuned(interp: Interp, reporter: Reporter, place: Where, what: str) -> None:
-    if not is_judged(interp):
-        return
     reporter.report(
         interp,
         "DET310",

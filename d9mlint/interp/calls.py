@@ -84,13 +84,16 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
 
 def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Value:
     """Run a project function; the same call from the same state is run once."""
-    from d9mlint.interp.interpreter import MAX_DEPTH, Frame
+    from d9mlint.interp.interpreter import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 
     fn = func.fn
     if interp.exhausted:
         return v.UNKNOWN
     if interp.frame.depth > MAX_DEPTH:
         interp.cut("calls nested too deeply", node)
+        return v.UNKNOWN
+    if interp.importing and interp.import_steps > MAX_IMPORT_STEPS:
+        interp.cut("an import does too much", node)
         return v.UNKNOWN
     name = func.key
     if name in interp.active:
@@ -137,6 +140,7 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
         return v.UNKNOWN
     interp.visited.add(name)
     interp.steps += CALL_STEPS
+    interp.import_steps += CALL_STEPS
     act = HEAP.push()
     outer_recursions, interp.recursions = interp.recursions, set()
     rounds, interp.rounds = interp.rounds, 1
@@ -285,8 +289,9 @@ def annotated(interp: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
 def blank_instance(interp: Interp, cls: v.Cls) -> v.Inst:
     """An instance of which only the class is known; dataclass defaults stand for its fields."""
     known = interp.blanks.get(cls)
+    if interp.import_log is not None:
+        interp.import_log.blanks.setdefault(cls, known)
     if known is None:
-        interp.notes.changed()
         known = interp.blanks[cls] = v.Inst(cls)
         if cls.find("__init__") is None and cls.fields:
             _dataclass_fields(interp, known, v.NO_ARGS)

@@ -3,8 +3,8 @@
 A large package is imported by every script of its project. An import is remembered with everything that it
 read (objects, scopes, modules, notes of rules) and everything that it did (modules loaded, objects written,
 what the program was seen to do). Another run takes it over where all that it read is the same, and otherwise
-runs the module itself; either way the outcome is the same. Imports that seed, draw, report, or make a rule
-remember something are never taken over.
+runs the module itself; either way the outcome is the same. Imports that seed, or make a rule remember
+something, are never taken over.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.interp import values as v
 from d9mlint.interp.heap import HEAP, Access
 from d9mlint.interp.notes import NoteLog
-from d9mlint.interp.places import flow
+from d9mlint.interp.places import flow_into
 
 if TYPE_CHECKING:
+    from d9mlint.interp.cuts import Cut
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.places import Where
     from d9mlint.project.modules import Found, ModuleFile
@@ -34,6 +35,8 @@ class Imported(NamedTuple):
     used: dict[str, v.Mod]
     lookups: dict[tuple[str, str], Found | None]
     asked: dict[str, bool]
+    blanks_found: dict[v.Cls, v.Inst | None]
+    blanks_made: dict[v.Cls, v.Inst]
     libraries: set[str]
     flags: dict[str, Any]
     places: dict[str, Where]
@@ -42,6 +45,7 @@ class Imported(NamedTuple):
     visited: set[tuple[str, int]]
     sorted_nodes: set[int]
     config_files: set[str]
+    cuts: set[Cut]
     steps: int
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
@@ -51,16 +55,22 @@ class Imported(NamedTuple):
 class ImportLog:
     """What is noted while an import runs that may be remembered."""
 
-    __slots__ = ("libraries", "lookups", "used")
+    __slots__ = ("blanks", "libraries", "lookups", "used")
 
     def __init__(self) -> None:
         self.lookups: dict[tuple[str, str], Found | None] = {}
         self.used: dict[str, v.Mod] = {}
         # Whether libraries that were asked for had been imported.
         self.libraries: dict[str, bool] = {}
+        # Instances of which only the class is known, as they were found.
+        self.blanks: dict[v.Cls, v.Inst | None] = {}
 
     def add(
-        self, lookups: dict[tuple[str, str], Found | None], used: dict[str, v.Mod], libraries: dict[str, bool]
+        self,
+        lookups: dict[tuple[str, str], Found | None],
+        used: dict[str, v.Mod],
+        libraries: dict[str, bool],
+        blanks: dict[v.Cls, v.Inst | None],
     ) -> None:
         """An import inside of this one has read these."""
         self.lookups.update(lookups)
@@ -68,6 +78,8 @@ class ImportLog:
             self.used.setdefault(path, mod)
         for name, found in libraries.items():
             self.libraries.setdefault(name, found)
+        for cls, one in blanks.items():
+            self.blanks.setdefault(cls, one)
 
 
 class ImportCache:
@@ -111,7 +123,8 @@ class ImportCache:
         before = (dict(state.rng), dict(state.modes), dict(state.env))
         patched = set(HEAP.patched)
         flags, places = set(state.flags), set(interp.places)
-        depth, steps = len(flow(interp)), interp.steps
+        depth, steps = len(flow_into(interp, name)), interp.steps
+        cuts, blanks = set(interp.cuts), set(interp.blanks)
         counts, libraries = _counts(interp), set(interp.libraries)
         loaded, visited = set(interp.loaded), set(interp.visited)
         sorted_nodes, config_files = set(interp.sorted_nodes), set(interp.config_files)
@@ -123,7 +136,7 @@ class ImportCache:
         HEAP.pop()
         log, interp.import_log = interp.import_log, outer_log
         if outer_log is not None:
-            outer_log.add(log.lookups, log.used, log.libraries)
+            outer_log.add(log.lookups, log.used, log.libraries, log.blanks)
         after = interp.state
         quiet = (
             notes.quiet
@@ -147,6 +160,8 @@ class ImportCache:
                     {path: one for path, one in log.used.items() if path not in fresh},
                     log.lookups,
                     {n: known for n, known in log.libraries.items() if not (known and n in fresh_libraries)},
+                    dict(log.blanks),
+                    {cls: one for cls, one in interp.blanks.items() if cls not in blanks},
                     fresh_libraries,
                     {flag: site for flag, site in after.flags.items() if flag not in flags},
                     {flag: place for flag, place in interp.places.items() if flag not in places},
@@ -155,6 +170,7 @@ class ImportCache:
                     interp.visited - visited,
                     interp.sorted_nodes - sorted_nodes,
                     interp.config_files - config_files,
+                    interp.cuts - cuts,
                     interp.steps - steps,
                     tuple(act.reads.values()),
                     tuple(act.writes.values()),
@@ -166,7 +182,7 @@ class ImportCache:
 
 
 def _counts(interp: Interp) -> tuple[int, ...]:
-    return (len(interp.pending), len(interp.cuts), len(interp.module_rng), len(interp.module_modes))
+    return (len(interp.pending), len(interp.module_rng), len(interp.module_modes))
 
 
 def _still_true(interp: Interp, known: Imported) -> bool:
@@ -177,6 +193,8 @@ def _still_true(interp: Interp, known: Imported) -> bool:
     if any(loaded.get(path) is not mod for path, mod in known.used.items()):
         return False
     if any((name in interp.libraries) is not found for name, found in known.asked.items()):
+        return False
+    if any(interp.blanks.get(cls) is not found for cls, found in known.blanks_found.items()):
         return False
     directory = interp.entry_directory
     absolute = interp.modules.absolute_in
@@ -195,16 +213,20 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
         state.flags.setdefault(flag, site)
     for flag, place in known.places.items():
         if flag not in interp.places:
-            interp.places[flag] = place.replayed(interp, known.depth)
+            interp.places[flag] = place.replayed(interp, known.mod.name, known.depth)
     for method, found in known.methods.items():
         interp.methods.setdefault(method, []).extend(found)
     interp.libraries |= known.libraries
     interp.visited |= known.visited
     interp.sorted_nodes |= known.sorted_nodes
     interp.config_files |= known.config_files
+    interp.cuts |= known.cuts
+    interp.blanks.update(known.blanks_made)
     interp.steps += known.steps
     if interp.import_log is not None:
-        interp.import_log.add(known.lookups, known.used, known.asked)
+        interp.import_log.add(known.lookups, known.used, known.asked, known.blanks_found)
     HEAP.take_over(known.reads, known.writes)
     interp.notes.take_over(known.notes)
+    for again in known.notes.reports:
+        again(interp, known.mod.name, known.depth)
     return known.mod

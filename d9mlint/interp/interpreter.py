@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 60
 """Calls deeper than this are not followed."""
+MAX_IMPORT_STEPS = 20_000
+"""Steps of one module body, and of what it calls, before its calls are no longer followed."""
 MAX_STEPS = 400_000
 """Statements run for one entry point before calls are no longer followed."""
 MAX_UNROLL = 16
@@ -133,6 +135,8 @@ class Interp:
         # Functions that were not entered again because they are running.
         self.recursions: set[tuple[str, int]] = set()
         self.importing = 0
+        # Steps of the module body that is being imported, without those of its own imports.
+        self.import_steps = 0
         # The product of the rounds of the loops that are being run element by element.
         self.rounds = 1
         self.cuts: set[Cut] = set()
@@ -174,7 +178,11 @@ class Interp:
         self.contexts = []
         self.branching = 0
         active, self.active = self.active, {}
-        self.importing += outer is not None
+        import_steps, self.import_steps = self.import_steps, 0
+        if outer is not None:
+            self.importing += 1
+            # What an import does must not depend on how deep in the program it stands.
+            self.frame.depth = 0
         self.visited.add((file.path, 0))
         alive = self.state.alive
         if file.facts.problem is None:
@@ -182,6 +190,7 @@ class Interp:
         self.state.alive = alive
         self.frame, self.contexts, self.branching, self.active = outer, contexts, branching, active
         self.importing -= outer is not None
+        self.import_steps = import_steps
         return mod
 
     def import_found(self, found: Found, name: str) -> v.Mod:
@@ -380,6 +389,7 @@ class Interp:
             if not self.state.alive:
                 return
             self.steps += 1
+            self.import_steps += 1
             if self.steps > self.budget:
                 if not self.exhausted:
                     self.exhausted = True

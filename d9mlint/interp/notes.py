@@ -2,14 +2,18 @@
 
 Each run has its own notes, so that what one entry point does is never known to another. While an import is
 recorded, the notes say which of them it read and whether it changed any: an import that changes notes is not
-taken over by another run, and one that read notes only where they are the same.
+taken over by another run, and one that read notes only where they are the same. What an import reports is
+reported again by the run that takes it over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
 
 DEPENDS: Any = object()
 """The remembered value of a note that cannot be compared: it is never the same."""
@@ -18,10 +22,13 @@ DEPENDS: Any = object()
 class NoteLog:
     """What happened to the notes during an import."""
 
-    __slots__ = ("quiet", "reads")
+    __slots__ = ("quiet", "reads", "reports")
 
     def __init__(self) -> None:
         self.quiet = True
+        # What was reported, as functions of the run that takes the import over, and of the module's
+        # name and the length of the flow into it, which the flow of a place begins with.
+        self.reports: list[Callable[[Interp, str, int], None]] = []
         self.reads: dict[Any, Any] = {}
 
 
@@ -44,13 +51,19 @@ class Notes(dict[Any, Any]):
             if self._logs:
                 outer = self._logs[-1]
                 outer.quiet = outer.quiet and log.quiet
+                outer.reports += log.reports
                 for key, value in log.reads.items():
                     outer.reads.setdefault(key, value)
 
     def changed(self) -> None:
-        """Something that a run's outcome depends on was noted or reported."""
+        """Something that a run's outcome depends on was noted."""
         for log in self._logs:
             log.quiet = False
+
+    def reported(self, again: Callable[[Interp, str, int], None]) -> None:
+        """Something is reported; ``again`` reports it in another run."""
+        if self._logs:
+            self._logs[-1].reports.append(again)
 
     def agree(self, log: NoteLog) -> bool:
         """Whether the notes that an import read are the same here."""

@@ -41,13 +41,13 @@ class Where:
         self.aside = interp.state.aside
         self.order = interp.steps
 
-    def replayed(self, interp: Interp, dropped: int) -> Where:
-        """The same place in another run, which came to the import at hand by other calls; ``dropped`` is the
-        length of the flow to the import in the run that remembered the place."""
+    def replayed(self, interp: Interp, name: str, dropped: int) -> Where:
+        """The same place in another run, which came to the import of module ``name`` by other calls; ``dropped``
+        is the length of the flow into the import in the run that remembered the place."""
         new = Where.__new__(Where)
-        for name in Where.__slots__:
-            setattr(new, name, getattr(self, name))
-        new.flow = flow(interp) + self.flow[dropped:]
+        for slot in Where.__slots__:
+            setattr(new, slot, getattr(self, slot))
+        new.flow = flow_into(interp, name) + self.flow[dropped:]
         new.entry = interp.entry.relative if interp.entry is not None else None
         new.aside = interp.state.aside
         new.order = interp.steps
@@ -72,6 +72,13 @@ def function(interp: Interp) -> tuple[str, int]:
             return (frame.file.path, 0)
         frame = frame.caller
     return ("", 0)
+
+
+def flow_into(interp: Interp, name: str) -> tuple[Step, ...]:
+    """The flow to the present place and into the import of a module that stands here."""
+    site = interp.here()
+    step = Step(site.path, site.start, site.end, f"import of {name} starts here")
+    return (*flow(interp), step) if site.end else flow(interp)
 
 
 def flow(interp: Interp) -> tuple[Step, ...]:
