@@ -117,6 +117,7 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
         interp.branching > 0,
         interp.guessing > 0,
         len(interp.library_attributes),
+        interp.entry is None and interp.hooks is interp.muted_hooks,
         HEAP.rebound,
     )
     outcomes = interp.memo.setdefault(key, [])

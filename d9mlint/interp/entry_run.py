@@ -219,7 +219,14 @@ def _run_program(interp: Interp, entry: Entry) -> None:
 
 
 def _run_module(interp: Interp, file: ModuleFile) -> None:
-    mod = _imported(interp, file)
+    # The import brings in what the module needs; then its own body is run again, and judged.
+    name = _module_name(interp.modules, file)
+    interp.frame = interp.base_frame(v.Mod(name, file), file)
+    interp._node = None
+    interp.import_parents(file, name.split("."))
+    interp.visited.clear()
+    interp.frame = None  # type: ignore[assignment]
+    mod = interp.run_file(file, name)
     interp.frame = interp.base_frame(mod, file)
     # Nothing in the code makes these calls: they have no place.
     interp._node = None
@@ -230,18 +237,6 @@ def _run_module(interp: Interp, file: ModuleFile) -> None:
         elif isinstance(value, v.Cls) and value.file is file:
             _run_class(interp, value)
     interp.drain()
-
-
-def _imported(interp: Interp, file: ModuleFile) -> v.Mod:
-    """The module as ``import`` by its full name gives it: the packages around it are imported first."""
-    name = _module_name(interp.modules, file)
-    interp.frame = interp.base_frame(v.Mod(name, file), file)
-    interp._node = None
-    mod = interp.import_parents(file, name.split("."))
-    if mod is None or mod.file is not file:
-        # Found under another name, or under none: a notebook, a script beside a package of its name.
-        mod = interp.loaded.get(file.path) or interp.run_file(file, name)
-    return mod
 
 
 def _run_class(interp: Interp, cls: v.Cls) -> None:

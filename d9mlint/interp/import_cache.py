@@ -100,6 +100,12 @@ class ImportCache:
 
     def load(self, interp: Interp, file: ModuleFile, name: str) -> v.Mod:
         """The module of a file: taken over from an earlier import, or run now."""
+        if interp.entry is None:
+            with interp.unjudged():
+                return self._load(interp, file, name)
+        return self._load(interp, file, name)
+
+    def _load(self, interp: Interp, file: ModuleFile, name: str) -> v.Mod:
         if interp.frame is None or interp.speculating:
             return interp.run_file(file, name)
         key = (
@@ -140,7 +146,7 @@ class ImportCache:
         after = interp.state
         quiet = (
             notes.quiet
-            and (after.rng, after.modes, after.env) == before
+            and (interp.entry is None or (after.rng, after.modes, after.env) == before)
             and counts == _counts(interp)
             and not interp.exhausted
             and patched == HEAP.patched
@@ -182,6 +188,9 @@ class ImportCache:
 
 
 def _counts(interp: Interp) -> tuple[int, ...]:
+    if interp.entry is None:
+        # Whatever an import leaves is forgotten in a run over unreached code.
+        return ()
     return (len(interp.pending), len(interp.module_rng), len(interp.module_modes))
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.cuts import Cut
 from d9mlint.interp.heap import HEAP, NAME
+from d9mlint.interp.hooks import Hooks
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.notes import Notes
 from d9mlint.interp.state import MAYBE, Rng, Setting, Site, State, join_states, prefer
@@ -25,7 +26,6 @@ from d9mlint.project.modules import Found, ModuleFile, Modules
 
 if TYPE_CHECKING:
     from d9mlint.config.targets import Targets
-    from d9mlint.interp.hooks import Hooks
     from d9mlint.interp.memo import Outcome
     from d9mlint.interp.places import Where
     from d9mlint.knowledge import Knowledge
@@ -110,6 +110,8 @@ class Interp:
         self.modules = modules
         self.kb = knowledge
         self.hooks = hooks
+        # Names that rules listen to resolve star imports; nothing else of the rules is there.
+        self.muted_hooks = Hooks(calls={name: [] for name in hooks.calls}) if entry is None else hooks
         self.targets = targets
         self.device = device
         self.entry = entry
@@ -221,6 +223,30 @@ class Interp:
         if self.import_log is not None:
             self.import_log.libraries.setdefault(library, found)
         return found
+
+    @contextmanager
+    def unjudged(self) -> Iterator[None]:
+        """Import a module in a run over unreached code: its own run judges it, and who imports it before is not
+        known, so rules do not listen, and seeds, modes and variables are afterwards what they were."""
+        state, hooks = self.state, self.hooks
+        kept = (dict(state.rng), dict(state.modes), dict(state.env), dict(state.flags))
+        outermost = hooks is not self.muted_hooks
+        pending, cuts = len(self.pending), self.cuts
+        steps, budget, exhausted = self.steps, self.budget, self.exhausted
+        rng, modes = dict(self.module_rng), dict(self.module_modes)
+        if outermost:
+            self.hooks = self.muted_hooks
+            self.steps, self.budget, self.exhausted, self.cuts = 0, MAX_STEPS, False, set()
+        try:
+            yield
+        finally:
+            state = self.state
+            state.rng, state.modes, state.env, state.flags = kept
+            self.module_rng, self.module_modes = rng, modes
+            del self.pending[pending:]
+            if outermost:
+                self.hooks = hooks
+                self.steps, self.budget, self.exhausted, self.cuts = steps, budget, exhausted, cuts
 
     def library_attributes_key(self) -> tuple[str, ...]:
         """Names of the library attributes that the program has set."""
