@@ -46,6 +46,9 @@ class Imported(NamedTuple):
     sorted_nodes: set[int]
     config_files: set[str]
     cuts: set[Cut]
+    # Class attributes, functions and library attributes that it replaced.
+    patched: set[str]
+    library_attributes: dict[str, v.Value]
     steps: int
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
@@ -130,6 +133,7 @@ class ImportCache:
         patched = set(HEAP.patched)
         flags, places = set(state.flags), set(interp.places)
         depth, steps = len(flow_into(interp, name)), interp.steps
+        library_attributes = set(interp.library_attributes)
         cuts, blanks = set(interp.cuts), set(interp.blanks)
         counts, libraries = _counts(interp), set(interp.libraries)
         loaded, visited = set(interp.loaded), set(interp.visited)
@@ -149,7 +153,6 @@ class ImportCache:
             and (interp.entry is None or (after.rng, after.modes, after.env) == before)
             and counts == _counts(interp)
             and not interp.exhausted
-            and patched == HEAP.patched
         )
         if quiet:
             fresh_libraries = interp.libraries - libraries
@@ -177,6 +180,8 @@ class ImportCache:
                     interp.sorted_nodes - sorted_nodes,
                     interp.config_files - config_files,
                     interp.cuts - cuts,
+                    HEAP.patched - patched,
+                    {n: x for n, x in interp.library_attributes.items() if n not in library_attributes},
                     interp.steps - steps,
                     tuple(act.reads.values()),
                     tuple(act.writes.values()),
@@ -230,6 +235,10 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     interp.sorted_nodes |= known.sorted_nodes
     interp.config_files |= known.config_files
     interp.cuts |= known.cuts
+    if known.patched:
+        HEAP.patched |= known.patched
+        HEAP.rebound += 1
+    interp.library_attributes.update(known.library_attributes)
     interp.blanks.update(known.blanks_made)
     interp.steps += known.steps
     if interp.import_log is not None:
