@@ -124,7 +124,7 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
     arguments = (func.receiver or v.NONE, *args.pos, *(x for _, x in sorted(args.kw.items())))
     for known in reversed(outcomes):
         if known.recursions <= interp.active.keys():
-            value = memo.replay(known, arguments)
+            value = memo.replay(known, arguments, interp.reruns)
             if value is not None:
                 interp.state = known.state.copy()
                 interp.recursions |= known.recursions
@@ -184,7 +184,7 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
     interp.recursions.discard(name)
     if not interp.exhausted:
         state = interp.state.copy()
-        found = memo.remember(act, result, state, arguments, func.env, frozenset(interp.recursions))
+        found = memo.remember(name, act, result, state, arguments, func.env, frozenset(interp.recursions))
         outcomes.append(found)
         del outcomes[: -memo.MAX_OUTCOMES]
     interp.recursions |= outer_recursions

@@ -133,6 +133,7 @@ class Interp:
         self.branching = 0
         self.memo: dict[Any, list[Outcome]] = {}
         self.variants: dict[tuple[str, int], set[Any]] = {}
+        self.reruns: dict[tuple[str, int], int] = {}
         self.active: dict[tuple[str, int], None] = {}
         # Functions that were not entered again because they are running.
         self.recursions: set[tuple[str, int]] = set()

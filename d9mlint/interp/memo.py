@@ -18,6 +18,8 @@ MAX_OUTCOMES = 8
 """A function's outcomes from one state and one shape of arguments: the latest are kept."""
 MAX_COPIED = 200
 """A result with more new objects than this is made by running the call again."""
+MAX_RERUNS = 8
+"""So often a function is run again because of the size of its result; then its results are shared as they are."""
 SHAPE_DEPTH = 2
 TENSOR = "torch.Tensor"
 
@@ -26,6 +28,7 @@ class Outcome(NamedTuple):
     """What a call read, wrote and gave. ``arguments`` are the objects it was given; ``recursions`` the functions
     that were running and so not entered again; objects born between ``start`` and ``end`` are its own."""
 
+    function: tuple[str, int]
     value: v.Value
     state: State
     arguments: tuple[v.Value, ...]
@@ -75,6 +78,7 @@ def shapes(args: v.Args) -> Any:
 
 
 def remember(
+    function: tuple[str, int],
     act: Activation,
     value: v.Value,
     state: State,
@@ -84,6 +88,7 @@ def remember(
 ) -> Outcome:
     """The outcome of an activation that has just ended."""
     return Outcome(
+        function,
         value,
         state,
         arguments,
@@ -100,8 +105,12 @@ class _Mismatch(Exception):
     """A call would not do the same again."""
 
 
-def replay(outcome: Outcome, arguments: tuple[v.Value, ...]) -> v.Value | None:
-    """Let the running activation have made the call again; None where it might do something else."""
+def replay(
+    outcome: Outcome, arguments: tuple[v.Value, ...], reruns: dict[tuple[str, int], int]
+) -> v.Value | None:
+    """Let the running activation have made the call again; None where it might do something else.
+
+    ``reruns`` counts by function how often a call was run again because its result was too large."""
     try:
         match = _Match(outcome, arguments)
         objects = match.objects
@@ -113,9 +122,12 @@ def replay(outcome: Outcome, arguments: tuple[v.Value, ...]) -> v.Value | None:
                 now = dict.get(holder, key, ABSENT) if kind is ITEM else at(owner, kind, holder, key)
                 if now is not then and not v.same_content(now, then):
                     return None
-        copies = _Copies(outcome, objects)
+        copies = _Copies(outcome, objects, reruns.get(outcome.function, 0) >= MAX_RERUNS)
         result: v.Value = copies.of(outcome.value)
         writes = [(objects.get(w[0], w[0]), w, copies.of(w[4])) for w in outcome.writes]
+    except _TooLarge:
+        reruns[outcome.function] = reruns.get(outcome.function, 0) + 1
+        return None
     except _Mismatch:
         return None
     start = HEAP.act.start
@@ -144,6 +156,10 @@ def _holder(owner: Tracked, access: Access) -> Any:
         return owner._data if then_owner._data is holder else owner.attrs  # type: ignore[attr-defined]
     assert isinstance(owner, v.Inst)
     return owner.attrs
+
+
+class _TooLarge(Exception):
+    """A call made more objects than are copied."""
 
 
 class _Match:
@@ -279,7 +295,8 @@ def _like(then: Tracked, now: Tracked) -> bool:
 class _Copies:
     """New objects in place of those that the remembered call made."""
 
-    def __init__(self, outcome: Outcome, objects: dict[Tracked, Tracked]) -> None:
+    def __init__(self, outcome: Outcome, objects: dict[Tracked, Tracked], shared: bool) -> None:
+        self._shared = shared
         self._start = outcome.start
         self._end = outcome.end
         self._known: dict[Any, Any] = dict(objects)
@@ -319,9 +336,13 @@ class _Copies:
 
     def _copy(self, value: Tracked) -> Any:
         self._count += 1
-        if self._count > MAX_COPIED or value.version > self._end:
-            # Too large, or changed since the call gave it.
+        if value.version > self._end:
+            # It has been changed since the call gave it.
             raise _Mismatch
+        if self._shared:
+            return value
+        if self._count > MAX_COPIED:
+            raise _TooLarge
         new: Any
         if isinstance(value, v.Items):
             new = self._known[value] = v.Items(value.kind, [], value._open)

@@ -3,8 +3,10 @@ import torch
 
 def net():
     return torch.nn.Sequential(
-        torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1)
-    )  # diverges: rng
+        torch.nn.Linear(8, 16),  # diverges: rng
+        torch.nn.ReLU(),
+        torch.nn.Linear(16, 1),
+    )
 
 
 def fit(model, batches):
