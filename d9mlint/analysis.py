@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -48,20 +49,27 @@ class Share(NamedTuple):
     cache: EntryCache | None = None
 
 
-def analyze_shares(shares: Sequence[Share], executor: Executor | None = None) -> Runs:
-    """As ``analyze``, for several projects in one run: each entry point belongs to the share of its file."""
+def analyze_shares(
+    shares: Sequence[Share], executor: Executor | None = None, spent: dict[str, float] | None = None
+) -> Runs:
+    """As ``analyze``, for several projects in one run: each entry point belongs to the share of its file.
+
+    The CPU seconds of the runs that are made are added to ``spent``, by the path of their file."""
     executor = executor or Serial()
     project = shares[0].analyzer.project
     files = project.modules.files
     entries: list[EntryReport] = []
+    spent = {} if spent is None else spent
     for analyzer, own, cache in shares:
         inputs = [index for index, entry in enumerate(project.entries) if entry.file.path in own]
-        entries += _reports(inputs, analyzer.entry_name, analyzer.run_entry_at, executor, cache)
+        entries += _reports(inputs, analyzer.entry_name, analyzer.run_entry_at, executor, cache, spent)
     left = _left(shares[0].analyzer, entries)
     unreached: list[EntryReport] = []
     for analyzer, own, cache in shares:
         mine = [one for one in left if files[one[0]].path in own]
-        unreached += _reports(mine, analyzer.unreached_name, analyzer.run_unreached_at, executor, cache)
+        unreached += _reports(
+            mine, analyzer.unreached_name, analyzer.run_unreached_at, executor, cache, spent
+        )
     return Runs(entries, unreached)
 
 
@@ -76,22 +84,31 @@ def _reports(
     task: Callable[[Input], EntryReport],
     executor: Executor,
     cache: EntryCache | None,
+    spent: dict[str, float],
 ) -> list[EntryReport]:
-    """The report of each input, from the cache where nothing that it read has changed."""
+    """The report of each input, from the cache where nothing that it read has changed. The CPU seconds of the
+    others are added to ``spent``."""
     known = {i: cache.get(name(one)) for i, one in enumerate(inputs)} if cache is not None else {}
     missing = [i for i in range(len(inputs)) if known.get(i) is None]
     if len(missing) <= FEW:
         executor = Serial()
     reports: dict[int, EntryReport] = {}
+
+    def timed(one: Input) -> tuple[EntryReport, float]:
+        began = time.process_time()
+        report = task(one)
+        return report, time.process_time() - began
+
     if missing:
         # Facts live as long as the run: looking for garbage among them again and again costs a sixth of it.
         gc.collect()
         gc.freeze()
         # The imports of the first run are there for all others, in whatever process.
         first, *rest = missing
-        reports[first] = task(inputs[first])
-        made = executor.map(task, [inputs[i] for i in rest])
-        reports.update(zip(rest, made, strict=True))
+        made = [timed(inputs[first]), *executor.map(timed, [inputs[i] for i in rest])]
+        for index, (report, seconds) in zip(missing, made, strict=True):
+            reports[index] = report
+            spent[report.entry] = spent.get(report.entry, 0.0) + seconds
     for index, report in reports.items():
         if cache is not None:
             cache.put(name(inputs[index]), report)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 INCOMPLETE = "DET004"
 """The rule that reports analysis runs that were cut off."""
 
+SLOWEST = 3
+"""How many of the files that took the longest are kept."""
+
 STDIN = "<stdin>"
 """The name of standard input when no file name is given for it."""
 
@@ -50,10 +53,11 @@ class Hidden(NamedTuple):
 class Result(NamedTuple):
     """What a run found. ``items`` are in total order; ``baselined`` counts what the baseline holds back;
     ``files`` are the reported files, ``read`` counts all; ``rules`` are those that ran; ``timings`` in
-    seconds; ``evidence`` is what was measured for the findings, where that was asked for; ``warnings`` are
-    about what was read beside the program, such as files of pinned versions; ``incomplete`` counts the analysis
-    runs that were cut off, whether or not that is reported; ``stale`` counts entries of the
-    baseline that match no finding any more."""
+    seconds, ``slowest`` the files that took the most CPU seconds to parse and to analyze; ``evidence`` is
+    what was measured for the findings, where that was asked for; ``warnings`` are about what was read
+    beside the program, such as files of pinned versions; ``incomplete`` counts the analysis runs that were
+    cut off, whether or not that is reported; ``stale`` counts entries of the baseline that match no
+    finding any more."""
 
     root: str
     items: tuple[Item, ...]
@@ -64,6 +68,7 @@ class Result(NamedTuple):
     rules: tuple[RulePage, ...]
     sources: Sources
     timings: dict[str, float]
+    slowest: Mapping[str, Sequence[tuple[str, float]]]
     evidence: Evidence | None = None
     warnings: tuple[str, ...] = ()
     incomplete: int = 0
@@ -133,7 +138,9 @@ def check(
         result = _only_changed(result, revision)
     result = _with_known_evidence(result, [*evidence, *settings.evidence])
     clock.lap("decide")
-    return result._replace(timings=clock.laps, warnings=(*trouble, *found.warnings, *analysis.warnings))
+    return result._replace(
+        timings=clock.laps, slowest=clock.slowest, warnings=(*trouble, *found.warnings, *analysis.warnings)
+    )
 
 
 def _decide_part(
@@ -195,12 +202,17 @@ def _with_known_evidence(result: Result, files: Sequence[str]) -> Result:
 class _Clock:
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}
+        self.slowest: dict[str, list[tuple[str, float]]] = {}
         self._last = time.perf_counter()
 
     def lap(self, name: str) -> None:
         now = time.perf_counter()
         self.laps[name] = self.laps.get(name, 0.0) + now - self._last
         self._last = now
+
+    def rank(self, name: str, spent: Mapping[str, float]) -> None:
+        """Keep what took the most CPU seconds in a step."""
+        self.slowest[name] = sorted(spent.items(), key=lambda one: (-one[1], one[0]))[:SLOWEST]
 
 
 def _discover(paths: Sequence[str], settings: Settings, stdin: str | None) -> Discovery:
@@ -285,8 +297,10 @@ def _analyse(
     clock.lap("knowledge")
     if progress is not None:
         progress(f"reading {len(sources)} files")
-    by_path = _gather(sources, parts[0].settings, cache.directory if cache else None)
+    spent: dict[str, float] = {}
+    by_path = _gather(sources, parts[0].settings, cache.directory if cache else None, spent.__setitem__)
     clock.lap("facts")
+    clock.rank("facts", spent)
     if progress is not None:
         progress("analyzing the program")
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
@@ -304,12 +318,14 @@ def _analyse(
                 key = content_digest(repr((key, part.pins, sorted(codes))).encode())
             kept = EntryCache(cache.place, key, contents)
         shares.append(Share(analyzer, part.files if shares else frozenset(by_path) - nested, kept))
-    runs = analyze_shares(shares, executor_for(_jobs(parts[0].settings)))
+    spent = {}
+    runs = analyze_shares(shares, executor_for(_jobs(parts[0].settings)), spent)
     for share in shares:
         if share.cache is not None:
             share.cache.write()
     findings = runs.findings()
     clock.lap("checks")
+    clock.rank("checks", spent)
     findings += incomplete(runs.entries, runs.unreached)
     findings += _problems(sources, by_path)
     return Analysis(
@@ -327,12 +343,17 @@ def _jobs(settings: Settings) -> int:
     return settings.jobs or cores
 
 
-def _gather(sources: Sources, settings: Settings, cache: str | None) -> dict[str, FileFacts]:
+def _gather(
+    sources: Sources,
+    settings: Settings,
+    cache: str | None,
+    spent: Callable[[str, float], None] | None = None,
+) -> dict[str, FileFacts]:
     """The facts of every file that could be read, by path."""
     from d9mlint.store.gather import gather
 
     readable = [s for s in sources.values() if s.problem is None]
-    facts = gather(readable, jobs=_jobs(settings), cache=cache)
+    facts = gather(readable, jobs=_jobs(settings), cache=cache, spent=spent)
     return {source.path: one for source, one in zip(readable, facts, strict=True)}
 
 
@@ -424,6 +445,7 @@ def _decide(
         len(sources),
         ran,
         sources,
+        {},
         {},
         incomplete=cut,
         stale=stale,

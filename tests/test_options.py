@@ -64,7 +64,9 @@ def test_files_versions_and_verbosity(run: Run, project: Project) -> None:
     root = project({"a.py": BENCHMARK, "b.py": ""})
     assert [Path(line).name for line in run("--show-files", cwd=root).out.splitlines()] == ["a.py", "b.py"]
     assert run("-V", cwd=root).out.startswith("d9mlint ")
-    assert "2 files read, 2 files reported" in run("-v", cwd=root).err
+    told = run("-v", "--no-cache", cwd=root).err
+    assert "2 files read, 2 files reported" in told
+    assert "most CPU time in checks: a.py" in told
 
 
 def test_severities_and_the_required_version_are_configured(run: Run, project: Project) -> None:

@@ -268,6 +268,10 @@ def _report(request: CheckOptions, settings: Settings, result: Result) -> None:
         laps = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in result.timings.items())
         read = f"{count(result.read, 'file')} read, {count(len(result.files), 'file')} reported"
         say(f"{read}, project root {result.root}; {laps}")
+        for name, files in result.slowest.items():
+            slow = ", ".join(f"{relative_to(path, result.root)} {seconds:.2f} s" for path, seconds in files)
+            if slow:
+                say(f"most CPU time in {name}: {slow}")
     options = report_options(settings, to_file=request.output_file is not None)
     if request.statistics:
         from d9mlint.report import statistics

@@ -1,7 +1,8 @@
 """The other end of the pool: a process that reads texts from standard input and answers with facts.
 
-A message is two lengths (8 bytes, little-endian: digest, text) and the two; an answer one length and the
-packed facts. Before all that the process says that it is ready. It ends when its input does.
+A message is two lengths (8 bytes, little-endian: digest, text) and the two; an answer is the same of the packed
+facts and the CPU seconds that they took. Before all that the process says that it is ready. It ends when its
+input does.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+import time
 from typing import IO
 
 COLLECT_EVERY = 4_000_000
@@ -55,9 +57,10 @@ def main() -> None:
     while (message := receive(sys.stdin.buffer, 2)) is not None:
         text = message[1].decode("utf-8", "surrogatepass")
         _limit(CPU_LIMIT)
+        began = time.process_time()
         packed = pack(text, extract(text, message[0].decode()))
         _limit(0)
-        send(answers, packed)
+        send(answers, packed, b"%.3f" % (time.process_time() - began))
         read += len(text)
         if read > COLLECT_EVERY:
             read = 0

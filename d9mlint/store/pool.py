@@ -55,6 +55,8 @@ class Pool:
         self._late: set[Process] = set()
         self._errors: list[BaseException] = []
         self._stop = False
+        self.spent: dict[str, float] = {}
+        """CPU seconds that each text took, by digest."""
 
     def run(self, tasks: Sequence[tuple[str, str]]) -> dict[str, tuple[bytes, bool]]:
         """Packed facts by digest for (digest, text) pairs, in whose order the work begins; and whether
@@ -115,6 +117,7 @@ class Pool:
                     status = _end(process, grace=1.0)
                     process = None
                     if exceeded_limit(status):
+                        self.spent[digest] = CPU_LIMIT
                         reason = f"{TOO_SLOW} after {CPU_LIMIT:.0f} seconds of CPU time"
                         break
                     if late or self._stop:
@@ -142,13 +145,16 @@ class Pool:
             self._busy[process] = time.monotonic()
         try:
             send(process.stdin, digest.encode(), text.encode("utf-8", "surrogatepass"))
-            answer = receive(process.stdout, 1)
+            answer = receive(process.stdout, 2)
         except OSError:
             return None
         finally:
             with self._lock:
                 del self._busy[process]
-        return None if answer is None else answer[0]
+        if answer is None:
+            return None
+        self.spent[digest] = float(answer[1])
+        return answer[0]
 
 
 def _start() -> Process:
