@@ -215,3 +215,29 @@ def test_the_action_in_a_workspace_of_planted_modules(
     assert "::error title=d9mlint DET301" in call(root, *bash, steps()["Lint"], **environment)
     assert json.loads((temp / "out.sarif").read_text())["runs"][0]["results"]
     assert ran(planted) == [] and not (root / ".d9mlint_cache").exists()
+
+
+@pytest.mark.full
+def test_the_hook_of_pre_commit_in_a_repository_of_planted_modules(
+    project: Project, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """With pre-commit itself, which clones and installs the hook's repository."""
+    hooks = tmp_path_factory.mktemp("hooks")
+    for name in ("d9mlint", "rules"):
+        shutil.copytree(ROOT / name, hooks / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml"):
+        shutil.copy(ROOT / name, hooks / name)
+    identity = ("-c", "user.name=nobody", "-c", "user.email=nobody@localhost")
+    call(hooks, "git", "init", "-q", code=0)
+    call(hooks, "git", "add", "-A", code=0)
+    call(hooks, "git", *identity, "commit", "-q", "-m", "hooks", code=0)
+    revision = call(hooks, "git", "rev-parse", "HEAD", code=0).strip()
+    hook = {"repo": str(hooks), "rev": revision, "hooks": [{"id": "d9mlint", "args": list(OPTIONS)}]}
+    root = project({"train.py": CODE, ".pre-commit-config.yaml": json.dumps({"repos": [hook]})})
+    planted = plant(root, but={"torch"})
+    call(root, "git", "init", "-q", code=0)
+    call(root, "git", "add", "-A", code=0)
+    command = Path(sys.executable).with_name("pre-commit")
+    out = call(root, command, "run", "--all-files", PRE_COMMIT_HOME=str(tmp_path_factory.mktemp("home")))
+    assert "train.py:3:1" in out
+    assert ran(planted) == []

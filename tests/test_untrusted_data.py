@@ -153,6 +153,7 @@ def test_baselines_and_evidence(here: Here, project: Project, text: str) -> None
         "- &a [*a]\n",
         "- !!int x\n",
         "- id: a\x1b[\n",
+        "a0: &a0 [1]\n" + "".join(f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 9)}]\n" for k in range(1, 12)),
     ],
 )
 def test_an_invalid_value_in_the_knowledge_base_is_named_by_its_place(tmp_path: Path, text: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from d9mlint.base.files import read_regular, replace_file, seal, unseal
+from d9mlint.base.yaml_limits import load_yaml
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.pages import parse_page
 from d9mlint.knowledge.schema import (
@@ -220,7 +221,7 @@ def _parse(path: str, text: str) -> tuple[Any, Any]:
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return yaml.load(text, Loader=loader), yaml.compose(text, Loader=loader)
+        return load_yaml(text), yaml.compose(text, Loader=loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise KnowledgeError(path, mark.line + 1 if mark else 1, f"no valid YAML: {error}") from error
