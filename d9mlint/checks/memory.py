@@ -1,150 +1,301 @@
-"""DET309: tensors whose memory is read before anything was written to it."""
+"""DET309: memory that is read before anything was written to it.
+
+What is known of an allocation is kept in its ``data``: nothing while no element was written; ``written`` where
+all may have been, or something may have been done to it that is not followed; ``part:D:N:I,J`` where of the ``N``
+rows of dimension ``D`` only ``I`` and ``J`` were; ``rows:LOOP`` where a loop is writing row after row; ``told`` when
+it was reported.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Reporter
+from d9mlint.checks.storage import root
 from d9mlint.checks.text import node_text
+from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.places import Where
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.hooks import CallEvent, Hooks
     from d9mlint.interp.interpreter import Interp
 
-EMPTY = frozenset(
-    {"torch.empty", "torch.empty_like", "torch.empty_strided", "torch.Tensor.new_empty", "torch.Tensor"}
-)
-# Methods that look at no element.
-_SHAPE_METHODS = frozenset(
-    [
-        "size",
-        "dim",
-        "numel",
-        "element_size",
-        "stride",
-        "data_ptr",
-        "requires_grad_",
-        "is_contiguous",
-        "get_device",
-        "nelement",
-        "type_as",
-        "to",
-        "cuda",
-        "cpu",
-        "detach",
-        "share_memory_",
-        "pin_memory",
-        "view",
-        "reshape",
-        "expand",
-        "unsqueeze",
-        "squeeze",
-        "permute",
-        "transpose",
-        "t",
-        "contiguous",
-        "flatten",
-        "new_zeros",
-        "new_ones",
-        "new_empty",
-        "new_tensor",
-        "new_full",
-        "register_hook",
-        "is_cuda",
-        "type",
-        "numpy",
-        "chunk",
-        "split",
-        "unbind",
-        "narrow",
-        "select",
-        "index_select",
-        "unfold",
-        "diagonal",
-        "as_strided",
-        "storage",
-        "untyped_storage",
-        "resize_",
-        "half",
-        "float",
-        "double",
-        "long",
-        "int",
-    ]
-)
+_ROW = "rows:"
+_PART = "part:"
+_META = ("torch.device", "accelerate.init_empty_weights", "torch._subclasses.FakeTensorMode")
+_FILLED = "parameters-filled"
+_OBJECTS = frozenset({"object", "O", "builtins.object", "numpy.object_"})
 
 
 def register(hooks: Hooks, reporter: Reporter) -> None:
-    """Follow what happens to uninitialised tensors."""
+    """Follow what happens to uninitialized memory."""
     if not reporter.on("DET309"):
         return
+    watch = _Watch(reporter)
+    hooks.operators.append(watch.operator)
+    hooks.any_call.append(watch.call)
+    hooks.items.append(watch.item)
+    hooks.item_writes.append(watch.write_item)
+    hooks.item_updates.append(watch.update_item)
+    hooks.object_attributes.setdefault("data", []).append(watch.replaced)
+    hooks.iterations.append(_iterated)
+    hooks.ends.append(watch.end)
 
-    def read(interp: Interp, value: v.Value) -> None:
-        if not _is_fresh(value) or interp.entry is None:
+
+class _Watch:
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+
+    # ------------------------------------------------------------------------------------ reading
+
+    def read(self, interp: Interp, value: v.Value | None, whole: bool = True) -> None:
+        """Elements of a value are read; all of them, or some."""
+        memory = _watched(interp, value)
+        if memory is None or interp.entry is None:
             return
-        assert isinstance(value, v.Obj)
-        value.data = "told"
-        node = value.node
-        if node is None or value.file is None:
+        state = memory.data
+        if state is not None and (not whole or not _misses_rows(interp, state)):
             return
-        place = Where(interp, node, value.api)
-        place.site = place.site._replace(path=value.file.path)
-        reporter.report(
-            interp,
-            "DET309",
-            place,
-            f"`{node_text(node, value.api)}` is read before it is written: its contents are uninitialized",
-            "use `torch.zeros`, or write every element before reading",
-            subject=value.api,
-        )
+        memory.data = "told"
+        node = memory.node
+        if node is None or memory.file is None:
+            return
+        place = Where(interp, node, memory.api)
+        place.site = place.site._replace(path=memory.file.path)
+        name = node_text(node, memory.api)
+        zeros = "numpy.zeros" if memory.api.startswith("numpy.") else "torch.zeros"
+        some = f"{_written_rows(state)} " if isinstance(state, str) else ""
+        message = f"`{name}` is read before {some or 'it is '}written: its contents are uninitialized"
+        if some:
+            message = f"`{name}` is read when only {some}was written: the rest is uninitialized"
+        help = f"use `{zeros}`, or write every element before reading"
+        if _is_parameter(interp, value):
+            interp.notes.setdefault("blank-parameters", []).append((place, message, help))
+        else:
+            self.reporter.report(interp, "DET309", place, message, help, subject=memory.api)
 
-    def operator(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> None:
-        read(interp, left)
-        read(interp, right)
+    def operator(self, interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> None:
+        self.read(interp, left)
+        self.read(interp, right)
 
-    def call(interp: Interp, event: CallEvent) -> None:
+    def item(self, interp: Interp, owner: v.Value, index: v.Value, node: Any) -> None:
+        memory = _watched(interp, owner)
+        if memory is not None and memory.data is None:
+            # A view may be written through, which is not followed.
+            memory.data = "written"
+
+    # ------------------------------------------------------------------------------------ writing
+
+    def update_item(
+        self, interp: Interp, owner: v.Value, index: v.Value, op: str, value: v.Value, node: Any
+    ) -> None:
+        """``owner[index] += value`` reads what it adds to."""
+        self.read(interp, owner, whole=False)
+        self.read(interp, value)
+
+    def write_item(self, interp: Interp, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
+        memory = _watched(interp, owner)
+        if memory is None:
+            return
+        if value is not owner:
+            self.read(interp, value)
+        state = memory.data
+        if state in ("written", "told") or not isinstance(owner, (v.Obj, v.Member)):
+            return
+        memory.data = _after_write(interp, memory, owner, state, index, node)
+
+    def replaced(self, interp: Interp, owner: v.Value, name: str, value: v.Value, node: Any) -> None:
+        memory = _watched(interp, owner)
+        if memory is not None:
+            memory.data = "written"
+
+    # -------------------------------------------------------------------------------------- calls
+
+    def call(self, interp: Interp, event: CallEvent) -> None:
+        roles = {entry.role: entry for entry in interp.kb.roles(event.api)}
+        if "fills-parameters" in roles and _FILLED not in interp.notes:
+            interp.notes[_FILLED] = True
+        owner = _watched(interp, event.owner)
         name = event.api.rpartition(".")[2]
-        owner = event.owner
-        if _is_fresh(owner):
-            assert isinstance(owner, v.Obj)
-            if name.endswith("_") and name not in _SHAPE_METHODS:
+        if owner is not None and "views" not in roles and "looks-only" not in roles:
+            if "writes" in roles or (name.endswith("_") and not name.endswith("__")):
                 owner.data = "written"
-            elif name in _SHAPE_METHODS:
-                # A view shares the memory: what happens through it is not followed.
-                if name not in ("size", "dim", "numel", "stride", "element_size"):
-                    owner.data = "shared"
             else:
-                read(interp, owner)
-        for value in event.args.values():
+                self.read(interp, event.owner)
+        if "looks-only" in roles or "holds" in roles:
+            return
+        reads = "reads" in roles and "writes" not in roles and not name.endswith("_")
+        for key, value in [("", one) for one in event.args.pos] + list(event.args.kw.items()):
             parts = value.elts if isinstance(value, v.Items) else v.alternatives(value)
             for one in parts:
-                if _is_fresh(one):
-                    assert isinstance(one, v.Obj)
-                    # Handed to a call that may fill it: an initialiser, a collective, out=.
-                    one.data = "shared"
+                memory = _watched(interp, one)
+                if memory is None:
+                    continue
+                if reads and key != "out":
+                    self.read(interp, one)
+                elif memory.data is None or str(memory.data).startswith((_ROW, _PART)):
+                    # Handed to a call that may fill it: an initializer, a collective, `out=`.
+                    memory.data = "written"
 
-    def item(interp: Interp, owner: v.Value, *rest: Any) -> None:
-        if _is_fresh(owner):
-            assert isinstance(owner, v.Obj)
-            owner.data = "written"
-
-    hooks.operators.append(operator)
-    hooks.any_call.append(call)
-    hooks.items.append(item)
-    hooks.item_writes.append(item)
-    hooks.item_updates.append(item)
+    def end(self, interp: Interp) -> None:
+        """Parameters and buffers may be filled through the module that they belong to."""
+        if _FILLED in interp.notes:
+            return
+        for place, message, help in interp.notes.get("blank-parameters", []):
+            self.reporter.report(interp, "DET309", place, message, help, subject=place.subject)
 
 
-def _is_fresh(value: v.Value | None) -> bool:
-    if not isinstance(value, v.Obj) or value.data is not None or value.api not in EMPTY:
-        return False
-    if value.api == "torch.Tensor":
+def _iterated(interp: Interp, value: v.Value) -> None:
+    """The parameters of a module are looked at one by one: they may be filled."""
+    if isinstance(value, v.Obj) and _FILLED not in interp.notes:
+        if value.api.rpartition(".")[2] in (
+            "parameters",
+            "named_parameters",
+            "buffers",
+            "modules",
+            "named_buffers",
+        ):
+            interp.notes[_FILLED] = True
+
+
+def _is_parameter(interp: Interp, value: v.Value | None) -> bool:
+    while isinstance(value, v.Member):
+        value = value.owner
+    return isinstance(value, v.Obj) and interp.kb.role(value.api, "holds") is not None
+
+
+def _watched(interp: Interp, value: v.Value | None) -> v.Obj | None:
+    """The uninitialized memory that a value uses, None for anything else."""
+    if not isinstance(value, (v.Obj, v.Member)):
+        return None
+    memory = root(interp, value)
+    if memory is None or interp.kb.role(memory.api, "allocates") is None or memory.data == "told":
+        return None
+    args = memory.args
+    if memory.api.startswith("torch.") and memory.api.endswith("Tensor"):
         # torch.Tensor(2, 3) allocates; torch.Tensor(list) copies.
-        sizes = value.args.pos
-        return len(sizes) > 1 or (
-            bool(sizes) and isinstance(sizes[0], v.Lit) and isinstance(sizes[0].value, int)
-        )
-    sizes = value.args.pos[:1]
-    return not (sizes and isinstance(sizes[0], v.Lit) and sizes[0].value == 0)
+        first = args.pos[0] if args.pos else v.NONE
+        if len(args.pos) < 2 and not (isinstance(first, v.Lit) and isinstance(first.value, int)):
+            return None
+    sizes = _sizes(memory)
+    if sizes is not None and 0 in sizes:
+        return None
+    if "buffer" in args.kw or any(one in _META for one in interp.contexts):
+        return None
+    device = args.kw.get("device")
+    if isinstance(device, v.Lit) and device.value == "meta":
+        return None
+    return None if _holds_objects(args) else memory
+
+
+def _holds_objects(args: v.Args) -> bool:
+    """Whether an array is one of Python objects, which is filled with None."""
+    dtype = args.get("dtype", 1)
+    if isinstance(dtype, v.Lit):
+        return dtype.value in _OBJECTS
+    return isinstance(dtype, v.Ext) and dtype.name in _OBJECTS
+
+
+# ------------------------------------------------------------------------------------------ parts
+
+
+def _misses_rows(interp: Interp, state: Any) -> bool:
+    if not isinstance(state, str):
+        return False
+    if state.startswith(_ROW):
+        return any(loop.key == state[len(_ROW) :] for loop in interp.loops)
+    return state.startswith(_PART)
+
+
+def _written_rows(state: str) -> str:
+    if state.startswith(_ROW):
+        return "some of its rows"
+    _, dimension, size, rows = state.split(":")
+    return f"index {rows} of {size} in dimension {dimension}"
+
+
+def _after_write(interp: Interp, memory: v.Obj, owner: v.Value, state: Any, index: v.Value, node: Any) -> str:
+    """What is known after ``owner[index] = ...``."""
+    if owner is not memory and not isinstance(owner, v.Member) and interp.kb.role(owner.api, "holds") is None:  # type: ignore[union-attr]
+        # Through a view: which rows these are is not followed.
+        return "written"
+    found = _one_row(index, node)
+    if found is None:
+        return "written"
+    dimension, row = found
+    if row is None:
+        component = _component(node, dimension)
+        loop = next((one for one in reversed(interp.loops) if _counts(interp, one, component)), None)
+        return f"{_ROW}{loop.key}" if loop is not None and state is None else "written"
+    sizes = _sizes(memory)
+    size = sizes[dimension] if sizes is not None and dimension < len(sizes) else None
+    if size is None or not -size <= row < size:
+        return "written"
+    rows = {row % size}
+    if isinstance(state, str):
+        kind, *known = state.split(":")
+        if f"{kind}:" != _PART or known[:2] != [str(dimension), str(size)]:
+            return "written"
+        rows |= {int(one) for one in known[2].split(",")}
+    return "written" if len(rows) == size else f"{_PART}{dimension}:{size}:{','.join(map(str, sorted(rows)))}"
+
+
+def _one_row(index: v.Value, node: Any) -> tuple[int, int | None] | None:
+    """The dimension, and the row of it where that is known, that an index selects; None for anything else."""
+    if not isinstance(node, m.Subscript):
+        return None
+    parts = node.index.elts if isinstance(node.index, m.Seq) else [node.index]
+    values = index.elts if isinstance(node.index, m.Seq) and isinstance(index, v.Items) else [index]
+    if len(parts) != len(values):
+        return None
+    found: tuple[int, int | None] | None = None
+    for dimension, (part, value) in enumerate(zip(parts, values, strict=True)):
+        if isinstance(part, m.Slice) and part.lower is None and part.upper is None and part.step is None:
+            continue
+        if found is not None:
+            return None
+        if isinstance(value, v.Lit) and isinstance(value.value, int) and not isinstance(value.value, bool):
+            found = (dimension, value.value)
+        elif isinstance(part, m.Name) and value is v.UNKNOWN:
+            found = (dimension, None)
+        else:
+            return None
+    return found
+
+
+def _component(node: Any, dimension: int) -> str:
+    part = node.index.elts[dimension] if isinstance(node.index, m.Seq) else node.index
+    return part.id if isinstance(part, m.Name) else ""
+
+
+def _counts(interp: Interp, loop: Any, name: str) -> bool:
+    """Whether a loop of the running function counts in a variable of this name, one by one."""
+    stmt = loop.stmt
+    if loop.frame is not interp.frame or not isinstance(stmt, m.For) or not isinstance(stmt.iter, m.Call):
+        return False
+    called = stmt.iter.func
+    target = stmt.target
+    if isinstance(called, m.Name) and called.id == "enumerate" and isinstance(target, m.Seq) and target.elts:
+        target = target.elts[0]
+    elif not (isinstance(called, m.Name) and called.id in ("range", "trange")):
+        return False
+    return isinstance(target, m.Name) and target.id == name
+
+
+def _sizes(memory: v.Obj) -> shapes.Sizes | None:
+    """The sizes that an allocation was given."""
+    if memory.form is not None and memory.form.sizes is not None:
+        return memory.form.sizes
+    if memory.api.endswith("Tensor"):
+        return tuple(_number(one) for one in memory.args.pos)
+    if not memory.api.endswith((".empty", ".ndarray")):
+        return None
+    given = memory.args.get("shape", 0)
+    elts = given.elts if isinstance(given, v.Items) and not given.open else [given]
+    return tuple(_number(one) for one in elts)
+
+
+def _number(value: v.Value | None) -> int | None:
+    return value.value if isinstance(value, v.Lit) and isinstance(value.value, int) else None

@@ -16,6 +16,7 @@ from d9mlint.checks import (
     seeds,
     settings,
     settings_tf,
+    storage,
     tfdata,
 )
 from d9mlint.checks.base import Reporter
@@ -56,6 +57,7 @@ class Rules:
         hooks.report = reporter.report
         hooks.iterations.append(on_iterate)
         activity.register(hooks)
+        storage.register(hooks)
         for family in _FAMILIES:
             family.register(hooks, reporter)
         return reporter.findings

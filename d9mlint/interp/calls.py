@@ -55,6 +55,8 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         return call_instance(interp, func, args, node)
     if isinstance(func, v.Obj):
         return call_object(interp, func, args, node)
+    for hook in interp.hooks.any_call:
+        hook(interp, CallEvent("?", args, node))
     callbacks(interp, "", args, node)
     return v.UNKNOWN
 
@@ -422,6 +424,8 @@ def call_external(interp: Interp, name: str, args: v.Args, node: Any) -> v.Value
     derived = api.startswith(_DERIVING) and any(rng.is_entropy(value) for value in args.values())
     if derived or rng.entropy_result(kinds, unseeded and "draw" in kinds):
         result.data = ENTROPY
+    for result_hook in interp.hooks.results:
+        result_hook(interp, CallEvent(api, args, node), result)
     return result
 
 
@@ -559,6 +563,8 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
         isinstance(owner, v.Obj) and owner.data == ENTROPY and name in _ENTROPY_METHODS
     ):
         result_obj.data = ENTROPY
+    for result_hook in interp.hooks.results:
+        result_hook(interp, event, result_obj)
     return result_obj
 
 

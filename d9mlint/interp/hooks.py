@@ -24,6 +24,21 @@ class CallEvent(NamedTuple):
     owner: v.Value | None = None
 
 
+class Loop(NamedTuple):
+    """A loop that is running: its statement, the path of the file it stands in, the function it belongs to (by
+    its activation's frame), and the time before which values are older than the loop."""
+
+    stmt: Any
+    path: str
+    frame: Any
+    start: int
+
+    @property
+    def key(self) -> str:
+        """The loop's place, as a name."""
+        return f"{self.path}:{self.stmt.start}"
+
+
 CallHook = Callable[["Interp", CallEvent], None]
 
 
@@ -41,6 +56,14 @@ class Hooks:
     draws: list[Callable[[Interp, str, Rng, RngEntry, Any], None]] = field(default_factory=list)
     any_draw: list[Callable[[Interp, str, RngEntry], None]] = field(default_factory=list)
     seeds: list[Callable[[Interp, RngEntry, v.Args, Any, list[str]], None]] = field(default_factory=list)
+    # What a library call gave, for calls whose result is an object.
+    results: list[Callable[[Interp, CallEvent, v.Value], None]] = field(default_factory=list)
+    # A loop begins (True), or its body has run (False).
+    loops: list[Callable[[Interp, Loop, bool], None]] = field(default_factory=list)
+    # An `if` or `while` is about to be decided.
+    tests: list[Callable[[Interp, Any], None]] = field(default_factory=list)
+    # A context manager is entered (True) or left (False).
+    contexts: list[Callable[[Interp, v.Value, Any, bool], None]] = field(default_factory=list)
     iterations: list[Callable[[Interp, v.Value], None]] = field(default_factory=list)
     items: list[Callable[..., None]] = field(default_factory=list)
     item_writes: list[Callable[..., None]] = field(default_factory=list)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.cuts import Cut
 from d9mlint.interp.heap import HEAP, NAME
-from d9mlint.interp.hooks import Hooks
+from d9mlint.interp.hooks import Hooks, Loop
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.notes import Notes
 from d9mlint.interp.state import MAYBE, Rng, Setting, Site, State, join_states, prefer
@@ -130,6 +130,8 @@ class Interp:
         self.guessing = 0
         self.methods: dict[str, list[tuple[v.Cls, v.Func]]] = {}
         self.contexts: list[str] = []
+        # Loops that are running, outermost first.
+        self.loops: list[Loop] = []
         self.branching = 0
         self.memo: dict[Any, list[Outcome]] = {}
         self.variants: dict[tuple[str, int], set[Any]] = {}
@@ -176,6 +178,7 @@ class Interp:
         mod.env.vars["__file__"] = v.UNKNOWN
         site = self.here() if self.frame is not None else None
         outer, contexts, branching = self.frame, self.contexts, self.branching
+        loops, self.loops = self.loops, []
         label = file.relative if outer is None else f"import of {name}"
         self.frame = Frame(mod, file, mod.env, label, outer, site)
         self.contexts = []
@@ -192,6 +195,7 @@ class Interp:
             self.block(file.facts.functions[0].body)
         self.state.alive = alive
         self.frame, self.contexts, self.branching, self.active = outer, contexts, branching, active
+        self.loops = loops
         self.importing -= outer is not None
         self.import_steps = import_steps
         return mod
@@ -262,7 +266,7 @@ class Interp:
         """Speculate: what happens inside leaves no trace in the run but findings at their places."""
         frame, state, memo, notes = self.frame, self.state, self.memo, self.notes
         rng, modes = dict(self.module_rng), dict(self.module_modes)
-        places, contexts = dict(self.places), list(self.contexts)
+        places, contexts, loops = dict(self.places), list(self.contexts), list(self.loops)
         kept = {key: type(x)(x) if isinstance(x, (list, set, dict)) else x for key, x in notes.items()}
         self.state, self.memo, self.notes = state.copy(), {}, Notes(kept)
         variants, self.variants = self.variants, {}
@@ -276,6 +280,7 @@ class Interp:
             self.frame, self.state, self.memo, self.notes = frame, state, memo, notes
             self.module_rng, self.module_modes = rng, modes
             self.places, self.contexts, self.variants = places, contexts, variants
+            self.loops = loops
             if len(loaded) != len(self.loaded):
                 # A module that was only imported in speculation is imported again when it is.
                 gone = {id(mod) for path, mod in self.loaded.items() if path not in loaded}
@@ -479,6 +484,8 @@ class Interp:
 
     def exec_if(self, stmt: m.If) -> None:
         """``if``: follow what the test decides."""
+        for hook in self.hooks.tests:
+            hook(self, stmt)
         test = self._expr.condition(self, stmt.test)
 
         def body() -> None:
@@ -502,6 +509,7 @@ class Interp:
         """``for``: known short sequences element by element, anything else once."""
         iterated = self.eval(stmt.iter)
         elements = self._expr.elements(self, iterated, stmt.iter)
+        self._enter_loop(stmt)
         if elements is not None and self.may_unroll(len(elements)):
             self.frame.jumps.append([])
             self.frame.unrolled += 1
@@ -520,7 +528,20 @@ class Interp:
             self._expr.assign(self, stmt.target, element)
             self._loop_body(stmt.body, stmt, havoc=True)
             self.frame.jumps.pop()
+        self._leave_loop()
         self.block(stmt.orelse)
+
+    def _enter_loop(self, stmt: m.For | m.While) -> None:
+        HEAP.clock += 1
+        loop = Loop(stmt, self.frame.file.path, self.frame, HEAP.clock)
+        self.loops.append(loop)
+        for hook in self.hooks.loops:
+            hook(self, loop, True)
+
+    def _leave_loop(self) -> None:
+        for hook in self.hooks.loops:
+            hook(self, self.loops[-1], False)
+        self.loops.pop()
 
     def may_unroll(self, count: int) -> bool:
         """Whether a loop of ``count`` rounds is run round by round, inside of the loops that are running."""
@@ -529,9 +550,13 @@ class Interp:
     def exec_while(self, stmt: m.While) -> None:
         """``while``: its body once, from a state in which its own assignments may have happened."""
         self.frame.jumps.append([])
+        self._enter_loop(stmt)
         self._havoc(stmt)
+        for hook in self.hooks.tests:
+            hook(self, stmt)
         self.eval(stmt.test)
         self._loop_body(stmt.body, stmt, havoc=False)
+        self._leave_loop()
         self.frame.jumps.pop()
         self.block(stmt.orelse)
 
@@ -597,14 +622,21 @@ class Interp:
         """``with``: contexts are visible to what runs inside; some restore what they changed."""
         names: list[str] = []
         after: list[Callable[[], None]] = []
+        contexts: list[v.Value] = []
         for item in stmt.items:
             context = self.eval(item.context)
             entered = self._calls.enter(self, context, item.context, after)
             names.extend(entered.names)
+            contexts.append(context)
+            for hook in self.hooks.contexts:
+                hook(self, context, stmt, True)
             if item.target is not None:
                 self._expr.assign(self, item.target, entered.value)
         with self.within(*names):
             self.block(stmt.body)
+        for context in reversed(contexts):
+            for hook in self.hooks.contexts:
+                hook(self, context, stmt, False)
         for restore in reversed(after):
             restore()
 

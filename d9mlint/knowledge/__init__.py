@@ -7,7 +7,7 @@ from pathlib import Path
 
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.loader import Compiled, load_compiled
-from d9mlint.knowledge.schema import OpEntry, RngEntry, RulePage, SettingEntry
+from d9mlint.knowledge.schema import OpEntry, RngEntry, Role, RoleEntry, RulePage, SettingEntry
 
 __all__ = ["Knowledge", "KnowledgeError", "RulePage", "load"]
 
@@ -29,6 +29,8 @@ class Knowledge:
         self._ops: dict[str, tuple[OpEntry, ...]] = {}
         self._op_methods: dict[str, tuple[OpEntry, ...]] = {}
         self._settings: dict[str, SettingEntry] = {}
+        self._roles: dict[str, tuple[RoleEntry, ...]] = {}
+        self._role_methods: dict[str, tuple[RoleEntry, ...]] = {}
         self._index(compiled)
 
     def _index(self, compiled: Compiled) -> None:
@@ -51,6 +53,13 @@ class Knowledge:
                 if name.startswith(("torch.Tensor.", "tf.Variable.")):
                     bare = name.rpartition(".")[2]
                     self._op_methods[bare] = (*self._op_methods.get(bare, ()), op)
+        for role in compiled.roles:
+            for api in role.apis:
+                name = api if api.endswith(".*") else self.canonical(api)
+                self._roles[name] = (*self._roles.get(name, ()), role)
+                if role.method:
+                    bare = name.rpartition(".")[2]
+                    self._role_methods[bare] = (*self._role_methods.get(bare, ()), role)
         for setting in compiled.settings:
             for api in setting.names:
                 self._settings[f"env:{api}" if setting.kind == "env" else api] = setting
@@ -103,6 +112,23 @@ class Knowledge:
     def op_methods(self, name: str) -> tuple[OpEntry, ...]:
         """Ops that are tensor or variable methods with this bare name."""
         return self._op_methods.get(name, ())
+
+    def roles(self, dotted: str) -> tuple[RoleEntry, ...]:
+        """The roles that calls of a function or method play; ``?.name`` is a method of an unknown receiver."""
+        name = self.canonical(dotted)
+        found = self._roles.get(name)
+        if found is None:
+            head, _, bare = name.rpartition(".")
+            if head == "?":
+                found = self._role_methods.get(bare, ())
+            else:
+                found = self._roles.get(f"{head}.*", ())
+            self._roles[name] = found
+        return found
+
+    def role(self, dotted: str, role: Role) -> RoleEntry | None:
+        """The entry that gives a function or method this role, if one does."""
+        return next((entry for entry in self.roles(dotted) if entry.role == role), None)
 
     def setting(self, name: str) -> SettingEntry | None:
         """A setting by its dotted name, or ``env:NAME``."""

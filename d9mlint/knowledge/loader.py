@@ -21,6 +21,7 @@ from d9mlint.knowledge.schema import (
     Condition,
     OpEntry,
     RngEntry,
+    RoleEntry,
     RulePage,
     SettingEntry,
 )
@@ -36,6 +37,7 @@ class Compiled(msgspec.Struct, frozen=True):
     digest: str
     rng: list[RngEntry]
     ops: list[OpEntry]
+    roles: list[RoleEntry]
     settings: list[SettingEntry]
     rules: list[RulePage]
     exact: dict[str, str]
@@ -112,6 +114,7 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
     """Read and check all of ``rules/``. Raises KnowledgeError at the first mistake."""
     rng: list[RngEntry] = []
     ops: list[OpEntry] = []
+    roles: list[RoleEntry] = []
     settings: list[SettingEntry] = []
     rules: list[RulePage] = []
     exact: dict[str, str] = {}
@@ -135,11 +138,13 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
             rng += entries(name, text, RngEntry, seen)
         elif part.startswith("ops/"):
             ops += entries(name, text, OpEntry, seen)
+        elif part == "roles.yaml":
+            roles += entries(name, text, RoleEntry, seen)
         elif part == "settings.yaml":
             settings += entries(name, text, SettingEntry, seen)
         else:
             raise KnowledgeError(name, 1, "no part of the knowledge base is expected here")
-    return Compiled(SCHEMA, digest, rng, ops, settings, rules, exact, prefixes, newest)
+    return Compiled(SCHEMA, digest, rng, ops, roles, settings, rules, exact, prefixes, newest)
 
 
 def _plain(path: str, text: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-SCHEMA = 2
+SCHEMA = 4
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 
 Rng = Literal["python", "numpy", "torch", "torch_cuda", "tensorflow", "keras", "cupy", "environment"]
@@ -46,6 +46,32 @@ RngKind = Literal[
     "tf-shuffle",
     "transform",
     "unseeded-op",
+]
+Role = Literal[
+    "allocates",
+    "async-collective",
+    "async-copy",
+    "checkpoints",
+    "clock",
+    "copies-blocking",
+    "discards-batches",
+    "draws-with-key",
+    "fills-parameters",
+    "free-memory",
+    "holds",
+    "looks-only",
+    "makes-key",
+    "process-count",
+    "reads",
+    "restores-rng",
+    "saves-loader",
+    "sets-stop",
+    "stream",
+    "synchronizes",
+    "trains",
+    "views",
+    "waits",
+    "writes",
 ]
 SettingKind = Literal["argument", "attribute", "call", "config", "env", "flag", "option", "package", "param"]
 
@@ -174,6 +200,27 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     method: bool = False
     note: str = ""
     confidence: Sureness = "high"
+    provenance: list[str] = []
+
+
+class RoleEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What part calls of a library play in what a rule follows through a program.
+
+    ``role`` is one of a fixed vocabulary; ``roles.yaml`` says what each means. ``apis`` are canonical names; a
+    name that ends in ``.*`` stands for all directly below it. With ``method`` the names are methods that are
+    recognized on a receiver of unknown class too. ``arg`` and ``pos`` name the argument that the role is about,
+    ``when`` the conditions under which the call plays it.
+    """
+
+    id: str
+    role: Role
+    library: str
+    apis: list[str]
+    method: bool = False
+    arg: str = ""
+    pos: int | None = None
+    when: list[Condition] = []
+    note: str = ""
     provenance: list[str] = []
 
 

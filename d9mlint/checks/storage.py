@@ -1,0 +1,51 @@
+"""Which abstract tensors share their memory: views, parameters and buffers lead back to what was allocated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+
+if TYPE_CHECKING:
+    from d9mlint.interp.hooks import CallEvent, Hooks
+    from d9mlint.interp.interpreter import Interp
+
+_SHARED = "@memory"
+_SAME = frozenset({"data", "T", "mT", "H", "real"})
+"""Attributes of a tensor that share its memory."""
+_MAX_LINKS = 8
+
+
+def root(interp: Interp, value: v.Value | None) -> v.Obj | None:
+    """The object whose memory a tensor uses: itself where nothing else is known."""
+    for _ in range(_MAX_LINKS):
+        if isinstance(value, v.Member) and value.name in _SAME:
+            value = value.owner
+            continue
+        if not isinstance(value, v.Obj):
+            return None
+        held = value.attrs.get(_SHARED) if value._attrs is not None else None
+        if held is None:
+            role = interp.kb.role(value.api, "holds")
+            held = value.args.get(role.arg or "data", role.pos or 0) if role is not None else None
+        if held is None or held is v.UNKNOWN:
+            return value
+        value = held
+    return None
+
+
+def register(hooks: Hooks) -> None:
+    """Remember of which tensors others are views, as far as somebody watches their memory."""
+
+    def made(interp: Interp, call: CallEvent, result: v.Value) -> None:
+        if call.owner is None or not isinstance(result, v.Obj):
+            return
+        owner = root(interp, call.owner)
+        if owner is None or owner is result:
+            return
+        if interp.kb.role(owner.api, "allocates") is None and interp.kb.role(owner.api, "async-copy") is None:
+            return
+        if interp.kb.role(call.api, "views") is not None:
+            result.attrs[_SHARED] = owner
+
+    hooks.results.append(made)
