@@ -304,7 +304,7 @@ def _analyse(
     if progress is not None:
         progress("analyzing the program")
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
-    project = Project(files, found.root)
+    project = Project(files, found.root, known.libraries.union(*(one.libraries for one in targets)))
     # Files that a nested configuration excludes are still part of the program, under the root's settings.
     nested = frozenset(path for part in parts[1:] for path in part.files)
     shares: list[Share] = []

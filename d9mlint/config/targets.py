@@ -52,6 +52,11 @@ class Targets:
         )
 
     @property
+    def libraries(self) -> frozenset[str]:
+        """Names by which what the project asks for is imported, as far as they follow from the distribution's."""
+        return frozenset(pin.library.replace("-", "_").lower() for pin in self._pins.pins)
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The pin files that were read, relative to the root."""
         return self._pins.files

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
-from d9mlint.interp.calls import owner_types
+from d9mlint.interp.calls import hands_over_training, owner_types
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
 
@@ -272,6 +272,9 @@ def _tells(node: m.Expr) -> bool:
 
 def _any_call(interp: Interp, call: CallEvent) -> None:
     api = call.api
+    if hands_over_training(call.args):
+        note(interp, TRAIN, call.node, api)
+        note(interp, TORCH_TRAIN, call.node, api)
     if api in _OUTPUT_CALLS:
         note(interp, PRODUCES, call.node, api)
         note(interp, SAVES, call.node, api)

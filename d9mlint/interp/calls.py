@@ -11,6 +11,8 @@ from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.data import ENTROPY, TENSOR
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.hooks import CallEvent
+from d9mlint.interp.library import reflection
+from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.library.results import callback_instances, result_type
 from d9mlint.interp.state import join_states
@@ -64,9 +66,8 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
 def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:
     results: list[v.Value] = []
     runs: list[Callable[[], None]] = []
-    for one in func.values:
-        if isinstance(one, v.Lit) or one is v.UNKNOWN:
-            continue
+    callables = [one for one in func.values if not isinstance(one, v.Lit) and one is not v.UNKNOWN]
+    for one in [one for one in callables if _accepts(one, args)] or callables:
 
         def run(one: v.Value = one) -> None:
             results.append(call(interp, one, args, node))
@@ -74,11 +75,41 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
         runs.append(run)
     if not runs:
         return v.UNKNOWN
-    if len(runs) == 1:
+    if v.UNKNOWN in func.values:
+        may_happen(interp, runs)
+        results.append(v.UNKNOWN)
+    elif len(runs) == 1:
         runs[0]()
     else:
         interp.branch(runs)
     return v.join(results)
+
+
+def _accepts(func: v.Value, args: v.Args) -> bool:
+    """Whether a callable takes the keywords of a call: of several that may be meant, only those can be."""
+    if isinstance(func, v.Inst):
+        names = ("__call__", "forward", "call")
+        func = next((x for name in names if (x := func.cls.find(name)) is not None), v.UNKNOWN)
+    elif isinstance(func, v.Cls):
+        func = func.find("__init__") or v.UNKNOWN
+    if not isinstance(func, v.Func):
+        return True
+    params = func.fn.params
+    return any(param.kind == "w" for param in params) or set(args.kw) <= {
+        param.name for param in params if param.kind not in ("p", "v")
+    }
+
+
+def may_happen(interp: Interp, runs: list[Callable[[], None]]) -> None:
+    """Run calls that may happen or not. What they do is seen, but none of them seeds an RNG, switches a mode on
+    or sets a variable for what follows."""
+    state = interp.state
+    kept = (dict(state.rng), dict(state.modes), dict(state.env))
+    interp.uncertain += 1
+    interp.branch([lambda: None, *runs])
+    interp.uncertain -= 1
+    state = interp.state
+    state.rng, state.modes, state.env = kept
 
 
 # --------------------------------------------------------------------------------- project functions
@@ -118,6 +149,7 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
         tuple(interp.contexts),
         interp.branching > 0,
         interp.guessing > 0,
+        interp.uncertain > 0,
         len(interp.library_attributes),
         interp.entry is None and interp.hooks is interp.muted_hooks,
         HEAP.rebound,
@@ -308,9 +340,18 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
             hook(interp, CallEvent("@decorator", v.Args([decorator, value]), node))
         if isinstance(value, v.Func):
             value.decorated = (*value.decorated, decorator)
+        reflection.keep(decorator, value)
         return value
     result = call(interp, decorator, v.Args([value]), node)
     return value if result is v.UNKNOWN or isinstance(result, v.Lit) else result
+
+
+def decorate_class(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v.Value:
+    """Apply a class decorator: project ones are called, registries of libraries keep the class."""
+    if reflection.keep(decorator, value) or not isinstance(decorator, (v.Func, v.Partial, v.Inst, v.Cls)):
+        return value
+    result = call(interp, decorator, v.Args([value]), node)
+    return result if isinstance(result, v.Cls) else value
 
 
 # ------------------------------------------------------------------------------ classes and instances
@@ -474,6 +515,8 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any) -> None:
         # An executor hands the other arguments on.
         call(interp, args.pos[0], v.Args(args.pos[1:], args.kw, args.star, args.dstar), node)
         return
+    if hands_over_training(args):
+        _train_elsewhere(interp, args, node)
     for value in args.values():
         for one in v.alternatives(value):
             if isinstance(one, (v.Func, v.Partial)):
@@ -484,6 +527,33 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any) -> None:
                 for elt in one.elts:
                     if isinstance(elt, (v.Func, v.Partial)):
                         call(interp, elt, v.Args(star=True, dstar=True), node)
+
+
+def hands_over_training(args: v.Args) -> bool:
+    """Whether a call is given a model, an optimizer and a loader: whoever gets these trains."""
+    given = [one for value in args.values() for one in v.alternatives(value)]
+    return (
+        any(isinstance(one, v.Obj) and one.api.startswith("torch.optim.") for one in given)
+        and any(isinstance(one, v.Obj) and one.type == LOADER for one in given)
+        and any(
+            (isinstance(one, v.Inst) and one.cls.find("forward") is not None)
+            or (isinstance(one, v.Obj) and one.api.startswith(("torch.nn.", "torchvision.models")))
+            for one in given
+        )
+    )
+
+
+def _train_elsewhere(interp: Interp, args: v.Args, node: Any) -> None:
+    """A training loop in a library: it iterates the loaders, and calls the model and the loss."""
+    given = [one for value in args.values() for one in v.alternatives(value)]
+    for one in given:
+        if isinstance(one, v.Obj) and one.type == LOADER:
+            interp.hooks.iterate(interp, one)
+    for one in given:
+        if isinstance(one, v.Inst) and one.cls.find("forward") is not None:
+            call_instance(interp, one, v.Args(star=True, dstar=True), node)
+        elif isinstance(one, v.Obj) and one.api.startswith(("torch.nn.", "torchvision.models")):
+            call_object(interp, one, v.Args(star=True), node)
 
 
 def owner_types(interp: Interp, owner: v.Value) -> list[str]:
@@ -600,7 +670,7 @@ def guess_method(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     candidates = interp.methods_named(name)
     if not candidates or len(candidates) > MAX_GUESSES:
         return
-    runs: list[Callable[[], None]] = [lambda: None]
+    runs: list[Callable[[], None]] = []
     for cls, func in candidates:
 
         def run(cls: v.Cls = cls, func: v.Func = func) -> None:
@@ -608,7 +678,7 @@ def guess_method(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
 
         runs.append(run)
     interp.guessing += 1
-    interp.branch(runs)
+    may_happen(interp, runs)
     interp.guessing -= 1
 
 

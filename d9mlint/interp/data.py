@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import gradients, shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import any_part, parts
+from d9mlint.interp.library.strings import format_percent
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -28,8 +29,14 @@ def is_entropy(value: v.Value) -> bool:
 
 def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> v.Value:
     """``left op right``: literals are folded, tensors and entropy stay what they are."""
-    if isinstance(left, v.Lit) and isinstance(right, v.Lit):
+    if (
+        isinstance(left, v.Lit)
+        and isinstance(right, v.Lit)
+        and not (op == "%" and isinstance(left.value, str))
+    ):
         return _fold(op, left, right)
+    if op == "%" and isinstance(left, v.Lit) and isinstance(left.value, str):
+        return format_percent(left, right)
     for hook in interp.hooks.operators:
         hook(interp, op, left, right, node)
     for side in (left, right):
@@ -223,6 +230,22 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     if isinstance(value, v.AnyOf):
         return v.join([subscript(interp, one, index, node) for one in value.values])
     return v.UNKNOWN
+
+
+def cut_out(value: v.Items | v.Lit | v.Obj, bounds: list[v.Value]) -> v.Value:
+    """``value[lower:upper:step]`` of a sequence, a string or a container of modules."""
+    numbers: list[Any] = [one.value if isinstance(one, v.Lit) else ... for one in bounds]
+    known = all(x is None or (isinstance(x, int) and not isinstance(x, bool)) for x in numbers)
+    if isinstance(value, v.Lit):
+        if known and numbers[2] != 0 and isinstance(value.value, str):
+            option = value.option or next((v.option_of(one) for one in bounds if v.option_of(one)), "")
+            return v.Lit(value.value[slice(*numbers)], option)
+        return v.UNKNOWN
+    if isinstance(value, v.Obj):
+        return value
+    if known and numbers[2] != 0 and not value.open:
+        return v.Items(value.kind, value.elts[slice(*numbers)])
+    return v.Items(value.kind, list(value.elts), True)
 
 
 # Datasets that give a dataset when they are indexed by anything but a number.

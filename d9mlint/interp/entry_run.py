@@ -76,8 +76,10 @@ class RuleSet(Protocol):
 class Project:
     """The files of a project, linked, with what all analysis runs of it have in common."""
 
-    def __init__(self, files: Iterable[ProjectFile], root: str) -> None:
-        self.modules = Modules([ModuleFile(f.path, f.relative, f.facts) for f in files], root)
+    def __init__(
+        self, files: Iterable[ProjectFile], root: str, libraries: frozenset[str] = frozenset()
+    ) -> None:
+        self.modules = Modules([ModuleFile(f.path, f.relative, f.facts) for f in files], root, libraries)
         self.imported = imported_files(self.modules)
         self.entries: list[Entry] = find_entries(self.modules, self.imported)
         self.index = {file.path: i for i, file in enumerate(self.modules.files)}

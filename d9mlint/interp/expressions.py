@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.conditions import condition, narrowed
-from d9mlint.interp.data import aug_assign, binary, delete, element, elements, set_item, subscript
+from d9mlint.interp.containers import CONTAINERS
+from d9mlint.interp.data import aug_assign, binary, cut_out, delete, element, elements, set_item, subscript
 from d9mlint.interp.heap import HEAP, Cells
+from d9mlint.interp.library.options import NAMESPACE
+from d9mlint.interp.library.reflection import extend_path
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -74,6 +77,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
     if isinstance(value, v.Obj):
         if name in value.attrs:
             return value.attrs[name]
+        if name == "__dict__" and value.type == NAMESPACE:
+            return v.Mapping(value.attrs)
         if name == "data" and value.on_cpu:
             return value
         if name == "dataset" and value.type == "torch.utils.data.DataLoader":
@@ -163,6 +168,8 @@ def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Val
         return held
     if name == "__class__":
         return inst.cls
+    if name == "__dict__":
+        return v.Mapping(inst.attrs, open=True)
     if found is not None:
         return bind_method(interp, found, inst, inst.cls, node)
     if name == "module":
@@ -332,6 +339,12 @@ def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
 
 def _subscript(interp: Interp, node: m.Subscript) -> v.Value:
     value = interp.eval(node.value)
+    if isinstance(node.index, m.Slice):
+        part = node.index
+        bounds = [v.NONE if x is None else interp.eval(x) for x in (part.lower, part.upper, part.step)]
+        if isinstance(value, (v.Items, v.Lit)) or (isinstance(value, v.Obj) and value.api in CONTAINERS):
+            return cut_out(value, bounds)
+        return subscript(interp, value, v.UNKNOWN, node)
     index = interp.eval(node.index)
     return subscript(interp, value, index, node)
 
@@ -469,15 +482,30 @@ def assign(interp: Interp, target: m.Expr, value: v.Value) -> None:
 
 
 def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
-    known = elements(interp, value, None)
-    starred = any(isinstance(t, m.Star) for t in target.elts)
-    if known is not None and len(known) == len(target.elts) and not starred:
-        for one, part in zip(target.elts, known, strict=False):
-            assign(interp, one, part)
+    starred = [i for i, one in enumerate(target.elts) if isinstance(one, m.Star)]
+    # Of several tuples, only those of the right length can be meant.
+    fitting = [
+        known
+        for one in v.alternatives(value)
+        if (known := elements(interp, one, None)) is not None
+        and (len(known) >= len(target.elts) - 1 if starred else len(known) == len(target.elts))
+    ]
+    if fitting:
+        others = any(not isinstance(one, v.Items) for one in v.alternatives(value))
+        rows = [_spread(known, len(target.elts), starred[0]) if starred else known for known in fitting]
+        for index, one in enumerate(target.elts):
+            found = v.join([*(row[index] for row in rows), *([v.UNKNOWN] if others else [])])
+            assign(interp, one.value if isinstance(one, m.Star) else one, found)
         return
     rest = element(interp, value) if isinstance(value, v.Items) else v.UNKNOWN
     for one in target.elts:
         assign(interp, one, rest)
+
+
+def _spread(known: list[v.Value], count: int, starred: int) -> list[v.Value]:
+    """Elements as they fall to ``count`` targets of which one takes all that are left."""
+    after = len(known) - (count - 1 - starred)
+    return [*known[:starred], v.Items("l", known[starred:after]), *known[after:]]
 
 
 def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, node: Any) -> None:
@@ -486,6 +514,8 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         dotted = interp.kb.canonical(f"{owner.name}.{name}")
         for hook in interp.hooks.attributes.get(dotted, ()):
             hook(interp, dotted, value, node)
+        if dotted == "sys.path":
+            extend_path(interp, dotted, v.NO_ARGS, node)
         mode = MODE_ATTRIBUTES.get(dotted)
         if mode is not None:
             interp.set_mode(mode, value, node)

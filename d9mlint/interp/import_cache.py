@@ -116,6 +116,7 @@ class ImportCache:
             name,
             interp.state.settings_key(),
             interp.guessing > 0,
+            interp.uncertain > 0,
             interp.library_attributes_key(),
             tuple(sorted(HEAP.patched)),
         )
@@ -210,9 +211,7 @@ def _still_true(interp: Interp, known: Imported) -> bool:
         return False
     if any(interp.blanks.get(cls) is not found for cls, found in known.blanks_found.items()):
         return False
-    directory = interp.entry_directory
-    absolute = interp.modules.absolute_in
-    if any(absolute(base, directory, name) != found for (base, name), found in known.lookups.items()):
+    if any(interp.resolve(base, name) != found for (base, name), found in known.lookups.items()):
         return False
     if not all(v.same_access(access) for access in known.reads):
         return False

@@ -42,6 +42,10 @@ MAX_UNROLLED = 256
 """Rounds of loops and comprehensions inside one another that are run element by element."""
 
 
+SEARCH_PATH = "sys.path"
+"""Stands among the libraries of a program that has extended the path on which imports are looked for."""
+
+
 class BudgetExceeded(Exception):
     """Calls are no longer followed, and the statements that were left take as many steps again: enough."""
 
@@ -128,6 +132,8 @@ class Interp:
         self.budget = MAX_STEPS
         self.exhausted = False
         self.guessing = 0
+        # How many calls that are running may not happen at all.
+        self.uncertain = 0
         self.methods: dict[str, list[tuple[v.Cls, v.Func]]] = {}
         self.contexts: list[str] = []
         # Loops that are running, outermost first.
@@ -217,9 +223,16 @@ class Interp:
 
     def find_module(self, file: ModuleFile, name: str) -> Found | None:
         """The project module that an absolute import means in ``file``."""
-        found = self.modules.absolute_in(file.directory, self.entry_directory, name)
+        found = self.resolve(file.directory, name)
         if self.import_log is not None:
             self.import_log.lookups[file.directory, name] = found
+        return found
+
+    def resolve(self, directory: str, name: str) -> Found | None:
+        """The project module that an absolute import means in a file of ``directory``."""
+        found = self.modules.absolute_in(directory, self.entry_directory, name)
+        if found is None and SEARCH_PATH in self.libraries:
+            return self.modules.anywhere(name)
         return found
 
     def uses(self, library: str) -> bool:
@@ -678,18 +691,24 @@ class Interp:
         cls.fields = [
             s.target.id for s in fact.body if isinstance(s, m.AnnAssign) and isinstance(s.target, m.Name)
         ]
-        for value in env.vars.values():
-            if isinstance(value, v.Func) and value.cls is None:
-                value.cls = cls
-                self.methods.setdefault(value.fn.name, []).append((cls, value))
-        cls.decorated = tuple(self.eval(node) for node in fact.decorators)
-        self.bind(fact.name, cls)
+        for member in env.vars.values():
+            if isinstance(member, v.Func) and member.cls is None:
+                member.cls = cls
+                self.methods.setdefault(member.fn.name, []).append((cls, member))
+        decorators = [(self.eval(node), node) for node in fact.decorators]
+        cls.decorated = tuple(decorator for decorator, _ in decorators)
+        value: v.Value = cls
+        for decorator, node in reversed(decorators):
+            value = self._calls.decorate_class(self, decorator, value, node)
+        self.bind(fact.name, value)
 
     def exec_import(self, stmt: m.Import) -> None:
         """``import a.b as c``."""
         for alias in stmt.names:
             parts = alias.name.split(".")
             mod = self.import_parents(self.frame.file, parts)
+            if mod is not None and mod.file is None and self.modules.is_library(alias.name):
+                mod = None
             if mod is None:
                 self.external_import(alias.name, stmt)
                 self.bind(alias.asname or parts[0], v.Ext(alias.name if alias.asname else parts[0]))

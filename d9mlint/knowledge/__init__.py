@@ -32,6 +32,12 @@ class Knowledge:
         self._roles: dict[str, tuple[RoleEntry, ...]] = {}
         self._role_methods: dict[str, tuple[RoleEntry, ...]] = {}
         self._index(compiled)
+        # Top-level names of the libraries that something is known of.
+        self.libraries = frozenset(
+            name.partition(".")[0]
+            for known in (self._rng, self._ops, self._exact, dict(self._prefixes))
+            for name in known
+        )
 
     def _index(self, compiled: Compiled) -> None:
         for entry in compiled.rng:

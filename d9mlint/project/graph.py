@@ -8,7 +8,9 @@ from typing import Any
 
 from d9mlint.config.discover import relative_to
 from d9mlint.config.settings import Settings
+from d9mlint.config.targets import find_targets
 from d9mlint.ir import nodes as m
+from d9mlint.knowledge import load
 from d9mlint.pipeline import gather_files
 from d9mlint.project.entry_points import find_entries, imported_files
 from d9mlint.project.modules import Found, ModuleFile, Modules
@@ -19,7 +21,7 @@ def entry_graph(paths: Sequence[str], settings: Settings) -> list[dict[str, Any]
     files it reaches, all relative to the project's root."""
     found, _, facts = gather_files(paths, settings)
     files = [ModuleFile(p, relative_to(p, found.root), f) for p, f in facts.items()]
-    modules = Modules(files, found.root)
+    modules = Modules(files, found.root, load().libraries | find_targets(found.root).libraries)
     result: list[dict[str, Any]] = []
     for entry in find_entries(modules, imported_files(modules)):
         if entry.file.path in found.reported:

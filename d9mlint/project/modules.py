@@ -9,6 +9,7 @@ between the file and the root.
 from __future__ import annotations
 
 import posixpath
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -52,8 +53,12 @@ class Found(NamedTuple):
 class Modules:
     """All project files and the resolution of imports among them."""
 
-    def __init__(self, files: Sequence[ModuleFile], root: str) -> None:
+    def __init__(
+        self, files: Sequence[ModuleFile], root: str, libraries: frozenset[str] = frozenset()
+    ) -> None:
         self.root = root
+        # Libraries that are known or that the project asks for, by the first part of their names.
+        self.libraries = libraries | sys.stdlib_module_names
         self.files = sorted(files, key=lambda f: f.path)
         self.by_path = {f.path: f for f in self.files}
         self.directories: set[str] = set()
@@ -67,7 +72,8 @@ class Modules:
                 if parent == directory or directory == root:
                     break
                 directory = parent
-        self._roots: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._by_name: dict[str, list[ModuleFile]] | None = None
+        self._roots: dict[tuple[str, str, bool], tuple[str, ...]] = {}
         self._found: dict[tuple[str, str, str], Found | None] = {}
 
     def package_root(self, directory: str) -> str:
@@ -79,16 +85,19 @@ class Modules:
             directory = parent
         return directory
 
-    def search_path(self, directory: str, entry_directory: str) -> tuple[str, ...]:
-        """Directories in which a top-level name is looked for by a file in ``directory``."""
-        key = (directory, entry_directory)
+    def search_path(self, directory: str, entry_directory: str, library: bool = False) -> tuple[str, ...]:
+        """Directories in which a top-level name is looked for by a file in ``directory``.
+
+        The directories above it are on the path only if the program puts them there: the name of a
+        ``library`` is not looked for in them."""
+        key = (directory, entry_directory, library)
         known = self._roots.get(key)
         if known is not None:
             return known
         roots = [entry_directory or directory, self.package_root(directory), directory]
         roots += [self.root, posixpath.join(self.root, "src"), posixpath.join(self.root, "lib")]
         above = directory
-        while is_below(above, self.root) and above != self.root:
+        while not library and is_below(above, self.root) and above != self.root:
             above = posixpath.dirname(above)
             roots += [above, posixpath.join(above, "src")]
         result = tuple(dict.fromkeys(roots))
@@ -119,7 +128,7 @@ class Modules:
             return self._found[key]
         parts = name.split(".")
         result: Found | None = None
-        for base in self.search_path(directory, entry_directory):
+        for base in self.search_path(directory, entry_directory, parts[0] in self.libraries):
             found = self.at(base, parts)
             if found is not None and found.file is not None:
                 result = found
@@ -128,6 +137,30 @@ class Modules:
                 result = found
         self._found[key] = result
         return result
+
+    def anywhere(self, name: str) -> Found | None:
+        """The one file in the tree that an import may mean by its name, wherever it is: for programs that
+        extend ``sys.path`` when they run."""
+        parts = name.split(".")
+        if parts[0] in self.libraries:
+            return None
+        if self._by_name is None:
+            self._by_name = {}
+            for file in self.files:
+                own = posixpath.basename(file.directory) if file.is_package else file.stem
+                if not file.notebook:
+                    self._by_name.setdefault(own, []).append(file)
+        tails = ("/" + "/".join(parts) + ".py", "/" + "/".join(parts) + "/__init__.py")
+        found = [file for file in self._by_name.get(parts[-1], ()) if file.path.endswith(tails)]
+        if len(found) != 1:
+            return None
+        file = found[0]
+        return Found(file, file.directory if file.is_package else file.path.removesuffix(".py"))
+
+    def is_library(self, name: str) -> bool:
+        """Whether an absolute import of this name means a library where only a directory without
+        ``__init__.py`` has it too: Python prefers a package to such a directory, wherever they are."""
+        return name.partition(".")[0] in self.libraries
 
     def relative(self, file: ModuleFile, level: int, module: str) -> Found | None:
         """The project module that ``from ..module import`` means in ``file``."""

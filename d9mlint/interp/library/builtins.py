@@ -15,6 +15,8 @@ from d9mlint.interp.data import ENTROPY, TENSOR, is_entropy, is_graph_dataset
 from d9mlint.interp.library import options as opt
 from d9mlint.interp.library.loaders import LOADER_MODELS
 from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
+from d9mlint.interp.library.reflection import REFLECTION_METHODS, REFLECTION_MODELS, is_registry, registered
+from d9mlint.interp.library.strings import STRING_METHODS
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -248,7 +250,9 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
     if isinstance(owner, v.Mapping):
         # A table of functions or classes looked up by an unknown name.
         found_all = [x for x in owner.items.values() if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))]
-        return v.join([*found_all, v.UNKNOWN]) if found_all else v.UNKNOWN
+        return v.join([*found_all, *([v.UNKNOWN] if owner.open else [])]) if found_all else v.UNKNOWN
+    if isinstance(owner, v.Obj) and is_registry(owner) and name == "get":
+        return registered(owner, key if key is not None else v.UNKNOWN)
     return None
 
 
@@ -467,6 +471,12 @@ MODELS: dict[str, Model] = {
     "hydra.utils.instantiate": _instantiate,
     **LOADER_MODELS,
     **PROCESS_MODELS,
+    **REFLECTION_MODELS,
+    "hydra.initialize": opt.hydra_initialize,
+    "hydra.experimental.initialize": opt.hydra_initialize,
+    "hydra.initialize_config_dir": opt.hydra_initialize,
+    "hydra.compose": opt.hydra_compose,
+    "hydra.experimental.compose": opt.hydra_compose,
     **{f"builtins.{n}": _convert for n in ("int", "float", "str", "abs", "round", "bool")},
     "builtins.hash": _hash,
     "builtins.len": _len,
@@ -547,6 +557,8 @@ MODELS: dict[str, Model] = {
 
 METHOD_MODELS: dict[str, MethodModel] = {
     **CONTAINER_METHODS,
+    **STRING_METHODS,
+    **REFLECTION_METHODS,
     **PROCESS_METHODS,
     "*.add_argument": opt.add_argument,
     "*.add_option": opt.add_argument,

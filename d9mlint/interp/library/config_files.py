@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.paths import is_inside, read_limited
@@ -69,8 +71,41 @@ def hydra_config(interp: Interp, func: v.Func, args: v.Args) -> v.Value:
     return v.UNKNOWN if data is None else config_value(data, name.value)
 
 
-def _compose(interp: Interp, base: str, name: str, depth: int) -> Any:
-    """A hydra config with its ``defaults`` list merged in order (``_self_`` where it stands, else last)."""
+def composed(interp: Interp, base: str, name: str, overrides: list[str]) -> v.Value:
+    """The configuration that ``hydra.compose`` gives with overrides as they are written on the command line."""
+    groups: dict[str, str] = {}
+    values: list[tuple[str, str]] = []
+    for override in overrides:
+        key, equals, value = override.lstrip("+~").partition("=")
+        if equals and os.path.isdir(os.path.join(base, key)):
+            groups[key] = value
+        elif equals:
+            values.append((key, value))
+    data = _compose(interp, base, name, 0, groups)
+    if not isinstance(data, dict):
+        return v.UNKNOWN
+    for key, value in values:
+        into = data
+        *above, last = key.split(".")
+        for part in above:
+            inner = into.setdefault(part, {})
+            if not isinstance(inner, dict):
+                break
+            into = inner
+        else:
+            try:
+                into[last] = load_yaml(value)
+            except Exception:
+                # Hydra's own grammar is wider than YAML: what it means is not known then.
+                into[last] = "${" + value
+    return config_value(data, name)
+
+
+def _compose(
+    interp: Interp, base: str, name: str, depth: int, choices: Mapping[str, str] = MappingProxyType({})
+) -> Any:
+    """A hydra config with its ``defaults`` list merged in order (``_self_`` where it stands, else last);
+    ``choices`` replace those of the list."""
     full = os.path.join(base, name if name.endswith((".yaml", ".yml")) else name + ".yaml")
     if depth > 8 or not os.path.isfile(full) or not is_inside(full, boundary(interp.modules.root)):
         return None
@@ -92,6 +127,7 @@ def _compose(interp: Interp, base: str, name: str, depth: int) -> Any:
         elif isinstance(item, dict):
             for group, choice in item.items():
                 group = str(group).replace("optional ", "").replace("override ", "")
+                choice = choices.get(group, choice)
                 if not isinstance(choice, str) or group.startswith("hydra/"):
                     continue
                 part = _compose(interp, os.path.join(base, group), choice, depth + 1)

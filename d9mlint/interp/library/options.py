@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.heap import Cells
-from d9mlint.interp.library.config_files import config_value, hydra_config, load_literal
+from d9mlint.interp.library.config_files import composed, config_value, hydra_config, load_literal
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -79,11 +80,19 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
         elif kind == "store_false":
             default = v.TRUE
         elif (isinstance(required, v.Lit) and required.value) or not label.startswith("-"):
-            default = v.Obj(v.GIVEN)
+            default = _one_of(args.get("choices"))
         else:
             default = v.NONE
     options[str(key)] = as_option(default, label)
     return v.NONE
+
+
+def _one_of(choices: v.Value | None) -> v.Value:
+    """The value of an option that has to be given."""
+    if isinstance(choices, v.Items) and not choices.open and all(isinstance(x, v.Lit) for x in choices.elts):
+        if 1 < len(choices.elts) <= v.MAX_ALTERNATIVES:
+            return v.join(choices.elts)
+    return v.Obj(v.GIVEN)
 
 
 def as_option(default: v.Value, label: str) -> v.Value:
@@ -236,3 +245,30 @@ def to_attributes(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value 
     if isinstance(first, v.Mapping):
         return v.Mapping(first.items, first.open, attributes=True)
     return None
+
+
+HYDRA_PATH = "hydra.initialize.config_path"
+"""Where the directory that ``hydra.initialize`` was given stands among the library attributes of the program."""
+
+
+def hydra_initialize(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``hydra.initialize(config_path="conf")``: relative to the calling file."""
+    given = args.get("config_dir" if api.endswith("_dir") else "config_path", 0)
+    if isinstance(given, v.Lit) and isinstance(given.value, str):
+        base = os.path.normpath(os.path.join(interp.frame.file.directory, given.value))
+        interp.library_attributes[HYDRA_PATH] = v.Lit(base)
+    return None
+
+
+def hydra_compose(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``hydra.compose(config_name="config", overrides=["seed=1"])``."""
+    base, name = interp.library_attributes.get(HYDRA_PATH), args.get("config_name", 0)
+    overrides = args.get("overrides", 1)
+    if not isinstance(base, v.Lit) or not isinstance(name, v.Lit) or not isinstance(name.value, str):
+        return None
+    elts = overrides.elts if isinstance(overrides, v.Items) else []
+    texts = [one.value for one in elts if isinstance(one, v.Lit) and isinstance(one.value, str)]
+    config = composed(interp, base.value, name.value, texts)
+    if isinstance(config, v.Mapping) and (len(texts) < len(elts) or (overrides is not None and not elts)):
+        config.open = True
+    return config

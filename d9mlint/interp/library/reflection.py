@@ -1,0 +1,243 @@
+"""What is found by name when a program runs: ``eval``, registries, and the path on which imports are looked for."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+LONGEST = 1000
+"""Characters of a text that ``eval`` is followed into."""
+REGISTRAR = "@registrar"
+"""``Obj.api`` of what ``registry.register(...)`` gives: a decorator that stores what it decorates."""
+_REGISTRIES = ("Registry", "ClassRegistry", "Registrable")
+
+
+# ------------------------------------------------------------------------------------------------- eval
+
+
+def evaluate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``eval(text)`` of names, attributes and calls, where the text is known or its shape is."""
+    first = args.pos[0] if args.pos else None
+    if first is None:
+        return None
+    texts = [
+        one.value for one in v.alternatives(first) if isinstance(one, v.Lit) and isinstance(one.value, str)
+    ]
+    if not texts:
+        return _evaluate_shape(interp, node)
+    if len(texts) == 1 and not isinstance(first, v.AnyOf):
+        return _text(interp, texts[0], node)
+    return _alternatives(interp, [lambda t=t: _text(interp, t, node) for t in texts])  # type: ignore[misc]
+
+
+def _alternatives(interp: Interp, makers: list[Callable[[], v.Value]]) -> v.Value:
+    results: list[v.Value] = []
+    interp.branch([lambda make=make: results.append(make()) for make in makers])  # type: ignore[misc]
+    return v.join(results)
+
+
+def _evaluate_shape(interp: Interp, node: Any) -> v.Value:
+    """``eval(f"{command}(args)")`` with an unknown command: any function of the module may be meant."""
+    if not isinstance(node, m.Call) or not node.args:
+        return v.UNKNOWN
+    shape = name_pattern(interp, node.args[0])
+    if shape is None:
+        return v.UNKNOWN
+    head, _, rest = shape.partition("\\(")
+    if not rest:
+        return v.UNKNOWN
+    arguments = re.sub(r"\\(.)", r"\1", "(" + rest) if "\\w" not in rest else "(*_)"
+    names = [name for name in functions_of(interp.frame.mod) if re.fullmatch(head, name)]
+    return _guessed(interp, [name + arguments for name in names], node)
+
+
+def _guessed(interp: Interp, texts: list[str], node: Any) -> v.Value:
+    from d9mlint.interp.calls import may_happen
+
+    results: list[v.Value] = [v.UNKNOWN]
+    may_happen(interp, [lambda t=t: results.append(_text(interp, t, node)) for t in texts])  # type: ignore[misc]
+    return v.join(results)
+
+
+def functions_of(mod: v.Mod) -> dict[str, v.Value]:
+    """The functions and classes that a module defines."""
+    return {
+        name: value
+        for name, value in mod.env.all().items()
+        if isinstance(value, (v.Func, v.Cls)) and value.mod is mod
+    }
+
+
+def name_pattern(interp: Interp, node: m.Expr) -> str | None:
+    """A regular expression for a text of which some parts are known; None where nothing is."""
+    pieces = _pieces(interp, node)
+    if not any(piece is not None for piece in pieces):
+        return None
+    return "".join(r"\w+" if piece is None else re.escape(piece) for piece in pieces)
+
+
+def _pieces(interp: Interp, node: m.Expr) -> list[str | None]:
+    if isinstance(node, m.FString):
+        return [piece for part in node.parts for piece in _pieces(interp, part)]
+    if isinstance(node, m.BinOp) and node.op == "+":
+        return [*_pieces(interp, node.left), *_pieces(interp, node.right)]
+    if isinstance(node, (m.Const, m.Name)):
+        value = interp.eval(node)
+        if isinstance(value, v.Lit) and isinstance(value.value, (str, int)):
+            return [str(value.value)]
+    return [None]
+
+
+def _text(interp: Interp, text: str, node: Any) -> v.Value:
+    if len(text) > LONGEST:
+        return v.UNKNOWN
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return v.UNKNOWN
+    return _expression(interp, tree.body, node)
+
+
+def _expression(interp: Interp, tree: ast.expr, node: Any) -> v.Value:
+    if isinstance(tree, ast.Name):
+        return interp.lookup(tree.id) or v.UNKNOWN
+    if isinstance(tree, ast.Attribute):
+        return interp.attribute(_expression(interp, tree.value, node), tree.attr, node)
+    if isinstance(tree, ast.Constant):
+        return v.Lit(tree.value) if isinstance(tree.value, (str, int, float, type(None))) else v.UNKNOWN
+    if isinstance(tree, (ast.List, ast.Tuple)) and not any(isinstance(x, ast.Starred) for x in tree.elts):
+        kind = "l" if isinstance(tree, ast.List) else "t"
+        return v.Items(kind, [_expression(interp, one, node) for one in tree.elts])
+    if isinstance(tree, ast.Call):
+        func = _expression(interp, tree.func, node)
+        star = any(isinstance(one, ast.Starred) for one in tree.args)
+        pos = [_expression(interp, one, node) for one in tree.args if not isinstance(one, ast.Starred)]
+        kw = {k.arg: _expression(interp, k.value, node) for k in tree.keywords if k.arg is not None}
+        return interp.call(func, v.Args(pos, kw, star, len(kw) < len(tree.keywords)), node)
+    return v.UNKNOWN
+
+
+# ------------------------------------------------------------------------------------------ registries
+
+
+def is_registry(value: v.Value) -> bool:
+    """Whether a library object keeps classes under names: ``Registry("models")`` of mmengine, fvcore, ..."""
+    return isinstance(value, v.Obj) and value.api.rpartition(".")[2] in _REGISTRIES
+
+
+def register(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``@registry.register_module("name")`` and ``registry.register("name", cls)``."""
+    if not isinstance(owner, v.Obj) or not is_registry(owner):
+        return None
+    given = args.values()
+    key = next((x.value for x in given if isinstance(x, v.Lit) and isinstance(x.value, str)), "")
+    target = next((x for x in given if isinstance(x, (v.Func, v.Cls, v.Partial))), None)
+    if target is not None:
+        _keep(owner, key, target)
+        return target
+    return v.Obj(REGISTRAR, "", v.Args([owner, v.Lit(key)]), node)
+
+
+def keep(decorator: v.Value, target: v.Value) -> bool:
+    """Let a decorator that belongs to a registry store what it decorates; whether it is one."""
+    if isinstance(decorator, v.Obj) and decorator.api == REGISTRAR:
+        owner, key = decorator.args.pos
+        if isinstance(owner, v.Obj) and isinstance(key, v.Lit):
+            _keep(owner, key.value, target)
+        return True
+    if (
+        isinstance(decorator, v.Member)
+        and decorator.name.startswith("register")
+        and is_registry(decorator.owner)
+    ):
+        assert isinstance(decorator.owner, v.Obj)
+        _keep(decorator.owner, "", target)
+        return True
+    return False
+
+
+def _keep(owner: v.Obj, key: str, target: v.Value) -> None:
+    if not key and isinstance(target, v.Cls):
+        key = target.cls.name
+    elif not key and isinstance(target, v.Func):
+        key = target.fn.name
+    if key:
+        owner.attrs["@" + key] = target
+
+
+def get(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``registry.get("name")``."""
+    if not isinstance(owner, v.Obj) or not is_registry(owner):
+        return None
+    key = args.pos[0] if args.pos else next(iter(args.kw.values()), v.UNKNOWN)
+    return registered(owner, key)
+
+
+def registered(owner: v.Obj, key: v.Value) -> v.Value:
+    """What a registry keeps under a name; any of all under an unknown one."""
+    if isinstance(key, v.Lit):
+        found: v.Value | None = owner.attrs.get("@" + str(key.value))
+        return found if found is not None else v.UNKNOWN
+    every = [value for name, value in owner.attrs.items() if isinstance(name, str) and name.startswith("@")]
+    return v.join([*every, v.UNKNOWN]) if every else v.UNKNOWN
+
+
+def build(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``registry.build(dict(type="Name", ...))``: the class is called with the other keys."""
+    if not isinstance(owner, v.Obj) or not is_registry(owner):
+        return None
+    config = args.pos[0] if args.pos else args.kw.get("cfg", v.UNKNOWN)
+    return _built(interp, owner, config, args.kw, node)
+
+
+def build_from_cfg(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``build_from_cfg(cfg, registry, default_args)`` of mmcv and mmengine."""
+    config, owner = args.get("cfg", 0), args.get("registry", 1)
+    if not isinstance(owner, v.Obj) or not is_registry(owner) or config is None:
+        return None
+    return _built(interp, owner, config, {}, node)
+
+
+def _built(interp: Interp, owner: v.Obj, config: v.Value, extra: dict[str, v.Value], node: Any) -> v.Value:
+    if not isinstance(config, v.Mapping):
+        func = registered(owner, v.UNKNOWN)
+        return interp.call(func, v.Args(star=True, dstar=True), node) if func is not v.UNKNOWN else func
+    kind: v.Value = config.items.get("type", v.UNKNOWN)
+    given = {k: x for k, x in config.items.items() if isinstance(k, str) and k != "type"}
+    given.update({k: x for k, x in extra.items() if k not in ("cfg", "default_args")})
+    func = kind if isinstance(kind, (v.Cls, v.Func)) else registered(owner, kind)
+    return interp.call(func, v.Args([], given, dstar=config.open), node)
+
+
+# ------------------------------------------------------------------------------------------- sys.path
+
+
+def extend_path(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``sys.path.append(...)``: imports may mean files anywhere in the tree from now on."""
+    from d9mlint.interp.interpreter import SEARCH_PATH
+
+    interp.libraries.add(SEARCH_PATH)
+    return v.NONE
+
+
+REFLECTION_MODELS = {
+    "builtins.eval": evaluate,
+    **{f"sys.path.{name}": extend_path for name in ("append", "insert", "extend", "__iadd__")},
+    "site.addsitedir": extend_path,
+    **{
+        f"{head}.build_from_cfg": build_from_cfg
+        for head in ("mmcv", "mmcv.utils", "mmengine", "mmengine.registry")
+    },
+}
+REFLECTION_METHODS = {
+    **{f"*.{name}": register for name in ("register", "register_module", "register_class", "register_obj")},
+    "*.build": build,
+}
