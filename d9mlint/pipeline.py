@@ -309,7 +309,7 @@ def _analyse(
     nested = frozenset(path for part in parts[1:] for path in part.files)
     shares: list[Share] = []
     for part, versions in zip(parts, targets, strict=True):
-        analyzer = Analyzer(project, known, versions, part.settings.device, Rules(known.rules, codes))
+        analyzer = Analyzer(project, known, versions, part.settings.device, Rules(known, codes))
         kept = None
         if cache is not None:
             contents = [digests[file.path] for file in project.modules.files]

@@ -31,7 +31,7 @@ def run(files: Mapping[str, str]) -> Runs:
     facts = [ProjectFile(f"{ROOT}/{name}", name, extract(text, "")) for name, text in files.items()]
     known = knowledge.load()
     targets = find_targets("/nowhere", torch_version="2.6", tensorflow_version="2.15")
-    return analyze(Analyzer(Project(facts, ROOT), known, targets, "cuda", Rules(known.rules, known.rules)))
+    return analyze(Analyzer(Project(facts, ROOT), known, targets, "cuda", Rules(known, known.rules)))
 
 
 def of_entry(runs: Runs, name: str) -> EntryReport:
@@ -359,7 +359,7 @@ def test_reports_are_the_same_from_any_number_of_processes() -> None:
     targets = find_targets("/nowhere", torch_version="2.6", tensorflow_version="2.15")
     expected = run({**LIBRARY, **ENTRIES})
     for jobs in (1, 2, 7):
-        analyzer = Analyzer(Project(facts, ROOT), known, targets, "cuda", Rules(known.rules, known.rules))
+        analyzer = Analyzer(Project(facts, ROOT), known, targets, "cuda", Rules(known, known.rules))
         assert analyze(analyzer, executor_for(jobs)) == expected
 
 

@@ -14,6 +14,7 @@ from d9mlint.knowledge import KnowledgeError
 from d9mlint.knowledge.__main__ import main
 from d9mlint.knowledge.loader import load_compiled
 
+GENERATOR = "- {id: torch, title: torch, library: torch, seed: torch.manual_seed(0)}\n"
 ENTRY = "- id: demo.draw\n  apis: [demo.draw]\n  kind: draw\n  library: demo\n  draws: [torch]\n"
 
 
@@ -22,6 +23,7 @@ def rules(root: Path, text: str) -> Path:
     path = root / "knowledge" / "rng" / "demo.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+    (root / "knowledge" / "generators.yaml").write_text(GENERATOR)
     return root
 
 
@@ -150,6 +152,21 @@ def test_a_word_outside_a_vocabulary_is_a_mistake_with_its_place(
     with pytest.raises(KnowledgeError, match=said) as caught:
         load_compiled(tmp_path)
     assert str(caught.value).startswith(f"knowledge/ops/demo.yaml:{line}: ")
+
+
+def test_a_generator_that_is_not_there_is_a_mistake_with_its_place(tmp_path: Path) -> None:
+    text = ENTRY + ENTRY.replace("demo.draw", "demo.other").replace("[torch]", "[torhc]")
+    with pytest.raises(KnowledgeError, match=r"no generator `torhc` .*did you mean `torch`") as caught:
+        load_compiled(rules(tmp_path, text))
+    assert str(caught.value).startswith("knowledge/rng/demo.yaml:6: ")
+
+
+def test_a_star_in_a_name_stands_for_any_characters() -> None:
+    known = knowledge.load()
+    assert [e.id for e in known.rng("diffusers.StableDiffusionPipeline.__call__")] == ["diffusers.pipelines"]
+    assert not known.rng("diffusers.StableDiffusionPipeline.save_pretrained")
+    assert known.result_type("diffusers.UNet2DModel.from_pretrained") == "diffusers.UNet2DModel"
+    assert not known.result_type("diffusers.UNet2DModel.save_pretrained")
 
 
 def test_an_id_is_used_once_in_all_files(tmp_path: Path) -> None:

@@ -10,19 +10,18 @@ from d9mlint.interp.state import Site
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from d9mlint.base.known_calls import KnownCall
     from d9mlint.interp.interpreter import Interp
-    from d9mlint.knowledge.schema import RulePage
+    from d9mlint.knowledge import Knowledge
 
 
 class Reporter:
     """Collects the findings of one analysis run. The same finding at the same place is kept once: the most
     confident, then the most severe."""
 
-    def __init__(self, rules: Mapping[str, RulePage], codes: frozenset[str]) -> None:
-        self.rules = rules
+    def __init__(self, knowledge: Knowledge, codes: frozenset[str]) -> None:
+        self.knowledge = knowledge
+        self.rules = knowledge.rules
         self.codes = codes
         self._found: dict[tuple[str, str, int, int, str], Finding] = {}
 

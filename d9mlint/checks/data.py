@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Reporter
+from d9mlint.checks.seeds import LIBRARY_SEED
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.library.loaders import LOADER, use
@@ -58,7 +59,9 @@ def _record(interp: Interp, rng: str, entry: RngEntry) -> None:
     log = interp.notes.get("draw-log")
     # A model that is built draws its initial weights: that is nothing an item or a task hangs on.
     if log is not None and entry.kind not in ("init", "dropout"):
-        log.add("other" if rng == "own" and entry.kind in ("transform", "augment") else rng)
+        other = rng == "own" and entry.kind in ("transform", "augment")
+        library = rng in interp.kb.generators and interp.kb.generators[rng].rule == LIBRARY_SEED
+        log.add("other" if other or library else rng)
 
 
 def _judge_loader(interp: Interp, reporter: Reporter, place: Where, frame: Any, args: v.Args) -> None:
@@ -144,7 +147,7 @@ def what_is_drawn(interp: Interp, frame: Any, parts: list[v.Value | None]) -> se
     log: set[str] = set()
     with interp.fork():
         interp.frame = frame
-        for rng in ("torch", "numpy", "python", "tensorflow", "keras", "torch_cuda"):
+        for rng in interp.kb.generators:
             interp.state.rng[rng] = Rng(MAYBE)
         interp.notes["draw-log"] = log
         with interp.within(CPU_CONTEXT):

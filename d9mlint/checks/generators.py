@@ -88,7 +88,11 @@ def _sampler(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Reporte
         interp,
         "DET109",
         call.node,
-        f"`{call_text(call)}` uses its own generator and has no seed: suggested values differ between runs",
+        f"`{call_text(call)}` without `{entry.seed_arg or 'seed'}=`: "
+        + (
+            entry.why
+            or "its own generator is seeded from OS entropy, so that suggested values differ between runs"
+        ),
         f"pass `{entry.seed_arg or 'seed'}=0`",
         subject=call.api,
     )

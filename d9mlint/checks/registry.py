@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from d9mlint.checks import (
     checkpoints,
     data,
+    hazards,
     kernels,
     loading,
     memory,
@@ -26,7 +27,7 @@ from d9mlint.interp.library.loaders import on_iterate
 if TYPE_CHECKING:
     from d9mlint.base.findings import Finding
     from d9mlint.interp.hooks import Hooks
-    from d9mlint.knowledge.schema import RulePage
+    from d9mlint.knowledge import Knowledge
 
 # What the program does is noted first: rules ask for it. Among themselves their order does not matter.
 _FAMILIES = (
@@ -41,19 +42,20 @@ _FAMILIES = (
     ops,
     kernels,
     checkpoints,
+    hazards,
 )
 
 
 class Rules:
-    """The rules of the given codes; ``pages`` are those of all rules."""
+    """The rules of the given codes, which know what the knowledge base says."""
 
-    def __init__(self, pages: Mapping[str, RulePage], codes: Iterable[str]) -> None:
-        self.pages = pages
+    def __init__(self, knowledge: Knowledge, codes: Iterable[str]) -> None:
+        self.knowledge = knowledge
         self.codes = frozenset(codes)
 
     def start(self, hooks: Hooks) -> Callable[[], list[Finding]]:
         """Listen to a run; the result gives what was found when it has ended."""
-        reporter = Reporter(self.pages, self.codes)
+        reporter = Reporter(self.knowledge, self.codes)
         hooks.report = reporter.report
         hooks.iterations.append(on_iterate)
         activity.register(hooks)

@@ -10,6 +10,7 @@ from d9mlint.checks.base import Reporter, argument_node
 from d9mlint.checks.text import node_text
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, PRODUCES, SAVES, trains, where
+from d9mlint.interp.context import TRAINING_CONTEXT
 from d9mlint.interp.data import is_entropy
 from d9mlint.interp.places import Where, scope
 from d9mlint.interp.rng import seed_value
@@ -19,33 +20,10 @@ from d9mlint.ir import nodes as m
 if TYPE_CHECKING:
     from d9mlint.interp.hooks import CallEvent, Hooks
     from d9mlint.interp.interpreter import Interp
-    from d9mlint.knowledge.schema import RngEntry
+    from d9mlint.knowledge.schema import GeneratorEntry, RngEntry
 
-MISSING = {
-    "torch": "DET101",
-    "torch_cuda": "DET101",
-    "numpy": "DET102",
-    "python": "DET103",
-    "tensorflow": "DET104",
-    "keras": "DET104",
-}
-NAMES = {
-    "torch": "torch",
-    "torch_cuda": "torch CUDA",
-    "numpy": "NumPy",
-    "python": "Python `random`",
-    "tensorflow": "TensorFlow",
-    "keras": "Keras",
-    "cupy": "CuPy",
-}
-SEED_CALLS = {
-    "torch": "torch.manual_seed(seed)",
-    "torch_cuda": "torch.manual_seed(seed)",
-    "numpy": "numpy.random.seed(seed)",
-    "python": "random.seed(seed)",
-    "tensorflow": "tf.random.set_seed(seed)",
-    "keras": "keras.utils.set_random_seed(seed)",
-}
+LIBRARY_SEED = "DET113"
+"""The rule of generators that libraries keep for themselves."""
 # Draws whose outcome is overwritten when a program only loads weights and evaluates.
 _TRAINING_ONLY = frozenset({"init", "dropout", "shuffle", "transform", "sampler"})
 
@@ -104,7 +82,12 @@ class _Seeds:
         if entry.kind == "tf-shuffle":
             self._tf_shuffle(interp, entry, node)
             return
+        if entry.kind == "sampling":
+            self._sampling(interp, rng, level, entry, node)
+            return
         weak: bool | str = entry.kind in _TRAINING_ONLY or _initialises(interp, entry, node)
+        if entry.kind == "dropout" and TRAINING_CONTEXT in interp.contexts:
+            weak = False
         if interp.guessing:
             weak = "guess"
         elif interp.state.aside:
@@ -122,17 +105,33 @@ class _Seeds:
     def _split(self, interp: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
         api = node_text(node, entry.apis[0])
         argument = entry.unless[0].arg if entry.unless else "random_state"
-        seeding = SEED_CALLS.get(rng, "a seed")
+        generator = interp.kb.generators[rng]
         aside = interp.state.aside
         when = f" when `{aside}` is given" if aside else ""
         self.reporter.report(
             interp,
             "DET109",
             node,
-            f"`{api}` without `{argument}=` and without a {NAMES.get(rng, rng)} seed: the result differs between runs{when}",
-            f"pass `{argument}=0`, or call `{seeding}` first",
+            f"`{api}` without `{argument}=` and without a {generator.title} seed: the result differs between runs{when}",
+            f"pass `{argument}=0`, or call `{generator.seed}` first",
             subject=api,
             severity=Severity.WARNING if level.option or aside else None,
+            entry_wide=True,
+        )
+
+    def _sampling(self, interp: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
+        generator = interp.kb.generators[rng]
+        what = entry.why or "what is sampled differs between runs"
+        unless = f", unless `{level.option}` is given" if level.option else ""
+        own = next((test.arg for test in entry.unless if test.given is True), "")
+        self.reporter.report(
+            interp,
+            "DET701",
+            node,
+            f"`{node_text(node, entry.apis[0])}` draws before {generator.title} is seeded{unless}: {what}",
+            f"pass `{own}=`, or call `{generator.seed}` first" if own else f"call `{generator.seed}` first",
+            subject=entry.apis[0].rpartition(".")[2],
+            severity=Severity.WARNING if level.option else None,
             entry_wide=True,
         )
 
@@ -224,18 +223,21 @@ class _Seeds:
             api = (
                 interp.notes.get(("draw-api", rng, True)) or interp.notes.get(("draw-api", rng, False)) or ""
             )
-            message = f"{NAMES.get(rng, rng)} seed is set after `{api}` has already drawn from the RNG"
+            message = (
+                f"{interp.kb.generators[rng].title} seed is set after `{api}` has already drawn from the RNG"
+            )
             steps = (*draw.flow, _draw_step(draw, api))
             place.flow = steps + place.flow
             self.reporter.report(
                 interp, "DET108", place, message, "move the seed to the start of the program", subject=rng
             )
-        for rng, code in MISSING.items():
-            if rng in late and not late[rng][2]:
+        for generator in interp.kb.generators.values():
+            if generator.id in late and not late[generator.id][2]:
                 continue
-            self._missing(interp, rng, code, training)
+            self._missing(interp, generator, training)
 
-    def _missing(self, interp: Interp, rng: str, code: str, training: bool) -> None:
+    def _missing(self, interp: Interp, generator: GeneratorEntry, training: bool) -> None:
+        rng, title = generator.id, generator.title
         strong: Where | None = interp.notes.get(("first-draw", rng, False))
         weak: Where | None = interp.notes.get(("first-draw", rng, True))
         imported = interp.entry is not None and interp.entry.path in interp.imported_files
@@ -268,25 +270,26 @@ class _Seeds:
         api = interp.notes[
             ("draw-api", rng, True if place is weak else False if place is strong else "aside")
         ]
-        seed = SEED_CALLS[rng]
+        seed = generator.seed
+        where_to_seed = generator.where or f"at the start of {place.entry}"
         if place is not weak and place is not strong:
-            message = (
-                f"`{api}` draws random numbers without a {NAMES[rng]} seed when `{place.aside}` is given"
-            )
-            help = f"call `{seed}` at the start of {place.entry}"
+            message = f"`{api}` draws random numbers without a {title} seed when `{place.aside}` is given"
+            help = f"call `{seed}` {where_to_seed}"
             severity = Severity.WARNING
         elif place.option:
-            message = f"`{api}` draws random numbers before {NAMES[rng]} is seeded, unless `{place.option}` is given"
+            message = (
+                f"`{api}` draws random numbers before {title} is seeded, unless `{place.option}` is given"
+            )
             help = f"give `{place.option}` a default value"
             severity = Severity.WARNING
         else:
-            message = (
-                f"`{api}` draws random numbers before {NAMES[rng]} is seeded (entry point {place.entry})"
-            )
-            help = f"call `{seed}` at the start of {place.entry}"
+            message = f"`{api}` draws random numbers before {title} is seeded (entry point {place.entry})"
+            help = f"call `{seed}` {where_to_seed}"
+            if generator.rule == LIBRARY_SEED:
+                message += ": seeds of other libraries do not reach it"
         self.reporter.report(
             interp,
-            code,
+            generator.rule,
             place,
             message,
             help,

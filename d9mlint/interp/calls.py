@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import gradients, memo, rng, shapes
 from d9mlint.interp import values as v
-from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.context import CPU_CONTEXT, TRAINING_CONTEXT
 from d9mlint.interp.data import ENTROPY, TENSOR
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.hooks import CallEvent
@@ -186,8 +186,12 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
     before = interp.state.copy()
     interp.frame = frame
     interp.active[name] = None
-    decorators = [d.name for d in func.decorated if isinstance(d, v.Ext)]
-    with interp.within(*(interp.kb.canonical(name) for name in decorators)):
+    decorators = [
+        interp.kb.canonical(d.name) if isinstance(d, v.Ext) else d.api
+        for d in func.decorated
+        if isinstance(d, (v.Ext, v.Obj))
+    ]
+    with interp.within(*decorators):
         interp.block(fn.body)
     del interp.active[name]
     interp.frame, interp._node = outer, node_before
@@ -457,7 +461,9 @@ def call_external(interp: Interp, name: str, args: v.Args, node: Any) -> v.Value
             return modelled
     else:
         callbacks(interp, api, args, node)
-    result = v.Obj(api, result_type(api), args, node if isinstance(node, m.Call) else None)
+    result = v.Obj(
+        api, interp.kb.result_type(api) or result_type(api), args, node if isinstance(node, m.Call) else None
+    )
     result.file = interp.frame.file
     result.detached = result.type == TENSOR and gradients.of_call(api, args)
     result.form = shapes.of_call(api, args)
@@ -615,7 +621,8 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
     callbacks(interp, f"*.{name}", args, node)
     if isinstance(owner, v.Inst) and callback_instances(f"*.{name}"):
         run_methods(interp, owner, node)
-    result_obj = v.Obj(event.api, result_type(event.api), args, node if isinstance(node, m.Call) else None)
+    made = interp.kb.result_type(event.api) or result_type(event.api)
+    result_obj = v.Obj(event.api, made, args, node if isinstance(node, m.Call) else None)
     result_obj.file = interp.frame.file
     result_obj.on_cpu = name == "cpu" or gradients.stays_on_cpu(owner, name)
     if name == "state_dict":
@@ -801,9 +808,21 @@ COMMON_METHODS = frozenset(
 
 def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
     """Calling a library object: a layer, a transform, a compiled function."""
-    use_object(interp, obj, args, node)
-    for hook in interp.hooks.calls.get(f"{obj.type}.__call__", ()):
-        hook(interp, CallEvent(f"{obj.type}.__call__", args, node, obj))
+    training = args.kw.get("training")
+    if training is not None and v.truth(training):
+        # Told so, a layer draws whether or not the program trains; Keras 3 drew its seed when it was made.
+        with interp.within(TRAINING_CONTEXT):
+            made = tuple(e for e in interp.kb.rng(obj.api) if e.kind == "dropout" and e.at != "use")
+            rng.apply(interp, made, obj.args, obj.node or node)
+            use_object(interp, obj, args, node)
+    else:
+        use_object(interp, obj, args, node)
+    event = CallEvent(f"{obj.type}.__call__", args, node, obj)
+    for hook in interp.hooks.calls.get(event.api, ()):
+        hook(interp, event)
+    entries = interp.kb.rng(event.api)
+    if entries:
+        rng.apply(interp, entries, args, node)
     if obj.api.startswith(("torch.nn.", "torchvision.")):
         result = v.Obj(f"{obj.api}.__call__", TENSOR, args, None)
         result.likely = True

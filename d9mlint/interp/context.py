@@ -4,3 +4,6 @@ from __future__ import annotations
 
 CPU_CONTEXT = "on the CPU"
 """Active inside ``with tf.device("/CPU:0")`` and in the stages of input pipelines."""
+
+TRAINING_CONTEXT = "@training"
+"""A layer is called with ``training=True``: what it draws counts whether or not the program trains."""

@@ -68,7 +68,17 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
         any_hook(interp, rng, entry)
     if rng in ("own", "entropy"):
         return False
+    rng = meant_here(interp, rng)
     level = interp.state.level(rng)
+    generator = interp.kb.generators[rng]
+    if generator.starts == "constant":
+        return False
+    if level.level == UNSEEDED and generator.seeded_from:
+        # It takes its seed from another generator when it is first used, and is then as good as that one.
+        unseeded = draw(interp, generator.seeded_from, entry, node)
+        if not unseeded:
+            interp.state.rng[rng] = interp.state.level(generator.seeded_from)
+        return unseeded
     interp.state.flags.setdefault(f"draw:{rng}", interp.here(node))
     if level.level == UNSEEDED and interp.entry is not None and not interp.exhausted:
         for hook in interp.hooks.draws:
@@ -76,20 +86,43 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
     return level.level == UNSEEDED
 
 
+def meant_here(interp: Interp, rng: str) -> str:
+    """The generator that a name means: compiled functions have generators of their own."""
+    if interp.contexts:
+        for other in interp.kb.replacing(rng):
+            if any(name in other.inside for name in interp.contexts):
+                return other.id
+    return rng
+
+
 def seed_value(args: v.Args, entry: RngEntry) -> v.Value | None:
     """The seed that a seeding call is given; None when it takes none."""
     if not entry.seed_arg and entry.seed_pos is None:
         return v.UNKNOWN
     value = args.get(entry.seed_arg, entry.seed_pos)
-    if value is not None:
-        return value
-    return v.UNKNOWN if entry.seed_default is msgspec.UNSET else v.Lit(entry.seed_default)
+    if entry.seed_attribute and value is not None:
+        value = _attribute(value, entry.seed_attribute)
+    if value is None:
+        if entry.seed_default is msgspec.UNSET:
+            return v.UNKNOWN
+        value = v.Lit(entry.seed_default)
+    if isinstance(value, v.Lit) and value.value in entry.random_seeds:
+        return v.Lit(None, value.option)
+    return value
+
+
+def _attribute(value: v.Value, name: str) -> v.Value | None:
+    """An attribute that the program gave a configuration; None where it gave it none."""
+    if isinstance(value, v.Obj) and not value.api.startswith(("?", "parameter")):
+        found: v.Value | None = value.attrs.get(name)
+        return found
+    return v.UNKNOWN
 
 
 def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
     if all_hold(args, entry.when) is False:
         return
-    rngs: list[str] = [r for r in entry.seeds if r != "own"]
+    rngs: list[str] = [meant_here(interp, r) for r in entry.seeds if r != "own"]
     value = seed_value(args, entry)
     anti = entry.kind == "anti-seed"
     option = ""

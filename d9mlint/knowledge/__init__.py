@@ -7,7 +7,17 @@ from pathlib import Path
 
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.loader import Compiled, load_compiled
-from d9mlint.knowledge.schema import OpEntry, RngEntry, Role, RoleEntry, RulePage, SettingEntry
+from d9mlint.knowledge.patterns import Patterns
+from d9mlint.knowledge.schema import (
+    GeneratorEntry,
+    HazardEntry,
+    OpEntry,
+    RngEntry,
+    Role,
+    RoleEntry,
+    RulePage,
+    SettingEntry,
+)
 
 __all__ = ["Knowledge", "KnowledgeError", "RulePage", "load"]
 
@@ -25,7 +35,17 @@ class Knowledge:
         self._canonical: dict[str, str] = {}
         self._rng: dict[str, tuple[RngEntry, ...]] = {}
         self._rng_methods: dict[str, tuple[RngEntry, ...]] = {}
-        self._rng_wild: list[tuple[str, RngEntry]] = []
+        self._rng_wild: Patterns[RngEntry] = Patterns()
+        self.generators: dict[str, GeneratorEntry] = {entry.id: entry for entry in compiled.generators}
+        self._replacing: dict[str, list[GeneratorEntry]] = {}
+        for generator in compiled.generators:
+            for name in generator.replaces:
+                self._replacing.setdefault(name, []).append(generator)
+        self._results = compiled.results
+        self._result_patterns: Patterns[str] = Patterns()
+        self._hazards: dict[str, tuple[HazardEntry, ...]] = {}
+        self._hazard_patterns: Patterns[HazardEntry] = Patterns()
+        self.hazards = tuple(compiled.hazards)
         self._ops: dict[str, tuple[OpEntry, ...]] = {}
         self._op_methods: dict[str, tuple[OpEntry, ...]] = {}
         self._settings: dict[str, SettingEntry] = {}
@@ -42,8 +62,8 @@ class Knowledge:
     def _index(self, compiled: Compiled) -> None:
         for entry in compiled.rng:
             for api in entry.apis:
-                if api.endswith("*"):
-                    self._rng_wild.append((api[:-1], entry))
+                if "*" in api:
+                    self._rng_wild.add(api, entry)
                     continue
                 name = self.canonical(api)
                 if entry not in self._rng.get(name, ()):
@@ -66,6 +86,16 @@ class Knowledge:
                 if role.method:
                     bare = name.rpartition(".")[2]
                     self._role_methods[bare] = (*self._role_methods.get(bare, ()), role)
+        for hazard in compiled.hazards:
+            for api in hazard.apis:
+                if "*" in api:
+                    self._hazard_patterns.add(api, hazard)
+                else:
+                    name = self.canonical(api)
+                    self._hazards[name] = (*self._hazards.get(name, ()), hazard)
+        for api, result in compiled.results.items():
+            if "*" in api:
+                self._result_patterns.add(api, result)
         for setting in compiled.settings:
             for api in setting.names:
                 self._settings[f"env:{api}" if setting.kind == "env" else api] = setting
@@ -99,9 +129,28 @@ class Knowledge:
         name = self.canonical(dotted)
         found = self._rng.get(name)
         if found is None:
-            found = tuple(entry for prefix, entry in self._rng_wild if name.startswith(prefix))
-            self._rng[name] = found
+            found = self._rng[name] = self._rng_wild.of(name)
         return found
+
+    def hazards_of(self, name: str) -> tuple[HazardEntry, ...]:
+        """Hazards in the arguments of a call, by its canonical name; empty for most."""
+        found = self._hazards.get(name)
+        if found is None:
+            found = self._hazards[name] = self._hazard_patterns.of(name)
+        return found
+
+    def result_type(self, api: str) -> str:
+        """The class of what calling ``api`` gives; empty where nothing is known. ``self`` in the table is the class
+        whose method it is."""
+        found = self._results.get(api)
+        if found is None:
+            found = next(iter(self._result_patterns.of(api)), "")
+            self._results[api] = found
+        return api.rpartition(".")[0] if found == "self" else found
+
+    def replacing(self, generator: str) -> list[GeneratorEntry]:
+        """Generators that are meant instead of this one in functions with certain decorators."""
+        return self._replacing.get(generator, [])
 
     def rng_methods(self, name: str) -> tuple[RngEntry, ...]:
         """Entries of methods with this bare name."""
@@ -139,6 +188,10 @@ class Knowledge:
     def setting(self, name: str) -> SettingEntry | None:
         """A setting by its dotted name, or ``env:NAME``."""
         return self._settings.get(name)
+
+    def settings(self) -> list[SettingEntry]:
+        """All settings, each once."""
+        return list({entry.id: entry for entry in self._settings.values()}.values())
 
     def rule(self, code_or_name: str) -> RulePage | None:
         """A rule page by code (any case) or name."""

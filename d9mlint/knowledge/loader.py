@@ -19,6 +19,8 @@ from d9mlint.knowledge.schema import (
     CONDITION_TESTS,
     SCHEMA,
     Condition,
+    GeneratorEntry,
+    HazardEntry,
     OpEntry,
     RngEntry,
     RoleEntry,
@@ -35,13 +37,16 @@ class Compiled(msgspec.Struct, frozen=True):
 
     schema: int
     digest: str
+    generators: list[GeneratorEntry]
     rng: list[RngEntry]
     ops: list[OpEntry]
     roles: list[RoleEntry]
+    hazards: list[HazardEntry]
     settings: list[SettingEntry]
     rules: list[RulePage]
     exact: dict[str, str]
     prefixes: dict[str, str]
+    results: dict[str, str]
     newest: dict[str, str]
 
 
@@ -112,13 +117,16 @@ def _write(path: Path, data: bytes) -> None:
 
 def compile_rules(root: Path, digest: str = "") -> Compiled:
     """Read and check all of ``rules/``. Raises KnowledgeError at the first mistake."""
+    generators: list[GeneratorEntry] = []
     rng: list[RngEntry] = []
     ops: list[OpEntry] = []
     roles: list[RoleEntry] = []
+    hazards: list[HazardEntry] = []
     settings: list[SettingEntry] = []
     rules: list[RulePage] = []
     exact: dict[str, str] = {}
     prefixes: dict[str, str] = {}
+    results: dict[str, str] = {}
     newest: dict[str, str] = {}
     seen: dict[tuple[type[Any], str], str] = {}
     for path in rule_files(root):
@@ -132,6 +140,12 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
             tables = _plain(name, text)
             exact.update(tables.get("exact", {}))
             prefixes.update(tables.get("prefixes", {}))
+        elif part == "results.yaml":
+            results.update(_plain(name, text))
+        elif part == "generators.yaml":
+            generators += entries(name, text, GeneratorEntry, seen)
+        elif part.startswith("hazards/"):
+            hazards += entries(name, text, HazardEntry, seen)
         elif part == "versions.yaml":
             newest.update(_plain(name, text))
         elif part.startswith("rng/"):
@@ -144,7 +158,41 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
             settings += entries(name, text, SettingEntry, seen)
         else:
             raise KnowledgeError(name, 1, "no part of the knowledge base is expected here")
-    return Compiled(SCHEMA, digest, rng, ops, roles, settings, rules, exact, prefixes, newest)
+    _check_generators(generators, rng, hazards, seen)
+    return Compiled(
+        SCHEMA,
+        digest,
+        generators,
+        rng,
+        ops,
+        roles,
+        hazards,
+        settings,
+        rules,
+        exact,
+        prefixes,
+        results,
+        newest,
+    )
+
+
+def _check_generators(
+    generators: list[GeneratorEntry],
+    rng: list[RngEntry],
+    hazards: list[HazardEntry],
+    seen: dict[tuple[type[Any], str], str],
+) -> None:
+    """The generators that entries name exist."""
+    known = ["own", "entropy", *(one.id for one in generators)]
+    named: list[tuple[Any, list[str]]] = [(one, [*one.seeds, *one.draws, *one.does_not_seed]) for one in rng]
+    named += [(one, [*one.unless_seeded, *(one.callback.draws if one.callback else [])]) for one in hazards]
+    named += [(one, [*one.replaces, *([one.seeded_from] if one.seeded_from else [])]) for one in generators]
+    for entry, names in named:
+        for name in names:
+            if name not in known:
+                path, _, line = seen[type(entry), entry.id].rpartition(":")
+                text = f"there is no generator `{name}` in knowledge/generators.yaml"
+                raise KnowledgeError(path, int(line), text + _nearest(name, known))
 
 
 def _plain(path: str, text: str) -> dict[str, Any]:

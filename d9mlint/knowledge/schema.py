@@ -6,20 +6,12 @@ The entries know APIs by their canonical dotted names (``torch.nn.functional.dro
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import msgspec
 
-SCHEMA = 4
+SCHEMA = 5
 """Raised by one whenever the meaning or the shape of any struct below changes."""
-
-Rng = Literal["python", "numpy", "torch", "torch_cuda", "tensorflow", "keras", "cupy", "environment"]
-"""Names of the global random number generators. ``torch`` is the CPU generator and, through
-``torch.manual_seed``, every device's; ``torch_cuda`` is what ``torch.cuda.manual_seed(_all)`` alone seeds.
-``keras`` is Keras 3's own seed generator (its default seeds come from Python's ``random``)."""
-
-
-RNGS: tuple[Rng, ...] = get_args(Rng)
 
 Device = Literal["cpu", "cuda", "xpu", "mps"]
 """The devices that facts tell apart. ROCm counts as ``cuda``: PyTorch names it so, and the facts about it
@@ -39,6 +31,7 @@ RngKind = Literal[
     "init",
     "own-sampler",
     "sampler",
+    "sampling",
     "seeder",
     "shuffle",
     "split",
@@ -73,6 +66,7 @@ Role = Literal[
     "waits",
     "writes",
 ]
+Level = Literal["error", "warning", "advice"]
 SettingKind = Literal["argument", "attribute", "call", "config", "env", "flag", "option", "package", "param"]
 
 
@@ -162,6 +156,78 @@ class Effect(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     versions: str = ""
 
 
+class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A random number generator that a library keeps for all its calls, by the name that ``seeds`` and ``draws``
+    of other entries use.
+
+    ``torch`` is the CPU generator and, through ``torch.manual_seed``, every device's; ``torch_cuda`` is what
+    ``torch.cuda.manual_seed(_all)`` alone seeds. ``title`` is what messages call it, ``seed`` the call that they
+    recommend, ``where`` the place of that call unless it is the start of the program; ``rule`` reports draws
+    without a seed. ``starts`` says how it begins: from ``entropy``, or from a ``constant``, so that it needs no
+    seed. ``seeded_from`` is the generator from which it takes its seed when it is first drawn from. In functions
+    with one of the decorators ``inside`` it is meant where the generators that it ``replaces`` are named.
+    """
+
+    id: str
+    title: str
+    library: str
+    seed: str
+    where: str = ""
+    rule: str = "DET113"
+    starts: Literal["entropy", "constant"] = "entropy"
+    seeded_from: str = ""
+    inside: list[str] = []
+    replaces: list[str] = []
+    note: str = ""
+    provenance: list[str] = []
+
+
+class Callback(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A function that a call is given and that the library runs: it ``draws`` from one of these generators."""
+
+    arg: str
+    pos: int | None = None
+    draws: list[str]
+
+
+class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A call, an attribute or a variable whose value makes results of a library vary.
+
+    ``apis`` are calls and methods (of receivers whose class is known), ``attributes`` module attributes that are
+    assigned, ``env`` environment variables that are set; for the last two a condition names the argument
+    ``value``. It is a hazard when all of ``when`` hold for certain and none of ``unless`` does, and a function
+    that is given as ``callback`` draws. ``rule`` reports it with ``message`` and ``help``, in which ``{call}`` is
+    the call as written and ``{value}`` the value.
+
+    What the rest of the program does can take it back: a call of one of ``unless_called`` (names with ``*``,
+    anywhere in the program), a variable of ``unless_env`` that has one of these values there, a mode of
+    ``unless_mode`` that is on, a generator of ``unless_seeded`` that is seeded. An entry with one of these says
+    nothing about code that no entry point reaches. ``devices``: only a program that may use one of them.
+    """
+
+    id: str
+    library: str
+    rule: str
+    message: str
+    help: str
+    apis: list[str] = []
+    attributes: list[str] = []
+    env: list[str] = []
+    when: list[Condition] = []
+    unless: list[Condition] = []
+    callback: Callback | None = None
+    unless_called: list[str] = []
+    unless_env: dict[str, list[str]] = {}
+    unless_mode: list[str] = []
+    unless_seeded: list[str] = []
+    devices: list[Device] = []
+    versions: str = ""
+    severity: Level | None = None
+    confidence: Sureness | None = None
+    note: str = ""
+    provenance: list[str] = []
+
+
 class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a call does to random number generators.
 
@@ -173,9 +239,12 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     do), ``use`` (the object draws when it is called, iterated or trained, as dropout and samplers do).
     ``unless``: arguments which, when given, make it draw from them instead of the global RNG; ``when``:
     conditions under which it draws at all. ``quiet_parts``: what an object made of nothing but these parts (its
-    first argument) draws decides nothing. ``kind`` is a finer class for the checks: ``seeder``, ``anti-seed``,
+    first argument) draws decides nothing. ``seed_attribute``: the seed is this attribute of that argument, as of a
+    configuration; ``random_seeds``: values of it that mean a random one. ``seeded_by``: methods by which an object
+    is seeded after it was made. ``why`` is what a message says of the cause, where the kind does not say it.
+    ``kind`` is a finer class for the checks: ``seeder``, ``anti-seed``,
     ``draw``, ``init``, ``dropout``, ``shuffle``, ``split``, ``sampler``, ``transform``, ``generator``,
-    ``entropy``, ``environment``, ``stateless``, ``unseeded-op``.
+    ``entropy``, ``environment``, ``stateless``, ``unseeded-op``, ``sampling`` (generation by a model).
     ``method`` is true when the names are methods that are recognised on an instance
     (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``.
     """
@@ -184,12 +253,15 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     apis: list[str]
     kind: RngKind
     library: str
-    seeds: list[Rng | Literal["own"]] = []
+    seeds: list[str] = []
     seed_arg: str = ""
     seed_pos: int | None = None
     seed_default: Any = msgspec.UNSET
     none_seed: Literal["entropy", "ignored", "fixed"] = "entropy"
-    draws: list[Rng | Literal["own", "entropy"]] = []
+    seed_attribute: str = ""
+    random_seeds: list[Any] = []
+    seeded_by: list[str] = []
+    draws: list[str] = []
     at: Literal["call", "construct", "use"] = "call"
     unless: list[Condition] = []
     when: list[Condition] = []
@@ -198,6 +270,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     does_not_seed: list[str] = []
     versions: str = ""
     method: bool = False
+    why: str = ""
     note: str = ""
     confidence: Sureness = "high"
     provenance: list[str] = []
@@ -279,11 +352,19 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     provenance: list[str] = []
 
 
+class ReadAt(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Calls that read an environment variable for good, when all of ``when`` hold."""
+
+    apis: list[str]
+    when: list[Condition] = []
+
+
 class SettingEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An environment variable, flag, attribute or argument that bears on determinism.
 
     ``hazards`` are the exact values of an environment variable that make results vary: setting one is a finding.
-    ``hazard_values`` say in words what else is a hazard.
+    ``hazard_values`` say in words what else is a hazard. ``read_at`` are the calls that read a variable: set after
+    one of them, it has no effect.
     """
 
     id: str
@@ -297,6 +378,7 @@ class SettingEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True
     hazard_values: list[str] = []
     hazards: list[str] = []
     must_be_set: str = ""
+    read_at: list[ReadAt] = []
     note: str = ""
     confidence: Sureness = "high"
     provenance: list[str] = []

@@ -49,22 +49,6 @@ _TORCH_NOT_TENSOR = frozenset(
         "cummin",
     ]
 )
-_TYPES = {
-    "numpy.random.default_rng": "numpy.random.Generator",
-    "numpy.random.RandomState": "numpy.random.RandomState",
-    "torch.Generator": "torch.Generator",
-    "torch.from_numpy": TENSOR,
-    "torch.Generator.manual_seed": "torch.Generator",
-    "pathlib.Path": "pathlib.Path",
-    "pandas.read_csv": "pandas.DataFrame",
-    "gym.make": "gymnasium.Env",
-    "gymnasium.make": "gymnasium.Env",
-    "gymnasium.make_vec": "gymnasium.vector.VectorEnv",
-    "gymnasium.vector.make": "gymnasium.vector.VectorEnv",
-    "datasets.load_dataset": "datasets.Dataset",
-    "tf.train.Example": "tf.train.Example",
-}
-
 _DATASET_METHODS = frozenset(
     [
         "map",
@@ -106,9 +90,6 @@ _DATASET_METHODS = frozenset(
 
 def result_type(api: str) -> str:
     """The class of what calling ``api`` gives; ``api`` itself (a class, or unknown) where nothing is known."""
-    known = _TYPES.get(api)
-    if known is not None:
-        return known
     head, _, last = api.rpartition(".")
     if head == "torch":
         if last.islower() and last not in _TORCH_NOT_TENSOR:
