@@ -9,7 +9,7 @@ from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Reporter, argument_node
 from d9mlint.checks.data import what_is_drawn
 from d9mlint.checks.ops import NO_GRADIENT
-from d9mlint.checks.order import Use, enclosing_function
+from d9mlint.checks.order import enclosing_function
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.data import is_entropy
@@ -171,31 +171,12 @@ POOL_METHODS = (
 
 
 def _pools(hooks: Hooks, reporter: Reporter) -> None:
-    @hooks.on_call("concurrent.futures.as_completed", "asyncio.as_completed")
-    def completed(interp: Interp, call: CallEvent) -> None:
-        unordered(interp, call, "as_completed")
-
-    def unordered(interp: Interp, call: CallEvent, name: str) -> None:
-        function = enclosing_function(interp)
-        if function is None or call.node is None or not Use(interp, function, printed=True).of(call.node):
-            return
-        reporter.report(
-            interp,
-            "DET211",
-            call.node,
-            f"`{name}` yields results in completion order, and that order is kept",
-            "collect results by key, or use `map` / `imap`, which keep the input order",
-            subject=name,
-        )
-
     @hooks.on_method(*POOL_METHODS)
     def pool(interp: Interp, call: CallEvent) -> None:
         owner = call.owner
         if not isinstance(owner, v.Obj) or owner.type.rpartition(".")[2] not in POOL_TYPES:
             return
         name = call.api.rpartition(".")[2]
-        if name == "imap_unordered":
-            unordered(interp, call, name)
         func = call.args.pos[0] if call.args.pos else call.args.kw.get("func")
         if not isinstance(func, (v.Func, v.Partial)):
             return

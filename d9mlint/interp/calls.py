@@ -153,12 +153,14 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
         len(interp.library_attributes),
         interp.entry is None and interp.hooks is interp.muted_hooks,
         HEAP.rebound,
+        interp.orders.key(),
     )
     outcomes = interp.memo.setdefault(key, [])
     arguments = (func.receiver or v.NONE, *args.pos, *(x for _, x in sorted(args.kw.items())))
     for known in reversed(outcomes):
         if known.recursions <= interp.active.keys():
-            value = memo.replay(known, arguments, interp.reruns)
+            loops = tuple(loop.start for loop in interp.orders.loops) if interp.orders.loops else ()
+            value = memo.replay(known, arguments, interp.reruns, loops)
             if value is not None:
                 interp.state = known.state.copy()
                 interp.recursions |= known.recursions
@@ -208,7 +210,7 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
         interp.state = before
     interp.state.alive = True
     if fn.is_generator:
-        result: v.Value = v.UNKNOWN
+        result: v.Value = interp.orders.carried(v.UNKNOWN, frame.yields)
     elif not results:
         result = v.UNKNOWN
     else:
@@ -217,6 +219,9 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
             result = v.join(results)
         else:
             result = v.join(main)
+    if interp.orders.any and interp.entry is None and node is None and outer.caller is None:
+        # Who calls it is not known, nor that the order is of no account there.
+        interp.orders.decide(interp.orders.deep(result))
     HEAP.pop()
     interp.rounds = rounds
     interp.recursions.discard(name)
@@ -445,9 +450,13 @@ _PROTOCOL = frozenset({"__getitem__", "__iter__", "__call__", "__len__", "__next
 
 def call_external(interp: Interp, name: str, args: v.Args, node: Any) -> v.Value:
     """A library function or class."""
+    api = interp.kb.canonical(name)
+    return interp.orders.call(interp, api, args, node, _call_external(interp, api, args, node))
+
+
+def _call_external(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
     from d9mlint.interp.library.builtins import MODELS
 
-    api = interp.kb.canonical(name)
     for hook in interp.hooks.calls.get(api, ()):
         hook(interp, CallEvent(api, args, node))
     for hook in interp.hooks.any_call:
@@ -526,7 +535,9 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any) -> None:
     for value in args.values():
         for one in v.alternatives(value):
             if isinstance(one, (v.Func, v.Partial)):
-                call(interp, one, v.Args(star=True, dstar=True), node)
+                given = call(interp, one, v.Args(star=True, dstar=True), node)
+                if interp.orders.any and not api.startswith("builtins."):
+                    interp.orders.decide(interp.orders.of(given))
             elif isinstance(one, v.Inst) and callback_instances(api):
                 run_methods(interp, one, node)
             elif isinstance(one, v.Items):
@@ -584,14 +595,21 @@ def owner_types(interp: Interp, owner: v.Value) -> list[str]:
 
 def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value:
     """A method that no project code defines."""
-    from d9mlint.interp.library.builtins import METHOD_MODELS
-
     owner, name = member.owner, member.name
     if isinstance(owner, v.Super) and name == "__init__":
         for base in owner_types(interp, owner)[:1]:
             call_external(interp, base, args, node)
         return v.NONE
     types = owner_types(interp, owner) or ["object"]
+    result = _call_member(interp, owner, name, types, args, node)
+    return interp.orders.call(interp, interp.kb.canonical(f"{types[0]}.{name}"), args, node, result, owner)
+
+
+def _call_member(
+    interp: Interp, owner: v.Value, name: str, types: list[str], args: v.Args, node: Any
+) -> v.Value:
+    from d9mlint.interp.library.builtins import METHOD_MODELS
+
     api = f"{types[0]}.{name}"
     entries: tuple[RngEntry, ...] = ()
     for one in types:

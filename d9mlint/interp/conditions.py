@@ -53,6 +53,8 @@ def condition(interp: Interp, node: m.Expr) -> Outcome:
 def _compare(interp: Interp, node: m.Compare) -> Outcome:
     left = interp.eval(node.left)
     values = [left, *(interp.eval(c) for c in node.comparators)]
+    if interp.orders.any:
+        interp.orders.compared(interp, node, left, values[1:])
     if len(node.ops) != 1:
         return Outcome(None)
     right = values[1]

@@ -53,6 +53,11 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         return _joined(left.kind, [*left.elts, *right.elts], left.open or right.open)
     if op == "+" and isinstance(left, v.Items):
         return v.Items(left.kind, left.elts, True)
+    if isinstance(left, v.Items) and left.kind == "s" and op in "|&-^":
+        right_elts = right.elts if isinstance(right, v.Items) and op in "|^" else []
+        return _joined("s", [*left.elts, *right_elts], True)
+    if op == "/" and isinstance(left, v.Obj) and left.type == "pathlib.Path":
+        return v.Obj("pathlib.Path", "pathlib.Path")
     if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
         return v.Mapping({**left.items, **right.items}, left.open or right.open)
     return v.UNKNOWN
@@ -105,20 +110,29 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
         index = interp.eval(target.index)
         for hook in interp.hooks.item_updates:
             hook(interp, owner, index, stmt.op, value, stmt)
+        if interp.orders.any:
+            interp.orders.stored(interp, owner, index, value)
         gradients.write(owner, value)
         return
     old = interp.eval(target)
+    orders = interp.orders
     if isinstance(old, v.Items) and stmt.op == "+":
         extra = value.elts if isinstance(value, v.Items) else []
-        assign(interp, target, _joined(old.kind, [*old.elts, *extra], True if not extra else old.open))
+        new: v.Value = _joined(old.kind, [*old.elts, *extra], True if not extra else old.open)
+        if orders.any or isinstance(value, v.Items):
+            new = orders.augmented(interp, stmt, old, value, new)
+        assign(interp, target, new)
         return
     if isinstance(target, m.Name) and "." not in target.id:
         result = binary(interp, stmt.op, old, value, stmt)
-        assign(interp, target, v.UNKNOWN if interp.frame.jumps and isinstance(result, v.Lit) else result)
+        result = v.UNKNOWN if interp.frame.jumps and isinstance(result, v.Lit) else result
     else:
         # An attribute that is counted up has no one value.
-        kept = old if isinstance(old, v.Obj) else v.UNKNOWN
-        assign(interp, target, binary(interp, stmt.op, kept, value, stmt))
+        kept = old if isinstance(old, (v.Obj, v.Items)) else v.UNKNOWN
+        result = binary(interp, stmt.op, kept, value, stmt)
+    if orders.any:
+        result = orders.augmented(interp, stmt, old, value, result)
+    assign(interp, target, result)
 
 
 def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value] | None:
@@ -158,10 +172,19 @@ def element(interp: Interp, value: v.Value) -> v.Value:
             row = v.Obj("torch.Tensor.__iter__", TENSOR)
             row.detached = value.detached
             return row
-        return v.UNKNOWN
+        return _typed(interp, value)
     if isinstance(value, v.AnyOf):
         return v.join([element(interp, one) for one in value.values])
     return v.UNKNOWN
+
+
+def _typed(interp: Interp, value: v.Obj) -> v.Value:
+    """A text or a number where that is known of the elements of a library object."""
+    entry = interp.kb.order(value.api, value.api.startswith("?."))
+    kind = entry.elements if entry is not None else ""
+    if kind == "text":
+        return v.Obj("builtins.str")
+    return v.Obj("builtins.int") if kind == "number" else v.UNKNOWN
 
 
 _PASS_THROUGH = frozenset(
@@ -274,6 +297,8 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
     """``owner[index] = value``."""
     for hook in interp.hooks.item_writes:
         hook(interp, owner, index, value, node)
+    if interp.orders.any:
+        interp.orders.stored(interp, owner, index, value)
     gradients.write(owner, value)
     if isinstance(owner, v.Ext) and owner.name in ENVIRON:
         if isinstance(index, v.Lit):

@@ -12,6 +12,7 @@ from d9mlint.interp.data import aug_assign, binary, cut_out, delete, element, el
 from d9mlint.interp.heap import HEAP, Cells
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.reflection import extend_path
+from d9mlint.interp.orders import INDEX, Loop, Order, merge
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -237,6 +238,7 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
 
 def _seq(interp: Interp, node: m.Seq) -> v.Value:
     elts: list[v.Value] = []
+    starred: list[Order | None] = []
     is_open = False
     for elt in node.elts:
         if isinstance(elt, m.Star):
@@ -246,12 +248,12 @@ def _seq(interp: Interp, node: m.Seq) -> v.Value:
                 is_open = is_open or value.open
             else:
                 is_open = True
+            starred.append(interp.orders.iterated(interp, value, elt.value))
         else:
             elts.append(interp.eval(elt))
     result = v.Items(node.kind, elts, is_open)
-    if node.kind == "s":
-        for hook in interp.hooks.sets:
-            hook(interp, node, result)
+    if starred and node.kind != "s":
+        return interp.orders.carried(result, merge(starred))
     return result
 
 
@@ -279,7 +281,9 @@ def _dict(interp: Interp, node: m.Dict) -> v.Value:
 
 
 def _binop(interp: Interp, node: m.BinOp) -> v.Value:
-    return binary(interp, node.op, interp.eval(node.left), interp.eval(node.right), node)
+    left, right = interp.eval(node.left), interp.eval(node.right)
+    result = binary(interp, node.op, left, right, node)
+    return interp.orders.operated(interp, node, (left, right), result) if interp.orders.any else result
 
 
 def _boolop(interp: Interp, node: m.BoolOp) -> v.Value:
@@ -343,10 +347,16 @@ def _subscript(interp: Interp, node: m.Subscript) -> v.Value:
         part = node.index
         bounds = [v.NONE if x is None else interp.eval(x) for x in (part.lower, part.upper, part.step)]
         if isinstance(value, (v.Items, v.Lit)) or (isinstance(value, v.Obj) and value.api in CONTAINERS):
-            return cut_out(value, bounds)
-        return subscript(interp, value, v.UNKNOWN, node)
-    index = interp.eval(node.index)
-    return subscript(interp, value, index, node)
+            result = cut_out(value, bounds)
+        else:
+            result = subscript(interp, value, v.UNKNOWN, node)
+        index: v.Value = v.UNKNOWN
+    else:
+        index = interp.eval(node.index)
+        result = subscript(interp, value, index, node)
+    if interp.orders.any:
+        return interp.orders.subscripted(interp, value, index, node, result)
+    return result
 
 
 def _lambda(interp: Interp, node: m.Lambda) -> v.Value:
@@ -365,6 +375,7 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     interp.frame.returns, interp.frame.jumps = outer.returns, outer.jumps
     results: list[v.Value] = []
     is_open = True
+    loops: list[Loop | None] = [interp.orders.enter(interp, iterated, first.iter)]
     if known is not None and interp.may_unroll(len(known)) and not first.ifs:
         is_open = False
         interp.steps += len(known)
@@ -377,21 +388,35 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
         interp.rounds = rounds
     else:
         for index, gen in enumerate(node.generators):
-            source = iterated if index == 0 else interp.eval(gen.iter)
-            assign(interp, gen.target, element(interp, source))
+            source = iterated
+            if index:
+                source = interp.eval(gen.iter)
+                loops.append(interp.orders.enter(interp, source, gen.iter))
+            one = element(interp, source)
+            if interp.orders.any:
+                one = interp.orders.element(interp, source, loops[-1], one)
+            assign(interp, gen.target, one)
             for test in gen.ifs:
                 interp.eval(test)
         results.append(interp.eval(node.elt))
         if node.value is not None:
             results[-1] = interp.eval(node.value)
     interp.frame = outer
+    order = merge(loop.order for loop in loops if loop is not None) if any(loops) else None
+    if order is not None and node.kind == "d":
+        # A number by order of arrival under each name.
+        for value in results:
+            index_order = interp.orders.deep(value)
+            if index_order is not None and index_order.kind == INDEX:
+                interp.orders.decide(index_order)
+    for loop in loops:
+        if loop is not None:
+            interp.orders.leave(loop)
+            break
     if node.kind == "d":
-        return v.Mapping(dict(enumerate(results)), open=True)
+        return interp.orders.carried(v.Mapping(dict(enumerate(results)), open=True), order)
     result = v.Items("l" if node.kind == "g" else node.kind, results, is_open)
-    if node.kind == "s":
-        for hook in interp.hooks.sets:
-            hook(interp, node, result)
-    return result
+    return interp.orders.carried(result, order) if node.kind != "s" else result
 
 
 def _fstring(interp: Interp, node: m.FString) -> v.Value:
@@ -399,7 +424,7 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
     if all(isinstance(x, v.Lit) and isinstance(x.value, (str, int)) for x in values):
         option = next((x.option for x in values if isinstance(x, v.Lit) and x.option), "")
         return v.Lit("".join(str(x.value) for x in values if isinstance(x, v.Lit)), option)
-    return v.UNKNOWN
+    return interp.orders.formatted(values, v.UNKNOWN) if interp.orders.any else v.UNKNOWN
 
 
 def _star(interp: Interp, node: m.Star) -> v.Value:
@@ -409,6 +434,8 @@ def _star(interp: Interp, node: m.Star) -> v.Value:
 
 def _wait(interp: Interp, node: m.Wait) -> v.Value:
     value = interp.eval(node.value) if node.value is not None else v.NONE
+    if node.kind != "await" and (interp.orders.any or isinstance(value, v.Items)):
+        interp.orders.yielded(interp, node, value)
     return value if node.kind == "await" else v.UNKNOWN
 
 
@@ -525,6 +552,8 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         if name not in owner.attrs and isinstance(owner.cls.find(name), v.Func):
             HEAP.rebound += 1
         _store(interp, owner.attrs, name, value)
+        if interp.orders.any:
+            interp.orders.set_attribute(owner, name, value)
     elif isinstance(owner, v.Obj):
         for hook in interp.hooks.object_attributes.get(name, ()):
             hook(interp, owner, name, value, node)

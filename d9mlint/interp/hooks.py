@@ -69,7 +69,6 @@ class Hooks:
     item_writes: list[Callable[..., None]] = field(default_factory=list)
     item_updates: list[Callable[..., None]] = field(default_factory=list)
     operators: list[Callable[..., None]] = field(default_factory=list)
-    sets: list[Callable[[Interp, Any, v.Value], None]] = field(default_factory=list)
     # Makes a finding again that an import made in another run.
     report: Callable[..., None] = lambda *args, **options: None
     bare_names: list[Callable[[Interp, v.Value, Any], None]] = field(default_factory=list)

@@ -19,6 +19,7 @@ from d9mlint.interp.places import flow_into
 if TYPE_CHECKING:
     from d9mlint.interp.cuts import Cut
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.orders import Key, Origin
     from d9mlint.interp.places import Where
     from d9mlint.project.modules import Found, ModuleFile
 
@@ -43,7 +44,10 @@ class Imported(NamedTuple):
     depth: int
     methods: dict[str, list[tuple[v.Cls, v.Func]]]
     visited: set[tuple[str, int]]
-    sorted_nodes: set[int]
+    origins: dict[Key, Origin]
+    decided: dict[Key, None]
+    excused: set[Key]
+    holders: list[tuple[v.Inst, str]]
     config_files: set[str]
     cuts: set[Cut]
     # Class attributes, functions and library attributes that it replaced.
@@ -119,6 +123,7 @@ class ImportCache:
             interp.uncertain > 0,
             interp.library_attributes_key(),
             tuple(sorted(HEAP.patched)),
+            interp.orders.any,
         )
         variants = self._known.setdefault(key, [])
         for known in variants:
@@ -138,7 +143,9 @@ class ImportCache:
         cuts, blanks = set(interp.cuts), set(interp.blanks)
         counts, libraries = _counts(interp), set(interp.libraries)
         loaded, visited = set(interp.loaded), set(interp.visited)
-        sorted_nodes, config_files = set(interp.sorted_nodes), set(interp.config_files)
+        config_files, orders = set(interp.config_files), interp.orders
+        origins, decided, excused = set(orders.origins), set(orders.decided), set(orders.excused)
+        holders = len(orders.holders)
         methods = {method: len(found) for method, found in interp.methods.items()}
         outer_log, interp.import_log = interp.import_log, ImportLog()
         act = HEAP.push()
@@ -178,7 +185,10 @@ class ImportCache:
                     depth,
                     added,
                     interp.visited - visited,
-                    interp.sorted_nodes - sorted_nodes,
+                    {key: origin for key, origin in orders.origins.items() if key not in origins},
+                    {key: None for key in orders.decided if key not in decided},
+                    orders.excused - excused,
+                    orders.holders[holders:],
                     interp.config_files - config_files,
                     interp.cuts - cuts,
                     HEAP.patched - patched,
@@ -231,7 +241,14 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
         interp.methods.setdefault(method, []).extend(found)
     interp.libraries |= known.libraries
     interp.visited |= known.visited
-    interp.sorted_nodes |= known.sorted_nodes
+    orders = interp.orders
+    for key, origin in known.origins.items():
+        if key not in orders.origins:
+            place = origin.place.replayed(interp, known.mod.name, known.depth)
+            orders.origins[key] = origin._replace(place=place)
+    orders.decided.update(known.decided)
+    orders.excused |= known.excused
+    orders.holders += known.holders
     interp.config_files |= known.config_files
     interp.cuts |= known.cuts
     if known.patched:

@@ -19,6 +19,7 @@ from d9mlint.interp.heap import HEAP, NAME
 from d9mlint.interp.hooks import Hooks, Loop
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.notes import Notes
+from d9mlint.interp.orders import Order, Orders
 from d9mlint.interp.state import MAYBE, Rng, Setting, Site, State, join_states, prefer
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
@@ -66,6 +67,7 @@ class Frame:
         "mod",
         "returns",
         "unrolled",
+        "yields",
     )
 
     def __init__(
@@ -91,6 +93,8 @@ class Frame:
         # How many of the loops that are running go over a known sequence, element by element.
         self.unrolled = 0
         self.is_class = False
+        # The order in which a generator yields, where it is arbitrary.
+        self.yields: Order | None = None
 
 
 class Interp:
@@ -164,7 +168,7 @@ class Interp:
         self.library_attributes: dict[str, v.Value] = {}
         self.blanks: dict[v.Cls, v.Inst] = {}
         self.methods_run: set[v.Inst] = set()
-        self.sorted_nodes: set[int] = set()
+        self.orders = Orders(knowledge)
         self.import_log: ImportLog | None = None
         self.speculating = 0
         self.config_files: set[str] = set()
@@ -191,6 +195,7 @@ class Interp:
         self.branching = 0
         active, self.active = self.active, {}
         import_steps, self.import_steps = self.import_steps, 0
+        order_loops, self.orders.loops = self.orders.loops, []
         if outer is not None:
             self.importing += 1
             # What an import does must not depend on how deep in the program it stands.
@@ -203,6 +208,7 @@ class Interp:
         self.frame, self.contexts, self.branching, self.active = outer, contexts, branching, active
         self.loops = loops
         self.importing -= outer is not None
+        self.orders.loops = order_loops
         self.import_steps = import_steps
         return mod
 
@@ -283,6 +289,7 @@ class Interp:
         kept = {key: type(x)(x) if isinstance(x, (list, set, dict)) else x for key, x in notes.items()}
         self.state, self.memo, self.notes = state.copy(), {}, Notes(kept)
         variants, self.variants = self.variants, {}
+        order_loops = list(self.orders.loops)
         loaded = dict(self.loaded)
         self.speculating += 1
         try:
@@ -294,6 +301,7 @@ class Interp:
             self.module_rng, self.module_modes = rng, modes
             self.places, self.contexts, self.variants = places, contexts, variants
             self.loops = loops
+            self.orders.loops = order_loops
             if len(loaded) != len(self.loaded):
                 # A module that was only imported in speculation is imported again when it is.
                 gone = {id(mod) for path, mod in self.loaded.items() if path not in loaded}
@@ -523,6 +531,7 @@ class Interp:
         iterated = self.eval(stmt.iter)
         elements = self._expr.elements(self, iterated, stmt.iter)
         self._enter_loop(stmt)
+        loop = self.orders.enter(self, iterated, stmt.iter, stmt)
         if elements is not None and self.may_unroll(len(elements)):
             self.frame.jumps.append([])
             self.frame.unrolled += 1
@@ -537,11 +546,15 @@ class Interp:
             self.frame.jumps.pop()
         else:
             element = self._expr.element(self, iterated)
+            if self.orders.any:
+                element = self.orders.element(self, iterated, loop, element)
             self.frame.jumps.append([])
             self._expr.assign(self, stmt.target, element)
             self._loop_body(stmt.body, stmt, havoc=True)
             self.frame.jumps.pop()
         self._leave_loop()
+        if loop is not None:
+            self.orders.leave(loop)
         self.block(stmt.orelse)
 
     def _enter_loop(self, stmt: m.For | m.While) -> None:

@@ -106,13 +106,17 @@ class _Mismatch(Exception):
 
 
 def replay(
-    outcome: Outcome, arguments: tuple[v.Value, ...], reruns: dict[tuple[str, int], int]
+    outcome: Outcome,
+    arguments: tuple[v.Value, ...],
+    reruns: dict[tuple[str, int], int],
+    loops: tuple[int, ...] = (),
 ) -> v.Value | None:
     """Let the running activation have made the call again; None where it might do something else.
 
-    ``reruns`` counts by function how often a call was run again because its result was too large."""
+    ``reruns`` counts by function how often a call was run again because its result was too large; ``loops`` are
+    the starts of the loops over an arbitrary order that are running."""
     try:
-        match = _Match(outcome, arguments)
+        match = _Match(outcome, arguments, loops)
         objects = match.objects
         for access in outcome.reads:
             if access[0] in objects:
@@ -165,7 +169,8 @@ class _TooLarge(Exception):
 class _Match:
     """Objects of the remembered call and those that stand in their places now."""
 
-    def __init__(self, outcome: Outcome, arguments: tuple[v.Value, ...]) -> None:
+    def __init__(self, outcome: Outcome, arguments: tuple[v.Value, ...], loops: tuple[int, ...]) -> None:
+        self._loops = loops
         self.objects: dict[Tracked, Tracked] = {}
         self._taken: dict[Tracked, Tracked] = {}
         for then, now in zip(outcome.arguments, arguments, strict=True):
@@ -209,6 +214,9 @@ class _Match:
     def _bind(self, then: Tracked, now: Tracked) -> None:
         known = self.objects.get(then)
         if known is None and now not in self._taken:
+            if then is not now and any((then.birth < x) is not (now.birth < x) for x in self._loops):
+                # What is added to something older than a loop over an arbitrary order is arbitrary too.
+                raise _Mismatch
             self.objects[then] = now
             self._taken[now] = then
             if isinstance(then, v.Obj) and isinstance(now, v.Obj) and then is not now:
@@ -242,11 +250,13 @@ class _Match:
 
     def _whole(self, then: Tracked, now: Tracked) -> None:
         if isinstance(then, v.Items) and isinstance(now, v.Items):
-            if then._open is not now._open or len(then._elts) != len(now._elts):
+            if then._open is not now._open or then.order != now.order or len(then._elts) != len(now._elts):
                 raise _Mismatch
             for a, b in zip(then._elts, now._elts, strict=True):
                 self.pair(a, b)
             return
+        if isinstance(then, v.Mapping) and isinstance(now, v.Mapping) and then.order != now.order:
+            raise _Mismatch
         left, right = _cells(then), _cells(now)
         if left is None or right is None or list(dict.keys(left)) != list(dict.keys(right)):
             raise _Mismatch
@@ -347,11 +357,13 @@ class _Copies:
         if isinstance(value, v.Items):
             new = self._known[value] = v.Items(value.kind, [], value._open)
             new._elts = [self.of(one) for one in value._elts]
+            new.order = value.order
         elif isinstance(value, v.Mapping):
             if value.items.owner is not value:
                 raise _Mismatch
             new = self._known[value] = v.Mapping({}, value._open, value.attributes)
             new.option = value.option
+            new.order = value.order
             self._fill(new.items, value.items)
         elif isinstance(value, v.Inst):
             new = self._known[value] = v.Inst(value.cls, None, value.node)
@@ -363,6 +375,7 @@ class _Copies:
             new.file, new.likely, new.on_cpu = value.file, value.likely, value.on_cpu
             new._detached = value._detached
             new._form = value._form
+            new.order = value.order
             if value._attrs is not None:
                 self._fill(new.attrs, value._attrs)
             if isinstance(value._data, Cells):

@@ -69,6 +69,9 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
     if rng in ("own", "entropy"):
         return False
     rng = meant_here(interp, rng)
+    if interp.orders.loops:
+        # Who draws first gets other numbers.
+        interp.orders.decide_loops()
     level = interp.state.level(rng)
     generator = interp.kb.generators[rng]
     if generator.starts == "constant":
@@ -136,6 +139,9 @@ def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
                     if interp.state.level(rng).level == UNSEEDED:
                         interp.state.rng[rng] = Rng(UNSEEDED, option, interp.here(node))
             return
+    if isinstance(value, v.Obj) and value.order is not None:
+        # A seed that differs is reported as one.
+        interp.orders.excused.update(value.order.keys)
     for hook in interp.hooks.seeds:
         hook(interp, entry, args, node, rngs)
     site = interp.here(node)

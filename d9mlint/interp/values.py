@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp.heap import ABSENT, FIELD, HEAP, NAME, WHOLE, Access, Cells, Tracked, at
 
 if TYPE_CHECKING:
+    from d9mlint.interp.orders import Order
     from d9mlint.interp.shapes import Form
     from d9mlint.ir.nodes import Call, Class, Function
     from d9mlint.project.modules import ModuleFile
@@ -63,7 +64,8 @@ class Obj(Tracked):
 
     ``data`` holds what a model keeps about the object (an option parser's options, a loader's dataset);
     ``detached`` says that a tensor carries no gradient, see ``gradients``, ``on_cpu`` that it was fetched from
-    the device, ``form`` what is known of its sizes and element type, see ``shapes``.
+    the device, ``form`` what is known of its sizes and element type, see ``shapes``, ``order`` that of its
+    elements where it is arbitrary, see ``orders``.
     """
 
     __slots__ = (
@@ -77,6 +79,7 @@ class Obj(Tracked):
         "likely",
         "node",
         "on_cpu",
+        "order",
         "type",
     )
 
@@ -93,6 +96,7 @@ class Obj(Tracked):
         self.likely = False
         self._detached = False
         self.on_cpu = False
+        self.order: Order | None = None
         self._form: Form | None = None
 
     @property
@@ -332,7 +336,7 @@ class Items(Tracked):
     ``elts`` is replaced, never changed in place.
     """
 
-    __slots__ = ("_elts", "_open", "kind")
+    __slots__ = ("_elts", "_open", "kind", "order")
 
     def __init__(self, kind: str, elts: list[Value], open: bool = False) -> None:
         HEAP.clock += 1
@@ -340,6 +344,7 @@ class Items(Tracked):
         self.kind = kind
         self._elts = elts
         self._open = open
+        self.order: Order | None = None
 
     @property
     def elts(self) -> list[Value]:
@@ -374,7 +379,7 @@ class Mapping(Tracked):
     """A dict or configuration with known keys; ``open`` when it may have more. Attribute access works as
     item access when ``attributes`` (namespaces, OmegaConf, EasyDict)."""
 
-    __slots__ = ("_open", "attributes", "items", "option")
+    __slots__ = ("_open", "attributes", "items", "option", "order")
 
     def __init__(self, items: dict[Any, Value], open: bool = False, attributes: bool = False) -> None:
         HEAP.clock += 1
@@ -384,6 +389,7 @@ class Mapping(Tracked):
         self._open = open
         self.attributes = attributes
         self.option = ""
+        self.order: Order | None = None
 
     @property
     def open(self) -> bool:

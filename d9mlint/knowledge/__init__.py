@@ -12,6 +12,7 @@ from d9mlint.knowledge.schema import (
     GeneratorEntry,
     HazardEntry,
     OpEntry,
+    OrderEntry,
     RngEntry,
     Role,
     RoleEntry,
@@ -51,6 +52,9 @@ class Knowledge:
         self._settings: dict[str, SettingEntry] = {}
         self._roles: dict[str, tuple[RoleEntry, ...]] = {}
         self._role_methods: dict[str, tuple[RoleEntry, ...]] = {}
+        self._orders: dict[str, OrderEntry] = {}
+        self._order_prefixes: list[tuple[str, OrderEntry]] = []
+        self._order_found: dict[tuple[str, bool], OrderEntry | None] = {}
         self._index(compiled)
         # Top-level names of the libraries that something is known of.
         self.libraries = frozenset(
@@ -96,6 +100,13 @@ class Knowledge:
         for api, result in compiled.results.items():
             if "*" in api:
                 self._result_patterns.add(api, result)
+        for order in compiled.orders:
+            for api in order.apis:
+                if api.endswith(".*"):
+                    self._order_prefixes.append((api[:-1], order))
+                else:
+                    self._orders[api if api.startswith("*.") else self.canonical(api)] = order
+        self._order_prefixes.sort(key=lambda item: -len(item[0]))
         for setting in compiled.settings:
             for api in setting.names:
                 self._settings[f"env:{api}" if setting.kind == "env" else api] = setting
@@ -184,6 +195,19 @@ class Knowledge:
     def role(self, dotted: str, role: Role) -> RoleEntry | None:
         """The entry that gives a function or method this role, if one does."""
         return next((entry for entry in self.roles(dotted) if entry.role == role), None)
+
+    def order(self, api: str, method: bool = False) -> OrderEntry | None:
+        """What a canonical name has to do with the order of elements; ``method`` for a method or attribute."""
+        key = (api, method)
+        if key in self._order_found:
+            return self._order_found[key]
+        found = self._orders.get(api)
+        if found is None and method:
+            found = self._orders.get("*." + api.rpartition(".")[2])
+        if found is None and not method:
+            found = next((entry for prefix, entry in self._order_prefixes if api.startswith(prefix)), None)
+        self._order_found[key] = found
+        return found
 
     def setting(self, name: str) -> SettingEntry | None:
         """A setting by its dotted name, or ``env:NAME``."""

@@ -22,6 +22,7 @@ from d9mlint.knowledge.schema import (
     GeneratorEntry,
     HazardEntry,
     OpEntry,
+    OrderEntry,
     RngEntry,
     RoleEntry,
     RulePage,
@@ -42,6 +43,7 @@ class Compiled(msgspec.Struct, frozen=True):
     ops: list[OpEntry]
     roles: list[RoleEntry]
     hazards: list[HazardEntry]
+    orders: list[OrderEntry]
     settings: list[SettingEntry]
     rules: list[RulePage]
     exact: dict[str, str]
@@ -122,6 +124,7 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
     ops: list[OpEntry] = []
     roles: list[RoleEntry] = []
     hazards: list[HazardEntry] = []
+    orders: list[OrderEntry] = []
     settings: list[SettingEntry] = []
     rules: list[RulePage] = []
     exact: dict[str, str] = {}
@@ -154,6 +157,8 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
             ops += entries(name, text, OpEntry, seen)
         elif part == "roles.yaml":
             roles += entries(name, text, RoleEntry, seen)
+        elif part == "orders.yaml":
+            orders += entries(name, text, OrderEntry, seen)
         elif part == "settings.yaml":
             settings += entries(name, text, SettingEntry, seen)
         else:
@@ -167,6 +172,7 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
         ops,
         roles,
         hazards,
+        orders,
         settings,
         rules,
         exact,
@@ -234,6 +240,8 @@ def entries(
         if (kind, entry.id) in seen:
             raise KnowledgeError(path, line, f"id `{entry.id}` is already used at {seen[kind, entry.id]}")
         seen[kind, entry.id] = f"{path}:{line}"
+        if isinstance(entry, OrderEntry):
+            _check_order(path, line, entry)
         _check_ranges(path, line, entry)
         _check_conditions(path, line, [*getattr(entry, "when", []), *getattr(entry, "unless", [])])
         result.append(entry)
@@ -242,6 +250,16 @@ def entries(
 
 def _expanded(source: Any) -> list[str]:
     return [str(part) for part in source] if isinstance(source, list) else [str(source)]
+
+
+def _check_order(path: str, line: int, entry: OrderEntry) -> None:
+    """A source says which rule reports it, and how; nothing else does."""
+    source = entry.role == "source" or bool(entry.key)
+    if source != bool(entry.rule and entry.what and entry.help):
+        needed = "needs" if source else "is no source and takes none of"
+        raise KnowledgeError(path, line, f"`{entry.id}` {needed} `rule`, `what` and `help`")
+    if entry.role == "type" and not (entry.value or entry.elements):
+        raise KnowledgeError(path, line, f"`{entry.id}` says neither `value` nor `elements`")
 
 
 def _check_ranges(path: str, line: int, entry: Any) -> None:

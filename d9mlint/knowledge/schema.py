@@ -67,6 +67,8 @@ Role = Literal[
     "writes",
 ]
 Level = Literal["error", "warning", "advice"]
+OrderRole = Literal["source", "carry", "end", "sink", "show", "step", "write", "grow", "settle", "type"]
+Element = Literal["", "number", "text", "object"]
 SettingKind = Literal["argument", "attribute", "call", "config", "env", "flag", "option", "package", "param"]
 
 
@@ -381,6 +383,56 @@ class SettingEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True
     read_at: list[ReadAt] = []
     note: str = ""
     confidence: Sureness = "high"
+    provenance: list[str] = []
+
+
+class TextTest(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A test of a literal string argument, without regard to case: it contains all of ``has``, and none of
+    ``lacks``."""
+
+    arg: str
+    pos: int | None = None
+    has: list[str] = []
+    lacks: list[str] = []
+
+
+class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a call has to do with the order of what it is given or gives.
+
+    ``apis`` are canonical names; ``list.sort`` is a method of a known type, ``*.sort`` one of any receiver or an
+    attribute, ``numpy.*`` everything of a library that has no entry of its own.
+
+    ``role``: a ``source`` gives elements in arbitrary order; ``carry`` keeps the order of what it is given (or of
+    its receiver); ``end`` gives something that does not depend on it; a ``sink`` makes it count; so does ``show``
+    where the function in which the order came about has returned; a ``step`` changes a model, and a ``write``
+    something that is older than the loop, so that they count in a loop over arbitrary order; ``grow`` adds to its
+    receiver; ``settle`` sorts its receiver in place; a ``type`` says only what kind of value is given.
+
+    ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the
+    remedy; ``sortable`` allows the fix ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two
+    listings. ``key`` names the argument that is a sort key. ``library`` must have been imported for a method of an
+    unknown receiver to be meant. It holds when all of ``when`` and the tests of ``texts`` hold, and none of
+    ``unless``. ``value`` is the kind of what is given, ``elements`` that of its elements: ``number``, ``text``, or
+    ``object`` for what is hashed by address.
+    """
+
+    id: str
+    apis: list[str]
+    role: OrderRole
+    rule: Literal["", "DET209", "DET210", "DET211", "DET213"] = ""
+    gives: Literal["sequence", "walk"] = "sequence"
+    what: str = ""
+    help: str = ""
+    sortable: bool = False
+    key: str = ""
+    library: str = ""
+    when: list[Condition] = []
+    unless: list[Condition] = []
+    texts: list[TextTest] = []
+    value: Element = ""
+    elements: Element = ""
+    confidence: Sureness = "high"
+    note: str = ""
     provenance: list[str] = []
 
 

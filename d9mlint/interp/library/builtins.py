@@ -17,6 +17,8 @@ from d9mlint.interp.library.loaders import LOADER_MODELS
 from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
 from d9mlint.interp.library.reflection import REFLECTION_METHODS, REFLECTION_MODELS, is_registry, registered
 from d9mlint.interp.library.strings import STRING_METHODS
+from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, kind_of_elements
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -65,7 +67,10 @@ def _hash(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if isinstance(first, v.Lit) and isinstance(first.value, (int, float, bool)):
         return v.UNKNOWN
     result = v.Obj("builtins.hash", "", args, node)
-    if isinstance(first, v.Lit):
+    result.file = interp.frame.file
+    if first is not None:
+        interp.orders.hashed(interp, node, first, result)
+    if isinstance(first, v.Lit) or result.order is not None:
         result.data = ENTROPY
     return result
 
@@ -79,10 +84,43 @@ def _sequence(kind: str) -> Model:
         if isinstance(first, v.Items):
             return v.Items(kind, list(first.elts), first.open)
         if kind == "s":
-            return v.Items(kind, [], True)
+            # One of each kind of element: that of a set of numbers has an order.
+            return v.Items(kind, sample(interp, first, node), True)
         return None
 
     return model
+
+
+def sample(interp: Interp, value: v.Value, node: Any) -> list[v.Value]:
+    """An element of what is known to have texts, numbers or objects."""
+    written = node.args[0] if isinstance(node, m.Call) and node.args else None
+    known = {TEXT: "builtins.str", NUMBER: "builtins.int", OBJECT: "builtins.id"}
+    api = known.get(kind_of_elements(interp, value, written))
+    return [v.Obj(api)] if api is not None else []
+
+
+def _set_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``tokens.update(words)``, ``a.union(b)``: what comes in, and the set that it gives."""
+    if not isinstance(owner, v.Items):
+        return None
+    added: list[v.Value] = []
+    if name in ("update", "union", "symmetric_difference"):
+        for value in args.pos:
+            added += value.elts if isinstance(value, v.Items) else sample(interp, value, node)
+    if name == "update":
+        owner.elts = [*owner.elts, *added][:64]
+        owner.open = True
+        return v.NONE
+    return v.Items("s", [*owner.elts, *added][:64], True)
+
+
+def _defaultdict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``defaultdict(list)``: a mapping that has more keys than are known."""
+    rest = v.Args(args.pos[1:], args.kw, args.star, args.dstar)
+    found = _dict(interp, api, rest, node)
+    if isinstance(found, v.Mapping):
+        found.open = True
+    return found
 
 
 def _len(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -486,6 +524,8 @@ MODELS: dict[str, Model] = {
     "builtins.frozenset": _sequence("s"),
     "builtins.dict": _dict,
     "collections.OrderedDict": _dict,
+    "collections.defaultdict": _defaultdict,
+    "collections.deque": _sequence("l"),
     "builtins.vars": _vars,
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,
@@ -584,6 +624,10 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "list.extend": _list_append,
     "list.insert": _list_append,
     "set.add": _list_append,
+    **{
+        f"set.{name}": _set_update
+        for name in ("update", "union", "intersection", "difference", "symmetric_difference", "copy")
+    },
     **{f"list.{name}": _shrink for name in ("pop", "remove", "clear")},
     "*.copy": _copy,
     "*.shuffle": _shuffled,

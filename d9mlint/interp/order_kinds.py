@@ -1,0 +1,181 @@
+"""What the elements of a set are: numbers, whose hashes are the same in every run, texts, or objects.
+
+Hashes of numbers are not randomized. Those of ``str`` and ``bytes`` are, and so are those of tuples that contain
+them. An object without its own ``__hash__`` is hashed by its address.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+NUMBER, TEXT, OBJECT = "number", "text", "object"
+_NUMBER_NAMES = frozenset({"int", "float", "bool", "long", "int32", "int64", "LongTensor", "ndarray"})
+_TEXT_NAMES = frozenset({"str", "bytes", "AnyStr", "Text", "Path", "PathLike"})
+_DEPTH = 6
+
+
+def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None, depth: int = 0) -> str:
+    """What iterating a value gives, ``""`` for unknown."""
+    if depth > _DEPTH:
+        return ""
+    if isinstance(value, v.Items):
+        return _together([kind_of(interp, one, depth + 1) for one in value.elts])
+    if isinstance(value, v.Mapping):
+        keys = [k for k in value.items if not isinstance(k, tuple)]
+        if value.open or len(keys) < len(value.items):
+            return ""
+        return _together([kind_of(interp, v.Lit(k), depth + 1) for k in keys])
+    if isinstance(value, v.Lit) and isinstance(value.value, str):
+        return TEXT
+    if isinstance(value, v.Obj):
+        if value.api == "builtins.map" and value.args.pos:
+            func = value.args.pos[0]
+            return _of_call(interp, func.name) if isinstance(func, v.Ext) else ""
+        if value.type == "torch.Tensor":
+            return ""
+        entry = interp.kb.order(value.api, _is_method(value))
+        if entry is not None and entry.elements:
+            return entry.elements
+        if (
+            entry is not None
+            and entry.role in ("carry", "end", "sink")
+            and value.args.pos
+            and not _is_method(value)
+        ):
+            return kind_of_elements(interp, value.args.pos[0], None, depth + 1)
+    if value is v.UNKNOWN and node is not None:
+        return _annotated(interp, node, inside=True)
+    return ""
+
+
+def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
+    """What a value is, ``""`` for unknown."""
+    if depth > _DEPTH:
+        return ""
+    if isinstance(value, v.Lit):
+        if isinstance(value.value, (str, bytes)):
+            return TEXT
+        return NUMBER
+    if isinstance(value, v.Items):
+        kinds = [kind_of(interp, one, depth + 1) for one in value.elts]
+        return NUMBER if not value.open and all(k == NUMBER for k in kinds) else TEXT if TEXT in kinds else ""
+    if isinstance(value, v.Obj):
+        if value.api == "builtins.id":
+            return OBJECT
+        if value.type == "pathlib.Path":
+            return TEXT
+        if value.type in ("torch.Tensor", "torch.nn.Parameter"):
+            return OBJECT
+        return _of_call(interp, value.api, _is_method(value))
+    if isinstance(value, v.Inst):
+        if value.cls.find("__hash__") is not None or value.cls.decorated or value.cls.external_bases():
+            return ""
+        return OBJECT if value.cls.find("__eq__") is None else ""
+    if isinstance(value, (v.Func, v.Cls)):
+        return OBJECT
+    if isinstance(value, v.AnyOf):
+        return _together([kind_of(interp, one, depth + 1) for one in value.values])
+    return ""
+
+
+def _together(kinds: list[str]) -> str:
+    if TEXT in kinds:
+        return TEXT
+    if OBJECT in kinds:
+        return OBJECT
+    return NUMBER if kinds and all(kind == NUMBER for kind in kinds) else ""
+
+
+def _is_method(value: v.Obj) -> bool:
+    return value.api.startswith("?.") or value.api.rpartition(".")[0][:1].islower()
+
+
+_NUMBERS = frozenset(
+    {"builtins.int", "builtins.float", "builtins.len", "builtins.ord", "builtins.round", "builtins.bool"}
+)
+_TEXTS = frozenset(
+    {"builtins.str", "builtins.repr", "builtins.chr", "builtins.bytes", "builtins.hex", "builtins.format"}
+)
+
+
+def _of_call(interp: Interp, api: str, method: bool = False) -> str:
+    """What calling a library function gives."""
+    if api in _NUMBERS:
+        return NUMBER
+    if api in _TEXTS:
+        return TEXT
+    entry = interp.kb.order(api) or (interp.kb.order(api, True) if method else None)
+    return entry.value if entry is not None else ""
+
+
+def is_text(interp: Interp, value: v.Value, node: m.Expr | None) -> bool:
+    """Whether a value is surely a text, or contains one, as far as its hash goes."""
+    if kind_of(interp, value) == TEXT:
+        return True
+    if isinstance(node, m.FString):
+        return True
+    if isinstance(node, m.Seq) and node.kind == "t":
+        elements = value.elts if isinstance(value, v.Items) else [v.UNKNOWN] * len(node.elts)
+        return any(
+            is_text(interp, elements[i] if i < len(elements) else v.UNKNOWN, elt)
+            for i, elt in enumerate(node.elts)
+        )
+    if isinstance(node, m.BinOp) and node.op in "+%":
+        return any(isinstance(side, m.FString) or _is_text_constant(side) for side in (node.left, node.right))
+    return node is not None and _annotated(interp, node, inside=False) == TEXT
+
+
+def _is_text_constant(node: m.Expr) -> bool:
+    return isinstance(node, m.Const) and isinstance(node.value, str)
+
+
+def _annotated(interp: Interp, node: m.Expr, inside: bool) -> str:
+    """What the annotation of a parameter says of it, or of its elements."""
+    while isinstance(node, m.Call) and node.args:
+        node = node.args[0]
+    frame = interp.frame
+    while frame.func is None and frame.caller is not None and frame.caller.env is frame.env.parent:
+        frame = frame.caller
+    if not isinstance(node, m.Name) or frame.func is None:
+        return ""
+    for param in frame.func.fn.params:
+        if param.name == node.id and param.annotation is not None:
+            names = {
+                one.id.rpartition(".")[2] for one in _all(param.annotation) if isinstance(one, m.Name)
+            } | _quoted(param.annotation)
+            if inside and isinstance(param.annotation, m.Name) and names & {"str", "bytes"}:
+                return TEXT
+            if names & _TEXT_NAMES:
+                return TEXT if inside == (not isinstance(param.annotation, m.Name)) else ""
+            return NUMBER if inside and names & _NUMBER_NAMES else ""
+    return ""
+
+
+def _quoted(node: m.Expr) -> set[str]:
+    if not isinstance(node, m.Const) or not isinstance(node.value, str):
+        return set()
+    text = "".join(c if c.isalnum() or c == "_" else " " for c in node.value)
+    return set(text.split())
+
+
+def _all(node: m.Expr) -> list[m.Expr]:
+    return list(nodes([node]))  # type: ignore[list-item]
+
+
+def takes_key_by_address(interp: Interp, key: v.Value | None) -> bool:
+    """Whether a sort key is ``id`` or ``hash``, or a lambda that returns one of them."""
+    for one in v.alternatives(key) if key is not None else ():
+        if isinstance(one, v.Ext) and one.name in ("builtins.id", "builtins.hash"):
+            return True
+        if isinstance(one, v.Func) and one.fn.name == "<lambda>":
+            for node in nodes(one.fn.body):
+                if isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id == "id":
+                    return True
+    return False

@@ -1,0 +1,908 @@
+"""The order of elements as a taint.
+
+A sequence, a mapping or a library object carries an ``Order`` where the order of its elements is arbitrary, with
+the places that this comes from. It is made by the sources of ``rules/knowledge/orders.yaml`` and by iterating a
+set; calls, comprehensions, operators and loops hand it on; sorting ends it. Where it decides a result, its places
+are noted as decided, and the rules report them when the run has ended.
+
+A loop over an arbitrary order makes what it adds to older containers arbitrary too. Inside of it a count is an
+``index``: a number that depends on the order as long as the loop runs.
+
+Orders are part of the tracked heap: a call is not replayed where an order that it read is another one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold, any_holds
+from d9mlint.interp.heap import FIELD, HEAP
+from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, is_text, kind_of_elements, takes_key_by_address
+from d9mlint.interp.places import Where, function
+from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import assigned_names
+from d9mlint.ir.traversal import called_name, nodes, receiver
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Frame, Interp
+    from d9mlint.knowledge import Knowledge
+    from d9mlint.knowledge.schema import OrderEntry
+
+SEQUENCE, NESTED, INDEX, HASH = "sequence", "nested", "index", "hash"
+"""What is arbitrary: the order of the elements; that of the elements' elements; a number; a value of ``hash``."""
+
+TENSOR = "torch.Tensor"
+MAX_PARTS = 64
+
+Key = tuple[str, str, int, int]
+"""What names a place that an order comes from: rule, path, start and end."""
+
+
+class Order(NamedTuple):
+    """An arbitrary order. ``loop`` is the start of the loop that an index belongs to."""
+
+    keys: tuple[Key, ...]
+    kind: str = SEQUENCE
+    loop: int = 0
+
+
+class Origin(NamedTuple):
+    """Where an order came about. ``elements`` says what a set has: ``text``, ``object`` or nothing known."""
+
+    place: Where
+    what: str
+    help: str
+    sortable: bool = False
+    elements: str = ""
+    confidence: str = "high"
+    node: Any = None
+
+
+class Loop:
+    """A loop that runs over an arbitrary order. Objects born before ``start`` are older than it; ``before`` are the
+    values that names had, which the loop assigns."""
+
+    __slots__ = ("before", "env", "order", "start")
+
+    def __init__(self, order: Order, env: v.Env, before: dict[str, v.Value]) -> None:
+        HEAP.clock += 1
+        self.start = HEAP.clock
+        self.order = order
+        self.env = env
+        self.before = before
+
+
+class Orders:
+    """The orders of one run. ``excused`` are places that another rule reports; ``holders`` are attributes of
+    datasets of the project that were given an arbitrary order."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self.kb = knowledge
+        self.origins: dict[Key, Origin] = {}
+        self.decided: dict[Key, None] = {}
+        self.excused: set[Key] = set()
+        self.holders: list[tuple[v.Inst, str]] = []
+        self.loops: list[Loop] = []
+
+    @property
+    def any(self) -> bool:
+        """Whether anything in the run has had an arbitrary order. It stays true."""
+        return bool(self.origins)
+
+    def key(self) -> Any:
+        """What a remembered call depends on besides what it reads."""
+        if not self.origins:
+            return 0
+        return (1, *(loop.start for loop in self.loops))
+
+    # ------------------------------------------------------------------------------------- reading
+
+    def of(self, value: v.Value | None) -> Order | None:
+        """The order that a value carries."""
+        if isinstance(value, (v.Obj, v.Items, v.Mapping)):
+            order = value.order
+            if value.birth < HEAP.act.start:
+                HEAP.read(value, FIELD, value, "order", order)
+            if order is not None and order.kind == INDEX and all(x.start != order.loop for x in self.loops):
+                return None
+            return order
+        if isinstance(value, v.AnyOf):
+            return self.merged(value.values)
+        if isinstance(value, v.Member) and isinstance(value.owner, v.Obj):
+            # `frame.values`: an attribute that has the elements of its object.
+            entry = self.kb.order(f"?.{value.name}", True)
+            return self.of(value.owner) if entry is not None and entry.role == "carry" else None
+        return None
+
+    def merged(self, values: Any) -> Order | None:
+        """The orders of several values together."""
+        return merge(self.of(one) for one in values)
+
+    def deep(self, value: v.Value | None) -> Order | None:
+        """The order of a value and, for a short sequence, of its elements."""
+        own = self.of(value)
+        if isinstance(value, v.Items) and value.kind != "s":
+            parts = value.elts[:MAX_PARTS]
+            inner = [merge((self.of(part), self._parts(part))) for part in parts]
+            return merge((own, *inner))
+        return own
+
+    def _parts(self, value: v.Value) -> Order | None:
+        if isinstance(value, v.Items) and value.kind != "s":
+            return self.merged(value.elts[:MAX_PARTS])
+        return None
+
+    def iterated(self, interp: Interp, value: v.Value, node: Any) -> Order | None:
+        """The order in which a value is iterated; that of a set comes about here."""
+        if isinstance(value, v.AnyOf):
+            return merge(self.iterated(interp, one, node) for one in value.values)
+        if isinstance(value, v.Items) and value.kind == "s":
+            return self._of_set(interp, value, node)
+        order = self.of(value) if self.origins else None
+        if order is not None and order.kind == INDEX:
+            return None
+        return order
+
+    def _of_set(self, interp: Interp, value: v.Items, node: Any) -> Order | None:
+        if not value.open and len(value.elts) < 2:
+            return None
+        kind = kind_of_elements(interp, value, node)
+        if kind == NUMBER:
+            return None
+        return self.made(interp, "DET210", node, "", "", elements=kind)
+
+    # ------------------------------------------------------------------------------------- sources
+
+    def made(
+        self,
+        interp: Interp,
+        rule: str,
+        node: Any,
+        what: str,
+        help: str,
+        *,
+        sortable: bool = False,
+        elements: str = "",
+        confidence: str = "high",
+        subject: str = "set",
+        kind: str = SEQUENCE,
+    ) -> Order:
+        """An order that comes about here."""
+        if not hasattr(node, "start"):
+            node = _placed(node) or interp._node
+        site = interp.here(node)
+        key = (rule, site.path, site.start, site.end)
+        if key not in self.origins:
+            place = Where(interp, node, subject)
+            self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node)
+        return Order((key,), kind)
+
+    def put(self, value: v.Value, order: Order | None) -> None:
+        """Let a value carry an order from now on."""
+        if isinstance(value, (v.Obj, v.Items, v.Mapping)) and value.order != order:
+            HEAP.write(value, FIELD, value, "order", order, value.order)
+            value.order = order
+
+    def carried(self, value: v.Value, order: Order | None) -> v.Value:
+        """A result that has this order: the value itself if it is new, else one that stands for it."""
+        if order is None:
+            return value
+        if isinstance(value, (v.Obj, v.Items, v.Mapping)):
+            self.put(value, merge((value.order, order)))
+            return value
+        if value is v.UNKNOWN or isinstance(value, (v.Member, v.AnyOf)):
+            result = v.Obj("?", "?")
+            result.order = order
+            return result
+        return value
+
+    # ------------------------------------------------------------------------------------- deciding
+
+    def decide(self, order: Order | None) -> None:
+        """A result depends on this order."""
+        if order is not None:
+            for key in order.keys:
+                self.decided[key] = None
+
+    def decide_loops(self) -> None:
+        """Something happens here whose result depends on the order of the loops around it."""
+        for loop in self.loops:
+            self.decide(loop.order)
+
+    def around(self, birth: int) -> Order | None:
+        """The order of the loops that are younger than an object."""
+        return merge(loop.order for loop in self.loops if birth < loop.start)
+
+    # ------------------------------------------------------------------------------------- loops
+
+    def enter(self, interp: Interp, value: v.Value, node: Any, stmt: m.For | None = None) -> Loop | None:
+        """A loop over a value begins."""
+        order = self.iterated(interp, value, node)
+        if order is None or (stmt is not None and _sorts_walk(interp, value, stmt)):
+            return None
+        env = interp.frame.env
+        before = {}
+        if stmt is not None:
+            before = {name: env.vars[name] for name in assigned_names(stmt) if name in env.vars}
+        loop = Loop(Order(order.keys), env, before)
+        self.loops.append(loop)
+        return loop
+
+    def leave(self, loop: Loop) -> None:
+        """A loop ends."""
+        del self.loops[self.loops.index(loop) :]
+
+    def element(self, interp: Interp, iterated: v.Value, loop: Loop | None, element: v.Value) -> v.Value:
+        """What a loop over a value gives: folders of a walk have arbitrary names, a count is an index."""
+        walk = _walk_of(interp, iterated)
+        if walk is not None:
+            return self._walked(walk)
+        if loop is not None and isinstance(iterated, v.Obj) and iterated.api == "builtins.enumerate":
+            index = v.Obj("?", "?")
+            index.order = Order(loop.order.keys, INDEX, loop.start)
+            inner = element.elts[1] if isinstance(element, v.Items) and len(element.elts) == 2 else v.UNKNOWN
+            return v.Items("t", [index, inner])
+        order = self.of(iterated)
+        if order is not None and order.kind == NESTED:
+            return self.carried(element, Order(order.keys))
+        return element
+
+    def _walked(self, walk: v.Obj) -> v.Value:
+        parts: list[v.Value] = [v.UNKNOWN]
+        for _ in range(3 if walk.api.endswith("fwalk") else 2):
+            names = v.Obj("names of a walk", "list")
+            names.order = walk.order
+            parts.append(names)
+        return v.Items("t", parts)
+
+    # ------------------------------------------------------------------------------------- calls
+
+    def call(
+        self,
+        interp: Interp,
+        api: str,
+        args: v.Args,
+        node: Any,
+        result: v.Value,
+        owner: v.Value | None = None,
+    ) -> v.Value:
+        """The result of a library call, with the order that it has."""
+        entry = interp.kb.order(api, owner is not None)
+        role = entry.role if entry is not None else ""
+        if entry is not None and entry.library and not _is_of(interp, entry.library, owner):
+            entry, role = None, ""
+        if entry is not None and role != "type" and not _applies(entry, args):
+            role = "" if role != "sink" else "carry"
+        if role == "source":
+            assert entry is not None
+            return self._source(interp, entry, api, args, node, result)
+        if entry is not None and entry.key and takes_key_by_address(interp, args.kw.get(entry.key)):
+            place = node if role == "end" else getattr(node, "func", node)
+            order = self.made(interp, entry.rule, place, entry.what, entry.help, subject=entry.id)
+            if role == "settle" and owner is not None:
+                self.put(owner, order)
+                return result
+            return self.carried(result, order)
+        if role == "end":
+            if api == "builtins.len":
+                return self._counted(interp, args, node, result)
+            return result
+        if api == "builtins.zip" and owner is None:
+            return self._zipped(interp, args, node, result)
+        if role == "type" or (role == "" and owner is None and not self.origins):
+            return result
+        if owner is not None:
+            return self._method(interp, role, api, args, node, result, owner)
+        given = self._given(interp, args, node, role in ("carry", "sink"))
+        if role == "sink":
+            if api == "builtins.next":
+                walk = _walk_of(interp, args.pos[0]) if args.pos else None
+                if walk is not None:
+                    return self._walked(walk)
+            self.decide(merge((given, self._accumulated(interp, node))))
+        elif role == "show":
+            self._shown(interp, given)
+            if any(not isinstance(value, v.Lit) for value in args.pos):
+                for loop in self.loops:
+                    self._shown(interp, loop.order, within=True)
+            file = args.kw.get("file")
+            if file is not None and self.loops:
+                self._written(interp, file, node)
+        elif role == "carry" or role == "":
+            if given is not None and given.kind == INDEX and role == "":
+                return result
+            return self.carried(result, merge((given, self._accumulated(interp, node))))
+        return result
+
+    def _source(
+        self, interp: Interp, entry: OrderEntry, api: str, args: v.Args, node: Any, result: v.Value
+    ) -> v.Value:
+        from d9mlint.checks.text import node_text
+
+        name = node_text(node, api)
+        order = self.made(
+            interp,
+            entry.rule,
+            node,
+            entry.what.replace("{name}", name),
+            entry.help,
+            sortable=entry.sortable,
+            confidence=entry.confidence,
+            subject=api if not api.startswith("?.") else api[2:],
+        )
+        return self.carried(result, order)
+
+    def _given(self, interp: Interp, args: v.Args, node: Any, iterates: bool) -> Order | None:
+        """The order of the arguments of a call. Sets among them are iterated by what keeps or uses their order."""
+        found: list[Order | None] = []
+        written = node.args if isinstance(node, m.Call) else []
+        for index, value in enumerate(args.pos):
+            place = written[index] if index < len(written) else node
+            found.append(self._argument(interp, value, place, iterates))
+        by_name = {k.name: k.value for k in node.keywords} if isinstance(node, m.Call) else {}
+        for name, value in args.kw.items():
+            place = by_name.get(name, node)
+            found.append(self._argument(interp, value, place, iterates))
+        return merge(found)
+
+    def _argument(self, interp: Interp, value: v.Value, place: Any, iterates: bool) -> Order | None:
+        if type(value) in _PLAIN:
+            return None
+        if iterates and _is_set(value):
+            return self.iterated(interp, value, place)
+        return self.deep(value) if self.origins else None
+
+    def _method(
+        self,
+        interp: Interp,
+        role: str,
+        api: str,
+        args: v.Args,
+        node: Any,
+        result: v.Value,
+        owner: v.Value,
+    ) -> v.Value:
+        name = api.rpartition(".")[2]
+        if role == "settle":
+            if self.origins:
+                self.put(owner, None)
+            return result
+        if role == "grow":
+            self._grown(interp, name, args, node, owner)
+            return result
+        if role == "sink" and name in ("pop", "popitem", "popleft"):
+            if _is_set(owner):
+                self.decide(self.iterated(interp, owner, _owner_node(node)))
+            elif not isinstance(owner, v.Mapping) and name != "popitem" and not (args.pos and _named(args)):
+                self.decide(self.of(owner))
+            return result
+        iterates = role in ("carry", "sink") or (role == "step" and name != "update")
+        given = self._given(interp, args, node, iterates) if self.origins or _any_set(args) else None
+        if not self.origins:
+            return result
+        if role == "sink":
+            self.decide(merge((given, self.of(owner))))
+            return result
+        if role == "step":
+            self.decide(given)
+            self.decide_loops()
+            return result
+        if role == "write":
+            self.decide(given)
+            if self.loops:
+                self._written(interp, owner, node)
+            return result
+        if role == "show":
+            self._shown(interp, given)
+            return result
+        of_owner = self.of(owner)
+        if role == "" and given is not None and given.kind == INDEX:
+            given = None
+        if role == "carry" or (of_owner is not None and isinstance(owner, v.Obj)):
+            return self.carried(result, merge((of_owner, given)))
+        return result
+
+    def _counted(self, interp: Interp, args: v.Args, node: Any, result: v.Value) -> v.Value:
+        """``len(ids)`` of something that the loop makes longer is an index."""
+        if not self.loops or not args.pos or not isinstance(node, m.Call) or not node.args:
+            return result
+        loop = self._loop_older_than(args.pos[0])
+        written = node.args[0]
+        if loop is not None and isinstance(written, m.Name) and _grows(interp, written.id):
+            index = v.Obj("?", "?")
+            index.order = Order(loop.order.keys, INDEX, loop.start)
+            return index
+        return result
+
+    def _loop_older_than(self, value: v.Value) -> Loop | None:
+        """The innermost loop that began when a value was there already."""
+        if not isinstance(value, (v.Obj, v.Items, v.Mapping, v.Inst)):
+            return None
+        return next((x for x in reversed(self.loops) if value.birth < x.start), None)
+
+    def _zipped(self, interp: Interp, args: v.Args, node: Any, result: v.Value) -> v.Value:
+        """``zip(a, b)``: what came about together stays together; anything else is paired at random."""
+        written = node.args if isinstance(node, m.Call) else []
+        orders = [
+            self.iterated(interp, value, written[i] if i < len(written) else node)
+            for i, value in enumerate(args.pos)
+        ]
+        known = [order for order in orders if order is not None]
+        if not known:
+            return result
+        together = merge(known)
+        if args.star or any(order is None or set(order.keys) != set(known[0].keys) for order in orders):
+            self.decide(together)
+        return self.carried(result, together)
+
+    def _accumulated(self, interp: Interp, node: Any) -> Order | None:
+        """``data = concatenate([data, x])`` in a loop: the order of the loop is that of the data."""
+        stmt = interp._node
+        if not self.loops or not isinstance(stmt, m.Assign) or stmt.value is not node:
+            return None
+        names = {t.id for t in stmt.targets if isinstance(t, m.Name)}
+        loop = self.loops[-1]
+        if loop.env is not interp.frame.env or not any(name in loop.before for name in names):
+            return None
+        given: Any = stmt.value
+        used = {one.id for one in nodes([given]) if isinstance(one, m.Name)}
+        return loop.order if names & used else None
+
+    def _shown(self, interp: Interp, order: Order | None, within: bool = False) -> None:
+        """Printed: what a function has collected and returned counts, the names in a folder do not."""
+        if order is None or order.kind == INDEX:
+            return
+        running = {(frame.func.file.path, frame.func.key[1]) for frame in interp.stack() if frame.func}
+        running.add(function(interp))
+        for key in order.keys:
+            place = self.origins[key].place
+            if (key[0] == "DET211" and not within) or (
+                place.function not in running and place.function[1] != 0
+            ):
+                self.decided[key] = None
+
+    def _written(self, interp: Interp, owner: v.Value, node: Any) -> None:
+        """Something is written to a file in a loop; one that is opened in each round has no order."""
+        if isinstance(owner, v.Ext):
+            return
+        if isinstance(owner, (v.Obj, v.Inst, v.Items, v.Mapping)):
+            self.decide(self.around(owner.birth))
+            return
+        name = receiver(node).partition(".")[0] if isinstance(node, m.Call) else ""
+        for loop in self.loops:
+            if loop.env is not interp.frame.env or name not in loop.before:
+                if name and name not in _assigned_in(interp, name):
+                    self.decide(loop.order)
+
+    def _grown(self, interp: Interp, name: str, args: v.Args, node: Any, owner: v.Value) -> None:
+        """Something is added to a container."""
+        if not self.origins and not _any_set(args):
+            return
+        order: Order | None = None
+        if name in ("extend", "extendleft", "update"):
+            if not _is_set(owner):
+                order = self._given(interp, args, node, not isinstance(owner, v.Items) or owner.kind != "s")
+        elif not _is_set(owner):
+            for value in args.values():
+                inner = self.deep(value)
+                if inner is not None and inner.kind == INDEX:
+                    # An id, a label: it counts wherever it is kept.
+                    self.decide(inner)
+        if _is_set(owner):
+            return
+        if self.loops:
+            kept, kind = _kept_in(interp, owner, node)
+            if isinstance(kept, (v.Obj, v.Items, v.Mapping)):
+                around = self.around(kept.birth)
+                if around is not None and kind == NESTED:
+                    around = Order(around.keys, NESTED)
+                order = merge((order, around))
+                owner = kept
+        if order is not None and order.kind != INDEX:
+            self.put(owner, merge((self.of(owner), order)))
+
+    # ------------------------------------------------------------------------------------- expressions
+
+    def subscripted(
+        self, interp: Interp, value: v.Value, index: v.Value, node: m.Subscript, result: v.Value
+    ) -> v.Value:
+        """``value[index]``: a position in an arbitrary order decides, a key does not."""
+        order = self.of(value)
+        if order is None or order.kind == INDEX:
+            return result
+        if order.kind == NESTED:
+            return self.carried(result, Order(order.keys))
+        if order.kind == HASH:
+            return self.carried(result, order)
+        walk = _walk_of(interp, value)
+        if walk is not None:
+            return result
+        if isinstance(value, v.Items):
+            if isinstance(index, v.Lit) and isinstance(index.value, str):
+                return result
+            if _triple_of_walk(value):
+                return result
+        elif isinstance(value, v.Mapping):
+            return result
+        else:
+            by_key = isinstance(index, v.Lit) and isinstance(index.value, str)
+            sequence = isinstance(value, v.Obj) and _is_sequence(interp, value)
+            if by_key or not (sequence or isinstance(node.index, (m.Slice, m.Const))):
+                return self.carried(result, order)
+        if isinstance(node.index, m.Slice) and node.index.lower is node.index.upper is None:
+            # All of them, forwards or backwards.
+            return self.carried(result, order)
+        if _compared_with_one(interp, node):
+            return result
+        self.decide(order)
+        return result
+
+    def operated(
+        self, interp: Interp, node: m.BinOp, sides: tuple[v.Value, v.Value], result: v.Value
+    ) -> v.Value:
+        """``left op right``."""
+        left, right = sides
+        order = merge((self.of(left), self.of(right)))
+        if order is None and self.loops and node.op == "+" and isinstance(node.left, m.Name):
+            loop = self.loops[-1]
+            if loop.env is interp.frame.env and _is_literal_text(loop.before.get(node.left.id)):
+                order = loop.order
+        if order is None or isinstance(result, v.Lit):
+            return result
+        if order.kind == HASH and node.op in ("%", "&", "//", ">>", "^", "/", "*", "+", "-"):
+            self.decide(order)
+        if isinstance(result, v.Items) and result.kind == "s":
+            return result
+        return self.carried(result, order)
+
+    def formatted(self, values: list[v.Value], result: v.Value) -> v.Value:
+        """An f-string."""
+        order = self.merged(values)
+        return self.carried(result, order) if order is not None else result
+
+    def augmented(
+        self, interp: Interp, stmt: m.AugAssign, old: v.Value, value: v.Value, new: v.Value
+    ) -> v.Value:
+        """``target op= value``: the new value of the target."""
+        order = merge((self.of(old), self.of(value)))
+        if isinstance(new, v.Items) and new.kind == "s":
+            return new
+        if isinstance(old, v.Items) and stmt.op == "+":
+            around = self.around(old.birth) if self.loops else None
+            if _is_set(value):
+                order = merge((order, self.iterated(interp, value, stmt.value)))
+            order = merge((order, around))
+            return self.carried(new, order)
+        if self.loops:
+            around = self._summed(interp, stmt, old, value)
+            if around is not None:
+                return self.carried(v.UNKNOWN if isinstance(new, v.Lit) else new, around)
+        if order is not None and order.kind == HASH:
+            self.decide(order)
+        return self.carried(new, order) if order is not None and not isinstance(new, v.Lit) else new
+
+    def _summed(self, interp: Interp, stmt: m.AugAssign, old: v.Value, value: v.Value) -> Order | None:
+        """A text, a count or a sum that grows in a loop."""
+        target = stmt.target
+        counted = isinstance(value, v.Lit) and isinstance(value.value, int) and stmt.op == "+"
+        if isinstance(target, m.Name) and "." not in target.id:
+            for loop in reversed(self.loops):
+                if loop.env is interp.frame.env and target.id in loop.before:
+                    before = loop.before[target.id]
+                    if _is_literal_text(before) and stmt.op == "+":
+                        return loop.order
+                    if counted:
+                        return Order(loop.order.keys, INDEX, loop.start)
+                    if stmt.op in "+-*" and (_is_float(before) or _is_float(value)):
+                        self.decide(loop.order)
+                    return None
+            return None
+        if counted and isinstance(target, m.Name):
+            owner = interp.lookup(target.id.partition(".")[0])
+            found = self._loop_older_than(owner) if owner is not None else None
+            if found is not None:
+                return Order(found.order.keys, INDEX, found.start)
+        return None
+
+    def stored(self, interp: Interp, owner: v.Value, index: v.Value, value: v.Value) -> None:
+        """``owner[index] = value``."""
+        for one in (index, value):
+            order = self.deep(one)
+            if order is not None and order.kind == INDEX:
+                # A number by order of arrival, kept under a name or used as a position.
+                self.decide(order)
+        order = self.of(index)
+        if order is not None and order.kind == HASH and not isinstance(owner, v.Mapping):
+            self.decide(order)
+        if self.loops and isinstance(owner, (v.Mapping, v.Items)):
+            around = self.around(owner.birth)
+            if around is not None:
+                self.put(owner, merge((self.of(owner), around)))
+
+    def set_attribute(self, owner: v.Inst, name: str, value: v.Value) -> None:
+        """An attribute of an instance: a dataset's items are taken by position."""
+        order = self.of(value)
+        if order is not None and order.kind == SEQUENCE and owner.cls.find("__getitem__") is not None:
+            self.holders.append((owner, name))
+
+    def yielded(self, interp: Interp, node: m.Wait, value: v.Value) -> None:
+        """``yield`` in a loop over an arbitrary order, or ``yield from`` something in one."""
+        frame: Frame | None = interp.frame
+        while frame is not None and frame.func is None:
+            frame = frame.caller
+        if frame is None or frame.func is None:
+            return
+        order = self.iterated(interp, value, node.value) if node.kind == "from" else None
+        for loop in self.loops:
+            if loop.env is frame.env or loop.env is interp.frame.env:
+                order = merge((order, loop.order))
+        if order is None:
+            return
+        if frame.func.fn.name == "__iter__":
+            self.decide(order)
+        frame.yields = merge((frame.yields, order))
+
+    def compared(self, interp: Interp, node: m.Compare, left: v.Value, rights: list[v.Value]) -> None:
+        """A comparison by size with a value of ``hash``."""
+        if any(op in ("<", ">", "<=", ">=") for op in node.ops):
+            for value in (left, *rights):
+                order = self.of(value)
+                if order is not None and order.kind == HASH:
+                    self.decide(order)
+
+    def hashed(self, interp: Interp, node: Any, given: v.Value, result: v.Value) -> v.Value:
+        """``hash(text)``."""
+        written = node.args[0] if isinstance(node, m.Call) and node.args else None
+        frame: Frame | None = interp.frame
+        while frame is not None and frame.func is None:
+            frame = frame.caller
+        if frame is not None and frame.func is not None and frame.func.fn.name in ("__hash__", "__eq__"):
+            return result
+        if not is_text(interp, given, written) or not isinstance(result, v.Obj):
+            return result
+        result.order = self.made(interp, "DET213", node, "", "", subject="hash", kind=HASH)
+        return result
+
+    def finish(self) -> list[Key]:
+        """At the end of a run: the places whose order has decided something."""
+        for inst, name in self.holders:
+            order = self.of(inst.attrs.get(name))
+            if order is not None and order.kind == SEQUENCE:
+                self.decide(order)
+        return [key for key in self.decided if key not in self.excused]
+
+
+_PLAIN = frozenset({v.Lit, v.Ext, v.Func, v.Cls, v.Unknown, v.Mod, v.Partial})
+
+
+def merge(orders: Any) -> Order | None:
+    """Several orders as one; the order of elements counts more than a number."""
+    found = [order for order in orders if order is not None]
+    if len(found) < 2:
+        return found[0] if found else None
+    for kind in (SEQUENCE, NESTED, HASH):
+        some = [order for order in found if order.kind == kind]
+        if some:
+            return Order(tuple(sorted({key for order in some for key in order.keys})), kind)
+    inner = max(order.loop for order in found)
+    return Order(tuple(sorted({key for order in found for key in order.keys})), INDEX, inner)
+
+
+def _is_set(value: v.Value) -> bool:
+    if isinstance(value, v.AnyOf):
+        return any(_is_set(one) for one in value.values)
+    return isinstance(value, v.Items) and value.kind == "s"
+
+
+def _any_set(args: v.Args) -> bool:
+    return any(_is_set(value) for value in args.values())
+
+
+def _placed(node: Any) -> Any:
+    """The first part of an expression without a place of its own that has one."""
+    if isinstance(node, m.BoolOp):
+        return node.left if hasattr(node.left, "start") else _placed(node.left)
+    if isinstance(node, m.IfExp):
+        return node.body if hasattr(node.body, "start") else _placed(node.body)
+    if isinstance(node, m.Star):
+        return node.value if hasattr(node.value, "start") else _placed(node.value)
+    return None
+
+
+def _is_of(interp: Interp, library: str, owner: v.Value | None) -> bool:
+    """Whether the receiver of a method may be an object of a library."""
+    if isinstance(owner, v.Obj) and owner.type != "?":
+        return owner.type.startswith((f"{library}.", "?"))
+    return interp.uses(library) and not isinstance(owner, (v.Items, v.Mapping, v.Lit, v.Inst, v.Cls, v.Super))
+
+
+def _applies(entry: OrderEntry, args: v.Args) -> bool:
+    """Whether the conditions of an entry hold; where one is not known, an order is arbitrary."""
+    if entry.when and not all_hold(args, entry.when):
+        return False
+    if entry.unless and any_holds(args, entry.unless):
+        return False
+    for test in entry.texts:
+        given = args.get(test.arg, test.pos)
+        if isinstance(given, v.Items) and given.elts and all(isinstance(x, v.Lit) for x in given.elts):
+            given = v.Lit(" ".join(str(x.value) for x in given.elts if isinstance(x, v.Lit)))
+        if not isinstance(given, v.Lit) or not isinstance(given.value, str):
+            return False
+        text = given.value.lower()
+        if not all(word in text for word in test.has) or any(word in text for word in test.lacks):
+            return False
+    return True
+
+
+def _walk_of(interp: Interp, value: v.Value) -> v.Obj | None:
+    """The walk over folders that a value is, or passes on."""
+    for _ in range(4):
+        if not isinstance(value, v.Obj):
+            return None
+        entry = interp.kb.order(value.api, value.api.count(".") > 0 and value.api.startswith("pathlib."))
+        if entry is not None and entry.gives == "walk":
+            return value
+        if value.api not in _WRAPPERS or not value.args.pos:
+            return None
+        value = value.args.pos[0]
+    return None
+
+
+_WRAPPERS = frozenset(
+    {
+        "tqdm.tqdm",
+        "tqdm.auto.tqdm",
+        "tqdm.notebook.tqdm",
+        "builtins.iter",
+        "builtins.list",
+        "rich.progress.track",
+    }
+)
+
+
+def _triple_of_walk(value: v.Items) -> bool:
+    return value.kind == "t" and any(isinstance(x, v.Obj) and x.api == "names of a walk" for x in value.elts)
+
+
+def _sorts_walk(interp: Interp, value: v.Value, loop: m.For) -> bool:
+    """Whether a loop over a walk sorts the folders that come next, so that only names stay arbitrary."""
+    if _walk_of(interp, value) is None or not isinstance(loop.target, m.Seq) or len(loop.target.elts) < 3:
+        return False
+    folders = loop.target.elts[1]
+    if not isinstance(folders, m.Name):
+        return False
+    for node in nodes(loop.body):
+        if isinstance(node, m.Call) and called_name(node) == "sort" and receiver(node) == folders.id:
+            return True
+        if isinstance(node, m.Assign) and called_name(node.value) in ("sorted", "natsorted"):
+            for target in node.targets:
+                if isinstance(target, m.Subscript) and isinstance(target.index, m.Slice):
+                    if isinstance(target.value, m.Name) and target.value.id == folders.id:
+                        return True
+    return False
+
+
+def _is_sequence(interp: Interp, value: v.Obj) -> bool:
+    """Whether a library object is surely taken apart by position."""
+    entry = interp.kb.order(value.api, value.type == "list" or value.api.startswith(("pathlib.", "?.")))
+    return (
+        value.type == "list"
+        or value.api in _LISTS
+        or (entry is not None and entry.role == "source" and entry.sortable)
+    )
+
+
+_LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.reversed", "names of a walk", "?.readlines"})
+
+
+def _compared_with_one(interp: Interp, node: m.Subscript) -> bool:
+    """Whether the function compares the length of what is taken apart with 1: one entry has no order."""
+    if not isinstance(node.value, m.Name):
+        return False
+    frame: Frame | None = interp.frame
+    while frame is not None and frame.func is None and frame.is_class:
+        frame = frame.caller
+    if frame is None:
+        return False
+    body = frame.func.fn.body if frame.func is not None else frame.file.facts.functions[0].body
+    return any(
+        isinstance(one, m.Compare)
+        and isinstance(one.left, m.Call)
+        and called_name(one.left) == "len"
+        and any(isinstance(a, m.Name) and a.id == node.value.id for a in one.left.args)
+        and any(isinstance(c, m.Const) and c.value == 1 for c in one.comparators)
+        for one in nodes(body)
+    )
+
+
+_grown: dict[int, tuple[object, frozenset[str]]] = {}
+_GROWING = frozenset({"append", "add", "setdefault", "update", "extend", "insert", "appendleft"})
+
+
+def _grows(interp: Interp, name: str) -> bool:
+    """Whether the running function makes a container longer."""
+    frame: Frame | None = interp.frame
+    while frame is not None and frame.func is None and frame.is_class:
+        frame = frame.caller
+    if frame is None:
+        return False
+    fn = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+    known = _grown.get(id(fn))
+    if known is None or known[0] is not fn:
+        names: set[str] = set()
+        for node in nodes(fn.body):
+            if isinstance(node, m.Call) and called_name(node) in _GROWING:
+                names.add(receiver(node))
+            elif isinstance(node, m.Assign):
+                for target in node.targets:
+                    if isinstance(target, m.Subscript) and isinstance(target.value, m.Name):
+                        names.add(target.value.id)
+        known = _grown[id(fn)] = (fn, frozenset(names))
+    return name in known[1]
+
+
+def _assigned_in(interp: Interp, name: str) -> frozenset[str]:
+    """The name, if a loop of the running function assigns it."""
+    frame: Frame | None = interp.frame
+    while frame is not None and frame.func is None and frame.is_class:
+        frame = frame.caller
+    if frame is None:
+        return frozenset()
+    fn = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+    for node in nodes(fn.body):
+        if isinstance(node, m.For) and name in assigned_names(node):
+            return frozenset({name})
+    return frozenset()
+
+
+def _owner_node(node: Any) -> Any:
+    func = node.func if isinstance(node, m.Call) else node
+    return func.value if isinstance(func, m.Attr) else func
+
+
+def _kept_in(interp: Interp, owner: v.Value, node: Any) -> tuple[v.Value, str]:
+    """The container that something is added to: of ``groups[key].append(x)`` it is ``groups``."""
+    if isinstance(owner, (v.Items, v.Mapping)) or not isinstance(node, m.Call):
+        return owner, SEQUENCE
+    inner = node.func.value if isinstance(node.func, m.Attr) else None
+    if isinstance(inner, m.Call) and isinstance(inner.func, m.Name):
+        parts = inner.func.id.split(".")
+        if parts[-1] == "setdefault":
+            found = interp.eval(m.Name(".".join(parts[:-1]), inner.start, inner.end))
+            return found, NESTED
+    while isinstance(inner, m.Subscript):
+        inner = inner.value
+        if isinstance(inner, m.Name):
+            return interp.eval(inner), NESTED
+    return owner, SEQUENCE
+
+
+def _named(args: v.Args) -> bool:
+    return isinstance(args.pos[0], v.Lit) and isinstance(args.pos[0].value, str)
+
+
+def _is_literal_text(value: v.Value | None) -> bool:
+    return isinstance(value, v.Lit) and isinstance(value.value, str)
+
+
+def _is_float(value: v.Value) -> bool:
+    if isinstance(value, v.Lit):
+        return isinstance(value.value, float)
+    return isinstance(value, v.Obj) and (value.type == TENSOR or value.api == "builtins.float")
+
+
+__all__ = [
+    "HASH",
+    "INDEX",
+    "NESTED",
+    "NUMBER",
+    "OBJECT",
+    "SEQUENCE",
+    "TEXT",
+    "Key",
+    "Order",
+    "Orders",
+    "Origin",
+    "merge",
+]
