@@ -179,12 +179,10 @@ def element(interp: Interp, value: v.Value) -> v.Value:
 
 
 def _typed(interp: Interp, value: v.Obj) -> v.Value:
-    """A text or a number where that is known of the elements of a library object."""
+    """A text where that is known of the elements of a library object."""
     entry = interp.kb.order(value.api, value.api.startswith("?."))
     kind = entry.elements if entry is not None else ""
-    if kind == "text":
-        return v.Obj("builtins.str")
-    return v.Obj("builtins.int") if kind == "number" else v.UNKNOWN
+    return v.Obj("builtins.str") if kind == "text" else v.UNKNOWN
 
 
 _PASS_THROUGH = frozenset(

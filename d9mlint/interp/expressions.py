@@ -12,6 +12,7 @@ from d9mlint.interp.data import aug_assign, binary, cut_out, delete, element, el
 from d9mlint.interp.heap import HEAP, Cells
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.reflection import extend_path
+from d9mlint.interp.order_kinds import sample
 from d9mlint.interp.orders import INDEX, Loop, Order, merge
 from d9mlint.ir import nodes as m
 
@@ -416,7 +417,13 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     if node.kind == "d":
         return interp.orders.carried(v.Mapping(dict(enumerate(results)), open=True), order)
     result = v.Items("l" if node.kind == "g" else node.kind, results, is_open)
-    return interp.orders.carried(result, order) if node.kind != "s" else result
+    if node.kind != "s":
+        return interp.orders.carried(result, order)
+    target = first.target
+    if results == [v.UNKNOWN] and isinstance(target, m.Name) and isinstance(node.elt, m.Name):
+        if target.id == node.elt.id:
+            result.elts = sample(interp, iterated, first.iter) or results
+    return result
 
 
 def _fstring(interp: Interp, node: m.FString) -> v.Value:

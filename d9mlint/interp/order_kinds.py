@@ -55,6 +55,32 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
     return ""
 
 
+_SAMPLES = {TEXT: "builtins.str", NUMBER: "builtins.int", OBJECT: "builtins.id"}
+
+
+def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]:
+    """An element of something that is known to have texts, numbers or objects."""
+    api = _SAMPLES.get(kind_of_elements(interp, value, node))
+    return [v.Obj(api)] if api is not None else []
+
+
+def counted(interp: Interp, node: m.Expr | None) -> v.Value:
+    """A number for a name that a loop of the running function counts in; unknown for anything else."""
+    frame = interp.frame
+    body = frame.func.fn.body if frame.func is not None else frame.file.facts.functions[0].body
+    if isinstance(node, m.Name):
+        for one in nodes(body):
+            if isinstance(one, m.For) and isinstance(one.iter, m.Call) and isinstance(one.iter.func, m.Name):
+                target = one.target
+                if one.iter.func.id == "enumerate" and isinstance(target, m.Seq) and target.elts:
+                    target = target.elts[0]
+                elif one.iter.func.id not in ("range", "trange"):
+                    continue
+                if isinstance(target, m.Name) and target.id == node.id:
+                    return v.Obj("builtins.int")
+    return v.UNKNOWN
+
+
 def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
     """What a value is, ``""`` for unknown."""
     if depth > _DEPTH:

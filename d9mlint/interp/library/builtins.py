@@ -17,7 +17,7 @@ from d9mlint.interp.library.loaders import LOADER_MODELS
 from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
 from d9mlint.interp.library.reflection import REFLECTION_METHODS, REFLECTION_MODELS, is_registry, registered
 from d9mlint.interp.library.strings import STRING_METHODS
-from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, kind_of_elements
+from d9mlint.interp.order_kinds import counted, sample
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -85,18 +85,14 @@ def _sequence(kind: str) -> Model:
             return v.Items(kind, list(first.elts), first.open)
         if kind == "s":
             # One of each kind of element: that of a set of numbers has an order.
-            return v.Items(kind, sample(interp, first, node), True)
+            return v.Items(kind, sample(interp, first, _written(node)), True)
         return None
 
     return model
 
 
-def sample(interp: Interp, value: v.Value, node: Any) -> list[v.Value]:
-    """An element of what is known to have texts, numbers or objects."""
-    written = node.args[0] if isinstance(node, m.Call) and node.args else None
-    known = {TEXT: "builtins.str", NUMBER: "builtins.int", OBJECT: "builtins.id"}
-    api = known.get(kind_of_elements(interp, value, written))
-    return [v.Obj(api)] if api is not None else []
+def _written(node: Any) -> m.Expr | None:
+    return node.args[0] if isinstance(node, m.Call) and node.args else None
 
 
 def _set_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
@@ -106,7 +102,7 @@ def _set_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
     added: list[v.Value] = []
     if name in ("update", "union", "symmetric_difference"):
         for value in args.pos:
-            added += value.elts if isinstance(value, v.Items) else sample(interp, value, node)
+            added += value.elts if isinstance(value, v.Items) else sample(interp, value, _written(node))
     if name == "update":
         owner.elts = [*owner.elts, *added][:64]
         owner.open = True
@@ -324,6 +320,8 @@ def _dict_values(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
 def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     if isinstance(owner, v.Items):
         added = args.pos[-1] if args.pos else v.UNKNOWN
+        if name == "add" and added is v.UNKNOWN:
+            added = counted(interp, _written(node))
         if name in ("append", "add", "insert"):
             if len(owner.elts) < 64:
                 owner.elts = [*owner.elts, added]
