@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA = 5
+SCHEMA = 6
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 
 Device = Literal["cpu", "cuda", "xpu", "mps"]
