@@ -119,7 +119,7 @@ class _Watch:
             interp.notes[_FILLED] = True
         owner = _watched(interp, event.owner)
         name = event.api.rpartition(".")[2]
-        if owner is not None and "views" not in roles and "looks-only" not in roles:
+        if owner is not None and not roles.keys() & {"views", "copies", "looks-only"}:
             if "writes" in roles or (name.endswith("_") and not name.endswith("__")):
                 owner.data = "written"
             else:

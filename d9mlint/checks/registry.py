@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from d9mlint.checks import (
+    asynchrony,
     checkpoints,
     data,
     hazards,
     kernels,
+    keys,
     loading,
     memory,
     ops,
@@ -41,6 +43,8 @@ _FAMILIES = (
     memory,
     ops,
     kernels,
+    keys,
+    asynchrony,
     checkpoints,
     hazards,
 )

@@ -45,7 +45,7 @@ def register(hooks: Hooks) -> None:
             return
         if interp.kb.role(owner.api, "allocates") is None and interp.kb.role(owner.api, "async-copy") is None:
             return
-        if interp.kb.role(call.api, "views") is not None:
+        if any(entry.role in ("views", "copies") for entry in interp.kb.roles(call.api)):
             result.attrs[_SHARED] = owner
 
     hooks.results.append(made)

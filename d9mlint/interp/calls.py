@@ -12,6 +12,7 @@ from d9mlint.interp.data import ENTROPY, TENSOR
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.hooks import CallEvent
 from d9mlint.interp.library import reflection
+from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.library.results import callback_instances, result_type
@@ -284,6 +285,12 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
             tensor = v.Obj("parameter", TENSOR)
             tensor.likely = True
             env.vars[name] = tensor
+        if env.vars[name] is v.UNKNOWN and name in _KEY_NAMES and interp.uses("jax"):
+            env.vars[name] = v.Obj("parameter", KEY)
+
+
+# Names that parameters have in JAX programs when they are keys of its random numbers.
+_KEY_NAMES = frozenset({"key", "rng", "rng_key", "prng_key", "subkey"})
 
 
 def _is_forward_input(func: v.Func, param: m.Param) -> bool:

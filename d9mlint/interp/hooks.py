@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
+from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -37,6 +38,12 @@ class Loop(NamedTuple):
     def key(self) -> str:
         """The loop's place, as a name."""
         return f"{self.path}:{self.stmt.start}"
+
+    def holds(self, path: str, offset: int) -> bool:
+        """Whether a place is in the loop's statement or body."""
+        if path != self.path or offset < self.stmt.start:
+            return False
+        return any(offset < getattr(node, "end", 0) for node in nodes([self.stmt]))
 
 
 CallHook = Callable[["Interp", CallEvent], None]

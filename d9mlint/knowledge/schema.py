@@ -46,7 +46,7 @@ Role = Literal[
     "async-copy",
     "checkpoints",
     "clock",
-    "copies-blocking",
+    "copies",
     "discards-batches",
     "draws-with-key",
     "fills-parameters",

@@ -13,6 +13,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.containers import CONTAINER_METHODS, parts
 from d9mlint.interp.data import ENTROPY, TENSOR, is_entropy, is_graph_dataset
 from d9mlint.interp.library import options as opt
+from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
 from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
 from d9mlint.interp.library.reflection import REFLECTION_METHODS, REFLECTION_MODELS, is_registry, registered
@@ -506,6 +507,7 @@ MODELS: dict[str, Model] = {
     "builtins.staticmethod": _first,
     "hydra.utils.instantiate": _instantiate,
     **LOADER_MODELS,
+    **KEY_MODELS,
     **PROCESS_MODELS,
     **REFLECTION_MODELS,
     "hydra.initialize": opt.hydra_initialize,
@@ -556,6 +558,8 @@ MODELS: dict[str, Model] = {
     "torch.nn.SyncBatchNorm.convert_sync_batchnorm": _first_model,
     "torch.compile": _first_model,
     "torch.jit.script": _first_model,
+    "jax.jit": _first_model,
+    "equinox.filter_jit": _first_model,
     "tf.function": _first_model,
     "argparse.ArgumentParser": opt.new_parser,
     "configargparse.ArgParser": opt.new_parser,

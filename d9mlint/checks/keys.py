@@ -1,0 +1,172 @@
+"""DET114: JAX keys that are used twice, so that two draws give the same numbers. DET107: keys made from the clock.
+
+A key that was used is a flag of the state under the key's own number, so that paths that exclude each other do
+not count as one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.checks.base import Reporter, argument_node
+from d9mlint.checks.seeds import entropy_source
+from d9mlint.checks.text import call_text
+from d9mlint.interp import values as v
+from d9mlint.interp.library.keys import KEY
+from d9mlint.interp.places import Where
+from d9mlint.interp.rng import seed_value
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
+
+if TYPE_CHECKING:
+    from d9mlint.interp.hooks import CallEvent, Hooks, Loop
+    from d9mlint.interp.interpreter import Interp
+
+_USED = "key:"
+_MOST = 128
+"""So many used keys are followed in one path: each makes calls differ that would otherwise be the same."""
+_HELP = "split it first and use each key once: `key, subkey = jax.random.split(key)`"
+
+
+class Use(NamedTuple):
+    """Where a key was used: the place, the call, the key's name, the loops around it, and whether in a branch."""
+
+    place: Where
+    call: str
+    name: str
+    loops: tuple[str, ...]
+    branching: int
+
+
+def register(hooks: Hooks, reporter: Reporter) -> None:
+    """Follow keys."""
+    if reporter.on("DET107"):
+        hooks.any_call.append(lambda interp, call: _made(interp, reporter, call))
+    if not reporter.on("DET114"):
+        return
+
+    def any_call(interp: Interp, call: CallEvent) -> None:
+        roles = {entry.role: entry for entry in interp.kb.roles(call.api)}
+        draws = roles.get("draws-with-key")
+        if draws is None or (call.owner is not None and not isinstance(call.owner, (v.Inst, v.Obj))):
+            return
+        value = call.args.get(draws.arg, draws.pos)
+        node = argument_node(call.node, draws.arg, draws.pos)
+        if isinstance(value, v.Mapping):
+            for one in value.items.values():
+                _use(interp, reporter, call, one, node)
+        elif value is not None:
+            _use(interp, reporter, call, value, node)
+
+    hooks.any_call.append(any_call)
+    hooks.loops.append(lambda interp, loop, begins: None if begins else _round(interp, reporter, loop))
+
+
+def _is_key(interp: Interp, value: v.Value) -> bool:
+    return isinstance(value, v.Obj) and (
+        value.type == KEY or interp.kb.role(value.api, "makes-key") is not None
+    )
+
+
+def _use(interp: Interp, reporter: Reporter, call: CallEvent, value: v.Value, node: m.Expr | None) -> None:
+    if not isinstance(value, v.Obj) or not _is_key(interp, value):
+        return
+    flags = interp.state.flags
+    flag = f"{_USED}{value.birth}"
+    name = node.id if isinstance(node, m.Name) else "this key"
+    known = flags.get(flag)
+    if isinstance(known, Use):
+        _report(interp, reporter, Where(interp, call.node, call.api), name, known.call)
+        return
+    if sum(1 for one in flags if one.startswith(_USED)) >= _MOST:
+        return
+    loops = tuple(loop.key for loop in interp.loops)
+    use = Use(Where(interp, call.node, call.api), call_text(call), name, loops, interp.branching)
+    flags[flag] = use
+    if isinstance(node, m.Name) and _in_comprehension(interp, call.node, name):
+        _report(interp, reporter, use.place, name, "")
+
+
+def _report(interp: Interp, reporter: Reporter, place: Where, name: str, by: str) -> None:
+    """A key is used again: by another call, or in the next round of a loop where ``by`` is empty."""
+    shown = f"`{name}`" if name.isidentifier() or "." in name else name
+    first = f"was already used by `{by}`" if by else "is used again in every round of the loop"
+    reporter.report(
+        interp,
+        "DET114",
+        place,
+        f"{shown} {first}: the same random numbers are drawn again",
+        _HELP
+        if by
+        else "give each round its own key: `jax.random.fold_in(key, step)`, or split it in the loop",
+        subject=place.subject,
+    )
+
+
+def _round(interp: Interp, reporter: Reporter, loop: Loop) -> None:
+    """A loop's body has run: a key from before the loop that it used, and still has, is used in each round."""
+    held: set[int] | None = None
+    for flag, use in list(interp.state.flags.items()):
+        if not flag.startswith(_USED) or not isinstance(use, Use) or loop.key not in use.loops:
+            continue
+        birth = int(flag[len(_USED) :])
+        if birth > loop.start or use.branching > interp.branching:
+            continue
+        if held is None:
+            held = _held(loop)
+        if birth in held:
+            _report(interp, reporter, use.place, use.name, "")
+
+
+def _held(loop: Loop) -> set[int]:
+    """The objects, by birth, that the variables around a loop hold, and the attributes of objects in them."""
+    found: set[int] = set()
+    env = loop.frame.env
+    while env is not None:
+        for value in env.vars.values():
+            if isinstance(value, v.Obj):
+                found.add(value.birth)
+            elif isinstance(value, v.Inst):
+                found |= {one.birth for one in dict.values(value.attrs) if isinstance(one, v.Obj)}
+        env = env.parent
+    return found
+
+
+def _in_comprehension(interp: Interp, call: Any, name: str) -> bool:
+    """Whether a call with this name as its key stands in a comprehension that does not bind the name."""
+    statement = interp._node
+    if statement is None or not isinstance(call, m.Call):
+        return False
+    for node in nodes([statement]):
+        if isinstance(node, m.Comp) and node.start <= call.start and call.end <= node.end:
+            if isinstance(node.generators[0].iter, m.Call) and node.generators[0].iter.start <= call.start:
+                if call.end <= node.generators[0].iter.end:
+                    continue
+            bound = {
+                one.id for part in node.generators for one in nodes([part.target]) if isinstance(one, m.Name)
+            }
+            return name.partition(".")[0] not in bound
+    return False
+
+
+def _made(interp: Interp, reporter: Reporter, call: CallEvent) -> None:
+    """A key, or a generator without global state, is made: from what seed?"""
+    for entry in interp.kb.rng(call.api):
+        if entry.kind != "stateless" or not (entry.seed_arg or entry.seed_pos is not None):
+            continue
+        source = entropy_source(seed_value(call.args, entry))
+        if source is None:
+            continue
+        place = Where(interp, call.node)
+        if source.node is not None and source.file is not None:
+            place.site = place.site._replace(
+                path=source.file.path, start=source.node.start, end=source.node.end
+            )
+        reporter.report(
+            interp,
+            "DET107",
+            place,
+            f"`{call_text(call)}` is seeded from `{source.api}`, which changes every run",
+            "use a fixed number, or make the seed an option and log it",
+            subject=source.api,
+        )
