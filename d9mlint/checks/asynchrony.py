@@ -99,7 +99,7 @@ class _Work:
             flags.pop(f"{_DONE}{key}", None)
 
     def _collective(self, interp: Interp, entry: RoleEntry, call: CallEvent) -> None:
-        value = call.args.get(entry.arg, entry.pos) if entry.arg else (call.args.pos or [None])[0]
+        value = call.args.get(entry.arg or "tensor", entry.pos)
         parts = value.elts if isinstance(value, v.Items) else [value]
         tensors = [one for part in parts if (one := root(interp, part)) is not None]
         self._start(interp, _COLLECTIVE, call, *tensors)

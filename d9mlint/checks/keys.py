@@ -142,9 +142,8 @@ def _in_comprehension(interp: Interp, call: Any, name: str) -> bool:
             if isinstance(node.generators[0].iter, m.Call) and node.generators[0].iter.start <= call.start:
                 if call.end <= node.generators[0].iter.end:
                     continue
-            bound = {
-                one.id for part in node.generators for one in nodes([part.target]) if isinstance(one, m.Name)
-            }
+            targets: list[Any] = [part.target for part in node.generators]
+            bound = {one.id for one in nodes(targets) if isinstance(one, m.Name)}
             return name.partition(".")[0] not in bound
     return False
 
