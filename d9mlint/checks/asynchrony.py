@@ -13,9 +13,10 @@ from d9mlint.checks.base import Reporter
 from d9mlint.checks.storage import root
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import may_use_cuda, on_cuda
+from d9mlint.interp.activity import may_use_cuda
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.data import TENSOR
+from d9mlint.interp.devices import on_accelerator
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
@@ -89,7 +90,7 @@ class _Work:
                 self._start(interp, _COPY, call, memory)
             return
         buffer = root(interp, source)
-        if buffer is None or not _is_pinned(buffer) or (into and not _on_device(target)):
+        if buffer is None or not _is_pinned(buffer) or (into and not _on_device(interp, target)):
             return
         key = _key(buffer)
         if key:
@@ -202,7 +203,11 @@ class _Work:
                 self._report(interp, started)
                 flags[_DONE + state[len(_STARTED) :]] = True
                 return True
-        if not self.entered and not memory.on_cpu and (memory.type == TENSOR or _on_device(memory)):
+        if (
+            not self.entered
+            and not _fetched(memory)
+            and (memory.type == TENSOR or _on_device(interp, memory))
+        ):
             for flag, started in list(flags.items()):
                 if (
                     flag.startswith(_STARTED)
@@ -343,11 +348,21 @@ def _names_host(device: v.Value) -> bool:
     return False
 
 
+def _fetched(value: v.Obj) -> bool:
+    """Whether a tensor was fetched from the device by ``cpu()``, which waits for it."""
+    while value.type == TENSOR and value.api.rpartition(".")[2] != "cpu":
+        behind = value.args.pos[0] if value.args.pos and value.api in ("torch.Tensor.data",) else None
+        if not isinstance(behind, v.Obj):
+            return False
+        value = behind
+    return value.api.rpartition(".")[2] == "cpu"
+
+
 def _on_host(value: v.Value | None) -> bool:
     """Whether a tensor is known to be in the memory of the host."""
     if not isinstance(value, v.Obj):
         return False
-    if value.on_cpu or _is_pinned(value):
+    if _fetched(value) or _is_pinned(value):
         return True
     if value.api.startswith("torch.") and value.api.count(".") == 1 and value.type == TENSOR:
         device = value.args.kw.get("device")
@@ -365,7 +380,7 @@ _MAKING = (
 )
 
 
-def _on_device(value: v.Value | None) -> bool:
+def _on_device(interp: Interp, value: v.Value | None) -> bool:
     if not isinstance(value, v.Obj):
         return False
     device = value.args.kw.get("device")
@@ -373,7 +388,7 @@ def _on_device(value: v.Value | None) -> bool:
         return True
     if value.api.endswith(".to"):
         device = value.args.get("device", 0)
-    return device is not None and on_cuda(device)
+    return device is not None and on_accelerator(interp, device)
 
 
 def _is_pinned(value: v.Obj) -> bool:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Reporter, argument_node
 from d9mlint.checks.data import what_is_drawn
-from d9mlint.checks.ops import NO_GRADIENT
 from d9mlint.checks.order import enclosing_function
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
+from d9mlint.interp.context import NO_GRADIENT
 from d9mlint.interp.data import is_entropy
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.places import Where

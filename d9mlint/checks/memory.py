@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Reporter
-from d9mlint.checks.storage import root
+from d9mlint.checks.storage import behind, root
 from d9mlint.checks.text import node_text
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
@@ -161,8 +161,8 @@ def _iterated(interp: Interp, value: v.Value) -> None:
 
 
 def _is_parameter(interp: Interp, value: v.Value | None) -> bool:
-    while isinstance(value, v.Member):
-        value = value.owner
+    while isinstance(value, v.Member) or behind(value) is not None:
+        value = value.owner if isinstance(value, v.Member) else behind(value)
     return isinstance(value, v.Obj) and interp.kb.role(value.api, "holds") is not None
 
 
@@ -218,7 +218,12 @@ def _written_rows(state: str) -> str:
 
 def _after_write(interp: Interp, memory: v.Obj, owner: v.Value, state: Any, index: v.Value, node: Any) -> str:
     """What is known after ``owner[index] = ...``."""
-    if owner is not memory and not isinstance(owner, v.Member) and interp.kb.role(owner.api, "holds") is None:  # type: ignore[union-attr]
+    if (
+        owner is not memory
+        and behind(owner) is None
+        and not isinstance(owner, v.Member)
+        and interp.kb.role(owner.api, "holds") is None
+    ):  # type: ignore[union-attr]
         # Through a view: which rows these are is not followed.
         return "written"
     found = _one_row(index, node)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Confidence, Severity
@@ -10,13 +9,12 @@ from d9mlint.checks.base import Reporter
 from d9mlint.checks.op_calls import known_call
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import TF_TRAIN, TORCH_TRAIN, accelerators, where
+from d9mlint.interp.activity import TF_TRAIN, TORCH_TRAIN, TORCH_TRAIN_CPU, accelerators, where
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import CPU_CONTEXT
-from d9mlint.interp.gradients import detached
 from d9mlint.interp.hooks import CallEvent
-from d9mlint.interp.places import Where, scope
-from d9mlint.ir import nodes as m
+from d9mlint.interp.places import Where
+from d9mlint.interp.tensors import detached, device, no_gradient
 
 if TYPE_CHECKING:
     from d9mlint.base.known_calls import KnownCall
@@ -25,25 +23,16 @@ if TYPE_CHECKING:
     from d9mlint.interp.state import Site
     from d9mlint.knowledge.schema import OpEntry, OpHistory
 
-NO_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
 TF_LIBRARIES = frozenset({"tensorflow", "keras"})
 # Libraries that run on the GPU by themselves, without torch or TensorFlow code that shows it.
 OWN_DEVICE = frozenset({"catboost", "lightgbm", "xgboost", "jax", "cupy"})
 CODES = frozenset({"DET401", "DET402", "DET403", "DET404", "DET405", "DET407"})
+CALLED = ".__call__"
+GET_ITEM = "torch.Tensor.__getitem__"
 SET_ITEM = "torch.Tensor.__setitem__"
 RNN_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 MODE_CALL = "use_deterministic_algorithms"
 RNN_VALUES = (":16:8", ":4096:2", ":4096:8")
-
-
-# Functions that fit loaded weights to a model work outside any gradient.
-_LOADING = re.compile(
-    r"(interpolate|resize|resample)_?(abs_)?pos|load|checkpoint|convert|state_dict", re.IGNORECASE
-)
-
-
-# What a prediction is compared with is data.
-_TRUTH = re.compile(r"(gt|target|label)s?(_|$)", re.IGNORECASE)
 
 
 class Candidate(NamedTuple):
@@ -56,6 +45,14 @@ class Candidate(NamedTuple):
     sure: Confidence
     api: str
     call: KnownCall
+    device: str
+
+
+class Use(NamedTuple):
+    """A module that is an op, as it is called: the device, and whether its backward pass does not run."""
+
+    device: str
+    quiet: bool
 
 
 def register(hooks: Hooks, reporter: Reporter) -> None:
@@ -66,7 +63,9 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     def any_call(interp: Interp, call: CallEvent) -> None:
         if interp.entry is None:
             return
-        entries = interp.kb.ops(call.api)
+        used = call.api.endswith(CALLED)
+        entries = interp.kb.ops(call.api.removesuffix(CALLED))
+        entries = tuple(entry for entry in entries if (entry.at == "use") is used)
         likely = False
         if not entries and call.owner is not None and call.api.startswith("?."):
             name = call.api.rpartition(".")[2]
@@ -91,7 +90,18 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
                     interp, CallEvent(SET_ITEM, v.NO_ARGS, node, owner), entry, likely=True, known=known
                 )
 
+    def item_read(interp: Interp, owner: v.Value, index: v.Value, node: Any) -> None:
+        # The gradient of `x[index]` adds up rows that were taken several times.
+        if interp.entry is None or not _is_tensor(owner) or detached(owner):
+            return
+        for one in _indices(index):
+            if _is_tensor(one):
+                call = CallEvent(GET_ITEM, v.Args([one]), node, owner)
+                for entry in interp.kb.ops(GET_ITEM):
+                    _candidate(interp, call, entry, likely=False, known=known_call(v.Args([index]), owner))
+
     hooks.any_call.append(any_call)
+    hooks.items.append(item_read)
     hooks.item_writes.append(item)
     hooks.item_updates.append(item)
     hooks.ends.append(lambda interp: _end(interp, reporter))
@@ -122,16 +132,12 @@ def history(interp: Interp, entry: OpEntry) -> OpHistory | None:
 def _candidate(
     interp: Interp, call: CallEvent, entry: OpEntry, likely: bool, known: KnownCall | None = None
 ) -> None:
-    if CPU_CONTEXT in interp.contexts or any(_on_cpu(value) for value in (call.owner, *call.args.pos)):
-        return
     answer = all_hold(call.args, entry.when, call.owner)
     excused = any_holds(call.args, entry.unless, call.owner)
     if answer is False or excused is True:
         return
     if entry.passes == "backward" and (
-        any(name in NO_GRADIENT for name in interp.contexts)
-        or _LOADING.search(scope(interp))
-        or _needs_no_gradient(call)
+        no_gradient(interp) or (entry.library == "torch" and _needs_no_gradient(call, entry))
     ):
         return
     past = history(interp, entry)
@@ -154,37 +160,24 @@ def _candidate(
     ):
         sure = Confidence.MEDIUM
     known = known or known_call(call.args, call.owner)
-    found = Candidate(Where(interp, call.node, call.api), call_text(call), entry, past, sure, call.api, known)
+    where_ = Where(interp, call.node, call.api)
+    found = Candidate(where_, call_text(call), entry, past, sure, call.api, known, _device(interp, call))
     interp.notes.setdefault("ops", []).append(found)
 
 
-def _needs_no_gradient(call: CallEvent) -> bool:
-    """Whether what the op is applied to is data, so that its backward pass does not run."""
-    if not call.api.startswith("torch.") or "embedding" in call.api or "attention" in call.api:
-        return False
-    first = call.owner if call.owner is not None else call.args.get("input", 0)
-    if first is not None and detached(first):
-        return True
-    node = call.node
-    if not isinstance(node, m.Call):
-        return False
-    written = node.func if call.owner is not None else node.args[0] if node.args else None
-    return _TRUTH.match(_root(written)) is not None
+def _needs_no_gradient(call: CallEvent, entry: OpEntry) -> bool:
+    """Whether the inputs that the op's backward pass is about require no grad, so that it does not run."""
+    through = [call.args.get(one.arg, one.pos) for one in entry.through]
+    if not entry.through:
+        through = [call.owner if call.owner is not None else call.args.get("input", 0)]
+    known = [value for value in through if value is not None and v.is_none(value) is not True]
+    return bool(known) and all(detached(value) for value in known)
 
 
-def _root(node: Any) -> str:
-    """The variable that an expression starts from (``x`` of ``x.float()[0]``), empty for anything else."""
-    while isinstance(node, (m.Call, m.Attr, m.Subscript)):
-        if isinstance(node, m.Call) and isinstance(node.func, m.Name) and "." not in node.func.id:
-            return ""
-        node = node.func if isinstance(node, m.Call) else node.value
-    return node.id.partition(".")[0] if isinstance(node, m.Name) else ""
-
-
-def _on_cpu(value: v.Value | None) -> bool:
-    if isinstance(value, v.AnyOf):
-        return all(_on_cpu(one) for one in value.values)
-    return isinstance(value, v.Obj) and value.on_cpu
+def _device(interp: Interp, call: CallEvent) -> str:
+    """The device on which the op works, "" for unknown."""
+    found = device([call.owner, *call.args.values()])
+    return found or ("cpu" if CPU_CONTEXT in interp.contexts else "")
 
 
 def _likely_only(owner: v.Value | None) -> bool:
@@ -205,9 +198,12 @@ def _end(interp: Interp, reporter: Reporter) -> None:
         library = found.entry.library
         is_tf = library in TF_LIBRARIES
         kinds = (["cuda"] if own_gpu else []) if is_tf or library in OWN_DEVICE else used
+        if found.device:
+            kinds = [found.device] if found.device != "cpu" and interp.device != "cpu" else []
         gpu = next((kind for kind in kinds if kind in found.entry.devices), "")
         raises_on_cpu = torch_on and found.past.behaviour == "raises" and "cpu" in found.entry.devices
-        races_on_cpu = library == "torch" and not used and found.entry.devices == ["cpu"]
+        on_cpu = found.device == "cpu" if found.device or used else True
+        races_on_cpu = library == "torch" and on_cpu and found.entry.devices == ["cpu"]
         if not gpu and not raises_on_cpu and not races_on_cpu:
             continue
         if not is_tf and torch_unknown and _code(found.entry) != "DET407":
@@ -218,6 +214,8 @@ def _end(interp: Interp, reporter: Reporter) -> None:
             # Without any switch DET306 speaks; the patch is the one switch that such ops need.
             continue
         training = where(interp, TF_TRAIN if is_tf else TORCH_TRAIN)
+        if training is None and not gpu:
+            training = where(interp, TORCH_TRAIN_CPU)
         if found.entry.passes == "backward" and training is None and library not in OWN_DEVICE:
             continue
         if _code(found.entry) == "DET405":

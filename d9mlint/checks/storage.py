@@ -13,14 +13,25 @@ if TYPE_CHECKING:
 _SHARED = "@memory"
 _SAME = frozenset({"data", "T", "mT", "H", "real"})
 """Attributes of a tensor that share its memory."""
+_ATTRIBUTES = frozenset(f"torch.Tensor.{name}" for name in _SAME)
 _MAX_LINKS = 8
+
+
+def behind(value: v.Value | None) -> v.Value | None:
+    """The tensor of which a value is an attribute that shares its memory; None for anything else."""
+    if isinstance(value, v.Member) and value.name in _SAME:
+        return value.owner
+    if isinstance(value, v.Obj) and value.api in _ATTRIBUTES and value.args.pos:
+        return value.args.pos[0]
+    return None
 
 
 def root(interp: Interp, value: v.Value | None) -> v.Obj | None:
     """The object whose memory a tensor uses: itself where nothing else is known."""
     for _ in range(_MAX_LINKS):
-        if isinstance(value, v.Member) and value.name in _SAME:
-            value = value.owner
+        inner = behind(value)
+        if inner is not None:
+            value = inner
             continue
         if not isinstance(value, v.Obj):
             return None

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import hands_over_training, owner_types
+from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.devices import ACCELERATORS, DEFAULT_DEVICE, DEVICE, Runner, named, runner, runner_of
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
 
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 TORCH_TRAIN = "train:torch"
 TF_TRAIN = "train:tensorflow"
+TORCH_TRAIN_CPU = "train:torch:cpu"
+TF_TRAIN_CPU = "train:tensorflow:cpu"
 TRAIN = "train"
 CUDA = "cuda"
 OTHER_ACCELERATORS = ("xpu", "mps")
@@ -84,15 +89,6 @@ _SHAPE_ATTRIBUTES = frozenset(
     {"shape", "size", "ndim", "dtype", "device", "numel", "__name__", "dim", "type"}
 )
 
-_TRAINER_LIBRARIES = (
-    "lightning",
-    "pytorch_lightning",
-    "transformers",
-    "trl",
-    "accelerate",
-    "fastai",
-    "ignite",
-)
 _TF_LIBRARIES = ("tf.", "keras.")
 
 
@@ -119,42 +115,76 @@ def register(hooks: Hooks) -> None:
     @hooks.on_method("backward")
     def backward(interp: Interp, call: CallEvent) -> None:
         # Autograd Functions call backward of their own; a loss has a tensor, a scaler or nothing known before the dot.
-        note(interp, TRAIN, call.node, "backward")
-        note(interp, TORCH_TRAIN, call.node, "backward")
+        found = runner(interp, call.owner)
+        first = call.args.get("loss", 0)
+        tensor = isinstance(call.owner, v.Obj) and call.owner.type == tensors.TENSOR
+        loss = call.owner if tensor or first is None else first
+        _trains_torch(interp, call.node, "backward", _place(found, tensors.device([loss])))
 
-    @hooks.on_method("fit", "fit_generator", "train_on_batch", "fit_one_cycle", "fine_tune", "learn")
+    @hooks.on_method(
+        "fit",
+        "fit_generator",
+        "train_on_batch",
+        "fit_one_cycle",
+        "fine_tune",
+        "learn",
+        "train",
+        "run",
+        "tune",
+    )
     def fit(interp: Interp, call: CallEvent) -> None:
-        note(interp, TRAIN, call.node, "fit")
+        name = call.api.rpartition(".")[2]
+        found = runner(interp, call.owner)
+        if found is not None and name in found.entry.trains:
+            _trains_torch(interp, call.node, name, found.device or tensors.device(call.args.values()))
+            return
+        if found is not None or name in ("train", "run", "tune"):
+            return
         types = owner_types(interp, call.owner) if call.owner is not None else []
+        note(interp, TRAIN, call.node, "fit")
         if any(t.startswith(_TF_LIBRARIES) for t in types) or (
             any(interp.uses(name) for name in ("tensorflow", "keras"))
             and _unknown(types)
             and not interp.uses("torch")
         ):
-            note(interp, TF_TRAIN, call.node, "fit")
-        elif any(t.startswith(_TRAINER_LIBRARIES) for t in types):
-            note(interp, TORCH_TRAIN, call.node, "fit")
-            note(interp, CUDA, call.node, "fit")
+            _trains_tf(interp, call.node, "fit")
 
-    @hooks.on_method("train")
-    def train(interp: Interp, call: CallEvent) -> None:
-        types = owner_types(interp, call.owner) if call.owner is not None else []
-        if any(t.startswith(("transformers.", "trl.")) and t.endswith("Trainer") for t in types):
-            note(interp, TRAIN, call.node, "train")
-            note(interp, TORCH_TRAIN, call.node, "train")
-            note(interp, CUDA, call.node, "train")
+    def constructed(interp: Interp, call: CallEvent) -> None:
+        found = runner_of(interp, call.api, call.args)
+        if found is None:
+            return
+        if found.entry.constructs:
+            _trains_torch(interp, call.node, call.api, found.device)
+        if found.entry.returns and found.device in ACCELERATORS:
+            note(interp, found.device, call.node, call.api)
+
+    hooks.any_call.append(constructed)
 
     @hooks.on_method("minimize", "apply_gradients", "gradient")
     def tf_train(interp: Interp, call: CallEvent) -> None:
         types = owner_types(interp, call.owner) if call.owner is not None else []
         if interp.uses("tensorflow") and (_unknown(types) or types[0].startswith(_TF_LIBRARIES)):
-            note(interp, TRAIN, call.node, "minimize")
-            note(interp, TF_TRAIN, call.node, "minimize")
+            _trains_tf(interp, call.node, "minimize")
 
     @hooks.on_call("torch.autograd.backward")
     def autograd(interp: Interp, call: CallEvent) -> None:
-        note(interp, TRAIN, call.node, "backward")
-        note(interp, TORCH_TRAIN, call.node, "backward")
+        _trains_torch(interp, call.node, "backward", tensors.device(call.args.values()))
+
+    @hooks.on_call("torch.set_default_device", "torch.set_default_tensor_type")
+    def default_device(interp: Interp, call: CallEvent) -> None:
+        given = call.args.get("device", 0) or call.args.get("t", 0)
+        name = named(interp, given)
+        if isinstance(given, (v.Lit, v.Ext)) and not name:
+            text = given.name if isinstance(given, v.Ext) else str(given.value)
+            name = "cuda" if text.startswith("torch.cuda.") else "cpu"
+        interp.set_mode(DEFAULT_DEVICE, v.Lit(name) if name else v.UNKNOWN, call.node)
+        if name in ACCELERATORS:
+            note(interp, name, call.node, call.api)
+
+    @hooks.on_call("torch.set_grad_enabled")
+    def recording(interp: Interp, call: CallEvent) -> None:
+        known = v.truth(call.args.get("mode", 0) or v.UNKNOWN)
+        interp.set_mode("torch.no_grad", v.UNKNOWN if known is None else v.Lit(not known), call.node)
 
     @hooks.on_method("cuda")
     def cuda_method(interp: Interp, call: CallEvent) -> None:
@@ -162,10 +192,7 @@ def register(hooks: Hooks) -> None:
 
     @hooks.on_method("to")
     def to(interp: Interp, call: CallEvent) -> None:
-        target = call.args.get("device", 0)
-        if target is not None and on_cuda(target):
-            note(interp, CUDA, call.node, "to")
-        _note_others(interp, target, call.node)
+        _note_devices(interp, call.args.get("device", 0), call.node)
 
     @hooks.on_method("xpu")
     def xpu_method(interp: Interp, call: CallEvent) -> None:
@@ -199,38 +226,43 @@ def _unknown(types: list[str]) -> bool:
     return not types or types == ["?"] or types[0].startswith("?")
 
 
-def on_cuda(value: v.Value) -> bool:
-    """Whether a device value names, or may name, a GPU."""
-    for one in v.alternatives(value):
-        if isinstance(one, v.Lit):
-            if isinstance(one.value, str) and one.value.startswith("cuda"):
-                return True
-            if isinstance(one.value, int) and not isinstance(one.value, bool):
-                return True
-        elif isinstance(one, v.Obj) and one.api == "torch.device":
-            first = one.args.get("type", 0)
-            if first is None or on_cuda(first):
-                return True
-    return False
+def _place(found: Runner | None, device: str) -> str:
+    """Where a loss is: its own device, or that of the library that takes its gradient."""
+    return device or (found.device if found is not None else "")
 
 
-def _note_others(interp: Interp, value: v.Value | None, node: Any) -> None:
-    """Remember accelerators other than CUDA that a device value names."""
+def _trains_torch(interp: Interp, node: Any, subject: str, device: str) -> None:
+    """A gradient is taken on a device ("" for unknown)."""
+    note(interp, TRAIN, node, subject)
+    if device in ACCELERATORS:
+        note(interp, device, node, subject)
+    if device != "cpu" and CPU_CONTEXT not in interp.contexts:
+        note(interp, TORCH_TRAIN, node, subject)
+    else:
+        note(interp, TORCH_TRAIN_CPU, node, subject)
+
+
+def _trains_tf(interp: Interp, node: Any, subject: str) -> None:
+    note(interp, TRAIN, node, subject)
+    note(interp, TF_TRAIN_CPU if CPU_CONTEXT in interp.contexts else TF_TRAIN, node, subject)
+
+
+def _note_devices(interp: Interp, value: v.Value | None, node: Any) -> None:
+    """Remember the accelerators that a device value names."""
     for one in v.alternatives(value) if value is not None else ():
-        if isinstance(one, v.Obj) and one.api == "torch.device":
-            _note_others(interp, one.args.get("type", 0), node)
-        elif isinstance(one, v.Lit) and isinstance(one.value, str):
-            name = one.value.partition(":")[0]
-            if name in OTHER_ACCELERATORS:
-                note(interp, name, node, name)
+        name = named(interp, one)
+        if name in ACCELERATORS:
+            note(interp, name, node, name)
+        elif not name and isinstance(one, v.Obj) and one.api == DEVICE and _chosen_elsewhere(one.args):
+            note(interp, "cuda-device", node, DEVICE)
 
 
 def accelerators(interp: Interp) -> list[str]:
     """The accelerators that this run puts torch work on, or may, CUDA first."""
     if interp.device == "cpu":
         return []
-    named = [name for name in OTHER_ACCELERATORS if name in interp.places]
-    return ["cuda", *named] if may_use_cuda(interp) else named
+    others = [x for x in OTHER_ACCELERATORS if x in interp.places or f"{x}-device" in interp.places]
+    return ["cuda", *others] if may_use_cuda(interp) else others
 
 
 def _chosen_elsewhere(args: v.Args) -> bool:
@@ -272,7 +304,7 @@ def _tells(node: m.Expr) -> bool:
 
 def _any_call(interp: Interp, call: CallEvent) -> None:
     api = call.api
-    if hands_over_training(call.args):
+    if hands_over_training(call.args) and runner(interp, call.owner) is None:
         note(interp, TRAIN, call.node, api)
         note(interp, TORCH_TRAIN, call.node, api)
     if api in _OUTPUT_CALLS:
@@ -280,11 +312,14 @@ def _any_call(interp: Interp, call: CallEvent) -> None:
         note(interp, SAVES, call.node, api)
     if api.startswith("torch.cuda.") and api not in _DEVICE_FREE:
         note(interp, "cuda-api", call.node, api)
-    elif api == "torch.device" and (on_cuda(v.Obj(api, "", call.args)) or _chosen_elsewhere(call.args)):
-        note(interp, "cuda-device", call.node, api)
-    device = call.args.kw.get("device")
-    _note_others(interp, device, call.node)
-    if device is not None and on_cuda(device):
+    elif api == DEVICE and not interp.importing:
+        # One that a module defines for others counts where it is used.
+        name = named(interp, call.args.get("type", 0))
+        if name in ACCELERATORS or (not name and _chosen_elsewhere(call.args)):
+            note(interp, f"{name or 'cuda'}-device", call.node, api)
+    else:
+        _note_devices(interp, call.args.kw.get("device"), call.node)
+    if call.args.kw.get("device_ids") is not None and v.is_none(call.args.kw["device_ids"]) is not True:
         note(interp, CUDA, call.node, api)
     if api in ("os.execv", "os.execve", "os.execvp", "os.execl", "os.execvpe"):
         note(interp, "exec", call.node, api)

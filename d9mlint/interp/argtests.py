@@ -42,6 +42,8 @@ def holds(args: v.Args, test: Condition, owner: v.Value | None = None) -> bool |
         answer = any_holds(args, test.none_of, owner)
         return None if answer is None else not answer
     value = _argument(args, test.arg, test.pos, owner)
+    if test.item:
+        value = value.items.get(test.item) if isinstance(value, v.Mapping) else None
     if test.given is not msgspec.UNSET:
         if value is None:
             return not test.given
@@ -91,6 +93,12 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
     if test.dtype is not None:
         name = shapes.dtype_name(value) or shapes.form(value).dtype
         return None if name is None else any(shapes.is_dtype(name, one) for one in _list(test.dtype))
+    if test.distinct is not msgspec.UNSET:
+        form = shapes.form(value)
+        return None if form == shapes.NOTHING else form.distinct == test.distinct
+    if test.requires_grad is not msgspec.UNSET:
+        grad = shapes.form(value).grad
+        return None if grad is None else grad == test.requires_grad
     if test.elements is not None:
         return _many(shapes.form(value).sizes, test.elements)
     if test.sizes is not None:

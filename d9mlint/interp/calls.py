@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import gradients, memo, rng, shapes
+from d9mlint.interp import memo, rng, tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.context import CPU_CONTEXT, TRAINING_CONTEXT
-from d9mlint.interp.data import ENTROPY, TENSOR
+from d9mlint.interp.containers import parts
+from d9mlint.interp.context import CPU_CONTEXT, FROZEN, TRAINING_CONTEXT
+from d9mlint.interp.data import ENTROPY, TENSOR, put_on_device
+from d9mlint.interp.devices import Runner, runner_of
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.hooks import CallEvent
 from d9mlint.interp.library import reflection
@@ -432,6 +434,9 @@ def call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Va
 
     for name in ("__call__", "forward", "call"):
         found = inst.cls.find(name)
+        if found is not None and name == "forward" and tensors.frozen(inst):
+            with interp.within(FROZEN):
+                return call(interp, bind_method(interp, found, inst, inst.cls, node), args, node)
         if found is not None:
             return call(interp, bind_method(interp, found, inst, inst.cls, node), args, node)
     return call_member(interp, v.Member(inst, "__call__"), args, node)
@@ -477,12 +482,17 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
             return modelled
     else:
         callbacks(interp, api, args, node)
+        moved = runner_of(interp, api, args)
+        if moved is not None and moved.entry.returns:
+            return _handed_back(args, moved)
     result = v.Obj(
         api, interp.kb.result_type(api) or result_type(api), args, node if isinstance(node, m.Call) else None
     )
     result.file = interp.frame.file
-    result.detached = result.type == TENSOR and gradients.of_call(api, args)
-    result.form = shapes.of_call(api, args)
+    if tensors.is_tensor(interp, api, result.type == TENSOR):
+        result.start_with(tensors.of_call(interp, api, args))
+        if api not in tensors.LOADING:
+            result.type = TENSOR
     kinds: set[str] = {entry.kind for entry in entries}
     derived = api.startswith(_DERIVING) and any(rng.is_entropy(value) for value in args.values())
     if derived or rng.entropy_result(kinds, unseeded and "draw" in kinds):
@@ -490,6 +500,14 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
     for result_hook in interp.hooks.results:
         result_hook(interp, CallEvent(api, args, node), result)
     return result
+
+
+def _handed_back(args: v.Args, moved: Runner) -> v.Value:
+    """What a library function gives back of its arguments, on a device."""
+    given = [args.get(one.arg, one.pos) or v.NONE for one in moved.entry.returns]
+    for value in given:
+        put_on_device(value, moved.device)
+    return given[0] if len(given) == 1 else v.Items("t", given)
 
 
 # Functions whose result carries on what their arguments know of entropy: conversions and hashes.
@@ -649,17 +667,23 @@ def _call_member(
     made = interp.kb.result_type(event.api) or result_type(event.api)
     result_obj = v.Obj(event.api, made, args, node if isinstance(node, m.Call) else None)
     result_obj.file = interp.frame.file
-    result_obj.on_cpu = name == "cpu" or gradients.stays_on_cpu(owner, name)
     if name == "state_dict":
         result_obj.attrs["@owner"] = owner
+        result_obj.start_with(tensors.of_method(interp, v.UNKNOWN, name, args))
+    elif name in ("parameters", "named_parameters"):
+        result_obj.attrs[tensors.MODULE_OF] = owner
+    elif name == "requires_grad_":
+        wanted = args.get("requires_grad", 0) or v.TRUE
+        tensors.freeze(interp, owner, wanted)
+        tensors.require(owner, wanted)
     if isinstance(owner, v.Obj) and owner.type == TENSOR and result_obj.type == event.api:
         result_obj.type = TENSOR
         result_obj.likely = owner.likely
-        result_obj.detached = gradients.of_method(owner, name)
-        result_obj.form = shapes.of_method(owner, name, args)
-        shapes.write(owner, name)
+        result_obj.start_with(tensors.of_method(interp, owner, name, args))
         if name.endswith("_"):
-            gradients.write(owner, *(args.values() if name != "requires_grad_" else [v.UNKNOWN]))
+            tensors.write(interp, owner, name, *args.values())
+    elif types == ["?"] and name in _CERTAIN_METHODS:
+        result_obj.start_with(tensors.of_method(interp, owner, name, args))
     kinds: set[str] = {entry.kind for entry in entries}
     if rng.entropy_result(kinds, unseeded and "draw" in kinds) or (
         isinstance(owner, v.Obj) and owner.data == ENTROPY and name in _ENTROPY_METHODS
@@ -669,6 +693,9 @@ def _call_member(
         result_hook(interp, event, result_obj)
     return result_obj
 
+
+# Methods that only tensors have: what they give is known whatever the receiver.
+_CERTAIN_METHODS = frozenset({"detach", "cuda", "cpu", "long", "argmax", "argsort", "requires_grad_"})
 
 _ENTROPY_METHODS = frozenset(
     {
@@ -833,6 +860,18 @@ COMMON_METHODS = frozenset(
 
 def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
     """Calling a library object: a layer, a transform, a compiled function."""
+    if obj.api.startswith("torch.nn.") and tensors.frozen(obj):
+        with interp.within(FROZEN):
+            return _call_object(interp, obj, args, node)
+    return _call_object(interp, obj, args, node)
+
+
+def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
+    if obj.api == "torch.nn.Sequential" and args.pos and not obj.args.star and parts(obj):
+        value = args.pos[0]
+        for part in parts(obj):
+            value = call(interp, part, v.Args([value]), node)
+        return value
     training = args.kw.get("training")
     if training is not None and v.truth(training):
         # Told so, a layer draws whether or not the program trains; Keras 3 drew its seed when it was made.
@@ -842,15 +881,21 @@ def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
             use_object(interp, obj, args, node)
     else:
         use_object(interp, obj, args, node)
+    if any(entry.at == "use" for entry in interp.kb.ops(obj.api)):
+        # What a module was made with decides as much as what it is given.
+        both = v.Args(args.pos, {**obj.args.kw, **args.kw}, args.star, args.dstar)
+        for any_hook in interp.hooks.any_call:
+            any_hook(interp, CallEvent(f"{obj.api}.__call__", both, node, None))
     event = CallEvent(f"{obj.type}.__call__", args, node, obj)
     for hook in interp.hooks.calls.get(event.api, ()):
         hook(interp, event)
     entries = interp.kb.rng(event.api)
     if entries:
         rng.apply(interp, entries, args, node)
-    if obj.api.startswith(("torch.nn.", "torchvision.")):
+    if obj.api.startswith(("torch.nn.", "torchvision.")) or interp.kb.tensor(obj.api) is not None:
         result = v.Obj(f"{obj.api}.__call__", TENSOR, args, None)
         result.likely = True
+        result.start_with(tensors.of_module(interp, obj, args))
         return result
     callbacks(interp, "", args, node)
     return v.Obj(f"{obj.api}.__call__", "", args, None)
@@ -906,6 +951,8 @@ def enter(interp: Interp, context: v.Value, node: Any, after: list[Callable[[], 
             names.append(one.api)
             if one.api in ("tf.device", "torch.device") and one.args.pos and _names_cpu(one.args.pos[0]):
                 names.append(CPU_CONTEXT)
+            if one.api in ("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"):
+                names += _gradient_context(one.args.get("mode", 0))
             if one.api in ("torch.random.fork_rng", "torch.fork_rng"):
                 kept = dict(interp.state.rng)
                 after.append(lambda kept=kept: interp.state.rng.update(kept))  # type: ignore[misc]
@@ -920,6 +967,12 @@ def enter(interp: Interp, context: v.Value, node: Any, after: list[Callable[[], 
                 bound = bind_method(interp, leave, one, one.cls, node)
                 after.append(lambda bound=bound: _leave(interp, bound, node))  # type: ignore[misc]
     return Entered(value, names)
+
+
+def _gradient_context(mode: v.Value | None) -> list[str]:
+    """What ``with torch.set_grad_enabled(mode)`` stands for."""
+    known = v.truth(mode) if mode is not None and not v.option_of(mode) else None
+    return [] if known is None else ["torch.enable_grad" if known else "torch.no_grad"]
 
 
 def _leave(interp: Interp, bound: v.Value, node: Any) -> None:

@@ -45,19 +45,23 @@ def condition(interp: Interp, node: m.Expr) -> Outcome:
             return Outcome(None)
         return Outcome(not decisive, left.option or right.option)
     if isinstance(node, m.Compare):
-        return _compare(interp, node)
+        return compared(interp, node)[0]
     value = interp.eval(node)
     return Outcome(v.truth(value), v.option_of(value))
 
 
-def _compare(interp: Interp, node: m.Compare) -> Outcome:
-    left = interp.eval(node.left)
-    values = [left, *(interp.eval(c) for c in node.comparators)]
+def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
+    """What a comparison gives, and the values that are compared."""
+    values = [interp.eval(node.left), *(interp.eval(c) for c in node.comparators)]
     if interp.orders.any:
-        interp.orders.compared(interp, node, left, values[1:])
+        interp.orders.compared(interp, node, values[0], values[1:])
+    return _compare(node, values), values
+
+
+def _compare(node: m.Compare, values: list[v.Value]) -> Outcome:
     if len(node.ops) != 1:
         return Outcome(None)
-    right = values[1]
+    left, right = values
     op = node.ops[0]
     option = v.option_of(left) or v.option_of(right)
     if op in ("is", "is not", "==", "!=") and isinstance(right, v.Lit) and right.value is None:

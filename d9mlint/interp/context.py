@@ -7,3 +7,9 @@ CPU_CONTEXT = "on the CPU"
 
 TRAINING_CONTEXT = "@training"
 """A layer is called with ``training=True``: what it draws counts whether or not the program trains."""
+FROZEN = "frozen"
+"""Active in a module whose parameters do not require grad."""
+
+NO_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
+GRADIENT = frozenset({"torch.enable_grad"})
+"""Contexts in which no gradient is recorded, and in which it is again."""

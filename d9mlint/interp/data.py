@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import gradients, shapes
+from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import any_part, parts
 from d9mlint.interp.library.strings import format_percent
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ENTROPY = "entropy"
 """``Obj.data`` of a value that differs from run to run; it survives arithmetic and conversions."""
 
-TENSOR = "torch.Tensor"
+TENSOR = tensors.TENSOR
 MAX_BITS = 1024
 MAX_ELEMENTS = 10_000
 ENVIRON = frozenset({"os.environ", "os.environb"})
@@ -44,20 +44,18 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
             return side
     for side in (left, right):
         if isinstance(side, v.Obj) and side.type == TENSOR:
-            result = v.Obj("operator", TENSOR)
-            result.likely = side.likely
-            result.detached = gradients.of_operator(left, right)
-            result.form = shapes.of_operator(left, right)
-            return result
+            return tensors.make("operator", tensors.of_operator(interp, left, right, op), side.likely)
     if op == "+" and isinstance(left, v.Items) and isinstance(right, v.Items):
         return _joined(left.kind, [*left.elts, *right.elts], left.open or right.open)
     if op == "+" and isinstance(left, v.Items):
-        return v.Items(left.kind, left.elts, True)
+        return v.Items(left.kind, [*left.elts, v.UNKNOWN], True)
     if isinstance(left, v.Items) and left.kind == "s" and op in "|&-^":
         right_elts = right.elts if isinstance(right, v.Items) and op in "|^" else []
         return _joined("s", [*left.elts, *right_elts], True)
     if op == "/" and isinstance(left, v.Obj) and left.type == "pathlib.Path":
         return v.Obj("pathlib.Path", "pathlib.Path")
+    if op in ("+", "%") and isinstance(left, v.Lit) and isinstance(left.value, str):
+        return v.Obj(v.TEXT, v.TEXT, v.Args([left]))
     if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
         return v.Mapping({**left.items, **right.items}, left.open or right.open)
     return v.UNKNOWN
@@ -112,13 +110,14 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
             hook(interp, owner, index, stmt.op, value, stmt)
         if interp.orders.any:
             interp.orders.stored(interp, owner, index, value)
-        gradients.write(owner, value)
+        tensors.write(interp, owner, "", value)
         return
     old = interp.eval(target)
     orders = interp.orders
     if isinstance(old, v.Items) and stmt.op == "+":
-        extra = value.elts if isinstance(value, v.Items) else []
-        new: v.Value = _joined(old.kind, [*old.elts, *extra], True if not extra else old.open)
+        extra = value.elts if isinstance(value, v.Items) else [v.UNKNOWN]
+        is_open = old.open or not isinstance(value, v.Items) or value.open
+        new: v.Value = _joined(old.kind, [*old.elts, *extra], is_open)
         if orders.any or isinstance(value, v.Items):
             new = orders.augmented(interp, stmt, old, value, new)
         assign(interp, target, new)
@@ -168,10 +167,16 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         interp.hooks.iterate(interp, value)
         if parts(value):
             return any_part(value)
+        if value.type == LOADER:
+            return tensors.batch(loader_device(value))
+        if value.api.endswith("parameters") and tensors.MODULE_OF in value.attrs:
+            return _parameter(value)
+        if value.form is not None and value.type != TENSOR:
+            return tensors.make(tensors.BATCH, value.form, likely=True)
         if value.type == TENSOR:
-            row = v.Obj("torch.Tensor.__iter__", TENSOR)
-            row.detached = value.detached
-            return row
+            if value.api == tensors.BATCH:
+                return value
+            return tensors.make("torch.Tensor.__iter__", tensors.row(value), value.likely)
         return _typed(interp, value)
     if isinstance(value, v.AnyOf):
         return v.join([element(interp, one) for one in value.values])
@@ -198,8 +203,35 @@ _PASS_THROUGH = frozenset(
         "rich.progress.track",
         "progressbar.progressbar",
         "itertools.islice",
+        "itertools.cycle",
     }
 )
+
+
+LOADER = "torch.utils.data.DataLoader"
+MOVED = "@device"
+"""Attribute of a loader whose batches a library moves: the device."""
+
+
+def loader_device(loader: v.Obj) -> str:
+    """On which device the batches of a loader are."""
+    moved = loader.attrs.get(MOVED)
+    return "cpu" if moved is None else str(moved.value) if isinstance(moved, v.Lit) else ""
+
+
+def put_on_device(value: v.Value, device: str) -> None:
+    """A library moves what it is given: the batches of a loader are on its device from now on."""
+    for one in v.alternatives(value):
+        if isinstance(one, v.Obj) and one.type == LOADER:
+            one.attrs[MOVED] = v.Lit(device) if device else v.UNKNOWN
+
+
+def _parameter(parameters: v.Obj) -> v.Value:
+    """One of ``module.parameters()``, or of ``module.named_parameters()`` with its name."""
+    module = parameters.attrs[tensors.MODULE_OF]
+    one = tensors.make("torch.nn.Parameter", shapes.Form(grad=True))
+    one.attrs[tensors.MODULE_OF] = module
+    return v.Items("t", [v.UNKNOWN, one]) if parameters.api.endswith("named_parameters") else one
 
 
 def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript) -> v.Value:
@@ -209,7 +241,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     if isinstance(value, v.Mapping):
         if isinstance(index, v.Lit):
             at_key: v.Value | None = value.items.get(index.value)
-            return v.UNKNOWN if at_key is None else at_key
+            return at_unknown_key(value) if at_key is None else at_key
         return v.join(value.items.values()) if value.items and not value.open else _some(value)
     if isinstance(value, v.Items):
         if isinstance(index, v.Lit) and isinstance(index.value, int) and not value.open:
@@ -221,9 +253,11 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     if isinstance(value, v.Ext):
         if value.name in ENVIRON and isinstance(index, v.Lit):
             setting = interp.state.env.get(str(index.value))
-            return (
-                v.Lit(setting.value, setting.option) if setting and setting.value is not None else v.UNKNOWN
-            )
+            if setting and setting.value is not None:
+                return v.Lit(setting.value, setting.option)
+            # Some variables number devices.
+            ranked = interp.kb.device(f"os.environ.{index.value}") is not None and setting is None
+            return v.Obj(f"os.environ.{index.value}") if ranked else v.UNKNOWN
         return value if value.name not in ENVIRON else v.UNKNOWN
     if isinstance(value, v.Inst):
         found = value.cls.find("__getitem__")
@@ -238,10 +272,13 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         if isinstance(index, v.Lit) and isinstance(index.value, str) and index.value in value.attrs:
             return value.attrs[index.value]
         if value.type == TENSOR:
-            result = v.Obj("torch.Tensor.__getitem__", TENSOR)
-            result.likely = value.likely
-            result.detached = value.detached
-            return result
+            if value.api == tensors.BATCH and isinstance(index, v.Lit):
+                return value
+            return tensors.make(
+                "torch.Tensor.__getitem__", tensors.of_item(interp, value, index), value.likely
+            )
+        if value.form is not None:
+            return tensors.make(tensors.BATCH, value.form, likely=True)
         held = parts(value)
         if held:
             if isinstance(index, v.Lit) and isinstance(index.value, int) and abs(index.value) < len(held):
@@ -285,6 +322,19 @@ def is_graph_dataset(names: list[str]) -> bool:
     )
 
 
+UNKNOWN_KEY = "unknown key"
+"""The first part of keys that stand for keys that are not known."""
+
+
+def at_unknown_key(value: v.Mapping) -> v.Value:
+    """What an open mapping holds under a key that it is not known to have: tensors, where all that was put under
+    unknown keys are."""
+    if not value.open:
+        return v.UNKNOWN
+    held = [x for key, x in value.items.items() if isinstance(key, tuple) and key[0] == UNKNOWN_KEY]
+    return v.join(held) if held and all(shapes.form(x) != shapes.NOTHING for x in held) else v.UNKNOWN
+
+
 def _some(value: v.Mapping) -> v.Value:
     """A value of an open mapping under an unknown key: its functions and classes may be what is meant."""
     callables = [x for x in value.items.values() if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))]
@@ -295,9 +345,7 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
     """``owner[index] = value``."""
     for hook in interp.hooks.item_writes:
         hook(interp, owner, index, value, node)
-    if interp.orders.any:
-        interp.orders.stored(interp, owner, index, value)
-    gradients.write(owner, value)
+    tensors.write(interp, owner, "", value)
     if isinstance(owner, v.Ext) and owner.name in ENVIRON:
         if isinstance(index, v.Lit):
             interp.set_env(str(index.value), value, node)
@@ -308,7 +356,7 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
             owner.items[index.value] = value
         else:
             owner.open = True
-            owner.items[("unknown key", getattr(node, "start", 0))] = value
+            owner.items[(UNKNOWN_KEY, getattr(node, "start", 0))] = value
     elif isinstance(owner, v.Items):
         owner.open = True
         owner.elts = [*owner.elts, value][-16:]

@@ -5,15 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.conditions import condition, narrowed
+from d9mlint.interp.conditions import compared, condition, narrowed
 from d9mlint.interp.containers import CONTAINERS
-from d9mlint.interp.data import aug_assign, binary, cut_out, delete, element, elements, set_item, subscript
+from d9mlint.interp.data import (
+    UNKNOWN_KEY,
+    aug_assign,
+    binary,
+    cut_out,
+    delete,
+    element,
+    elements,
+    set_item,
+    subscript,
+)
 from d9mlint.interp.heap import HEAP, Cells
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.reflection import extend_path
 from d9mlint.interp.order_kinds import sample
 from d9mlint.interp.orders import INDEX, Loop, Order, merge
+from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -81,8 +93,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             return value.attrs[name]
         if name == "__dict__" and value.type == NAMESPACE:
             return v.Mapping(value.attrs)
-        if name == "data" and value.on_cpu:
-            return value
+        if value.type == TENSOR:
+            return _tensor_attribute(interp, value, name)
         if name == "dataset" and value.type == "torch.utils.data.DataLoader":
             return value.args.get("dataset", 0) or v.UNKNOWN
         return v.Member(value, name)
@@ -100,6 +112,39 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
     if isinstance(value, v.Partial) and name == "func":
         return value.func
     return v.Member(value, name)
+
+
+_SAME_TENSOR = frozenset({"T", "mT", "H", "mH", "real", "imag"})
+
+
+def _tensor_attribute(interp: Interp, value: v.Obj, name: str) -> v.Value:
+    """An attribute of a tensor, or of a batch of data."""
+    form = value.form or shapes.NOTHING
+    if name in ("data", "grad") or name in _SAME_TENSOR:
+        same = form.sizes is None or name in ("data", "grad")
+        sizes = form.sizes if same or form.sizes is None else (None,) * len(form.sizes)
+        grad = False if name in ("data", "grad") else form.grad
+        made = tensors.make(f"{TENSOR}.{name}", form._replace(sizes=sizes, grad=grad), value.likely)
+        made.args = v.Args([value])
+        return made
+    if value.api == tensors.BATCH and name not in ("device", "dtype", "shape", "ndim"):
+        method = name in _BATCH_METHODS or interp.kb.tensor(f"{TENSOR}.{name}") is not None
+        return v.Member(value, name) if method or name.endswith("_") else value
+    return v.Member(value, name)
+
+
+# Methods of what may be a tensor or a mapping; any other attribute of a batch is data.
+_BATCH_METHODS = frozenset(
+    {*dir(dict), "size", "dim", "numel", "item", "numpy", "tolist", "mean", "sum", "max", "min", "type"}
+)
+
+
+def _requires_grad(interp: Interp, owner: v.Obj, wanted: v.Value) -> None:
+    """``tensor.requires_grad = wanted``; for a parameter of a module, it is the module's."""
+    module = owner.attrs.get(tensors.MODULE_OF)
+    if module is not None:
+        tensors.freeze(interp, module, wanted)
+    tensors.require(owner, wanted)
 
 
 def _is_none_lit(value: v.Value) -> bool:
@@ -276,7 +321,7 @@ def _dict(interp: Interp, node: m.Dict) -> v.Value:
             result.items[known.name] = value
         else:
             # An unknown key keeps its value reachable under a key of its own.
-            result.items["unknown key", len(result.items)] = value
+            result.items[UNKNOWN_KEY, len(result.items)] = value
             result.open = True
     return result
 
@@ -311,8 +356,17 @@ def _unary(interp: Interp, node: m.Unary) -> v.Value:
 
 
 def _compare(interp: Interp, node: m.Compare) -> v.Value:
-    test = condition(interp, node)
-    return v.UNKNOWN if test.answer is None else v.Lit(test.answer, test.option)
+    test, values = compared(interp, node)
+    if test.answer is not None:
+        return v.Lit(test.answer, test.option)
+    if len(values) == 2 and node.ops[0] in _TENSOR_COMPARISONS:
+        for one in values:
+            if isinstance(one, v.Obj) and one.type == TENSOR:
+                return tensors.make("operator", tensors.of_comparison(interp, *values), one.likely)
+    return v.UNKNOWN
+
+
+_TENSOR_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 
 def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
@@ -415,7 +469,8 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
             interp.orders.leave(loop)
             break
     if node.kind == "d":
-        return interp.orders.carried(v.Mapping(dict(enumerate(results)), open=True), order)
+        held = {(UNKNOWN_KEY, index): one for index, one in enumerate(results)}
+        return interp.orders.carried(v.Mapping(held, open=True), order)
     result = v.Items("l" if node.kind == "g" else node.kind, results, is_open)
     if node.kind != "s":
         return interp.orders.carried(result, order)
@@ -431,7 +486,12 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
     if all(isinstance(x, v.Lit) and isinstance(x.value, (str, int)) for x in values):
         option = next((x.option for x in values if isinstance(x, v.Lit) and x.option), "")
         return v.Lit("".join(str(x.value) for x in values if isinstance(x, v.Lit)), option)
-    return interp.orders.formatted(values, v.UNKNOWN) if interp.orders.any else v.UNKNOWN
+    text: v.Value = v.Obj(v.TEXT, v.TEXT, v.Args([values[0]])) if _is_text(values[0]) else v.UNKNOWN
+    return interp.orders.formatted(values, text) if interp.orders.any else text
+
+
+def _is_text(value: v.Value) -> bool:
+    return isinstance(value, v.Lit) and isinstance(value.value, str)
 
 
 def _star(interp: Interp, node: m.Star) -> v.Value:
@@ -456,7 +516,7 @@ def _slice(interp: Interp, node: m.Slice) -> v.Value:
     for part in (node.lower, node.upper, node.step):
         if part is not None:
             interp.eval(part)
-    return v.UNKNOWN
+    return v.ANY_SLICE
 
 
 def _other(interp: Interp, node: Any) -> v.Value:
@@ -531,7 +591,8 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
             found = v.join([*(row[index] for row in rows), *([v.UNKNOWN] if others else [])])
             assign(interp, one.value if isinstance(one, m.Star) else one, found)
         return
-    rest = element(interp, value) if isinstance(value, v.Items) else v.UNKNOWN
+    tensor = isinstance(value, v.Obj) and value.type == TENSOR
+    rest = element(interp, value) if tensor or isinstance(value, v.Items) else v.UNKNOWN
     for one in target.elts:
         assign(interp, one, rest)
 
@@ -565,7 +626,7 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         for hook in interp.hooks.object_attributes.get(name, ()):
             hook(interp, owner, name, value, node)
         if name == "requires_grad":
-            owner.detached = False
+            _requires_grad(interp, owner, value)
         _store(interp, owner.attrs, name, value)
     elif isinstance(owner, (v.Mod, v.Cls)):
         if interp.branching:

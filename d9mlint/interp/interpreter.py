@@ -21,6 +21,7 @@ from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.notes import Notes
 from d9mlint.interp.orders import Order, Orders
 from d9mlint.interp.state import MAYBE, Rng, Setting, Site, State, join_states, prefer
+from d9mlint.interp.tensors import forget
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
 from d9mlint.project.modules import Found, ModuleFile, Modules
@@ -549,6 +550,7 @@ class Interp:
             if self.orders.any:
                 element = self.orders.element(self, iterated, loop, element)
             self.frame.jumps.append([])
+            self._forget_tensors(stmt)
             self._expr.assign(self, stmt.target, element)
             self._loop_body(stmt.body, stmt, havoc=True)
             self.frame.jumps.pop()
@@ -577,6 +579,7 @@ class Interp:
         """``while``: its body once, from a state in which its own assignments may have happened."""
         self.frame.jumps.append([])
         self._enter_loop(stmt)
+        self._forget_tensors(stmt)
         self._havoc(stmt)
         for hook in self.hooks.tests:
             hook(self, stmt)
@@ -592,6 +595,13 @@ class Interp:
             known = self.frame.env.vars.get(name)
             if known is not None and isinstance(known, (v.Lit, v.AnyOf)):
                 self.frame.env.vars[name] = v.UNKNOWN
+
+    def _forget_tensors(self, stmt: m.For | m.While) -> None:
+        """Forget what tensors are that the loop assigns: in a later round they may require grad."""
+        for name in assigned_names(stmt):
+            known = self.frame.env.vars.get(name)
+            if isinstance(known, v.Obj):
+                forget(known)
 
     def _loop_body(self, body: list[m.Stmt], stmt: m.For | m.While, havoc: bool) -> None:
         if havoc:

@@ -50,7 +50,7 @@ def shape(value: v.Value | None, depth: int = 0) -> Any:
         return value.name
     if isinstance(value, v.Obj):
         if value.type == TENSOR:
-            return (TENSOR, value.likely, value.on_cpu)
+            return (TENSOR, value.likely)
         place = (value.file.path if value.file else "", value.node.start if value.node else 0)
         inner = tuple(shape(x, depth + 1) for x in value.args.values()) if depth < SHAPE_DEPTH else ()
         return ("obj", value.api, value.type, place, inner)
@@ -292,8 +292,7 @@ def _like(then: Tracked, now: Tracked) -> bool:
     if isinstance(then, v.Obj) and isinstance(now, v.Obj):
         a, b = then.args, now.args
         return (
-            (then.api, then.type, then.file, then.likely, then.on_cpu)
-            == (now.api, now.type, now.file, now.likely, now.on_cpu)
+            (then.api, then.type, then.file, then.likely) == (now.api, now.type, now.file, now.likely)
             and (then.node is now.node or then.type == TENSOR)
             and len(a.pos) == len(b.pos)
             and list(a.kw) == list(b.kw)
@@ -372,8 +371,7 @@ class _Copies:
         elif isinstance(value, v.Obj):
             new = self._known[value] = v.Obj(value.api, value.type, None, value.node)
             new.args = self._args(value.args)
-            new.file, new.likely, new.on_cpu = value.file, value.likely, value.on_cpu
-            new._detached = value._detached
+            new.file, new.likely = value.file, value.likely
             new._form = value._form
             new.order = value.order
             if value._attrs is not None:

@@ -6,14 +6,15 @@ whether its elements are floating point numbers. Anything else is None, unknown.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
 
+if TYPE_CHECKING:
+    from d9mlint.knowledge.schema import TensorEntry
+
 Sizes = tuple[int | None, ...]
 
-_SIZED = frozenset({"randn", "rand", "zeros", "ones", "empty"})
-_FLAT = frozenset({"arange", "linspace", "logspace", "randperm"})
 _DTYPES = {
     "double": "float64",
     "float": "float32",
@@ -25,77 +26,55 @@ _DTYPES = {
     "short": "int16",
 }
 _INTEGERS = ("int", "uint", "bool", "qint", "quint")
-# Methods whose result has the receiver's sizes.
-_ALIKE = frozenset(
-    {
-        *(
-            "to",
-            "cuda",
-            "cpu",
-            "float",
-            "double",
-            "half",
-            "bfloat16",
-            "long",
-            "int",
-            "bool",
-            "type",
-            "type_as",
-        ),
-        *(
-            "clone",
-            "contiguous",
-            "detach",
-            "detach_",
-            "pin_memory",
-            "requires_grad_",
-            "flip",
-            "zero_",
-            "fill_",
-        ),
-        *("abs", "neg", "exp", "log", "sqrt", "relu", "sigmoid", "tanh", "softmax", "log_softmax", "clamp"),
-        *(
-            "normal_",
-            "uniform_",
-            "random_",
-            "cumsum",
-            "cumprod",
-            "add_",
-            "sub_",
-            "mul_",
-            "div_",
-            "requires_grad",
-        ),
-        *("scatter_add_", "scatter_", "index_add_", "index_copy_", "scatter_add", "scatter", "index_add"),
-    }
-)
-_RESIZING = frozenset(
+RESIZING = frozenset(
     {"resize_", "resize_as_", "squeeze_", "unsqueeze_", "t_", "transpose_", "set_", "swapaxes_"}
 )
-_CASTS = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16"} | {
-    "long": "int64",
-    "int": "int32",
-    "short": "int16",
-    "bool": "bool",
-}
+MAX_RANK = 8
 
 
 class Form(NamedTuple):
-    """What is known of a tensor: its sizes (None for an unknown one) and its element type."""
+    """What is known of a tensor: its sizes (None for an unknown one) and its element type; the device it is on
+    ("" for unknown), whether it requires grad (None for unknown), and whether its elements are all different."""
 
     sizes: Sizes | None = None
     dtype: str | None = None
+    device: str = ""
+    grad: bool | None = None
+    distinct: bool = False
 
 
 NOTHING = Form()
 
 
-def form(value: v.Value) -> Form:
-    """What is known of a value that should be a tensor; alternatives must agree."""
+def form(value: v.Value | None) -> Form:
+    """What is known of a value that should be a tensor; of several, what they have in common."""
+    if isinstance(value, v.Obj):
+        return value.form or NOTHING
     if isinstance(value, v.AnyOf):
-        forms = {form(one) for one in value.values}
-        return forms.pop() if len(forms) == 1 else NOTHING
-    return value.form if isinstance(value, v.Obj) and value.form is not None else NOTHING
+        return _common([form(one) for one in value.values if v.is_none(one) is not True])
+    if isinstance(value, v.Items) and value.elts:
+        return _common([form(one) for one in value.elts])
+    return NOTHING
+
+
+def _common(forms: list[Form]) -> Form:
+    if not forms:
+        return NOTHING
+    first, *rest = forms
+    for one in rest:
+        if one == first:
+            continue
+        sizes = (
+            _wider(first, one) if first.sizes and one.sizes and len(first.sizes) == len(one.sizes) else None
+        )
+        first = Form(
+            sizes,
+            first.dtype if first.dtype == one.dtype else None,
+            first.device if first.device == one.device else "",
+            first.grad if first.grad is one.grad else None,
+            first.distinct and one.distinct,
+        )
+    return first
 
 
 def is_dtype(name: str, wanted: str) -> bool:
@@ -115,86 +94,118 @@ def dtype_name(value: v.Value | None) -> str | None:
         name = value.value
     elif isinstance(value, v.Ext):
         name = value.name
+    elif isinstance(value, v.Member) and value.name == "dtype":
+        return form(value.owner).dtype
     else:
         return None
     name = name.rpartition(".")[2]
     return _DTYPES.get(name, name)
 
 
-def of_call(api: str, args: v.Args) -> Form:
-    """What is known of the tensor that a function of torch makes."""
-    library, _, name = api.rpartition(".")
-    if library != "torch" and api != "torch.nn.Parameter":
-        return NOTHING
+def dtype_of(entry: TensorEntry, old: Form, args: v.Args) -> str | None:
+    """The element type of what a call gives."""
+    if entry.dtype == "argument":
+        named = [dtype_name(x) for x in args.values() if isinstance(x, v.Ext) or _is_dtype_member(x)]
+        if named:
+            return named[0]
+        return None if any(x is v.UNKNOWN for x in args.values()) or args.star or args.dstar else old.dtype
     given = args.kw.get("dtype")
-    dtype = dtype_name(given) if given is not None else None
-    first = args.get("input", 0) or v.UNKNOWN
-    if name.endswith("_like") or name == "Parameter":
-        old = form(args.get("data", 0) or v.UNKNOWN) if name == "Parameter" else form(first)
-        return Form(old.sizes, dtype if given is not None else old.dtype)
+    if given is not None and v.is_none(given) is not True:
+        return dtype_name(given)
+    if entry.sizes == "data":
+        return _literal(args.get("data", 0)).dtype
+    if entry.sizes == "range":
+        return _range_dtype(args)
+    return old.dtype if entry.dtype == "input" else entry.dtype or None
+
+
+def _is_dtype_member(value: v.Value) -> bool:
+    return isinstance(value, v.Member) and value.name == "dtype"
+
+
+def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Sizes | None:
+    """The sizes of what a call gives."""
+    if entry.rank is not None:
+        return (None,) * entry.rank
+    kind = entry.sizes
+    if kind == "unknown":
+        return None
+    if kind == "input":
+        return old.sizes
+    if kind in ("rank", "longer", "shorter"):
+        if old.sizes is None:
+            return None
+        count = len(old.sizes) + {"rank": 0, "longer": 1, "shorter": -1}[kind]
+        return (None,) * count if 0 <= count <= MAX_RANK else None
+    if kind in ("flat", "flat-module"):
+        return _flat(old, args)
     if args.dstar or args.star:
-        return NOTHING
-    if name in _SIZED:
-        return Form(_given_sizes(args), dtype if given is not None else "float32")
-    if name in ("full", "randint"):
-        at = 1 if name == "randint" and isinstance(args.get("size", 1), v.Items) else 2
-        size = args.get("size", 0 if name == "full" else at)
-        made = "int64" if name == "randint" else None
-        return Form(_sizes(size) if size is not None else None, dtype if given is not None else made)
-    if name in _FLAT:
-        made = "int64" if name == "randperm" else None
-        return Form((None,), dtype if given is not None else made)
-    if name == "eye":
-        return Form((None, None), dtype if given is not None else "float32")
-    if name in ("tensor", "as_tensor"):
-        return _literal(args.get("data", 0), dtype if given is not None else None)
-    return NOTHING
+        return None
+    if kind == "given":
+        return _given_sizes(args)
+    if kind == "first":
+        return _sizes(args.get("size", 0))
+    if kind == "second":
+        return _sizes(args.get("shape", 1))
+    if kind == "size":
+        at = 1 if isinstance(args.get("size", 1), v.Items) else 2
+        return _sizes(args.get("size", at))
+    if kind == "range":
+        return (_size(args.pos[0]) if len(args.pos) == 1 else None,)
+    return _literal(args.get("data", 0)).sizes
 
 
-def of_method(owner: v.Value, name: str, args: v.Args) -> Form:
-    """What is known of the tensor that a method of a tensor gives."""
-    old = form(owner)
-    dtype = _CASTS.get(name, old.dtype)
-    if name in ("to", "type"):
-        named = [dtype_name(value) for value in args.values() if isinstance(value, v.Ext)]
-        dtype = named[0] if named and named[0] is not None else dtype
-        if any(value is v.UNKNOWN for value in args.values()):
-            dtype = None
-    if name in _ALIKE:
-        return Form(old.sizes, dtype)
-    if name in ("view", "reshape", "repeat", "expand"):
-        return Form(_given_sizes(args), old.dtype)
-    if old.sizes is None:
-        return NOTHING
-    if name in ("permute", "transpose", "swapaxes"):
-        return Form((None,) * len(old.sizes), old.dtype)
-    if name == "t":
-        return Form(old.sizes[::-1], old.dtype)
-    if name == "unsqueeze":
-        return Form((None,) * (len(old.sizes) + 1), old.dtype)
-    if name in ("flatten", "ravel") and not args.values():
-        return Form((None,), old.dtype)
-    return NOTHING
+def _flat(old: Form, args: v.Args) -> Sizes | None:
+    """``flatten()``, ``flatten(1)``, ``torch.flatten(x, 1)``, ``flatten(start_dim=1)``: how many dimensions are left."""
+    numbers = [x.value for x in args.pos if isinstance(x, v.Lit) and isinstance(x.value, int)]
+    start = args.kw.get("start_dim")
+    if isinstance(start, v.Lit):
+        numbers = [start.value]
+    if "end_dim" in args.kw or len(numbers) > 1 or any(x is v.UNKNOWN for x in args.pos[1:]):
+        return None
+    if not numbers:
+        return (None,)
+    at = numbers[0]
+    return (None,) * (at + 1) if isinstance(at, int) and 0 <= at < MAX_RANK else None
 
 
-def of_operator(left: v.Value, right: v.Value) -> Form:
-    """What is known of the result of an arithmetic operator."""
+def of_operator(left: v.Value, right: v.Value, op: str) -> Form:
+    """Sizes and element type of the result of an arithmetic operator."""
     a, b = form(left), form(right)
     if isinstance(right, v.Lit):
-        return Form(a.sizes)
+        return Form(a.sizes, _with_number(a.dtype, right, op))
     if isinstance(left, v.Lit):
-        return Form(b.sizes)
+        return Form(b.sizes, _with_number(b.dtype, left, op))
+    dtype = a.dtype if a.dtype == b.dtype and op != "/" else None
     if a.sizes is None or b.sizes is None:
-        return NOTHING
-    return Form(
-        (a if len(a.sizes) >= len(b.sizes) else b).sizes if len(a.sizes) != len(b.sizes) else _wider(a, b)
-    )
+        return Form(None, dtype)
+    if len(a.sizes) != len(b.sizes):
+        return Form((a if len(a.sizes) > len(b.sizes) else b).sizes, dtype)
+    return Form(_wider(a, b), dtype)
 
 
-def write(owner: v.Value, name: str) -> None:
-    """A method of a tensor was called: what was known of the tensor holds no longer where it is resized."""
-    if name in _RESIZING and isinstance(owner, v.Obj):
-        owner.form = None
+def _with_number(dtype: str | None, number: v.Lit, op: str) -> str | None:
+    """The element type of a tensor and a number together."""
+    if dtype is None or not is_dtype(dtype, "integer"):
+        return dtype
+    if op == "/" or not isinstance(number.value, int):
+        return "float32"
+    return dtype if dtype != "bool" else "int64"
+
+
+def of_item(old: Form, index: v.Value) -> Sizes | None:
+    """The sizes of ``tensor[index]``."""
+    if old.sizes is None:
+        return None
+    left = len(old.sizes)
+    for one in index.elts if isinstance(index, v.Items) and index.kind == "t" else (index,):
+        if isinstance(one, v.Lit) and one.value is None:
+            left += 1
+        elif isinstance(one, v.Lit) and isinstance(one.value, int):
+            left -= 1
+        elif not (isinstance(one, v.Obj) and one.api == v.SLICE):
+            return None
+    return (None,) * left if 0 <= left <= MAX_RANK else None
 
 
 def _wider(a: Form, b: Form) -> Sizes | None:
@@ -217,9 +228,11 @@ def _given_sizes(args: v.Args) -> Sizes | None:
     return tuple(_size(one) for one in args.pos)
 
 
-def _sizes(value: v.Value) -> Sizes | None:
+def _sizes(value: v.Value | None) -> Sizes | None:
     if isinstance(value, v.Items) and not value.open:
         return tuple(_size(one) for one in value.elts)
+    if isinstance(value, v.Member) and value.name == "shape":
+        return form(value.owner).sizes
     return None
 
 
@@ -231,15 +244,23 @@ def _size(value: v.Value) -> int | None:
     return None
 
 
-def _literal(data: v.Value | None, dtype: str | None) -> Form:
+def _range_dtype(args: v.Args) -> str | None:
+    """Integers count in integers."""
+    bounds = [x for x in args.pos if isinstance(x, v.Lit)]
+    if len(bounds) < len(args.pos):
+        return None
+    return "float32" if any(isinstance(x.value, float) for x in bounds) else "int64"
+
+
+def _literal(data: v.Value | None) -> Form:
     """The form of ``torch.tensor`` of nested lists of numbers."""
     sizes: list[int | None] = []
     while isinstance(data, v.Items):
         if data.open or not data.elts:
-            return Form(None, dtype)
+            return NOTHING
         sizes.append(len(data.elts))
         data = data.elts[0]
     if not isinstance(data, v.Lit) or isinstance(data.value, str):
-        return Form(None, dtype)
+        return NOTHING
     kind = "bool" if isinstance(data.value, bool) else "float32" if isinstance(data.value, float) else None
-    return Form(tuple(sizes), dtype or kind or ("int64" if isinstance(data.value, int) else None))
+    return Form(tuple(sizes), kind or ("int64" if isinstance(data.value, int) else None))

@@ -63,22 +63,19 @@ class Obj(Tracked):
     the result where it is known (``torch.Tensor``), ``args`` the call's arguments; ``node`` the call.
 
     ``data`` holds what a model keeps about the object (an option parser's options, a loader's dataset);
-    ``detached`` says that a tensor carries no gradient, see ``gradients``, ``on_cpu`` that it was fetched from
-    the device, ``form`` what is known of its sizes and element type, see ``shapes``, ``order`` that of its
-    elements where it is arbitrary, see ``orders``.
+    ``form`` is what is known of a tensor, see ``tensors``, ``order`` that of its elements where it is arbitrary, see
+    ``orders``.
     """
 
     __slots__ = (
         "_attrs",
         "_data",
-        "_detached",
         "_form",
         "api",
         "args",
         "file",
         "likely",
         "node",
-        "on_cpu",
         "order",
         "type",
     )
@@ -94,8 +91,6 @@ class Obj(Tracked):
         self._data: Any = None
         self.file: ModuleFile | None = None
         self.likely = False
-        self._detached = False
-        self.on_cpu = False
         self.order: Order | None = None
         self._form: Form | None = None
 
@@ -122,7 +117,7 @@ class Obj(Tracked):
 
     @property
     def form(self) -> Form | None:
-        """What is known of a tensor's sizes and element type."""
+        """What is known of a tensor."""
         if self.birth < HEAP.act.start:
             HEAP.read(self, FIELD, self, "_form", self._form)
         return self._form
@@ -133,18 +128,9 @@ class Obj(Tracked):
             HEAP.write(self, FIELD, self, "_form", value, self._form)
             self._form = value
 
-    @property
-    def detached(self) -> bool:
-        """Whether it is a tensor that carries no gradient."""
-        if self.birth < HEAP.act.start:
-            HEAP.read(self, FIELD, self, "_detached", self._detached)
-        return self._detached
-
-    @detached.setter
-    def detached(self, value: bool) -> None:
-        if value is not self._detached:
-            HEAP.write(self, FIELD, self, "_detached", value, self._detached)
-            self._detached = value
+    def start_with(self, form: Form) -> None:
+        """What is known of a tensor that has just been made."""
+        self._form = form
 
     def __repr__(self) -> str:
         return f"Obj({self.type})"
@@ -474,8 +460,14 @@ class Args:
 
 
 NO_ARGS = Args()
+TEXT = "builtins.str"
+"""``api`` of a text of which only the beginning is known: its first argument."""
+SLICE = "builtins.slice"
+BATCH = "a batch"
+"""``api`` of what a loader gives: a tensor, or a container of tensors, of data."""
 GIVEN = "an option that was given"
 """``api`` of the value that an option has where a test shows that it was given."""
+ANY_SLICE = Obj(SLICE)
 NONE = Lit(None)
 TRUE = Lit(True)
 FALSE = Lit(False)
@@ -496,6 +488,8 @@ def same_content(now: Any, then: Any) -> bool:
             and now.value == then.value
             and now.option == then.option
         )
+    if isinstance(then, tuple):
+        return bool(now == then)
     return isinstance(then, (int, str, Ext)) and (
         now == then if not isinstance(then, Ext) else isinstance(now, Ext) and now.name == then.name
     )
@@ -507,6 +501,8 @@ def same(a: Value, b: Value) -> bool:
         return True
     if isinstance(a, Lit) and isinstance(b, Lit):
         return type(a.value) is type(b.value) and a.value == b.value and a.option == b.option
+    if isinstance(a, Obj) and isinstance(b, Obj) and a.api == BATCH:
+        return b.api == BATCH and a.form == b.form
     return isinstance(a, Ext) and isinstance(b, Ext) and a.name == b.name
 
 

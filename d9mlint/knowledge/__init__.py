@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.loader import Compiled, load_compiled
 from d9mlint.knowledge.patterns import Patterns
 from d9mlint.knowledge.schema import (
+    DeviceEntry,
     GeneratorEntry,
     HazardEntry,
     OpEntry,
@@ -17,7 +19,9 @@ from d9mlint.knowledge.schema import (
     Role,
     RoleEntry,
     RulePage,
+    RunnerEntry,
     SettingEntry,
+    TensorEntry,
 )
 
 __all__ = ["Knowledge", "KnowledgeError", "RulePage", "load"]
@@ -55,6 +59,10 @@ class Knowledge:
         self._orders: dict[str, OrderEntry] = {}
         self._order_prefixes: list[tuple[str, OrderEntry]] = []
         self._order_found: dict[tuple[str, bool], OrderEntry | None] = {}
+        self._tensors: dict[str, TensorEntry] = {}
+        self._devices: dict[str, DeviceEntry] = {}
+        self._runners: dict[str, tuple[RunnerEntry, ...]] = {}
+        self._runner_patterns: list[tuple[re.Pattern[str], RunnerEntry]] = []
         self._index(compiled)
         # Top-level names of the libraries that something is known of.
         self.libraries = frozenset(
@@ -110,6 +118,23 @@ class Knowledge:
         for setting in compiled.settings:
             for api in setting.names:
                 self._settings[f"env:{api}" if setting.kind == "env" else api] = setting
+        self._index_values(compiled)
+
+    def _index_values(self, compiled: Compiled) -> None:
+        for tensor in compiled.tensors:
+            for api in tensor.apis:
+                names = [api] if "." in api else [f"torch.{api}", f"torch.Tensor.{api}"]
+                self._tensors.update((self.canonical(name), tensor) for name in names)
+        for device in compiled.devices:
+            self._devices.update((self.canonical(api), device) for api in device.apis)
+        for runner in compiled.runners:
+            for api in runner.apis:
+                if "*" in api:
+                    pattern = re.escape(api).replace(r"\*", ".*")
+                    self._runner_patterns.append((re.compile(pattern), runner))
+                else:
+                    name = self.canonical(api)
+                    self._runners[name] = (*self._runners.get(name, ()), runner)
 
     def canonical(self, dotted: str) -> str:
         """The one name by which the knowledge base knows an API."""
@@ -207,6 +232,23 @@ class Knowledge:
         if found is None and not method:
             found = next((entry for prefix, entry in self._order_prefixes if api.startswith(prefix)), None)
         self._order_found[key] = found
+        return found
+
+    def tensor(self, canonical: str) -> TensorEntry | None:
+        """What is known of the tensor that a call gives."""
+        return self._tensors.get(canonical)
+
+    def device(self, canonical: str) -> DeviceEntry | None:
+        """The device that the value of a call or attribute names."""
+        return self._devices.get(canonical)
+
+    def runners(self, dotted: str) -> tuple[RunnerEntry, ...]:
+        """What trains models or moves them to a device under this name, for different versions."""
+        name = self.canonical(dotted)
+        found = self._runners.get(name)
+        if found is None:
+            found = tuple(one for pattern, one in self._runner_patterns if pattern.fullmatch(name))
+            self._runners[name] = found
         return found
 
     def setting(self, name: str) -> SettingEntry | None:

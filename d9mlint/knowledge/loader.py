@@ -19,6 +19,7 @@ from d9mlint.knowledge.schema import (
     CONDITION_TESTS,
     SCHEMA,
     Condition,
+    DeviceEntry,
     GeneratorEntry,
     HazardEntry,
     OpEntry,
@@ -26,7 +27,9 @@ from d9mlint.knowledge.schema import (
     RngEntry,
     RoleEntry,
     RulePage,
+    RunnerEntry,
     SettingEntry,
+    TensorEntry,
 )
 
 _KIND = "knowledge"
@@ -50,6 +53,9 @@ class Compiled(msgspec.Struct, frozen=True):
     prefixes: dict[str, str]
     results: dict[str, str]
     newest: dict[str, str]
+    tensors: list[TensorEntry] = []
+    devices: list[DeviceEntry] = []
+    runners: list[RunnerEntry] = []
 
 
 def rules_directory() -> Path:
@@ -131,6 +137,9 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
     prefixes: dict[str, str] = {}
     results: dict[str, str] = {}
     newest: dict[str, str] = {}
+    tensors: list[TensorEntry] = []
+    devices: list[DeviceEntry] = []
+    runners: list[RunnerEntry] = []
     seen: dict[tuple[type[Any], str], str] = {}
     for path in rule_files(root):
         name = path.relative_to(root).as_posix()
@@ -161,6 +170,12 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
             orders += entries(name, text, OrderEntry, seen)
         elif part == "settings.yaml":
             settings += entries(name, text, SettingEntry, seen)
+        elif part == "tensors.yaml":
+            tensors += entries(name, text, TensorEntry, seen)
+        elif part == "devices.yaml":
+            devices += entries(name, text, DeviceEntry, seen)
+        elif part == "runners.yaml":
+            runners += entries(name, text, RunnerEntry, seen)
         else:
             raise KnowledgeError(name, 1, "no part of the knowledge base is expected here")
     _check_generators(generators, rng, hazards, seen)
@@ -179,6 +194,9 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
         prefixes,
         results,
         newest,
+        tensors,
+        devices,
+        runners,
     )
 
 
@@ -243,7 +261,8 @@ def entries(
         if isinstance(entry, OrderEntry):
             _check_order(path, line, entry)
         _check_ranges(path, line, entry)
-        _check_conditions(path, line, [*getattr(entry, "when", []), *getattr(entry, "unless", [])])
+        tests = [*getattr(entry, "when", []), *getattr(entry, "unless", []), *getattr(entry, "cpu", [])]
+        _check_conditions(path, line, tests)
         result.append(entry)
     return result
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA = 6
+SCHEMA = 7
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 
 Device = Literal["cpu", "cuda", "xpu", "mps"]
@@ -99,20 +99,23 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     The argument is found by ``arg`` (keyword) or ``pos`` (0-based position among the positional arguments
     of a call of the *function* form; for methods the receiver is not counted). ``arg: self`` is the receiver
     of a method, or the first input of a function. ``default`` is the value when the argument is not given;
-    ``{arg: name, pos: n}`` stands for the value of another argument, also where None is given. Exactly one of
+    ``{arg: name, pos: n}`` stands for the value of another argument, also where None is given. ``item`` is a key of
+    an argument that is a mapping. Exactly one of
     the tests is set:
 
     ``equals`` / ``not_equals``: a literal; ``one_of``: a list of literals; ``all_equal``: a number, or a
     sequence of nothing but it; ``given``: whether the argument is present at all (an explicit None counts as
     absent); ``truthy``; ``greater``: a number it must exceed; ``less_than`` / ``greater_than``: another
     argument, component by component, one is enough; ``length``: of a sequence; ``rank``, ``dtype`` (a name,
-    ``floating``, ``complex`` or ``integer``), ``elements`` (at least so many) and ``sizes``: of a tensor.
+    ``floating``, ``complex`` or ``integer``), ``elements`` (at least so many), ``sizes``, ``distinct``
+    (no element is there twice, as far as is seen) and ``requires_grad``: of a tensor.
 
     Instead of an argument and its test, ``all_of``, ``any_of`` or ``none_of`` hold conditions.
     """
 
     arg: str = ""
     pos: int | None = None
+    item: str = ""
     default: Any = msgspec.UNSET
     equals: Any = msgspec.UNSET
     not_equals: Any = msgspec.UNSET
@@ -127,13 +130,17 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rank: int | list[int] | None = None
     dtype: str | list[str] | None = None
     elements: int | None = None
+    distinct: bool | msgspec.UnsetType = msgspec.UNSET
+    requires_grad: bool | msgspec.UnsetType = msgspec.UNSET
     sizes: SizeSum | None = None
     all_of: list[Condition] | None = None
     any_of: list[Condition] | None = None
     none_of: list[Condition] | None = None
 
 
-CONDITION_TESTS = tuple(name for name in Condition.__struct_fields__ if name not in ("arg", "pos", "default"))
+CONDITION_TESTS = tuple(
+    name for name in Condition.__struct_fields__ if name not in ("arg", "pos", "item", "default")
+)
 """The names of the tests of which a condition has exactly one."""
 
 
@@ -329,7 +336,9 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     condition is unknown. ``default_mode`` is ``deterministic`` for an op that does not vary without the mode,
     and ``random`` for one that draws its numbers from the clock or the operating system. ``alerts`` are the
     names by which PyTorch refuses the op, or the sentences by which TensorFlow does. ``unless_env`` are
-    environment variables with the values that make the op deterministic.
+    environment variables with the values that make the op deterministic. ``through`` are the inputs whose gradient
+    the backward pass computes, where it is not the first one. ``at`` is ``use`` for a module whose inputs decide: it is
+    judged where it is called.
     """
 
     id: str
@@ -351,6 +360,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     confidence: Sureness = "high"
     if_unknown: Literal["medium", "low"] = "medium"
     rule: str = ""
+    at: Literal["call", "use"] = "call"
+    through: list[Other] = []
     provenance: list[str] = []
 
 
@@ -432,6 +443,87 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     value: Element = ""
     elements: Element = ""
     confidence: Sureness = "high"
+    note: str = ""
+    provenance: list[str] = []
+
+
+class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is known of the tensor that a call gives. ``apis`` without a dot are functions of ``torch`` and methods
+    of tensors; a class of ``torch.nn`` stands for calls of its modules.
+
+    ``grad`` says whether it requires grad: ``none`` (no, unless ``requires_grad=`` says so), ``leaf`` (yes, unless
+    that says no), as its ``first`` input or one of its ``inputs`` does, or ``weights``: the module has parameters.
+    ``device``: as its ``inputs``, where a ``new`` tensor is made, as the ``argument`` says, ``unknown``, or a name.
+    ``sizes``: those of its first ``input``, of as many dimensions (``rank``), one more (``longer``) or less
+    (``shorter``), ``given`` as arguments, as the ``first``, ``second`` or ``size`` argument, by a ``range``, by nested
+    lists (``data``), or what flattening leaves (``flat``; ``flat-module`` starts at the second dimension). ``rank`` is
+    the number of dimensions where it is always the same. ``dtype``: that of the ``input``, what an ``argument`` says,
+    or a name. ``distinct``: no element is there twice, always or where it is so of the ``input``. ``items`` is the
+    rank of the tensors in a dictionary that the call gives.
+    """
+
+    id: str
+    apis: list[str]
+    grad: Literal["none", "leaf", "first", "inputs", "weights"] = "inputs"
+    device: Literal["inputs", "new", "argument", "unknown", "cpu", "cuda", "xpu", "mps"] = "inputs"
+    sizes: Literal[
+        "unknown",
+        "input",
+        "rank",
+        "longer",
+        "shorter",
+        "given",
+        "first",
+        "second",
+        "size",
+        "range",
+        "data",
+        "flat",
+        "flat-module",
+    ] = "unknown"
+    rank: int | None = None
+    dtype: str = ""
+    distinct: bool | Literal["input"] = False
+    items: int | None = None
+    note: str = ""
+    provenance: list[str] = []
+
+
+class DeviceEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Calls, attributes and environment variables (``os.environ.NAME``) whose value names a device. ``gives`` is
+    that device; ``owner`` stands for the one on which the object works that has the attribute."""
+
+    id: str
+    apis: list[str]
+    gives: Literal["cpu", "cuda", "xpu", "mps", "owner"]
+    note: str = ""
+    provenance: list[str] = []
+
+
+class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Objects that train models or move them to a device. ``apis`` are classes and functions; ``*`` stands for a part
+    of a name.
+
+    ``device`` is where they work unless one of ``cpu`` holds of their arguments, or of those of the object that is
+    their argument ``settings``. ``trains`` are the methods that train, ``evaluates`` those that do not:
+    ``training_hooks`` are the methods of a model that only training calls. ``batches`` are methods of a model with
+    the name of the argument that is a batch of data. ``returns`` are positions or names of the arguments that a
+    call gives back, moved to the device.
+    """
+
+    id: str
+    apis: list[str]
+    library: str
+    versions: str = ""
+    device: Literal["cpu", "cuda", "xpu", "mps", "unknown"] = "cuda"
+    cpu: list[Condition] = []
+    settings: Other | None = None
+    trains: list[str] = []
+    evaluates: list[str] = []
+    training_hooks: list[str] = []
+    batches: dict[str, str] = {}
+    returns: list[Other] = []
+    constructs: bool = False
     note: str = ""
     provenance: list[str] = []
 

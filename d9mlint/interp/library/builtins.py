@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import CONTAINER_METHODS, parts
-from d9mlint.interp.data import ENTROPY, TENSOR, is_entropy, is_graph_dataset
+from d9mlint.interp.data import (
+    ENTROPY,
+    TENSOR,
+    at_unknown_key,
+    element,
+    is_entropy,
+    is_graph_dataset,
+    put_on_device,
+)
+from d9mlint.interp.devices import runner
 from d9mlint.interp.library import options as opt
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
@@ -19,6 +28,7 @@ from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
 from d9mlint.interp.library.reflection import REFLECTION_METHODS, REFLECTION_MODELS, is_registry, registered
 from d9mlint.interp.library.strings import STRING_METHODS
 from d9mlint.interp.order_kinds import counted, sample
+from d9mlint.interp.shapes import form
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -280,6 +290,9 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
         if found is not None:
             return found
         if owner.open:
+            found = at_unknown_key(owner)
+            if found is not v.UNKNOWN:
+                return v.join((found, default))
             return v.UNKNOWN if not isinstance(default, v.Lit) or default.value is None else default
         return default
     if isinstance(owner, v.Mapping):
@@ -333,6 +346,7 @@ def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
             owner.elts = [*owner.elts, *added.elts][:64]
             owner.open = True
         else:
+            owner.elts = [*owner.elts, v.UNKNOWN][:64]
             owner.open = True
         return v.NONE
     return None
@@ -397,7 +411,8 @@ def _register_buffer(interp: Interp, owner: v.Value, name: str, args: v.Args, no
     if not isinstance(owner, v.Inst) or not isinstance(key, v.Lit) or not isinstance(key.value, str):
         return None
     buffer = v.Obj("torch.nn.Module.register_buffer", TENSOR, args, node)
-    buffer.detached = True
+    # Where its module will be is not known.
+    buffer.start_with(form(args.get("tensor", 1))._replace(grad=False, device=""))
     owner.attrs[key.value] = buffer
     return v.NONE
 
@@ -414,9 +429,18 @@ def _module_apply(interp: Interp, owner: v.Value, name: str, args: v.Args, node:
 
 def _prepare(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``accelerator.prepare(a, b)`` and ``fabric.setup(...)`` give back what they were given."""
-    if isinstance(owner, v.Obj) and owner.type.rpartition(".")[2] in ("Accelerator", "Fabric"):
-        return args.pos[0] if len(args.pos) == 1 else v.Items("t", list(args.pos), args.star)
-    return None
+    found = runner(interp, owner) if isinstance(owner, v.Obj) else None
+    if found is None:
+        return None
+    for value in args.pos:
+        put_on_device(value, found.device)
+    return args.pos[0] if len(args.pos) == 1 else v.Items("t", list(args.pos), args.star)
+
+
+def _next(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``next(iterator)``: what iterating gives, where that is known to be a tensor."""
+    found = element(interp, args.pos[0]) if args.pos else v.UNKNOWN
+    return found if isinstance(found, (v.Obj, v.Items)) else None
 
 
 def _from_checkpoint(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
@@ -542,6 +566,7 @@ MODELS: dict[str, Model] = {
     "copy.copy": _first,
     "importlib.import_module": _import_module,
     "builtins.__import__": _import_module,
+    "builtins.next": _next,
     "os.getenv": _getenv,
     "os.environ.get": _getenv,
     "os.putenv": _setenv,

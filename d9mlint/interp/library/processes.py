@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.devices import RANK
 from d9mlint.interp.state import State
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def _spawn(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     rest = list(given.elts) if isinstance(given, v.Items) else []
     star = not isinstance(given, v.Items) and given is not None
     if func is not None:
-        _in_state(interp, _fresh(interp), func, v.Args([v.UNKNOWN, *rest], star=star), node)
+        _in_state(interp, _fresh(interp), func, v.Args([v.Obj(RANK), *rest], star=star), node)
     return v.NONE
 
 

@@ -1,0 +1,121 @@
+"""Devices: which one a value names, and on which one a library's trainer works.
+
+What libraries do is in ``rules/knowledge/devices.yaml`` and ``runners.yaml``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from d9mlint.interp import values as v
+from d9mlint.interp.argtests import any_holds
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import RunnerEntry
+
+ACCELERATORS = ("cuda", "xpu", "mps")
+DEVICES = ("cpu", *ACCELERATORS)
+DEVICE = "torch.device"
+DEFAULT_DEVICE = "torch.default_device"
+"""The mode that holds where new tensors are made; False for the CPU, None for unknown."""
+RANK = "rank"
+"""``api`` of the first argument of a function that is spawned once for each device."""
+_CONVERSIONS = frozenset({"builtins.int", "builtins.str", "builtins.abs"})
+
+
+class Runner(NamedTuple):
+    """An object that trains or moves models, and the device on which it works ("" for unknown)."""
+
+    entry: RunnerEntry
+    device: str
+
+
+def named(interp: Interp, value: v.Value | None) -> str:
+    """The device that a value names ("" for unknown); of several, one that is not the CPU."""
+    if isinstance(value, v.AnyOf):
+        found = {named(interp, one) for one in value.values if v.is_none(one) is not True}
+        return next((name for name in ACCELERATORS if name in found), "cpu" if found == {"cpu"} else "")
+    if isinstance(value, v.Lit):
+        if isinstance(value.value, str):
+            return _of_text(value.value)
+        return "cuda" if isinstance(value.value, int) and not isinstance(value.value, bool) else ""
+    if isinstance(value, v.Obj):
+        return _of_object(interp, value)
+    if isinstance(value, v.Member):
+        return _of_member(interp, value)
+    return ""
+
+
+def _of_text(text: str) -> str:
+    name = text.partition(":")[0].lower()
+    return "cuda" if name == "gpu" else name if name in DEVICES else ""
+
+
+def _of_object(interp: Interp, value: v.Obj) -> str:
+    if value.api == DEVICE:
+        return named(interp, value.args.get("type", 0))
+    if value.api == v.TEXT or value.api in _CONVERSIONS:
+        return named(interp, value.args.pos[0]) if value.args.pos else ""
+    if value.api == RANK:
+        return "cuda"
+    entry = interp.kb.device(value.api)
+    return entry.gives if entry is not None and entry.gives != "owner" else ""
+
+
+def _of_member(interp: Interp, value: v.Member) -> str:
+    owner = value.owner
+    if value.name in ("type", "index"):
+        return named(interp, owner)
+    if isinstance(owner, v.Obj):
+        if value.name == "device" and owner.form is not None and owner.form.device:
+            return owner.form.device
+        entry = interp.kb.device(interp.kb.canonical(f"{owner.type}.{value.name}"))
+        if entry is not None:
+            found = runner(interp, owner) if entry.gives == "owner" else None
+            return found.device if found is not None else "" if entry.gives == "owner" else entry.gives
+    return ""
+
+
+def on_accelerator(interp: Interp, value: v.Value | None) -> bool:
+    """Whether a value names an accelerator, or may."""
+    return value is not None and any(named(interp, one) in ACCELERATORS for one in v.alternatives(value))
+
+
+def runner(interp: Interp, owner: v.Value | None) -> Runner | None:
+    """What trains or moves models, if a value is that."""
+    for one in v.alternatives(owner) if owner is not None else ():
+        if isinstance(one, v.Obj):
+            found = runner_of(interp, one.type, one.args) or runner_of(interp, one.api, one.args)
+            if found is not None:
+                return found
+        elif isinstance(one, v.Inst):
+            for base in one.cls.external_bases():
+                found = runner_of(interp, base, one.args)
+                if found is not None:
+                    return found
+    return None
+
+
+def runner_of(interp: Interp, api: str, args: v.Args) -> Runner | None:
+    """What trains or moves models, by the name of the class or function that makes it and its arguments."""
+    for entry in interp.kb.runners(api):
+        if not entry.versions or interp.targets is None or interp.kb_matches(entry.library, entry.versions):
+            return Runner(entry, _works_on(interp, entry, args))
+    return None
+
+
+def _works_on(interp: Interp, entry: RunnerEntry, args: v.Args) -> str:
+    if entry.settings is not None:
+        given = args.get(entry.settings.arg, entry.settings.pos)
+        for one in v.alternatives(given) if given is not None else ():
+            if isinstance(one, (v.Obj, v.Inst)) and any_holds(one.args, entry.cpu):
+                return "cpu"
+    if any_holds(args, entry.cpu):
+        return "cpu"
+    for name in ("device", "accelerator"):
+        given = args.kw.get(name)
+        device = named(interp, given) if given is not None else ""
+        if device:
+            return device
+    return "" if entry.device == "unknown" else entry.device

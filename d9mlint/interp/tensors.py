@@ -1,0 +1,322 @@
+"""Facts about tensors: whether they require grad, on which device they are, how many dimensions they have, of what
+type their elements are, and whether those are all different.
+
+What the calls of PyTorch do is in ``rules/knowledge/tensors.yaml``; sizes and element types are worked out in
+``shapes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import shapes
+from d9mlint.interp import values as v
+from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT, NO_GRADIENT
+from d9mlint.interp.devices import ACCELERATORS, DEFAULT_DEVICE, named
+from d9mlint.interp.shapes import NOTHING, Form, form
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import TensorEntry
+
+TENSOR = "torch.Tensor"
+BATCH = v.BATCH
+MODULE_OF = "@module"
+"""Attribute of a parameter or of an iterator over parameters: the module that it belongs to."""
+FROZEN_MODULE = "@frozen"
+"""Attribute of a module: whether its parameters do not require grad."""
+_LIBRARIES = ("torch.", "torchvision.", "segmentation_models_pytorch.", "safetensors.torch.", "torchaudio.")
+
+
+def make(api: str, facts: Form, likely: bool = False) -> v.Obj:
+    """A new tensor."""
+    made = v.Obj(api, TENSOR)
+    made.likely = likely
+    made.start_with(facts)
+    return made
+
+
+def batch(device: str = "cpu") -> v.Obj:
+    """What a loader of data gives."""
+    return make(BATCH, Form(device=device, grad=False), likely=True)
+
+
+def no_gradient(interp: Interp) -> bool | None:
+    """Whether no gradient is recorded here; None for unknown."""
+    for name in reversed(interp.contexts):
+        if name in NO_GRADIENT:
+            return True
+        if name in GRADIENT:
+            return False
+    setting = interp.state.modes.get("torch.no_grad")
+    if setting is None:
+        return False
+    return None if setting.value is None else bool(setting.value)
+
+
+def detached(value: v.Value) -> bool:
+    """Whether a value is a tensor that does not require grad."""
+    if isinstance(value, v.AnyOf):
+        known = [one for one in value.values if v.is_none(one) is not True]
+        return bool(known) and all(detached(one) for one in known)
+    return form(value).grad is False
+
+
+def on_cpu(value: v.Value | None) -> bool:
+    """Whether a value is a tensor on the CPU."""
+    if isinstance(value, v.AnyOf):
+        known = [one for one in value.values if v.is_none(one) is not True]
+        return bool(known) and all(on_cpu(one) for one in known)
+    return value is not None and form(value).device == "cpu"
+
+
+def device(values: Iterable[v.Value | None]) -> str:
+    """The device of tensors that are used together: the first that is known, an accelerator before the CPU."""
+    found = [form(value).device for value in _tensors(values)]
+    return next((one for one in found if one in ACCELERATORS), "cpu" if "cpu" in found else "")
+
+
+def _tensors(values: Iterable[v.Value | None]) -> list[v.Value]:
+    flat: list[v.Value] = []
+    for value in values:
+        if isinstance(value, v.Items):
+            flat += _tensors(value.elts)
+        elif isinstance(value, v.AnyOf):
+            flat += _tensors(value.values)
+        elif isinstance(value, v.Obj):
+            flat.append(value)
+    return flat
+
+
+def _plain(value: v.Value) -> bool:
+    """Whether an argument is no tensor, so that it says nothing of the result."""
+    if isinstance(value, (v.Lit, v.Ext, v.Func, v.Cls, v.Mod)):
+        return True
+    return isinstance(value, v.Member) and value.name in ("dtype", "device", "shape", "ndim")
+
+
+def _gradient(values: Iterable[v.Value]) -> bool | None:
+    """Whether a result of these inputs requires grad."""
+    answer: bool | None = False
+    for value in values:
+        if _plain(value):
+            continue
+        if isinstance(value, v.Items):
+            one = _gradient(value.elts) if value.elts else (None if value.open else False)
+        elif isinstance(value, v.AnyOf):
+            kinds = {_gradient([x]) for x in value.values if v.is_none(x) is not True}
+            one = kinds.pop() if len(kinds) == 1 else None
+        else:
+            one = form(value).grad
+        if one is True:
+            return True
+        if one is None:
+            answer = None
+    return answer
+
+
+def _leaf(args: v.Args, default: bool) -> bool | None:
+    """What ``requires_grad=`` says."""
+    wanted = args.kw.get("requires_grad")
+    if wanted is None:
+        return None if args.dstar else default
+    return v.truth(wanted)
+
+
+def _new_device(interp: Interp, args: v.Args) -> str:
+    """Where a constructor makes its tensor."""
+    given = args.kw.get("device")
+    if given is not None and v.is_none(given) is not True:
+        return named(interp, given)
+    if args.dstar or interp.entry is None:
+        # In code that no entry point reaches, the default device may be any.
+        return ""
+    if CPU_CONTEXT in interp.contexts:
+        return "cpu"
+    setting = interp.state.modes.get(DEFAULT_DEVICE)
+    return "cpu" if setting is None else str(setting.value or "")
+
+
+def _moved(interp: Interp, args: v.Args, old: str) -> str:
+    """Where ``to`` moves a tensor."""
+    for value in args.values():
+        if isinstance(value, v.Ext) or (isinstance(value, v.Lit) and isinstance(value.value, bool)):
+            continue
+        found = named(interp, value)
+        if found:
+            return found
+        if isinstance(value, v.Obj) and value.type == TENSOR:
+            return form(value).device
+        if not isinstance(value, v.Lit) and not (isinstance(value, v.Member) and value.name == "dtype"):
+            return ""
+    return "" if args.star or args.dstar else old
+
+
+LOADING = frozenset({"torch.load", "safetensors.torch.load_file", "torch.hub.load_state_dict_from_url", "torchaudio.load",
+                     "torch.utils.model_zoo.load_url"})  # fmt: skip
+"""What gives tensors in containers."""
+_TENSOR_CLASSES = frozenset({"torch.nn.Parameter", "torch.nn.UninitializedParameter"})
+
+
+def is_tensor(interp: Interp, api: str, known: bool) -> bool:
+    """Whether a library call gives a tensor or a container of tensors; ``known`` where its name says so."""
+    entry = interp.kb.tensor(api)
+    if entry is None or api in _TENSOR_CLASSES:
+        return known or entry is not None
+    # Classes of `torch.nn` make modules, which give tensors when they are called.
+    last = api.rpartition(".")[2]
+    return entry.grad != "weights" and not (api.startswith("torch.nn.") and last[:1].isupper())
+
+
+def of_call(interp: Interp, api: str, args: v.Args) -> Form:
+    """What is known of the tensor that a library function gives."""
+    entry = interp.kb.tensor(api)
+    return _transfer(interp, entry, args, None) if entry or api.startswith(_LIBRARIES) else NOTHING
+
+
+def of_module(interp: Interp, module: v.Obj, args: v.Args) -> Form:
+    """What is known of the tensor that calling a module of a library gives."""
+    entry = interp.kb.tensor(module.api)
+    if entry is None:
+        return Form(device=device(args.values()), grad=False if no_gradient(interp) else None)
+    if entry.sizes == "flat-module":
+        args = v.Args(args.pos[:1], {"start_dim": module.args.get("start_dim", 0) or v.Lit(1)})
+    return _transfer(interp, entry, args, None, module)
+
+
+def of_method(interp: Interp, owner: v.Value, name: str, args: v.Args) -> Form:
+    """What is known of the tensor that a method of a tensor gives."""
+    return _transfer(interp, interp.kb.tensor(f"{TENSOR}.{name}"), args, owner)
+
+
+def _transfer(
+    interp: Interp,
+    entry: TensorEntry | None,
+    args: v.Args,
+    owner: v.Value | None,
+    module: v.Obj | None = None,
+) -> Form:
+    inputs = [*([owner] if owner is not None else []), *args.values()]
+    first = owner if owner is not None else args.get("input", 0) or args.get("data", 0) or v.UNKNOWN
+    if entry is None:
+        return Form(device=_device_with(interp, inputs), grad=_recorded(interp, _gradient(inputs)))
+    old = form(first)
+    dtype = shapes.dtype_of(entry, old, args)
+    sizes = shapes.sizes_of(entry, old, first, args)
+    if entry.grad in ("none", "leaf"):
+        grad = _leaf(args, entry.grad == "leaf")
+    else:
+        grad = _gradient([first] if entry.grad == "first" else inputs)
+        if entry.grad == "weights" and grad is not True:
+            frozen = _frozen(interp, module)
+            grad = grad if frozen else True if frozen is False else None
+        grad = _recorded(interp, grad)
+        if dtype is not None and shapes.is_dtype(dtype, "integer"):
+            grad = False
+    if entry.device == "inputs":
+        where = _device_with(interp, inputs)
+    elif entry.device == "new":
+        where = _new_device(interp, args)
+    elif entry.device == "argument":
+        where = _moved(interp, args, old.device)
+    else:
+        where = "" if entry.device == "unknown" else entry.device
+    distinct = old.distinct if entry.distinct == "input" else entry.distinct
+    return Form(sizes, dtype, where, grad, distinct)
+
+
+def _device_with(interp: Interp, inputs: list[v.Value]) -> str:
+    found = device(inputs)
+    return found or ("cpu" if CPU_CONTEXT in interp.contexts else "")
+
+
+def _recorded(interp: Interp, grad: bool | None) -> bool | None:
+    """Whether a result requires grad here, where its inputs have it so."""
+    if grad is False:
+        return False
+    off = no_gradient(interp)
+    return False if off else None if off is None else grad
+
+
+def _frozen(interp: Interp, module: v.Obj | None) -> bool | None:
+    """Whether the parameters of a module do not require grad."""
+    if FROZEN in interp.contexts:
+        return True
+    held = module.attrs.get(FROZEN_MODULE) if module is not None else None
+    return False if held is None else v.truth(held)
+
+
+def freeze(interp: Interp, module: v.Value, wanted: v.Value) -> None:
+    """The parameters of a module require grad from now on, or do not: ``requires_grad_(wanted)``."""
+    known = v.truth(wanted)
+    frozen: v.Value = v.UNKNOWN if known is None or interp.branching else v.Lit(not known)
+    for one in v.alternatives(module):
+        if isinstance(one, (v.Inst, v.Obj)):
+            one.attrs[FROZEN_MODULE] = frozen
+
+
+def frozen(module: v.Inst | v.Obj) -> bool:
+    """Whether the parameters of a module surely do not require grad."""
+    held = module.attrs.get(FROZEN_MODULE)
+    return held is not None and v.truth(held) is True
+
+
+def of_operator(interp: Interp, left: v.Value, right: v.Value, op: str) -> Form:
+    """What is known of the result of an arithmetic operator."""
+    shape = shapes.of_operator(left, right, op)
+    grad = _recorded(interp, _gradient((left, right)))
+    if shape.dtype is not None and shapes.is_dtype(shape.dtype, "integer"):
+        grad = False
+    return Form(shape.sizes, shape.dtype, _device_with(interp, [left, right]), grad)
+
+
+def of_comparison(interp: Interp, left: v.Value, right: v.Value) -> Form:
+    """What is known of the result of a comparison."""
+    sizes = shapes.of_operator(left, right, "+").sizes
+    return Form(sizes, "bool", _device_with(interp, [left, right]), False)
+
+
+def of_item(interp: Interp, value: v.Obj, index: v.Value) -> Form:
+    """What is known of ``tensor[index]``."""
+    old = form(value)
+    distinct = old.distinct and not (isinstance(index, v.Obj) and index.type == TENSOR)
+    sizes = shapes.of_item(old, index)
+    return Form(sizes, old.dtype, old.device, _recorded(interp, old.grad), distinct)
+
+
+def row(value: v.Obj) -> Form:
+    """What is known of one of the tensors that iterating over a tensor gives."""
+    old = form(value)
+    return Form(None if old.sizes is None else old.sizes[1:], old.dtype, old.device, old.grad)
+
+
+def forget(value: v.Obj) -> None:
+    """A loop assigns the variable that holds a tensor: of what it is in a later round little is known."""
+    old = value.form
+    if value.type == TENSOR and old is not None:
+        value.form = Form(None, None, old.device, old.grad or None)
+
+
+def write(interp: Interp, owner: v.Value, name: str, *written: v.Value) -> None:
+    """A method changes a tensor in place, or something is written into it: what is known of it changes too."""
+    if not isinstance(owner, v.Obj) or owner.form is None:
+        return
+    old = owner.form
+    new = old
+    if name in shapes.RESIZING:
+        new = new._replace(sizes=None)
+    if old.distinct:
+        new = new._replace(distinct=False)
+    if old.grad is False:
+        grad = _recorded(interp, _gradient(written))
+        if grad is not False:
+            new = new._replace(grad=grad)
+    if new != old:
+        owner.form = new
+
+
+def require(owner: v.Value, wanted: v.Value) -> None:
+    """``tensor.requires_grad_(wanted)`` and ``tensor.requires_grad = wanted``."""
+    if isinstance(owner, v.Obj):
+        owner.form = (owner.form or NOTHING)._replace(grad=v.truth(wanted))
