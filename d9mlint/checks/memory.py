@@ -218,12 +218,8 @@ def _written_rows(state: str) -> str:
 
 def _after_write(interp: Interp, memory: v.Obj, owner: v.Value, state: Any, index: v.Value, node: Any) -> str:
     """What is known after ``owner[index] = ...``."""
-    if (
-        owner is not memory
-        and behind(owner) is None
-        and not isinstance(owner, v.Member)
-        and interp.kb.role(owner.api, "holds") is None
-    ):  # type: ignore[union-attr]
+    direct = owner is memory or isinstance(owner, v.Member) or behind(owner) is not None
+    if not direct and isinstance(owner, v.Obj) and interp.kb.role(owner.api, "holds") is None:
         # Through a view: which rows these are is not followed.
         return "written"
     found = _one_row(index, node)
