@@ -27,6 +27,15 @@ LEVELS = ("full", "light")
 @click.option(
     "--replay", is_flag=True, help="Run once, execute every operation twice, list those that differ."
 )
+@click.option(
+    "--resume-at",
+    type=click.IntRange(1),
+    metavar="STEP",
+    help="Compare with a run that is ended after optimizer step STEP and resumed.",
+)
+@click.option(
+    "--resume-args", metavar="ARGS", help="Added to the command when it is resumed: '--resume ckpt.pt'."
+)
 @click.option("--no-perturb", is_flag=True, help="Change nothing on purpose in the second run.")
 @click.option("--output-format", type=Choice(FORMATS), default="text", help="How the report is printed.")
 @click.option("--output-file", "-o", metavar="FILE", help="Write the report to a file (record: a directory).")
@@ -43,7 +52,15 @@ def trace(program: tuple[str, ...], **options: Any) -> int:
     from d9mlint.trace.program import program as named
     from d9mlint.trace.runner import Interrupted
 
-    asked = Options(options["level"], options["steps"] or 0, not options["no_perturb"])
+    asked = Options(
+        options["level"],
+        options["steps"] or 0,
+        not options["no_perturb"],
+        resume_at=options["resume_at"] or 0,
+        resume_args=_split(options["resume_args"] or ""),
+    )
+    if options["resume_args"] and not options["resume_at"]:
+        raise UsageError("--resume-args needs --resume-at.")
     try:
         if program and program[0] == "compare" and options["module"] is None:
             return _compare(program[1:], options)
@@ -55,6 +72,15 @@ def trace(program: tuple[str, ...], **options: Any) -> int:
     except Interrupted as error:
         return 128 + int(error.args[0])
     return _print(report, options)
+
+
+def _split(text: str) -> tuple[str, ...]:
+    import shlex
+
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"--resume-args {text!r}: {error}.") from error
 
 
 def _print(report: Any, options: dict[str, Any]) -> int:

@@ -32,6 +32,8 @@ class Options(NamedTuple):
     steps: int = 0
     perturb: bool = True
     confirm: bool = True
+    resume_at: int = 0
+    resume_args: tuple[str, ...] = ()
 
 
 class Session:
@@ -76,18 +78,23 @@ class Session:
         self._changes = isolation.changes(noted, self._before, after, self.scratch)
         return ended
 
+    def view(self) -> isolation.View:
+        """A view of the files as they were before the first run, for one more."""
+        return isolation.view(self.cwd, self._changes, self.scratch, [self.scratch])
+
     def further(
         self,
         directory: str,
         perturbation: Perturbation,
-        stop: Callable[[], bool] | None = None,
+        until: Callable[[], bool] | None = None,
         extra: Sequence[str] = (),
         env: Mapping[str, str] = MappingProxyType({}),
+        view: isolation.View | None = None,
         **more: Any,
     ) -> tuple[Ended, str]:
         """A further run, on its own view of the file system, and the end of what it printed."""
         self._count += 1
-        view = isolation.view(self.cwd, self._changes, self.scratch, [self.scratch])
+        view = view or self.view()
         settings = self.settings(directory, **isolation.settings_of(view), **more)
         path = os.path.join(self.scratch, f"further{self._count}.json")
         full = environment(settings, path, perturbation, {**os.environ, **env})
@@ -101,7 +108,7 @@ class Session:
                 stdin=nothing.fileno(),
                 stdout=stream,
                 stderr=stream,
-                stop=stop,
+                stop=until,
             )
         return ended, tail(log)
 
@@ -110,7 +117,12 @@ def trace(program: Program, options: Options, progress: Callable[[str], None]) -
     """Run a program twice and compare. Raises UsageError, runner.Interrupted."""
     scratch = tempfile.mkdtemp(prefix="d9mlint-trace-")
     try:
-        return _trace(Session(program, options, scratch, progress))
+        session = Session(program, options, scratch, progress)
+        if options.resume_at:
+            from d9mlint.trace.resume_session import resumed
+
+            return resumed(session, options.resume_at, options.resume_args)
+        return _trace(session)
     finally:
         isolation.remove(scratch)
 
@@ -144,19 +156,29 @@ def _trace(session: Session) -> Report:
             return report(UNKNOWN, trouble)
         return report(EQUAL, notes=_equal_notes(first))
     confirmation = eager = None
-    if difference.side.flags & COMPILED:
+    notes: tuple[str, ...] = ()
+    more: dict[str, Any] = {}
+    if difference.side.flags & COMPILED and difference.side.name.startswith("tf."):
+        session.progress("running twice more with functions executed eagerly, to find the line")
+        found, journals_of_eager = _eager(session, perturbation)
+        if found is not None:
+            notes = (f"`{difference.side.name}` differs; found with tf.config.run_functions_eagerly(True)",)
+            difference, first, more = found, journals_of_eager, {"eager": True}
+    elif difference.side.flags & COMPILED:
         session.progress("running twice more without torch.compile, to find the line")
-        eager = _eager(session, perturbation)
+        eager, _ = _eager(session, perturbation)
+    if difference.side.flags & COMPILED:
+        pass
     elif difference.verdict == "op" and options.confirm and options.level == "full":
         session.progress("running up to the difference again, to repeat the operation")
-        difference, confirmation = confirmed(session, difference, perturbation)
+        difference, confirmation = confirmed(session, difference, perturbation, more)
     if (
         options.perturb
         and difference.cause is None
         and difference.verdict in ("input", "scalar", "structure")
     ):
         session.progress("looking for the cause")
-        difference = with_cause(session, first, difference)
+        difference = with_cause(session, first, difference, more)
     finding = static_finding(session.program, difference)
     return report(
         DIVERGED,
@@ -164,6 +186,7 @@ def _trace(session: Session) -> Report:
         confirmation=confirmation,
         eager=eager,
         finding=finding,
+        notes=notes,
         sources=source_lines(difference),
     )
 
@@ -219,7 +242,7 @@ def unusable(directory: str, found: Sequence[Journal], ended: Ended, which: str)
         how = f"was killed by signal {-ended.code}" if ended.code < 0 else f"exited with status {ended.code}"
         return f"the {which} run {how}"
     if not any(r.kind != NOTE for j in found for r in j.records):
-        return f"the {which} run executed no PyTorch operation that could be recorded"
+        return f"the {which} run executed no operation of PyTorch or TensorFlow that could be recorded"
     cut = [j for j in found if j.end is None and not j.header.get("worker")]
     if cut:
         return f"a process of the {which} run ended without completing its recording"
@@ -239,20 +262,23 @@ def _equal_notes(first: Sequence[Journal]) -> tuple[str, ...]:
     return (f"both runs were ended after {ended[0].end['steps']} steps",) if ended and ended[0].end else ()
 
 
-def _eager(session: Session, perturbation: Perturbation) -> Difference | None:
-    """Where two runs without torch.compile diverge, if they do."""
+def _eager(session: Session, perturbation: Perturbation) -> tuple[Difference | None, list[Journal]]:
+    """Where two runs without torch.compile and with eager tf.functions diverge, if they do; and the first one's
+    recording."""
     one, other = session.directory("eager1"), session.directory("eager2")
     environment = {"TORCHDYNAMO_DISABLE": "1"}
-    session.further(one, NONE, env=environment)
+    session.further(one, NONE, env=environment, eager=True)
     first = list(journals(one))
-    session.further(other, perturbation, Watcher(first, other).diverged, env=environment)
+    session.further(other, perturbation, Watcher(first, other).diverged, env=environment, eager=True)
     try:
-        return first_difference(pair(first, list(journals(other))), complete=False)
+        return first_difference(pair(first, list(journals(other))), complete=False), first
     except Unequal:
-        return None
+        return None, first
 
 
-def with_cause(session: Session, first: Sequence[Journal], difference: Difference) -> Difference:
+def with_cause(
+    session: Session, first: Sequence[Journal], difference: Difference, more: Mapping[str, Any]
+) -> Difference:
     """Find which of the changes on purpose makes the difference, by runs with one of them."""
     count = 0
 
@@ -261,7 +287,7 @@ def with_cause(session: Session, first: Sequence[Journal], difference: Differenc
         count += 1
         directory = session.directory(f"cause{count}")
         watcher = Watcher(first, directory, difference)
-        session.further(directory, perturbation, watcher.passed)
+        session.further(directory, perturbation, watcher.passed, **more)
         try:
             found = first_difference(pair(first, list(journals(directory))), complete=False)
         except Unequal:
@@ -279,14 +305,14 @@ def with_cause(session: Session, first: Sequence[Journal], difference: Differenc
 
 
 def confirmed(
-    session: Session, difference: Difference, perturbation: Perturbation
+    session: Session, difference: Difference, perturbation: Perturbation, more: Mapping[str, Any]
 ) -> tuple[Difference, dict[str, Any] | None]:
     """Repeat the operation of a difference on its inputs, in a further run."""
-    found = _confirmation(session, difference, perturbation, "confirm1")
+    found = _confirmation(session, difference, perturbation, "confirm1", more)
     if found is None or found["distinct"] != 1:
         return difference, found
     # Equal in every replay: perhaps its inputs were changed behind the tracer's back.
-    other = _confirmation(session, difference, NONE, "confirm2")
+    other = _confirmation(session, difference, NONE, "confirm2", more)
     if other is not None:
         changed = [
             a["name"]
@@ -302,7 +328,11 @@ def confirmed(
 
 
 def _confirmation(
-    session: Session, difference: Difference, perturbation: Perturbation, name: str
+    session: Session,
+    difference: Difference,
+    perturbation: Perturbation,
+    name: str,
+    more: Mapping[str, Any],
 ) -> dict[str, Any] | None:
     directory = session.directory(name)
     path = os.path.join(directory, "confirmation.json")
@@ -313,7 +343,10 @@ def _confirmation(
         "name": difference.side.name,
     }
     session.further(
-        directory, perturbation, lambda: os.path.exists(path), target=target, confirmation=path, steps=0
+        directory,
+        perturbation,
+        lambda: os.path.exists(path),
+        **{**more, "target": target, "confirmation": path, "steps": 0},
     )
     if not os.path.exists(path):
         return None

@@ -23,7 +23,7 @@ from d9mlint.trace.journal import (
     Record,
 )
 
-Verdict = Literal["op", "rng", "input", "scalar", "uninitialized", "structure", "collective"]
+Verdict = Literal["op", "rng", "input", "scalar", "uninitialized", "structure", "collective", "state"]
 VERDICTS: tuple[Verdict, ...] = (
     "op",
     "rng",
@@ -32,6 +32,7 @@ VERDICTS: tuple[Verdict, ...] = (
     "uninitialized",
     "structure",
     "collective",
+    "state",
 )
 
 
@@ -313,9 +314,27 @@ def _explain(
 ) -> tuple[Verdict, str, Cause | None] | None:
     """What was noted before the difference and explains it."""
     left, right = _notes(first, a), _notes(second, b)
+    unseeded = _unseeded(first, left, a) if a is not None and verdict in ("input", "op") else None
+    if unseeded is not None:
+        return unseeded
     if verdict == "rng" and a is not None:
         return _explain_draw(first, second, left, right, a)
     return _explain_value(first, second, left, right, a)
+
+
+def _unseeded(
+    first: Journal, left: list[tuple[int, Record]], a: int
+) -> tuple[Verdict, str, Cause | None] | None:
+    """A graph of TensorFlow that draws without a seed, where what a graph has made differs."""
+    record = first.records[a]
+    if record.kind != BATCH and not record.flags & COMPILED:
+        return None
+    found = [r for _, r in left if first.text("name", r.name) == journal.UNSEEDED]
+    if not found:
+        return None
+    path = frames(first.text("path", found[-1].path))
+    text = f"`{first.text('args', found[-1].args)}` is in the graph without a seed"
+    return "rng", "the TensorFlow generator is used without a seed", Cause("draw", text, path)
 
 
 def _explain_draw(
@@ -357,6 +376,8 @@ def _seeds(found: Journal, record: Record, generator: str) -> bool:
         return name in ("seed torch.manual_seed", "seed torch.seed", "seed torch.set_rng_state")
     if generator.startswith("torch generator of"):
         return name.startswith("seed torch")
+    if generator == "TensorFlow generator":
+        return name.startswith("seed tensorflow")
     if generator in ("python generator", "numpy generator"):
         short = "seed random." if generator.startswith("python") else "seed numpy."
         return name.startswith(short)

@@ -40,8 +40,8 @@ def enter(settings: dict[str, Any]) -> None:
     visible = [(path, os.open(path, os.O_RDONLY)) for path in settings["visible"]]
     for number, directory in enumerate(settings["directories"]):
         upper, work = (os.path.join(settings["scratch"], f"{name}{number}") for name in ("upper", "work"))
-        os.makedirs(upper)
-        os.makedirs(work)
+        os.makedirs(upper, exist_ok=True)
+        os.makedirs(work, exist_ok=True)
         options = f"lowerdir={directory},upperdir={upper},workdir={work},userxattr"
         mount("overlay", directory, "overlay", 0, options)
     for path, descriptor in visible:

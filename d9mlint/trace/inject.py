@@ -86,9 +86,13 @@ def start(path: str) -> None:
     def torch_imported(_: ModuleType) -> None:
         _record(settings, sites, watch)
 
+    def tensorflow_imported(_: ModuleType) -> None:
+        _record_tensorflow(settings, sites, watch)
+
     finder = _AfterImport(
         {
             "torch": torch_imported,
+            "tensorflow": tensorflow_imported,
             "numpy.random": watch.numpy,
             "torch._inductor.output_code": watch.inductor,
         }
@@ -109,19 +113,47 @@ def _record(settings: dict[str, Any], sites: Sites, watch: Watch) -> None:
 
     from d9mlint.trace.session import begin
 
-    key = _key()
+    header = {"key": _key(), "torch": torch.__version__, **_header(settings)}
+    path = os.path.join(settings["directory"], f"{os.getpid()}.journal")
+    begin(path, header, settings, sites, watch)
+
+
+def _record_tensorflow(settings: dict[str, Any], sites: Sites, watch: Watch) -> None:
+    from d9mlint.trace import tf_names
+
+    try:
+        tf_names.check()
+    except tf_names.Unsupported as error:
+        with open(os.path.join(settings["directory"], "unsupported"), "w", encoding="utf-8") as stream:
+            stream.write(str(error))
+        return
+    import tensorflow
+
+    from d9mlint.trace.tf_recorder import begin
+
     header = {
-        "key": key,
+        "key": f"{_key()} (TensorFlow)",
+        "tensorflow": tensorflow.__version__,
+        **_header(settings),
+    }
+    begin(
+        os.path.join(settings["directory"], f"{os.getpid()}.tensorflow.journal"),
+        header,
+        settings,
+        sites,
+        watch,
+    )
+
+
+def _header(settings: dict[str, Any]) -> dict[str, Any]:
+    return {
         "rank": os.environ.get("RANK", ""),
         "argv": list(getattr(sys, "orig_argv", sys.argv)),
         "pid": os.getpid(),
-        "torch": torch.__version__,
         "python": sys.version.split()[0],
         "worker": False,
         "level": settings["level"],
     }
-    path = os.path.join(settings["directory"], f"{os.getpid()}.journal")
-    begin(path, header, settings, sites, watch)
 
 
 def _key() -> str:

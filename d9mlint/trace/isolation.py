@@ -128,6 +128,19 @@ def _overlay(cwd: str, found: Sequence[Change], scratch: str, visible: Sequence[
     return View(prefix, cwd)
 
 
+def again(found: View) -> View:
+    """The same view for one more program, which finds in it what the last one has left."""
+    if not found.prefix:
+        return found
+    path = found.prefix[-1]
+    with open(path, encoding="utf-8") as stream:
+        settings = json.load(stream)
+    next_path = f"{path}.again"
+    with open(next_path, "w", encoding="utf-8") as stream:
+        json.dump({**settings, "changes": []}, stream)
+    return found._replace(prefix=(*found.prefix[:-1], next_path))
+
+
 def _tops(paths: Sequence[str]) -> list[str]:
     """Existing directories that hold all paths, none inside of another."""
     tops: list[str] = []

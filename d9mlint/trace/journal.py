@@ -41,6 +41,11 @@ UNINITIALIZED, COLLECTIVE, DRAWS, BACKWARD, COMPILED = 1, 2, 4, 8, 16
 random numbers; ran in a backward pass; ran inside of a compiled function."""
 
 
+MASK = (1 << 64) - 1
+UNSEEDED = "unseeded in a graph"
+"""The note of a TensorFlow operation that draws without a seed whenever its graph runs."""
+
+
 class Record(NamedTuple):
     """One record, with numbers of table entries. ``forward`` is the path of the forward line of a backward
     operation; ``inputs`` says which earlier records made what was read; ``digest`` is of what was written."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from d9mlint.trace.compare import Difference
+from d9mlint.trace.resume import Resume
 
 EQUAL, DIVERGED, UNKNOWN = "equal", "diverged", "unknown"
 CODES = {EQUAL: 0, DIVERGED: 1, UNKNOWN: 2}
@@ -47,6 +48,7 @@ class Report(NamedTuple):
     finding: StaticFinding | None = None
     eager: Difference | None = None
     """What two runs without torch.compile diverge at, where a compiled function does."""
+    resume: Resume | None = None
     notes: tuple[str, ...] = ()
     sources: dict[str, str] = {}  # noqa: RUF012
     """Lines of source by ``file:row``."""

@@ -14,7 +14,7 @@ import stat
 import sys
 from typing import Any
 
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 class Outputs:
@@ -34,7 +34,7 @@ class Outputs:
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "open":
             name, mode, flags = args
-            writes = bool(flags & _WRITING) if isinstance(flags, int) else False
+            writes = bool(flags & WRITING) if isinstance(flags, int) else False
             if writes or (isinstance(mode, str) and any(c in mode for c in "wax+")):
                 self.changes(name)
         elif event == "os.rename":

@@ -27,6 +27,7 @@ from d9mlint.trace.digest import MASK
 from d9mlint.trace.hashing import Digester, Value
 from d9mlint.trace.journal import BACKWARD, COLLECTIVE, DRAWS, UNINITIALIZED
 from d9mlint.trace.sites import Sites
+from d9mlint.trace.tables import Interner
 
 FULL, LIGHT = "full", "light"
 PENDING = 4096
@@ -135,27 +136,6 @@ class Stream:
         self.last_sequence = names.sequence_number()
         self.busy = True
         self.boundary = False
-
-
-class Interner:
-    """Numbers for values, in the order of their first use; ``texts`` holds what they look like."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = [""]
-        self._by_key: dict[Any, int] = {}
-        self._by_text: dict[str, int] = {"": 0}
-
-    def number(self, key: Any, text: Callable[[Any], str] = str) -> int:
-        """The number of a hashable value."""
-        found = self._by_key.get(key)
-        if found is None:
-            written = text(key)
-            found = self._by_text.get(written)
-            if found is None:
-                found = self._by_text[written] = len(self.texts)
-                self.texts.append(written)
-            self._by_key[key] = found
-        return found
 
 
 Open = tuple[int, int, int, int, int, int, int, int, int, Any]
@@ -458,7 +438,7 @@ class Recorder:
                 before = self._state(args, kwargs) if plan.draws else None
                 found = self.target is not None and self._is_target(stream, plan, before)
         except Exception as error:
-            self._failed(error)
+            self.failed(error)
             return func(*args, **kwargs)
         if found:
             assert self.at_target is not None
@@ -478,10 +458,10 @@ class Recorder:
             if len(self._pending) >= (WORKER_PENDING if self._worker else PENDING):
                 self.flush()
         except Exception as error:
-            self._failed(error)
+            self.failed(error)
         return result
 
-    def _failed(self, error: Exception) -> None:
+    def failed(self, error: Exception) -> None:
         """A mistake of the tracer must not become one of the program: stop, and say so in the journal."""
         self.on = False
         with contextlib.suppress(Exception), self._lock:
@@ -807,7 +787,7 @@ class Recorder:
                     )
                 )
         except Exception as error:
-            self._failed(error)
+            self.failed(error)
         finally:
             stream.busy = False
 

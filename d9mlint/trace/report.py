@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.trace.compare import Difference, Frame, Side
 from d9mlint.trace.journal import BACKWARD, COMPILED
 from d9mlint.trace.model import DIVERGED, EQUAL, Report
+from d9mlint.trace.resume import Item, Resume
 
 if TYPE_CHECKING:
     from d9mlint.trace.command import Replayed
@@ -21,6 +22,7 @@ VERDICTS = {
     "uninitialized": "memory is read that was never written",
     "structure": "the runs execute different operations",
     "collective": "the result of a collective differs",
+    "state": "the resumed run does not continue with the state of the uninterrupted run",
 }
 
 
@@ -51,6 +53,7 @@ def text(report: Report) -> str:
         frame = found.place[0] if found.place else None
         where = f" at {shown(frame.filename)}:{frame.row} in {frame.function}" if frame else ""
         lines.append(f"note: without torch.compile: {found.verdict}: `{found.side.name}`{where}")
+    lines += _resume(report)
     lines += _confirmation(report)
     lines += _finding(report)
     lines.append(_count(report))
@@ -79,8 +82,9 @@ def _frame(place: tuple[Frame, ...], report: Report) -> list[str]:
 def _what(difference: Difference) -> str:
     side = difference.side
     where = f"optimizer step {difference.step}"
-    if difference.process not in ("", "main"):
-        where += f", process {difference.process}"
+    process = difference.process.removesuffix(" (TensorFlow)")
+    if process not in ("", "main"):
+        where += f", process {process}"
     if difference.stream not in ("", "main"):
         where += f", thread {difference.stream}"
     return f"{side.kind} `{side.name}` {side.shape} in {where}".replace("  ", " ")
@@ -101,6 +105,24 @@ def _side(side: Side | None) -> str:
         return "nothing here"
     arguments = f" ({side.args})" if side.args else ""
     return f"{side.name} {side.shape}{arguments} digest {side.digest}".replace("  ", " ")
+
+
+def _resume(report: Report) -> list[str]:
+    resume = report.resume
+    if resume is None:
+        return [f"note: {note}" for note in report.notes]
+    lines = [f"note: ended after step {resume.step}, resumed from the state after step {resume.checkpoint}"]
+    if resume.loaded:
+        frame = resume.loaded[0]
+        lines.append(f"note: the checkpoint is read at {shown(frame.filename)}:{frame.row}")
+    lines += [f"note: differs at this step: {one.kind}: {one.name}{_pair(one)}" for one in resume.items[:20]]
+    if len(resume.items) > 20:
+        lines.append(f"note: and {len(resume.items) - 20} more")
+    return lines
+
+
+def _pair(item: Item) -> str:
+    return f" ({item.first} and {item.second})" if item.first and item.second else ""
 
 
 def _confirmation(report: Report) -> list[str]:
@@ -192,8 +214,20 @@ def as_dict(report: Report) -> dict[str, Any]:
         "confirmation": report.confirmation,
         "without_compile": None if report.eager is None else _difference(report.eager),
         "finding": report.finding._asdict() if report.finding is not None else None,
+        "resume": None if report.resume is None else _resume_dict(report.resume),
         "runs": [run._asdict() for run in report.runs],
         "notes": list(report.notes),
+    }
+
+
+def _resume_dict(resume: Resume) -> dict[str, Any]:
+    return {
+        "step": resume.step,
+        "checkpoint_step": resume.checkpoint,
+        "steps_compared": resume.compared,
+        "saved": [frame._asdict() for frame in resume.saved],
+        "loaded": [frame._asdict() for frame in resume.loaded],
+        "differs": [item._asdict() for item in resume.items],
     }
 
 

@@ -26,6 +26,11 @@ def begin(path: str, header: dict[str, Any], settings: dict[str, Any], sites: Si
         replay = Replay(recorder)
         recorder.replay = replay
         recorder.ending.append(replay.summary)
+    if "stop" in settings:
+        from d9mlint.trace.snapshot import Files, Snapshots
+
+        Snapshots(recorder, watch, int(settings["stop"]))
+        Files(recorder, watch)
     if settings["level"] != FULL:
         from d9mlint.trace.steps import Steps
 

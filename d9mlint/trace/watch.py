@@ -73,10 +73,10 @@ def numpy_state(generator: Any = None) -> int:
 
 
 class Watch:
-    """The wrappers and what they know. ``recorder`` is set when torch has been imported."""
+    """The wrappers and what they know. A recorder is added when its framework has been imported."""
 
     def __init__(self, sites: Sites) -> None:
-        self.recorder: Any = None
+        self.recorders: list[Any] = []
         self._sites = sites
         self._armed = {"python": True, "numpy": True}
         self._early: list[tuple[str, int, str, int]] = []
@@ -151,12 +151,12 @@ class Watch:
         self._add(name, self._sites.here(1), args, digest)
 
     def _add(self, name: str, path: int, args: str, digest: int) -> None:
-        recorder = self.recorder
-        if recorder is None:
-            # torch has not been imported yet.
+        if not self.recorders or name.startswith("seed "):
+            # A framework that is imported later has to know of it.
             self._early.append((name, path, args, digest))
-        elif recorder.on:
-            recorder.add(journal.NOTE, name, path=path, args=args, value=digest)
+        for recorder in self.recorders:
+            if recorder.on:
+                recorder.add(journal.NOTE, name, path=path, args=args, value=digest)
 
     def listed(self, name: str, path: int) -> None:
         """A directory has been listed."""
@@ -177,12 +177,20 @@ class Watch:
 
     def generators(self) -> None:
         """Note the generators that have moved since the last look."""
-        recorder = self.recorder
         for entry in self._generators:
             state = numpy_state(entry[0])
             if state != entry[1]:
-                recorder.add(journal.NOTE, f"drew {entry[2]}", path=entry[3], value=entry[1])
+                for recorder in self.recorders:
+                    recorder.add(journal.NOTE, f"drew {entry[2]}", path=entry[3], value=entry[1])
                 entry[1] = state
+
+    def attach(self, recorder: Any) -> None:
+        """Tell a recorder from now on, and what has been noted before."""
+        recorder.rearm = self.rearm
+        recorder.look = self.generators
+        for name, path, args, digest in self._early:
+            recorder.add(journal.NOTE, name, path=path, args=args, value=digest)
+        self.recorders.append(recorder)
 
     # torch
 
@@ -190,12 +198,7 @@ class Watch:
         """Watch torch, which has just been imported."""
         import torch
 
-        self.recorder = recorder
-        recorder.rearm = self.rearm
-        recorder.look = self.generators
-        for name, path, args, digest in self._early:
-            self._add(name, path, args, digest)
-        self._early.clear()
+        self.attach(recorder)
 
         def state() -> int:
             return number(torch.default_generator.get_state().numpy().tobytes())
@@ -215,6 +218,14 @@ class Watch:
         self._optimizers(recorder)
         self._threads(recorder)
 
+    def tensorflow(self, recorder: Any) -> None:
+        """Watch TensorFlow, which has just been imported."""
+        import tensorflow
+
+        self.attach(recorder)
+        wrapper = self._seed(tensorflow.random.set_seed, "tensorflow.random.set_seed", None)
+        self.replace(tensorflow.random, "set_seed", wrapper)
+
     def inductor(self, module: Any) -> None:
         """Watch the functions that Inductor has compiled."""
         owner = getattr(module, "CompiledFxGraph", None)
@@ -226,8 +237,8 @@ class Watch:
             # Compiled code empties the list of its inputs.
             given = list(inputs)
             outputs = call(this, inputs)
-            if self.recorder is not None:
-                self.recorder.compiled(given, outputs, "compiled function")
+            for recorder in self.recorders:
+                recorder.compiled(given, outputs, "compiled function")
             return outputs
 
         self.replace(owner, "__call__", __call__)

@@ -1,0 +1,28 @@
+# expect: state |
+import random, sys
+import numpy as np
+import torch
+from torch import nn
+
+random.seed(0)
+np.random.seed(0)
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+opt = torch.optim.AdamW(model.parameters(), lr=0.1)
+ema = {name: value.detach().clone() for name, value in model.named_parameters()}
+start = 0
+if "--resume" in sys.argv:
+    state = torch.load("ckpt.pt", weights_only=False)
+    model.load_state_dict(state["model"])
+    opt.load_state_dict(state["opt"])
+    start = state["step"]
+for step in range(start, 6):
+    x = torch.randn(4, 8, generator=torch.Generator().manual_seed(step))
+    loss = model(x).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            ema[name].lerp_(value, 0.1)  # line
+    torch.save({"model": model.state_dict(), "opt": opt.state_dict(), "step": step + 1}, "ckpt.pt")  # saved

@@ -1,0 +1,26 @@
+# expect: state | averaged: parameters of AveragedModel
+import random, sys
+import numpy as np
+import torch
+from torch import nn
+
+random.seed(0)
+np.random.seed(0)
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+opt = torch.optim.AdamW(model.parameters(), lr=0.1)
+ema = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
+start = 0
+if "--resume" in sys.argv:
+    state = torch.load("ckpt.pt", weights_only=False)
+    model.load_state_dict(state["model"])
+    opt.load_state_dict(state["opt"])
+    start = state["step"]
+for step in range(start, 6):
+    x = torch.randn(4, 8, generator=torch.Generator().manual_seed(step))
+    loss = model(x).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    ema.update_parameters(model)
+    torch.save({"model": model.state_dict(), "opt": opt.state_dict(), "step": step + 1}, "ckpt.pt")  # saved
