@@ -9,7 +9,7 @@ import click
 from d9mlint.base.errors import UsageError
 from d9mlint.cli.app import CONTEXT, Choice
 
-FORMATS = ("text", "json")
+FORMATS = ("text", "json", "html")
 LEVELS = ("full", "light")
 
 
@@ -50,7 +50,7 @@ def trace(program: tuple[str, ...], **options: Any) -> int:
     from d9mlint.trace.command import Options, say
     from d9mlint.trace.command import trace as traced
     from d9mlint.trace.program import program as named
-    from d9mlint.trace.runner import Interrupted
+    from d9mlint.trace.runner import Interrupted, interruptible
 
     asked = Options(
         options["level"],
@@ -58,17 +58,21 @@ def trace(program: tuple[str, ...], **options: Any) -> int:
         not options["no_perturb"],
         resume_at=options["resume_at"] or 0,
         resume_args=_split(options["resume_args"] or ""),
+        picture=options["output_format"] == "html",
     )
     if options["resume_args"] and not options["resume_at"]:
         raise UsageError("--resume-args needs --resume-at.")
     try:
-        if program and program[0] == "compare" and options["module"] is None:
-            return _compare(program[1:], options)
-        if program and program[0] == "record" and options["module"] is None:
-            return _record(program[1:], asked)
-        if options["replay"]:
-            return _replay(named(program, options["module"]), asked, options)
-        report = traced(named(program, options["module"]), asked, say)
+        with interruptible():
+            if program and program[0] == "compare" and options["module"] is None:
+                return _compare(program[1:], options)
+            if program and program[0] == "record" and options["module"] is None:
+                return _record(program[1:], asked)
+            if options["replay"]:
+                if options["output_format"] == "html":
+                    raise UsageError("--replay has no HTML report: use text or json.")
+                return _replay(named(program, options["module"]), asked, options)
+            report = traced(named(program, options["module"]), asked, say)
     except Interrupted as error:
         return 128 + int(error.args[0])
     return _print(report, options)
@@ -87,7 +91,12 @@ def _print(report: Any, options: dict[str, Any]) -> int:
     from d9mlint.trace import report as reports
     from d9mlint.trace.model import CODES
 
-    written = reports.as_json(report) if options["output_format"] == "json" else reports.text(report)
+    if options["output_format"] == "html":
+        from d9mlint.trace.page import as_html
+
+        written = as_html(report)
+    else:
+        written = reports.as_json(report) if options["output_format"] == "json" else reports.text(report)
     _write(written, options)
     return CODES[report.outcome]
 

@@ -8,7 +8,7 @@ import json
 import linecache
 import os
 import sys
-import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -16,11 +16,18 @@ from typing import Any, NamedTuple
 from d9mlint.base.errors import UsageError
 from d9mlint.trace import causes, isolation
 from d9mlint.trace.compare import Difference, Frame, Unequal, first_difference, frames, pair
+from d9mlint.trace.curve import lanes
 from d9mlint.trace.journal import COMPILED, NOTE, STEP, Journal, journals
 from d9mlint.trace.model import DIVERGED, EQUAL, UNKNOWN, Report, RunInfo, StaticFinding
 from d9mlint.trace.program import NONE, SECOND, Perturbation, Program, environment, with_absolute_script
 from d9mlint.trace.runner import Ended, run
+from d9mlint.verify.workspace import workspace
 
+PREFIX = "d9mlint-trace-"
+"""How the temporary directories of sessions begin."""
+GROWTH_STEPS = 4
+"""Optimizer steps for which the second run goes on after the first difference, for the picture."""
+GROWTH_SECONDS = 60.0
 TAIL = 4096
 """Bytes of a run's output that go into the report."""
 
@@ -34,6 +41,8 @@ class Options(NamedTuple):
     confirm: bool = True
     resume_at: int = 0
     resume_args: tuple[str, ...] = ()
+    picture: bool = False
+    """Let the second run go on after the first difference, to see how it grows."""
 
 
 class Session:
@@ -98,7 +107,7 @@ class Session:
         settings = self.settings(directory, **isolation.settings_of(view), **more)
         path = os.path.join(self.scratch, f"further{self._count}.json")
         full = environment(settings, path, perturbation, {**os.environ, **env})
-        program = with_absolute_script(self.program) if view.renamed else self.program
+        program = with_absolute_script(self.program) if view.redirected else self.program
         log = os.path.join(self.scratch, f"further{self._count}.log")
         with open(log, "wb") as stream, open(os.devnull, "rb") as nothing:
             ended = run(
@@ -109,22 +118,20 @@ class Session:
                 stdout=stream,
                 stderr=stream,
                 stop=until,
+                bound=True,
             )
         return ended, tail(log)
 
 
 def trace(program: Program, options: Options, progress: Callable[[str], None]) -> Report:
     """Run a program twice and compare. Raises UsageError, runner.Interrupted."""
-    scratch = tempfile.mkdtemp(prefix="d9mlint-trace-")
-    try:
+    with workspace(PREFIX) as scratch:
         session = Session(program, options, scratch, progress)
         if options.resume_at:
             from d9mlint.trace.resume_session import resumed
 
             return resumed(session, options.resume_at, options.resume_args)
         return _trace(session)
-    finally:
-        isolation.remove(scratch)
 
 
 def _trace(session: Session) -> Report:
@@ -141,9 +148,10 @@ def _trace(session: Session) -> Report:
     if trouble:
         return report(UNKNOWN, trouble)
     watcher = Watcher(first, other)
+    until = watcher.grown if options.picture else watcher.diverged
     session.progress("running a second time")
     perturbation = SECOND if options.perturb else NONE
-    again, printed = session.further(other, perturbation, watcher.diverged)
+    again, printed = session.further(other, perturbation, until)
     second = list(journals(other))
     runs.append(info(again, second, printed))
     trouble = "" if again.stopped else unusable(other, second, again, "second")
@@ -155,6 +163,7 @@ def _trace(session: Session) -> Report:
         if trouble:
             return report(UNKNOWN, trouble)
         return report(EQUAL, notes=_equal_notes(first))
+    grown = lanes(pair(first, second))
     confirmation = eager = None
     notes: tuple[str, ...] = ()
     more: dict[str, Any] = {}
@@ -186,6 +195,7 @@ def _trace(session: Session) -> Report:
         confirmation=confirmation,
         eager=eager,
         finding=finding,
+        lanes=grown,
         notes=notes,
         sources=source_lines(difference),
     )
@@ -199,6 +209,8 @@ class Watcher:
         self._known = known
         self._directory = directory
         self._second: dict[str, Journal] = {}
+        self._found: Difference | None = None
+        self._found_at = 0.0
         self._seen = 0
 
     def passed(self) -> bool:
@@ -209,6 +221,20 @@ class Watcher:
             for j in self._second.values()
         )
         return self.diverged() or done
+
+    def grown(self) -> bool:
+        """Whether enough has been written after a difference to see how it grows."""
+        if self._found is None and self.diverged():
+            self._found_at = time.monotonic()
+        if self._found is None:
+            return False
+        for one in self._second.values():
+            one.update()
+        waited = time.monotonic() - self._found_at
+        return waited > GROWTH_SECONDS or any(
+            sum(1 for r in j.records if r.kind == STEP) >= self._found.step + GROWTH_STEPS
+            for j in self._second.values()
+        )
 
     def diverged(self) -> bool:
         """Whether a difference has been written by now."""
@@ -226,7 +252,8 @@ class Watcher:
         except Unequal:
             # Not every process has begun to write.
             return False
-        return first_difference(pairs, complete=False) is not None
+        self._found = first_difference(pairs, complete=False)
+        return self._found is not None
 
 
 def unusable(directory: str, found: Sequence[Journal], ended: Ended, which: str) -> str:
@@ -450,8 +477,7 @@ class Replayed(NamedTuple):
 
 def replay(program: Program, options: Options) -> Replayed:
     """Run a program once with every operation executed twice. Raises runner.Interrupted."""
-    scratch = tempfile.mkdtemp(prefix="d9mlint-trace-")
-    try:
+    with workspace(PREFIX) as scratch:
         session = Session(program, options, scratch, say)
         directory = session.directory("replay")
         settings = session.settings(directory, replay=True)
@@ -474,8 +500,6 @@ def replay(program: Program, options: Options) -> Replayed:
         count = sum(event["replayed"] for _, event in events)
         reason = unusable(directory, found, ended, "traced")
         return Replayed(shell_code(ended.code), count, tuple(sites), reason)
-    finally:
-        isolation.remove(scratch)
 
 
 def compare(one: str, other: str) -> Report:

@@ -172,7 +172,8 @@ class Names:
         )
 
 
-def _key(record: Record) -> tuple[int, ...]:
+def record_key(record: Record) -> tuple[int, ...]:
+    """What is compared of a record of the first journal."""
     return (record.kind, record.name, record.shape, record.args, record.inputs, record.digest)
 
 
@@ -220,7 +221,7 @@ def _of_process(first: Journal, second: Journal, complete: bool) -> Difference |
 def _mismatch(first: Journal, second: Journal, one: list[int], other: list[int], names: Names) -> int | None:
     left, right = first.records, second.records
     for ordinal, (a, b) in enumerate(zip(one, other, strict=False)):
-        if _key(left[a]) != names.key(right[b]):
+        if record_key(left[a]) != names.key(right[b]):
             return ordinal
     return None
 

@@ -71,19 +71,27 @@ def start(path: str) -> None:
     """Start with the settings in a file."""
     with open(path, encoding="utf-8") as stream:
         settings = json.load(stream)
-    renamed = settings.get("renamed")
-    sites = Sites(tuple(settings["roots"]), (renamed[0], renamed[1]) if renamed else None)
+    redirected = settings.get("redirected") or []
+    sites = Sites(tuple(settings["roots"]), redirected)
     watch = Watch(sites)
     if settings.get("outputs"):
         Outputs(settings["outputs"]).watch()
     from d9mlint.trace import perturb
 
+    if redirected:
+        from d9mlint.trace.redirect import redirect
+
+        redirect(redirected)
     perturb.listings(sites, watch.listed, bool(settings.get("listing")))
     if settings.get("clock"):
         perturb.clock(int(settings["clock"]))
     watch.python()
 
-    def torch_imported(_: ModuleType) -> None:
+    def torch_imported(module: ModuleType) -> None:
+        if redirected:
+            from d9mlint.trace.redirect import redirect_torch
+
+            redirect_torch(module, redirected)
         _record(settings, sites, watch)
 
     def tensorflow_imported(_: ModuleType) -> None:
@@ -94,6 +102,7 @@ def start(path: str) -> None:
             "torch": torch_imported,
             "tensorflow": tensorflow_imported,
             "numpy.random": watch.numpy,
+            "keras.src.optimizers.base_optimizer": watch.keras,
             "torch._inductor.output_code": watch.inductor,
         }
     )

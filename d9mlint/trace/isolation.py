@@ -34,12 +34,12 @@ class Change(NamedTuple):
 
 
 class View(NamedTuple):
-    """How to start a program in isolation: a prefix for its command, its working directory, and the directory
-    that stands for the original one (empty where paths stay as they are)."""
+    """How to start a program in isolation: a prefix for its command, its working directory, and pairs of a
+    directory and the one that stands for it (none where paths stay as they are), the working directory first."""
 
     prefix: tuple[str, ...]
     cwd: str
-    renamed: str = ""
+    redirected: tuple[tuple[str, str], ...] = ()
 
 
 def snapshot(directory: str) -> dict[str, tuple[int, int]]:
@@ -153,43 +153,43 @@ def _tops(paths: Sequence[str]) -> list[str]:
 
 
 def own_directory(cwd: str, found: Sequence[Change], scratch: str) -> View:
-    """A working directory of the second run's own: links to what the first run left alone, copies of what was
-    there before of the rest."""
-    top = tempfile.mkdtemp(prefix="work-", dir=scratch)
-    inside = {c.path: c for c in found if c.path.startswith(cwd.rstrip("/") + "/")}
-    _links(cwd, top, inside)
-    for change in inside.values():
-        if change.before == "file":
-            target = os.path.join(top, os.path.relpath(change.path, cwd))
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            shutil.copy2(change.copy, target)
-    return View((), top, cwd)
+    """Directories of the second run's own, for the working directory and each other one that the first run has
+    written to: links to what the first run left alone, copies of what was there before of the rest."""
+    outside = [c for c in found if not _inside(c.path, cwd)]
+    tops = [cwd, *(top for top in _tops([os.path.dirname(c.path) for c in outside]) if top != "/")]
+    redirected = []
+    for top in tops:
+        own = tempfile.mkdtemp(prefix="work-", dir=scratch)
+        inside = {c.path: c for c in found if _inside(c.path, top)}
+        _links(top, own, inside, scratch)
+        for change in inside.values():
+            if change.before == "file":
+                target = os.path.join(own, os.path.relpath(change.path, top))
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                shutil.copy2(change.copy, target)
+        redirected.append((top, own))
+    return View((), redirected[0][1], tuple(redirected))
 
 
-def _links(source: str, target: str, changed: dict[str, Change]) -> None:
+def _inside(path: str, top: str) -> bool:
+    return path.startswith(top.rstrip("/") + "/")
+
+
+def _links(source: str, target: str, changed: dict[str, Change], scratch: str) -> None:
     for entry in sorted(os.listdir(source)):
         path, link = os.path.join(source, entry), os.path.join(target, entry)
+        if path == scratch:
+            continue
         change = changed.get(path)
         if change is not None and change.before != "directory":
             continue
         if any(p.startswith(path + "/") for p in changed) and stat.S_ISDIR(os.lstat(path).st_mode):
             os.mkdir(link)
-            _links(path, link, changed)
+            _links(path, link, changed, scratch)
         else:
             os.symlink(path, link)
 
 
-def remove(path: str) -> None:
-    """Remove a directory of ours, with the unreadable ones that overlays leave."""
-    for top, directories, _ in os.walk(path):
-        for name in directories:
-            with contextlib.suppress(OSError):
-                inner = os.path.join(top, name)
-                if not os.path.islink(inner):
-                    os.chmod(inner, 0o700)
-    shutil.rmtree(path, ignore_errors=True)
-
-
 def settings_of(value: View) -> dict[str, Any]:
     """What traced processes must know of it."""
-    return {"renamed": [value.cwd, value.renamed]} if value.renamed else {}
+    return {"redirected": [list(pair) for pair in value.redirected]} if value.redirected else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from d9mlint.trace.compare import Difference
+from d9mlint.trace.curve import Lane
 from d9mlint.trace.resume import Resume
 
 EQUAL, DIVERGED, UNKNOWN = "equal", "diverged", "unknown"
@@ -36,7 +37,7 @@ class RunInfo(NamedTuple):
 
 class Report(NamedTuple):
     """The result of a session. ``reason`` says why the outcome is unknown; ``confirmation`` is what replays
-    of the operation gave; ``curve`` counts the records that differ by step."""
+    of the operation gave; ``lanes`` says how the difference grows."""
 
     outcome: str
     command: tuple[str, ...]
@@ -49,6 +50,7 @@ class Report(NamedTuple):
     eager: Difference | None = None
     """What two runs without torch.compile diverge at, where a compiled function does."""
     resume: Resume | None = None
+    lanes: tuple[Lane, ...] = ()
     notes: tuple[str, ...] = ()
     sources: dict[str, str] = {}  # noqa: RUF012
     """Lines of source by ``file:row``."""

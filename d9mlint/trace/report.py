@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.trace.compare import Difference, Frame, Side
+from d9mlint.trace.curve import by_step
 from d9mlint.trace.journal import BACKWARD, COMPILED
 from d9mlint.trace.model import DIVERGED, EQUAL, Report
 from d9mlint.trace.resume import Item, Resume
@@ -26,6 +27,22 @@ VERDICTS = {
 }
 
 
+REMEDIES = {
+    "hash seed": "iterate over sorted(...) instead of the set",
+    "listing": "sort the listing: sorted(os.listdir(...))",
+    "clock": "take the value from an option instead of the clock",
+    "seed": "use a fixed number, or make the seed an option and log it",
+    "op": "enable deterministic mode, or use an operation that has no race",
+    "rng": "seed the generator before its first use",
+    "input": "give the data a fixed order",
+    "scalar": "find out where this number comes from: a clock, a race, an unordered container",
+    "uninitialized": "write to the memory before it is read: torch.zeros instead of torch.empty",
+    "structure": "find out which condition or loop depends on something that differs between runs",
+    "collective": "compare the inputs of the ranks; fix the algorithm and the order of reduction",
+    "state": "save the missing state in the checkpoint and restore it when resuming",
+}
+
+
 def text(report: Report) -> str:
     """The report for a terminal."""
     if report.outcome == EQUAL:
@@ -34,20 +51,37 @@ def text(report: Report) -> str:
         return f"could not tell: {report.reason}\n{_output(report)}"
     difference = report.difference
     side = difference.side
-    meaning = VERDICTS[difference.verdict]
-    if side.kind == "state" and difference.verdict == "op":
-        meaning = "a value of the training step differs"
-    lines = [f"diverged: {difference.verdict}: {meaning}"]
+    lines = [headline(difference)]
     lines += _frame(difference.place, report)
-    lines.append(f"  {_what(difference)}")
+    lines.append(f"  {what(difference)}")
     lines.append(f"  {difference.reason}")
     if difference.cause is not None:
         lines.append(f"  {difference.cause.text}")
     if side.flags & BACKWARD and side.forward:
         lines.append("note: this is the backward operation of the line above")
-    lines += _called(difference, report)
+    lines += called(difference)
     for name, one in (("first run: ", difference.first), ("second run:", difference.second)):
         lines.append(f"note: {name} {_side(one)}")
+    lines += facts(report)
+    lines += _finding(report)
+    advice = remedy(report)
+    if advice and (report.finding is None or not report.finding.help):
+        lines.append(f"help: {advice}")
+    lines.append(_count(report))
+    return "\n".join(lines) + "\n"
+
+
+def headline(difference: Difference) -> str:
+    """The first line of the report of a difference."""
+    meaning = VERDICTS[difference.verdict]
+    if difference.side.kind == "state" and difference.verdict == "op":
+        meaning = "a value of the training step differs"
+    return f"diverged: {difference.verdict}: {meaning}"
+
+
+def facts(report: Report) -> list[str]:
+    """What is known beside the difference itself: further runs, replays, how it grows."""
+    lines: list[str] = []
     if report.eager is not None:
         found = report.eager
         frame = found.place[0] if found.place else None
@@ -55,9 +89,33 @@ def text(report: Report) -> str:
         lines.append(f"note: without torch.compile: {found.verdict}: `{found.side.name}`{where}")
     lines += _resume(report)
     lines += _confirmation(report)
-    lines += _finding(report)
-    lines.append(_count(report))
-    return "\n".join(lines) + "\n"
+    for lane in report.lanes:
+        if report.difference is not None and lane[:2] == (
+            report.difference.process,
+            report.difference.stream,
+        ):
+            steps = [f"step {n}: {differing} of {records}" for n, records, differing in by_step(lane)]
+            lines.append(f"note: records that differ: {'; '.join(steps[:12])}")
+    return lines
+
+
+def remedy(report: Report) -> str:
+    """What to do about a difference: the help of the static finding, or what the verdict asks for."""
+    difference = report.difference
+    if difference is None:
+        return ""
+    if report.finding is not None and (report.finding.fix or report.finding.help):
+        return report.finding.fix or report.finding.help
+    kind = difference.cause.kind if difference.cause is not None else ""
+    if kind in REMEDIES:
+        return REMEDIES[kind]
+    if difference.verdict == "op" and report.confirmation is not None:
+        mode = report.confirmation["deterministic"]
+        if mode["raises"]:
+            return "replace the operation, which has no deterministic implementation"
+        if mode["distinct"] > 1:
+            return "replace the operation, which differs in deterministic mode too"
+    return REMEDIES.get(difference.verdict, "")
 
 
 def _equal(report: Report) -> str:
@@ -79,7 +137,8 @@ def _frame(place: tuple[Frame, ...], report: Report) -> list[str]:
     return lines
 
 
-def _what(difference: Difference) -> str:
+def what(difference: Difference) -> str:
+    """The record that differs, in words."""
     side = difference.side
     where = f"optimizer step {difference.step}"
     process = difference.process.removesuffix(" (TensorFlow)")
@@ -90,7 +149,8 @@ def _what(difference: Difference) -> str:
     return f"{side.kind} `{side.name}` {side.shape} in {where}".replace("  ", " ")
 
 
-def _called(difference: Difference, report: Report) -> list[str]:
+def called(difference: Difference) -> list[str]:
+    """The call path, as notes."""
     lines = []
     if difference.place != difference.side.path and difference.side.path:
         frame = difference.side.path[0]
@@ -213,6 +273,11 @@ def as_dict(report: Report) -> dict[str, Any]:
         "difference": None if difference is None else _difference(difference),
         "confirmation": report.confirmation,
         "without_compile": None if report.eager is None else _difference(report.eager),
+        "remedy": remedy(report) or None,
+        "curve": [
+            {"process": lane.process, "thread": lane.stream, "bins": [one._asdict() for one in lane.bins]}
+            for lane in report.lanes
+        ],
         "finding": report.finding._asdict() if report.finding is not None else None,
         "resume": None if report.resume is None else _resume_dict(report.resume),
         "runs": [run._asdict() for run in report.runs],

@@ -9,10 +9,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FrameType
 from typing import IO, NamedTuple
 
 FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT")
+ENDING = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
+)
 POLL = 0.1
 GRACE = 10.0
 """Seconds that a program has to end after it was asked to."""
@@ -42,9 +46,11 @@ def run(
     stderr: IO[bytes] | None = None,
     stop: Callable[[], bool] | None = None,
     left_alone: bool = False,
+    bound: bool = False,
 ) -> Ended:
     """Run a program to its end, or until ``stop`` says so. Processes that it leaves are ended, unless it ended
-    well and they are to be ``left_alone``. Raises Interrupted, OSError."""
+    well and they are to be ``left_alone``. ``bound``: end it where this process is killed (Linux). Raises
+    Interrupted, OSError."""
     signals = {getattr(signal, name) for name in FORWARDED if hasattr(signal, name)}
     adopts = _adopt_orphans()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals | {signal.SIGCHLD})
@@ -58,7 +64,7 @@ def run(
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
-            preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, mask) and None,
+            preexec_fn=lambda: _in_child(mask, bound),
         )
         stopped = False
         deadline = float("inf")
@@ -85,6 +91,30 @@ def run(
     if caught in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         raise Interrupted(int(caught))
     return Ended(code, stopped)
+
+
+def _in_child(mask: set[signal.Signals] | set[int], bound: bool) -> None:
+    if bound and sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Have the signals that end a program raise Interrupted, between runs too: what was made is removed."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise Interrupted(number)
+
+    before = {number: signal.getsignal(number) for number in ENDING}
+    handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in handled:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, before[number])
 
 
 def _wait(signals: set[signal.Signals], seconds: float) -> tuple[int, int] | None:

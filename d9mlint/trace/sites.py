@@ -6,6 +6,7 @@ import os
 import site
 import sys
 import sysconfig
+from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import Any
 
@@ -26,10 +27,10 @@ def _library_directories() -> tuple[str, ...]:
 
 class Sites:
     """Numbers for the call paths of user code. A path is the user's frames from the innermost outwards, each
-    ``file:line:function``, joined with tabs. ``renamed`` maps a directory in which a copy of the program runs
-    to the directory that it stands for."""
+    ``file:line:function``, joined with tabs. ``redirected`` has pairs of a directory and the one that stands
+    for it in this run."""
 
-    def __init__(self, roots: tuple[str, ...] = (), renamed: tuple[str, str] | None = None) -> None:
+    def __init__(self, roots: tuple[str, ...] = (), redirected: Sequence[Sequence[str]] = ()) -> None:
         self.texts: list[str] = [""]
         self.graphs: set[int] = set()
         """The paths whose innermost line comes from a graph that torch.compile has captured."""
@@ -40,7 +41,7 @@ class Sites:
         self._files: dict[str, str] = {}
         self._libraries = _library_directories()
         self._roots = roots
-        self._renamed = renamed
+        self._redirected = redirected
 
     def here(self, depth: int) -> int:
         """The number of the path of the caller, ``depth`` frames up."""
@@ -115,8 +116,9 @@ class Sites:
         found = self._files.get(name)
         if found is None:
             found = os.path.abspath(name)
-            if self._renamed and found.startswith(self._renamed[0] + os.sep):
-                found = self._renamed[1] + found[len(self._renamed[0]) :]
+            for original, own in self._redirected:
+                if found.startswith(own + os.sep):
+                    found = original + found[len(own) :]
             self._files[name] = found
         return found
 

@@ -308,6 +308,8 @@ class Recorder:
         """An optimizer applies gradients: now, or in the graph that is built."""
         import tensorflow
 
+        if not self.on or os.getpid() != self._process:
+            return
         if tensorflow.executing_eagerly():
             self.stepped(type(optimizer).__name__)
             return
@@ -346,22 +348,7 @@ def begin(path: str, header: dict[str, Any], settings: dict[str, Any], sites: Si
     tf_names.around_gradients(recorder.gradient)
     if settings.get("eager"):
         tensorflow.config.run_functions_eagerly(True)
-    _watch_optimizers(recorder, watch)
-
-
-def _watch_optimizers(recorder: Recorder, watch: Watch) -> None:
-    import tensorflow
-
-    owner = tensorflow.keras.optimizers.Optimizer
-    apply = owner.apply_gradients
-
-    def apply_gradients(this: Any, *args: Any, **kwargs: Any) -> Any:
-        result = apply(this, *args, **kwargs)
-        if recorder.on:
-            recorder.applied(this)
-        return result
-
-    watch.replace(owner, "apply_gradients", apply_gradients)
+    watch.applied = recorder.applied
 
 
 def _pairs(attrs: Any) -> dict[str, Any]:

@@ -77,6 +77,7 @@ class Watch:
 
     def __init__(self, sites: Sites) -> None:
         self.recorders: list[Any] = []
+        self.applied: Callable[[Any], None] | None = None
         self._sites = sites
         self._armed = {"python": True, "numpy": True}
         self._early: list[tuple[str, int, str, int]] = []
@@ -225,6 +226,27 @@ class Watch:
         self.attach(recorder)
         wrapper = self._seed(tensorflow.random.set_seed, "tensorflow.random.set_seed", None)
         self.replace(tensorflow.random, "set_seed", wrapper)
+
+    def keras(self, module: Any) -> None:
+        """Watch the optimizers of Keras. They may be imported before TensorFlow is."""
+        owner = module.BaseOptimizer
+        apply = owner.apply
+        inside = threading.local()
+
+        def applied(this: Any, *args: Any, **kwargs: Any) -> Any:
+            # An optimizer that scales the loss calls another one.
+            outer = not getattr(inside, "on", False)
+            inside.on = True
+            try:
+                result = apply(this, *args, **kwargs)
+            finally:
+                if outer:
+                    inside.on = False
+            if outer and self.applied is not None:
+                self.applied(this)
+            return result
+
+        self.replace(owner, "apply", applied)
 
     def inductor(self, module: Any) -> None:
         """Watch the functions that Inductor has compiled."""

@@ -35,17 +35,17 @@ ENDING = tuple(
 
 
 @contextlib.contextmanager
-def workspace() -> Iterator[str]:
+def workspace(prefix: str = PREFIX) -> Iterator[str]:
     """A directory for the time of a session. Raises UsageError where there is no place for it."""
     try:
         parent = tempfile.gettempdir()
-        _remove_leftovers(parent)
+        _remove_leftovers(parent, prefix)
         free = shutil.disk_usage(parent).free
         if free < FREE:
             raise UsageError(
                 f"no space left in {parent} ({free >> 20} MiB free, {FREE >> 20} needed): set TMPDIR to another directory."
             )
-        directory = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
+        directory = tempfile.mkdtemp(prefix=prefix, dir=parent)
     except OSError as error:
         raise UsageError(
             f"no temporary directory can be created ({error.strerror or error}): set TMPDIR to a writable directory."
@@ -59,14 +59,14 @@ def workspace() -> Iterator[str]:
         _remove(directory)
 
 
-def _remove_leftovers(parent: str) -> None:
+def _remove_leftovers(parent: str, prefix: str) -> None:
     """Remove the directories of sessions that were killed: nothing holds their locks."""
     if fcntl is None:
         return
     with contextlib.suppress(OSError):
         for entry in os.scandir(parent):
             with contextlib.suppress(OSError):
-                if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False):
+                if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
                     about = entry.stat(follow_symlinks=False)
                     if about.st_uid == os.getuid() and _is_left(entry.path, about.st_mtime):
                         _remove(entry.path)
@@ -86,10 +86,21 @@ def _is_left(directory: str, changed: float) -> bool:
 def _remove(directory: str) -> None:
     # A compiler's worker that is being killed may still write while the directory is removed.
     for _ in range(20):
+        _make_readable(directory)
         shutil.rmtree(directory, ignore_errors=True)
         if not os.path.exists(directory):
             return
         time.sleep(0.05)
+
+
+def _make_readable(directory: str) -> None:
+    """Overlay file systems leave directories that nobody may read."""
+    for top, names, _ in os.walk(directory):
+        for name in names:
+            path = os.path.join(top, name)
+            if not os.path.islink(path) and not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+                with contextlib.suppress(OSError):
+                    os.chmod(path, 0o700)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,115 @@
+"""Sends what a program writes under some directories to other ones, where no overlay file system can. Runs in traced
+processes; standard library only.
+
+The functions of ``os`` and ``open`` get the other path. Libraries that open files in C code are not reached, apart
+from ``torch.save``.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import io
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+_ONE_PATH = (
+    "open",
+    "stat",
+    "lstat",
+    "access",
+    "mkdir",
+    "rmdir",
+    "remove",
+    "unlink",
+    "listdir",
+    "scandir",
+    "truncate",
+    "chmod",
+    "utime",
+    "readlink",
+    "mkfifo",
+    "statvfs",
+    "chdir",
+)
+_TWO_PATHS = ("rename", "replace", "link", "symlink")
+
+
+class Redirected:
+    """Pairs of a directory and the one that stands for it. The longest match wins."""
+
+    def __init__(self, pairs: Sequence[Sequence[str]]) -> None:
+        self._pairs = sorted(((a, b) for a, b in pairs), key=lambda pair: -len(pair[0]))
+
+    def __call__(self, path: Any) -> Any:
+        """The path to use for an absolute path; others stay as they are."""
+        try:
+            text = os.fspath(path)
+        except TypeError:
+            # A file descriptor.
+            return path
+        name = os.fsdecode(text)
+        if not os.path.isabs(name):
+            return path
+        name = os.path.normpath(name)
+        for original, own in self._pairs:
+            if name == original or name.startswith(original.rstrip(os.sep) + os.sep):
+                found = own + name[len(original.rstrip(os.sep)) :]
+                return os.fsencode(found) if isinstance(text, bytes) else found
+        return path
+
+
+def redirect(pairs: Sequence[Sequence[str]]) -> None:
+    """Redirect from now on."""
+    mapped = Redirected(pairs)
+    for name in _ONE_PATH:
+        if hasattr(os, name):
+            _replace(os, name, _first(getattr(os, name), mapped))
+    for name in _TWO_PATHS:
+        if hasattr(os, name):
+            _replace(os, name, _both(getattr(os, name), mapped))
+    opened = _first(builtins.open, mapped)
+    builtins.open = opened
+    io.open = opened
+
+
+def _replace(owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
+    original = getattr(owner, name)
+    for known in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
+        if original in known:
+            known.add(wrapper)
+    setattr(owner, name, wrapper)
+
+
+def _first(function: Callable[..., Any], mapped: Redirected) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if args and kwargs.get("dir_fd") is None:
+            args = (mapped(args[0]), *args[1:])
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _both(function: Callable[..., Any], mapped: Redirected) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not any(kwargs.get(name) is not None for name in ("dir_fd", "src_dir_fd", "dst_dir_fd")):
+            args = (*(mapped(one) for one in args[:2]), *args[2:])
+        return function(*args, **kwargs)
+
+    return call
+
+
+def redirect_torch(torch: Any, pairs: Sequence[Sequence[str]]) -> None:
+    """``torch.save`` opens a path in C++."""
+    mapped = Redirected(pairs)
+    save = torch.save
+
+    @functools.wraps(save)
+    def redirected(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        return save(obj, mapped(f) if isinstance(f, (str, bytes, os.PathLike)) else f, *args, **kwargs)
+
+    torch.save = redirected
+    torch.serialization.save = redirected
