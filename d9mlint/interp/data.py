@@ -345,6 +345,8 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
     """``owner[index] = value``."""
     for hook in interp.hooks.item_writes:
         hook(interp, owner, index, value, node)
+    if interp.orders.any:
+        interp.orders.stored(interp, owner, index, value)
     tensors.write(interp, owner, "", value)
     if isinstance(owner, v.Ext) and owner.name in ENVIRON:
         if isinstance(index, v.Lit):
