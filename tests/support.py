@@ -1,6 +1,7 @@
 """Programs in Markdown, linted, and compared with what their comments expect.
 
-On a line of code: ``# error: [DET209]`` for a finding that starts there, ``# ok`` for none,
+On a line of code: ``# error: [DET209]`` for a finding that starts there, ``# advice: [DET201]`` for one that is
+advice, ``# ok`` for none,
 ``# todo-error: [DET209]`` for one that is known to be missed, ``# todo-ok: [DET209]`` for one that is known
 to be wrong; a todo that starts to pass fails the run.
 """
@@ -21,7 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "rules"
 CASES = ROOT / "tests" / "cases"
 
-_EXPECT = re.compile(r"[ \t]*# (?:(error|todo-error|todo-ok): \[([^\]]*)\]|ok\b.*|expect-none)[ \t]*$")
+_EXPECT = re.compile(r"[ \t]*# (?:(error|advice|todo-error|todo-ok): \[([^\]]*)\]|ok\b.*|expect-none)[ \t]*$")
+ADVICE = "advice"
 _FENCE = re.compile(r"^```(\S*)[ \t]*(.*)$")
 
 
@@ -104,7 +106,9 @@ def expectations(text: str) -> tuple[str, dict[str, dict[int, set[str]]]]:
             line = line[: match.start()]
             if match[1]:
                 codes = {c.strip() for c in match[2].split(",")}
-                kinds[match[1]].setdefault(row, set()).update(codes)
+                if match[1] == "advice":
+                    codes = {f"{code} {ADVICE}" for code in codes}
+                kinds["error" if match[1] == "advice" else match[1]].setdefault(row, set()).update(codes)
         lines.append(line)
     return "\n".join(lines) + ("\n" if lines else ""), kinds
 
@@ -167,7 +171,10 @@ def mismatches(program: Program, directory: Path, only: set[str] | None = None) 
         f = item.finding
         row = result.sources[f.path].row_column(f.start)[0]
         if only is None or f.code in only:
-            found.setdefault((str(Path(f.path).relative_to(directory.resolve())), row), set()).add(f.code)
+            place = (str(Path(f.path).relative_to(directory.resolve())), row)
+            advice = f"{f.code} {ADVICE}"
+            expected = f.severity.value == ADVICE and advice in program.errors.get(place, ())
+            found.setdefault(place, set()).add(advice if expected else f.code)
     lines: list[str] = []
     for place in sorted({*found, *program.errors, *program.todos, *program.wrong}):
         got, wanted = found.get(place, set()), program.errors.get(place, set())

@@ -228,7 +228,7 @@ def test_settings_are_shown_with_their_origins(run: Run, project: Project) -> No
     out = run("--show-settings", "--device", "cpu", cwd=root).out
     assert f"jobs = 2  # {root}/pyproject.toml:2\n" in out
     assert 'device = "cpu"  # command line\n' in out
-    assert 'fail-on = "advice"  # default\n' in out
+    assert 'fail-on = "warning"  # default\n' in out
 
 
 def test_colours(run: Run, project: Project) -> None:

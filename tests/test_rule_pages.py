@@ -47,7 +47,7 @@ def test_block(code: str, path: Path, block: Block, before: Block | None, tmp_pa
         return
     program = make_program(code, split_files(block.text), settings)
     write_program(program, tmp_path)
-    mentioned = {code} | {c for codes in program.errors.values() for c in codes}
+    mentioned = {code} | {c.split()[0] for codes in program.errors.values() for c in codes}
     wrong = mismatches(program, tmp_path, only=mentioned)
     assert not wrong, f"{path.name}:{block.line}\n" + "\n".join(wrong)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.base.findings import Applicability, Confidence, Edit, Finding, Fix, Severity
+from d9mlint.base.findings import Applicability, Confidence, Edit, Finding, Fix, Severity, Step
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.ir import nodes as m
@@ -48,7 +48,8 @@ class Reporter:
     ) -> None:
         """Add a finding at a node or a remembered place. Level and confidence are the rule page's unless given.
 
-        ``entry_wide`` findings are about a whole program: they are not made in the run over unreached code.
+        ``entry_wide`` findings are about a whole program: they are not made in the run over unreached code, whose
+        findings are of medium confidence at most and say that no entry point leads to them.
         """
         if code not in self.codes or (entry_wide and interp.entry is None):
             return
@@ -75,8 +76,11 @@ class Reporter:
         page = self.rules[code]
         level = severity or Severity(page.severity)
         sure = confidence or Confidence(page.confidence)
-        if place.guessed and sure is Confidence.HIGH:
+        if (place.guessed or interp.entry is None) and sure is Confidence.HIGH:
             sure = Confidence.MEDIUM
+        steps = place.flow
+        if interp.entry is None:
+            steps = (unreached_step(interp, place.function), *steps)
         key = (code, place.site.path, place.site.start, place.site.end, subject or place.subject)
         old = self._found.get(key)
         if old is not None and (old.confidence.rank, old.severity.rank) >= (sure.rank, level.rank):
@@ -93,7 +97,7 @@ class Reporter:
             subject=subject or place.subject,
             scope=place.scope,
             entry_point=place.entry,
-            flow=place.flow,
+            flow=steps,
             fix=fix,
             targets=targets,
             op=op,
@@ -108,6 +112,17 @@ class Reporter:
     def findings(self) -> list[Finding]:
         """All findings in their total order."""
         return sorted(self._found.values(), key=lambda f: f.sort_key)
+
+
+def unreached_step(interp: Interp, function: tuple[str, int]) -> Step:
+    """The note of a finding in an open world: nothing in the project shows how its function is called."""
+    path, index = function
+    fn = interp.modules.by_path[path].facts.functions[index]
+    if not index:
+        return Step(path, 0, 0, "no entry point runs this module")
+    return Step(
+        path, fn.start, fn.end, f"no entry point reaches `{fn.qualname}()`; its arguments are unknown"
+    )
 
 
 def replace_fix(

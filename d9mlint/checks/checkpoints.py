@@ -72,7 +72,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_call("torch.save")
     def save(interp: Interp, call: CallEvent) -> None:
         content = call.args.get("obj", 0)
-        if content is None or interp.entry is None:
+        if content is None:
             return
         if not isinstance(content, v.Mapping | v.Items):
             # One state alone, in a file of its own: the rest may stand in others.
@@ -89,19 +89,21 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
 
 def _end(interp: Interp, reporter: Reporter) -> None:
-    if interp.entry is None:
-        return
     from d9mlint.interp.activity import may_use_cuda, trains
 
+    open_world = interp.entry is None
     uses = set(interp.notes.get("uses", ()))
-    if "torch" in uses and may_use_cuda(interp):
+    if open_world:
+        # Who calls this is not known. What trains with an optimizer draws from torch: shuffling, dropout.
+        uses.add("torch")
+    elif "torch" in uses and may_use_cuda(interp):
         uses.add("cuda")
     told: set[tuple[str, str]] = set()
     for place, found in interp.notes.get("checkpoints", []):
         # Several files from one place (last, best, every n epochs) are reported once.
         if (place.site.path, place.scope) in told:
             continue
-        if not trains(interp):
+        if not open_world and not trains(interp):
             continue
         lacks = [] if "epoch" in found else ["the epoch or step"]
         lacks += [
@@ -118,6 +120,9 @@ def _end(interp: Interp, reporter: Reporter) -> None:
                 "save the missing state and restore it when resuming",
                 subject="torch.save",
             )
+    if open_world:
+        # What is saved here may be restored elsewhere.
+        return
     missing = set(interp.notes.get("saved-states", ())) - set(interp.notes.get("restored-states", ()))
     if missing:
         for place in interp.notes.get("loads", [])[:1]:
@@ -196,7 +201,7 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
             found.add(state)
         owner = value.attrs.get("@owner")
         kind = owner.type if isinstance(owner, v.Obj) else value.type
-        text = f"{key} {_receiver(value.node)}"
+        text = f"{key}.{_receiver(value.node)}"
         if kind.startswith("torch.optim.lr_scheduler") or _SCHEDULER.search(text):
             found.add("scheduler")
         elif kind.startswith("torch.optim.") or _OPTIMIZER.search(text):

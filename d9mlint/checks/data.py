@@ -102,21 +102,26 @@ def _judge_loader(interp: Interp, reporter: Reporter, place: Where, frame: Any, 
             "numbers were drawn earlier"
         )
     confidence: Confidence | None = None
-    if not reasons:
-        if visible:
-            return
+    if not reasons and visible:
+        severity = Severity.ADVICE
+        now = "only from torch, which seeds its workers" if "torch" in drawn else "no random numbers now"
+        reasons.append(
+            f"its dataset draws {now}; draws from NumPy or `random` that are added later would depend on "
+            "every earlier draw"
+        )
+    elif not reasons:
         reasons.append("its dataset could not be resolved and may draw from NumPy or `random`")
         confidence = Confidence.MEDIUM
     generator = args.get("generator", 12)
     if (
-        severity is Severity.WARNING
+        severity is not Severity.ERROR
         and generator is not None
         and v.is_none(generator) is not True
         and not old_numpy
     ):
         # A seeded generator= gives the base seed, and with it everything that workers reseed.
         return
-    if by_option:
+    if by_option and severity is Severity.ERROR:
         severity = Severity.WARNING
     option = v.option_of(workers)
     count = _count_text(workers, option)

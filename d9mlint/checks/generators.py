@@ -14,6 +14,7 @@ from d9mlint.interp.calls import owner_types
 from d9mlint.interp.data import is_entropy
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import all_hold, any_holds
+from d9mlint.interp.state import Site
 
 if TYPE_CHECKING:
     from d9mlint.interp.hooks import CallEvent, Hooks
@@ -26,7 +27,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
     def any_call(interp: Interp, call: CallEvent) -> None:
         for entry in interp.kb.rng(call.api):
-            if entry.kind == "generator" and interp.entry is not None:
+            if entry.kind == "generator":
                 _generator(interp, call, entry, reporter)
             elif entry.kind == "unseeded-op":
                 _unseeded_op(interp, call, entry, reporter)
@@ -35,6 +36,8 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
     if reporter.on("DET106", "DET109", "DET110"):
         hooks.any_call.append(any_call)
+    if reporter.on("DET106"):
+        _seeded_later(hooks, reporter)
     if reporter.on("DET111"):
         _environments(hooks, reporter)
 
@@ -78,11 +81,33 @@ def _generator(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Repor
     )
 
 
+def _seeded_later(hooks: Hooks, reporter: Reporter) -> None:
+    """A generator that is created without a seed and then given one, or a state, is a seeded one."""
+
+    @hooks.on_method("seed", "setstate", "set_state", "__setstate__")
+    def seeded(interp: Interp, call: CallEvent) -> None:
+        value = call.args.pos[0] if call.args.pos else next(iter(call.args.kw.values()), None)
+        if value is None:
+            value = v.UNKNOWN if call.args.star or call.args.dstar else v.NONE
+        if call.owner is None or v.is_none(value) is True:
+            return
+        for one in v.alternatives(call.owner):
+            if isinstance(one, v.Obj) and one.node is not None and one.file is not None:
+                site = Site(one.file.path, one.node.start, one.node.end)
+                interp.notes.setdefault("generators-seeded", set()).add(site)
+
+    def end(interp: Interp) -> None:
+        for site in interp.notes.get("generators-seeded", ()):
+            reporter.withdraw("DET106", site)
+
+    hooks.ends.append(end)
+
+
 def _sampler(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter) -> None:
     value = _seed_argument(call, entry)
     if value is not None and v.is_none(value) is not True:
         return
-    if all_hold(call.args, entry.when) is False or interp.entry is None:
+    if all_hold(call.args, entry.when) is False:
         return
     reporter.report(
         interp,
@@ -162,7 +187,7 @@ def _environments(hooks: Hooks, reporter: Reporter) -> None:
 
     def end(interp: Interp) -> None:
         sample = interp.notes.get("space-sample")
-        if interp.entry is not None and sample is not None and "space-seeded" not in interp.notes:
+        if sample is not None and "space-seeded" not in interp.notes:
             reporter.report(
                 interp,
                 "DET111",
@@ -172,7 +197,7 @@ def _environments(hooks: Hooks, reporter: Reporter) -> None:
                 subject="space",
             )
         place = interp.notes.get("env-reset")
-        if interp.entry is None or place is None or "env-seeded" in interp.notes:
+        if place is None or "env-seeded" in interp.notes:
             return
         option = place.option
         why = f" by default (`{option}` is None)" if option else ""

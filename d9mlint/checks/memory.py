@@ -53,7 +53,7 @@ class _Watch:
     def read(self, interp: Interp, value: v.Value | None, whole: bool = True) -> None:
         """Elements of a value are read; all of them, or some."""
         memory = _watched(interp, value)
-        if memory is None or interp.entry is None:
+        if memory is None:
             return
         state = memory.data
         if state is not None and (not whole or not _misses_rows(interp, state)):
@@ -72,6 +72,9 @@ class _Watch:
             message = f"`{name}` is read when only {some}was written: the rest is uninitialized"
         help = f"use `{zeros}`, or write every element before reading"
         if _is_parameter(interp, value):
+            if interp.entry is None:
+                # Whoever builds the module may fill its parameters.
+                return
             interp.notes.setdefault("blank-parameters", []).append((place, message, help))
         else:
             self.reporter.report(interp, "DET309", place, message, help, subject=memory.api)

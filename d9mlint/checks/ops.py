@@ -61,18 +61,17 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         return
 
     def any_call(interp: Interp, call: CallEvent) -> None:
-        if interp.entry is None:
-            return
         used = call.api.endswith(CALLED)
         entries = interp.kb.ops(call.api.removesuffix(CALLED))
         entries = tuple(entry for entry in entries if (entry.at == "use") is used)
         likely = False
         if not entries and call.owner is not None and call.api.startswith("?."):
             name = call.api.rpartition(".")[2]
-            # A trailing underscore is a tensor's even where nothing is known of the receiver.
-            if name.endswith("_"):
-                entries = interp.kb.op_methods(name)
-                likely = True
+            # Some names are a tensor's even where nothing is known of the receiver.
+            entries = tuple(
+                entry for entry in interp.kb.op_methods(name) if name.endswith("_") or entry.only_tensors
+            )
+            likely = True
         for entry in entries:
             if _code(entry) in CODES:
                 _candidate(interp, call, entry, likely)
@@ -83,7 +82,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         if isinstance(value, v.Lit):
             # One number for all places: whatever is written last, it is the same.
             return
-        if interp.entry is not None and _is_tensor(owner) and any(_is_tensor(i) for i in _indices(index)):
+        if _is_tensor(owner) and any(_is_tensor(i) for i in _indices(index)):
             known = known_call(v.Args([index, value]), owner)
             for entry in interp.kb.ops(SET_ITEM):
                 _candidate(
@@ -185,13 +184,17 @@ def _likely_only(owner: v.Value | None) -> bool:
 
 
 def _end(interp: Interp, reporter: Reporter) -> None:
-    if interp.entry is None:
-        return
     mode = interp.mode("torch.deterministic")
     torch_on = bool(mode.value or interp.notes.get("mode-on"))
     torch_unknown = mode.value is None or bool(interp.notes.get("mode-unknown"))
     tf_on = "tf-on" in interp.notes or bool(interp.notes.get("tf-switch"))
     used = accelerators(interp)
+    # Code that no entry point reaches may be given tensors on a GPU that require gradients.
+    open_world = interp.entry is None
+    if open_world:
+        torch_unknown = False
+        if interp.device == "cuda" and "cuda" not in used:
+            used = ["cuda", *used]
     own_gpu = "no-gpu" not in interp.places and interp.device != "cpu"
     told: set[tuple[Site, str]] = set()
     for found in interp.notes.get("ops", []):
@@ -216,7 +219,12 @@ def _end(interp: Interp, reporter: Reporter) -> None:
         training = where(interp, TF_TRAIN if is_tf else TORCH_TRAIN)
         if training is None and not gpu:
             training = where(interp, TORCH_TRAIN_CPU)
-        if found.entry.passes == "backward" and training is None and library not in OWN_DEVICE:
+        if (
+            found.entry.passes == "backward"
+            and training is None
+            and library not in OWN_DEVICE
+            and not open_world
+        ):
             continue
         if _code(found.entry) == "DET405":
             # Networks of one family that a table offers are built at one place: they are told as one.

@@ -9,7 +9,7 @@ from d9mlint.checks import generators
 from d9mlint.checks.base import Reporter, argument_node
 from d9mlint.checks.text import node_text
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import LOADS, PRODUCES, SAVES, trains, where
+from d9mlint.interp.activity import LOADS, SAVES, trains, where
 from d9mlint.interp.context import TRAINING_CONTEXT
 from d9mlint.interp.data import is_entropy
 from d9mlint.interp.places import Where, scope
@@ -255,16 +255,8 @@ class _Seeds:
         if place is None:
             return
         confidence = None
-        # A module's own smoke test, or a program that leaves nothing behind: nobody compares two runs of it.
-        if imported and where(interp, SAVES) is None:
-            confidence = Confidence.LOW
-        initial = place is weak and interp.notes[("draw-kind", rng, True)] not in (
-            "transform",
-            "shuffle",
-            "sampler",
-        )
-        if not training and (imported or initial or where(interp, PRODUCES) is None):
-            # Initial weights that are never trained are usually overwritten by loaded or converted ones.
+        # The smoke test of a module that other files import: nobody compares two runs of it.
+        if imported and (where(interp, SAVES) is None or not training):
             confidence = Confidence.LOW
         severity: Severity | None = None
         api = interp.notes[

@@ -23,10 +23,12 @@ _CONFIDENCE = {"low": 0, "medium": 1, "high": 2}
 
 
 class Selection(NamedTuple):
-    """``codes`` are the rules that run; ``explicit`` those that were asked for, not on by default."""
+    """``codes`` are the rules that run; ``explicit`` those that were asked for, not on by default; ``advising``
+    those whose advice is shown all the same."""
 
     codes: frozenset[str]
     explicit: frozenset[str]
+    advising: frozenset[str] = frozenset()
 
 
 def select(rules: Mapping[str, RulePage], settings: Settings) -> Selection:
@@ -45,7 +47,8 @@ def select(rules: Mapping[str, RulePage], settings: Settings) -> Selection:
         against = dropped.get(code, -1)
         if weight > against or (tie and weight == against and weight >= 0):
             codes.add(code)
-    return Selection(frozenset(codes), frozenset(codes & set(chosen)))
+    advising = frozenset(code for code in codes if rules[code].show_advice)
+    return Selection(frozenset(codes), frozenset(codes & set(chosen)), advising)
 
 
 def _weights(rules: Mapping[str, RulePage], settings: Settings, *keys: str) -> dict[str, int]:
@@ -112,11 +115,11 @@ class FileIgnores:
 
 
 def shown(findings: Iterable[Finding], selection: Selection, settings: Settings) -> list[Finding]:
-    """The findings that are severe and sure enough. Advice is shown when its rule was asked for, unless a
-    least severity was."""
+    """The findings that are severe and sure enough. Advice is shown when its rule was asked for or shows it by
+    default, unless a least severity was asked for."""
     least = _SEVERITY[settings.min_severity or "warning"]
     sure = _CONFIDENCE[settings.min_confidence]
-    asked = frozenset[str]() if settings.min_severity else selection.explicit
+    asked = frozenset[str]() if settings.min_severity else selection.explicit | selection.advising
     return [
         f
         for f in findings

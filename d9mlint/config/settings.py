@@ -56,7 +56,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tensorflow_version: str = ""
     device: str = "cuda"
     output_format: str = "full"
-    fail_on: str = "advice"
+    fail_on: str = "warning"
     baseline: str = ""
     evidence: tuple[str, ...] = ()
     jobs: int = 0

@@ -14,7 +14,6 @@ from d9mlint.interp.calls import hands_over_training, owner_types
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.devices import ACCELERATORS, DEFAULT_DEVICE, DEVICE, Runner, named, runner, runner_of
 from d9mlint.interp.places import Where
-from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.hooks import CallEvent, Hooks
@@ -28,7 +27,6 @@ TRAIN = "train"
 CUDA = "cuda"
 OTHER_ACCELERATORS = ("xpu", "mps")
 LOADS = "loads-weights"
-PRODUCES = "produces"
 SAVES = "saves"
 
 _OUTPUT_METHODS = (
@@ -84,9 +82,6 @@ _OUTPUT_CALLS = frozenset(
         "os.symlink",
         "csv.writer",
     ]
-)
-_SHAPE_ATTRIBUTES = frozenset(
-    {"shape", "size", "ndim", "dtype", "device", "numel", "__name__", "dim", "type"}
 )
 
 _TF_LIBRARIES = ("tf.", "keras.")
@@ -210,13 +205,7 @@ def register(hooks: Hooks) -> None:
 
     @hooks.on_method(*_OUTPUT_METHODS)
     def writes(interp: Interp, call: CallEvent) -> None:
-        note(interp, PRODUCES, call.node, call.api)
         note(interp, SAVES, call.node, call.api)
-
-    @hooks.on_call("builtins.print")
-    def prints(interp: Interp, call: CallEvent) -> None:
-        if isinstance(call.node, m.Call) and any(_tells(arg) for arg in call.node.args):
-            note(interp, PRODUCES, call.node, call.api)
 
     hooks.any_call.append(_any_call)
     hooks.env.append(_env)
@@ -281,34 +270,12 @@ _DEVICE_FREE = frozenset(
 )
 
 
-def _tells(node: m.Expr) -> bool:
-    """Whether a printed expression shows a value, and not only text or a shape."""
-    if isinstance(node, m.Const):
-        return False
-    if isinstance(node, m.FString):
-        return any(_tells(part) for part in node.parts)
-    if isinstance(node, m.Name):
-        return node.id.rpartition(".")[2] not in _SHAPE_ATTRIBUTES
-    if isinstance(node, m.Attr):
-        return node.name.rpartition(".")[2] not in _SHAPE_ATTRIBUTES
-    if isinstance(node, m.Call):
-        if isinstance(node.func, m.Name) and node.func.id in ("len", "type"):
-            return False
-        return _tells(node.func) if isinstance(node.func, (m.Name, m.Attr)) else True
-    if isinstance(node, m.Subscript):
-        return _tells(node.value)
-    if isinstance(node, (m.Seq,)):
-        return any(_tells(elt) for elt in node.elts)
-    return True
-
-
 def _any_call(interp: Interp, call: CallEvent) -> None:
     api = call.api
     if hands_over_training(call.args) and runner(interp, call.owner) is None:
         note(interp, TRAIN, call.node, api)
         note(interp, TORCH_TRAIN, call.node, api)
     if api in _OUTPUT_CALLS:
-        note(interp, PRODUCES, call.node, api)
         note(interp, SAVES, call.node, api)
     if api.startswith("torch.cuda.") and api not in _DEVICE_FREE:
         note(interp, "cuda-api", call.node, api)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -40,8 +40,8 @@ def parents(function: m.Function) -> dict[int, Any]:
     return found
 
 
-def nodes(body: list[m.Stmt]) -> Iterator[Any]:
-    """All nodes below some statements, in no particular order."""
+def nodes(body: Iterable[Any]) -> Iterator[Any]:
+    """Some nodes and all those below them, in no particular order."""
     stack: list[Any] = list(body)
     while stack:
         node = stack.pop()

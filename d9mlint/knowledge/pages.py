@@ -23,6 +23,7 @@ KEYS = (
     "since",
     "libraries",
 )
+OPTIONAL = ("show_advice",)
 
 
 def parse_page(path: str, text: str) -> RulePage:
@@ -44,7 +45,7 @@ def parse_page(path: str, text: str) -> RulePage:
     for key in KEYS:
         if key not in front:
             raise KnowledgeError(path, 2, f"front matter lacks `{key}`")
-    unknown = [key for key in front if key not in KEYS]
+    unknown = [key for key in front if key not in KEYS + OPTIONAL]
     if unknown:
         line = 2 + next(
             i for i, row in enumerate(found.group(1).split("\n")) if row.startswith(f"{unknown[0]}:")

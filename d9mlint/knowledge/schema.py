@@ -338,7 +338,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     names by which PyTorch refuses the op, or the sentences by which TensorFlow does. ``unless_env`` are
     environment variables with the values that make the op deterministic. ``through`` are the inputs whose gradient
     the backward pass computes, where it is not the first one. ``at`` is ``use`` for a module whose inputs decide: it is
-    judged where it is called.
+    judged where it is called. ``only_tensors`` is true for methods
+    whose name tells that the receiver is a tensor: no other common class has one of that name.
     """
 
     id: str
@@ -352,6 +353,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unless: list[Condition] = []
     static: bool = True
     practical: bool = True
+    only_tensors: bool = False
     unless_env: dict[str, list[str]] = {}
     default_mode: Literal["nondeterministic", "deterministic", "random"] = "nondeterministic"
     alerts: list[str] = []
@@ -529,7 +531,10 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class RulePage(msgspec.Struct, frozen=True, kw_only=True):
-    """One Markdown page of ``rules/``: its front matter and its sections by title, in order."""
+    """One Markdown page of ``rules/``: its front matter and its sections by title, in order.
+
+    The advice of a rule is shown when the rule was asked for; with ``show_advice`` it is shown by default.
+    """
 
     code: str
     name: str
@@ -544,3 +549,4 @@ class RulePage(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     markdown: str
     sections: dict[str, str]
+    show_advice: bool = False

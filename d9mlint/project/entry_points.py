@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from d9mlint.base.paths import is_inside, read_limited
 from d9mlint.config.discover import boundary
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
 from d9mlint.project.modules import ModuleFile, Modules
 
 NOT_ENTRIES = frozenset(
@@ -44,7 +45,7 @@ def find_entries(modules: Modules, imported: frozenset[str]) -> list[Entry]:
             pass
         elif has_main_guard(file):
             entries.append(Entry(file, "main"))
-        elif file.path not in imported and _acts(file.facts.functions[0].body):
+        elif file.path not in imported and (_acts(file.facts.functions[0].body) or _computes(file)):
             entries.append(Entry(file, "script"))
         if file.path in console and not any(e.file is file for e in entries):
             entries.append(Entry(file, "console", console[file.path]))
@@ -122,6 +123,50 @@ def _acts(body: list[m.Stmt]) -> bool:
         if isinstance(stmt, m.If) and (_acts(stmt.body) or _acts(stmt.orelse)):
             return True
     return False
+
+
+def _computes(file: ModuleFile) -> bool:
+    """Whether a module body keeps what code of the project, or of a library outside of Python's own, gives it:
+    such a file is run for that. Constants, paths, loggers and type variables make no program."""
+    body = file.facts.functions[0].body
+    own = {fn.name for fn in file.facts.functions if fn.parent <= 0} | {c.name for c in file.facts.classes}
+    for stmt in _imports(body):
+        if isinstance(stmt, m.ImportFrom):
+            if stmt.level or stmt.module.partition(".")[0] not in _PLAIN_MODULES:
+                own |= {alias.asname or alias.name for alias in stmt.names}
+        else:
+            own |= {
+                alias.asname or alias.name.partition(".")[0]
+                for alias in stmt.names
+                if alias.name.partition(".")[0] not in _PLAIN_MODULES
+            }
+    if not own:
+        return False
+    classes = [c.body for c in file.facts.classes if c.parent <= 0]
+    defaults = [p.default for fn in file.facts.functions for p in fn.params if fn.parent <= 0 and p.default]
+    return any(_calls(stmt, own) for part in (body, *classes) for stmt in part) or _called(defaults, own)
+
+
+_PLAIN_MODULES = sys.stdlib_module_names - {"random", "secrets"}
+
+
+def _calls(stmt: m.Stmt, names: set[str]) -> bool:
+    """Whether a statement that runs with its module calls something of these names, and keeps the result."""
+    if isinstance(stmt, (m.If, m.Try)):
+        return any(_calls(one, names) for one in (*stmt.body, *stmt.orelse))
+    if not isinstance(stmt, (m.Assign, m.AnnAssign, m.AugAssign)) or stmt.value is None:
+        return False
+    return _called([stmt.value], names)
+
+
+def _called(values: Iterable[m.Expr], names: set[str]) -> bool:
+    return any(isinstance(node, m.Call) and _root_name(node.func) in names for node in nodes(list(values)))
+
+
+def _root_name(node: m.Expr) -> str:
+    while isinstance(node, (m.Attr, m.Subscript, m.Call)):
+        node = node.func if isinstance(node, m.Call) else node.value
+    return node.id.partition(".")[0] if isinstance(node, m.Name) else ""
 
 
 _SCRIPT = re.compile(r"""["']?[\w.-]+["']?\s*=\s*["']?([\w.]+):(\w+)""")
