@@ -192,7 +192,7 @@ def _quoted(node: m.Expr) -> set[str]:
 
 
 def _all(node: m.Expr) -> list[m.Expr]:
-    return list(nodes([node]))  # type: ignore[list-item]
+    return list(nodes([node]))
 
 
 def takes_key_by_address(interp: Interp, key: v.Value | None) -> bool:
