@@ -12,6 +12,7 @@ from d9mlint.checks import (
     hazards,
     kernels,
     keys,
+    limits,
     loading,
     memory,
     ops,
@@ -45,6 +46,7 @@ _FAMILIES = (
     kernels,
     keys,
     asynchrony,
+    limits,
     checkpoints,
     hazards,
 )

@@ -549,6 +549,10 @@ def truth(value: Value) -> bool | None:
     return None
 
 
+_NEVER_NONE = frozenset({GIVEN, "datetime.timedelta", "datetime.datetime", "datetime.date"})
+"""Objects of classes whose names are written small."""
+
+
 def is_none(value: Value) -> bool | None:
     """Whether a value is None: True, False or None for unknown."""
     if isinstance(value, Lit):
@@ -559,7 +563,9 @@ def is_none(value: Value) -> bool | None:
         answers = {is_none(v) for v in value.values}
         return answers.pop() if len(answers) == 1 else None
     if isinstance(value, Obj):
-        known = value.type != value.api or value.api == GIVEN or value.api.rpartition(".")[2][:1].isupper()
+        known = (
+            value.type != value.api or value.api in _NEVER_NONE or value.api.rpartition(".")[2][:1].isupper()
+        )
         return False if known else None
     return False
 

@@ -54,6 +54,7 @@ Role = Literal[
     "holds",
     "looks-only",
     "makes-key",
+    "out-of-memory",
     "process-count",
     "reads",
     "restores-rng",

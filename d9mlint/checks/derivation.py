@@ -1,0 +1,103 @@
+"""Whether an expression is computed from what calls of some role give, such as the clock or the free memory.
+
+It is followed by names through the assignments of the running function and the bodies of small project functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import Role
+
+_DEPTH = 4
+
+
+def derives(interp: Interp, expr: Any, role: Role, depth: int = 0) -> str:
+    """The canonical name of a call of this role that an expression depends on; empty when there is none."""
+    if depth > _DEPTH or expr is None:
+        return ""
+    for node in nodes([expr]):
+        found = ""
+        if isinstance(node, m.Call):
+            found = _called(interp, interp.eval(node.func), role, depth)
+        elif isinstance(node, m.Name):
+            found = _held(interp, interp.eval(node), role)
+            if not found:
+                found = _assigned(interp, node.id, role, depth)
+        elif isinstance(node, m.Subscript):
+            found = _variable(interp, node, role)
+        if found:
+            return found
+    return ""
+
+
+def _held(interp: Interp, value: v.Value, role: Role) -> str:
+    for one in v.alternatives(value):
+        if isinstance(one, v.Obj) and interp.kb.role(one.api, role) is not None:
+            return one.api
+    return ""
+
+
+def _called(interp: Interp, func: v.Value, role: Role, depth: int) -> str:
+    if isinstance(func, v.Ext):
+        name = interp.kb.canonical(func.name)
+        return name if interp.kb.role(name, role) is not None else ""
+    if isinstance(func, v.Member) and isinstance(func.owner, v.Obj):
+        name = f"{func.owner.type}.{func.name}"
+        return name if interp.kb.role(name, role) is not None else ""
+    if isinstance(func, v.Func) and len(func.fn.body) <= 3:
+        for node in nodes(list(func.fn.body)):
+            if isinstance(node, m.Call) and isinstance(node.func, m.Name):
+                head, *rest = node.func.id.split(".")
+                value = func.env.vars.get(head) or func.mod.env.read(head)
+                if isinstance(value, v.Ext):
+                    name = interp.kb.canonical(".".join([value.name, *rest]))
+                    if interp.kb.role(name, role) is not None:
+                        return name
+    return ""
+
+
+def _variable(interp: Interp, node: m.Subscript, role: Role) -> str:
+    """``os.environ["RANK"]``: variables that launchers set are known by their names."""
+    if isinstance(node.index, m.Const) and isinstance(node.value, m.Name):
+        owner = interp.eval(node.value)
+        if isinstance(owner, v.Ext) and owner.name == "os.environ":
+            name = f"env:{node.index.value}"
+            return name if interp.kb.role(name, role) is not None else ""
+    return ""
+
+
+def _assigned(interp: Interp, name: str, role: Role, depth: int) -> str:
+    for value in assignments(interp, name):
+        if not any(isinstance(one, m.Name) and one.id == name for one in nodes([value])):
+            found = derives(interp, value, role, depth + 1)
+            if found:
+                return found
+    return ""
+
+
+def assignments(interp: Interp, name: str) -> Iterator[m.Expr]:
+    """What the running function, or the module, assigns to a name."""
+    frame = interp.frame
+    bodies = [frame.func.fn.body] if frame.func is not None else []
+    bodies.append(frame.file.facts.functions[0].body)
+    for body in bodies:
+        seen = False
+        for node in nodes(list(body)):
+            targets = node.targets if isinstance(node, m.Assign) else []
+            if isinstance(node, m.AnnAssign) and node.value is not None:
+                targets = [node.target]
+            for target in targets:
+                names = target.elts if isinstance(target, m.Seq) else [target]
+                if any(isinstance(one, m.Name) and one.id == name for one in names):
+                    seen = True
+                    yield node.value  # type: ignore[misc]
+        if seen:
+            return
