@@ -76,7 +76,8 @@ def _variable(interp: Interp, node: m.Subscript, role: Role) -> str:
 
 def _assigned(interp: Interp, name: str, role: Role, depth: int) -> str:
     for value in assignments(interp, name):
-        if not any(isinstance(one, m.Name) and one.id == name for one in nodes([value])):
+        inside: list[Any] = [value]
+        if not any(isinstance(one, m.Name) and one.id == name for one in nodes(inside)):
             found = derives(interp, value, role, depth + 1)
             if found:
                 return found
@@ -98,6 +99,6 @@ def assignments(interp: Interp, name: str) -> Iterator[m.Expr]:
                 names = target.elts if isinstance(target, m.Seq) else [target]
                 if any(isinstance(one, m.Name) and one.id == name for one in names):
                     seen = True
-                    yield node.value  # type: ignore[misc]
+                    yield node.value
         if seen:
             return

@@ -123,9 +123,7 @@ def _leaving(body: list[m.Stmt]) -> Iterator[m.If]:
                 yield stmt
             yield from _leaving(stmt.body)
             yield from _leaving(stmt.orelse)
-        elif isinstance(stmt, m.With):
-            yield from _leaving(stmt.body)
-        elif isinstance(stmt, m.Try):
+        elif isinstance(stmt, m.With) or isinstance(stmt, m.Try):
             yield from _leaving(stmt.body)
 
 
@@ -147,7 +145,7 @@ def _retries(interp: Interp, reporter: Reporter, loop: Loop) -> None:
                     interp,
                     "DET315",
                     shrinking,
-                    "the batch is made smaller when memory runs out: its size depends on the memory that is free in this run",
+                    "the batch is made smaller when memory runs out: its size depends on the free memory",
                     _FIXED,
                     subject="out of memory",
                 )
