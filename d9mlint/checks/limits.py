@@ -123,7 +123,7 @@ def _leaving(body: list[m.Stmt]) -> Iterator[m.If]:
                 yield stmt
             yield from _leaving(stmt.body)
             yield from _leaving(stmt.orelse)
-        elif isinstance(stmt, m.With) or isinstance(stmt, m.Try):
+        elif isinstance(stmt, (m.With, m.Try)):
             yield from _leaving(stmt.body)
 
 
