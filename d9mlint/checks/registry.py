@@ -17,6 +17,7 @@ from d9mlint.checks import (
     memory,
     ops,
     order,
+    recomputation,
     seeds,
     settings,
     settings_tf,
@@ -47,6 +48,7 @@ _FAMILIES = (
     keys,
     asynchrony,
     limits,
+    recomputation,
     checkpoints,
     hazards,
 )
