@@ -449,7 +449,7 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
                 loops.append(interp.orders.enter(interp, source, gen.iter))
             one = element(interp, source)
             if interp.orders.any:
-                one = interp.orders.element(interp, source, loops[-1], one)
+                one = interp.orders.element(interp, source, loops[-1], one, gen.target)
             assign(interp, gen.target, one)
             for test in gen.ifs:
                 interp.eval(test)

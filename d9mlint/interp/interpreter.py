@@ -548,7 +548,7 @@ class Interp:
         else:
             element = self._expr.element(self, iterated)
             if self.orders.any:
-                element = self.orders.element(self, iterated, loop, element)
+                element = self.orders.element(self, iterated, loop, element, stmt.target)
             self.frame.jumps.append([])
             self._forget_tensors(stmt)
             self._expr.assign(self, stmt.target, element)

@@ -32,8 +32,9 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
         if value.open or len(keys) < len(value.items):
             return ""
         return _together([kind_of(interp, v.Lit(k), depth + 1) for k in keys])
-    if isinstance(value, v.Lit) and isinstance(value.value, str):
-        return TEXT
+    if isinstance(value, v.Lit):
+        # `choice(10)` chooses among numbers.
+        return TEXT if isinstance(value.value, str) else NUMBER if isinstance(value.value, int) else ""
     if isinstance(value, v.Obj):
         if value.api == "builtins.map" and value.args.pos:
             func = value.args.pos[0]
@@ -120,7 +121,8 @@ def _together(kinds: list[str]) -> str:
 
 
 def _is_method(value: v.Obj) -> bool:
-    return value.api.startswith("?.") or value.api.rpartition(".")[0][:1].islower()
+    owner = value.api.rpartition(".")[0]
+    return owner in ("?", "str", "list", "dict", "set", "tuple") or owner.rpartition(".")[2][:1].isupper()
 
 
 _NUMBERS = frozenset(

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import OrderEntry
 
-SEQUENCE, NESTED, INDEX, HASH = "sequence", "nested", "index", "hash"
-"""What is arbitrary: the order of the elements; that of the elements' elements; a number; a value of ``hash``."""
+SEQUENCE, NESTED, INNER, INDEX, HASH = "sequence", "nested", "inner", "index", "hash"
+"""What is arbitrary: the order of the elements; that and the order in each element; only the latter; a number; a
+value of ``hash``."""
 
 TENSOR = "torch.Tensor"
 MAX_PARTS = 64
@@ -140,9 +141,7 @@ class Orders:
         if isinstance(value, v.Items) and value.kind == "s":
             return self._of_set(interp, value, node)
         order = self.of(value) if self.origins else None
-        if order is not None and order.kind == INDEX:
-            return None
-        return order
+        return None if order is not None and order.kind in (INDEX, INNER) else order
 
     def _of_set(self, interp: Interp, value: v.Items, node: Any) -> Order | None:
         if not value.open and len(value.elts) < 2:
@@ -227,13 +226,21 @@ class Orders:
             before = {name: env.vars[name] for name in assigned_names(stmt) if name in env.vars}
         loop = Loop(Order(order.keys), env, before)
         self.loops.append(loop)
+        if stmt is not None:
+            for name in _counted_up(stmt):
+                if _is_int(before.get(name)):
+                    index = v.Obj("?", "?")
+                    index.order = Order(loop.order.keys, INDEX, loop.start)
+                    env.vars[name] = index
         return loop
 
     def leave(self, loop: Loop) -> None:
         """A loop ends."""
         del self.loops[self.loops.index(loop) :]
 
-    def element(self, interp: Interp, iterated: v.Value, loop: Loop | None, element: v.Value) -> v.Value:
+    def element(
+        self, interp: Interp, iterated: v.Value, loop: Loop | None, element: v.Value, target: m.Expr
+    ) -> v.Value:
         """What a loop over a value gives: folders of a walk have arbitrary names, a count is an index."""
         walk = _walk_of(interp, iterated)
         if walk is not None:
@@ -244,8 +251,13 @@ class Orders:
             inner = element.elts[1] if isinstance(element, v.Items) and len(element.elts) == 2 else v.UNKNOWN
             return v.Items("t", [index, inner])
         order = self.of(iterated)
-        if order is not None and order.kind == NESTED:
-            return self.carried(element, Order(order.keys))
+        if order is not None and order.kind in (NESTED, INNER):
+            inner_order = Order(order.keys)
+            if isinstance(target, m.Seq):
+                # The items of a mapping: names, and lists in arbitrary order.
+                rest = [self.carried(v.UNKNOWN, inner_order) for _ in target.elts[1:]]
+                return v.Items("t", [v.UNKNOWN, *rest])
+            return self.carried(element, inner_order)
         return element
 
     def _walked(self, walk: v.Obj) -> v.Value:
@@ -287,6 +299,8 @@ class Orders:
         if role == "end":
             if api == "builtins.len":
                 return self._counted(interp, args, node, result)
+            if api == "builtins.sorted" and self.origins and args.pos:
+                return self.carried(result, self._inner(self.of(args.pos[0])))
             return result
         if api == "builtins.zip" and owner is None:
             return self._zipped(interp, args, node, result)
@@ -366,7 +380,7 @@ class Orders:
         name = api.rpartition(".")[2]
         if role == "settle":
             if self.origins:
-                self.put(owner, None)
+                self.put(owner, self._inner(self.of(owner)))
             return result
         if role == "grow":
             self._grown(interp, name, args, node, owner)
@@ -402,6 +416,10 @@ class Orders:
         if role == "carry" or (of_owner is not None and isinstance(owner, v.Obj)):
             return self.carried(result, merge((of_owner, given)))
         return result
+
+    def _inner(self, order: Order | None) -> Order | None:
+        """What sorting the elements leaves: the order inside of each."""
+        return Order(order.keys, INNER) if order is not None and order.kind in (NESTED, INNER) else None
 
     def _counted(self, interp: Interp, args: v.Args, node: Any, result: v.Value) -> v.Value:
         """``len(ids)`` of something that the loop makes longer is an index."""
@@ -511,7 +529,7 @@ class Orders:
         order = self.of(value)
         if order is None or order.kind == INDEX:
             return result
-        if order.kind == NESTED:
+        if order.kind in (NESTED, INNER):
             return self.carried(result, Order(order.keys))
         if order.kind == HASH:
             return self.carried(result, order)
@@ -607,6 +625,18 @@ class Orders:
 
     def stored(self, interp: Interp, owner: v.Value, index: v.Value, value: v.Value) -> None:
         """``owner[index] = value``."""
+        stmt = interp._node
+        if (
+            self.loops
+            and isinstance(stmt, m.Assign)
+            and isinstance(stmt.value, m.Name)
+            and "." in stmt.value.id
+        ):
+            # `self.ids[word] = self.count`, and then `self.count += 1`.
+            holder = interp.lookup(stmt.value.id.partition(".")[0])
+            loop = self._loop_older_than(holder) if holder is not None else None
+            if loop is not None and stmt.value.id in _counted_up(_running(interp)):
+                self.decide(loop.order)
         for one in (index, value):
             order = self.deep(one)
             if order is not None and order.kind == INDEX:
@@ -681,7 +711,7 @@ def merge(orders: Any) -> Order | None:
     found = [order for order in orders if order is not None]
     if len(found) < 2:
         return found[0] if found else None
-    for kind in (SEQUENCE, NESTED, HASH):
+    for kind in (NESTED, SEQUENCE, INNER, HASH):
         some = [order for order in found if order.kind == kind]
         if some:
             return Order(tuple(sorted({key for order in some for key in order.keys})), kind)
@@ -800,20 +830,51 @@ def _compared_with_one(interp: Interp, node: m.Subscript) -> bool:
     """Whether the function compares the length of what is taken apart with 1: one entry has no order."""
     if not isinstance(node.value, m.Name):
         return False
-    frame: Frame | None = interp.frame
-    while frame is not None and frame.func is None and frame.is_class:
-        frame = frame.caller
-    if frame is None:
-        return False
-    body = frame.func.fn.body if frame.func is not None else frame.file.facts.functions[0].body
-    return any(
+    fn = _running(interp)
+    return fn is not None and any(
         isinstance(one, m.Compare)
         and isinstance(one.left, m.Call)
         and called_name(one.left) == "len"
         and any(isinstance(a, m.Name) and a.id == node.value.id for a in one.left.args)
         and any(isinstance(c, m.Const) and c.value == 1 for c in one.comparators)
-        for one in nodes(body)
+        for one in nodes(fn.body)
     )
+
+
+_counters: dict[int, tuple[object, frozenset[str]]] = {}
+
+
+def _counted_up(stmt: m.For | m.Function | None) -> frozenset[str]:
+    """Names, also dotted, to which a whole number is added somewhere in a body."""
+    if stmt is None:
+        return frozenset()
+    known = _counters.get(id(stmt))
+    if known is None or known[0] is not stmt:
+        names = {
+            one.target.id
+            for one in nodes(stmt.body)
+            if isinstance(one, m.AugAssign)
+            and one.op == "+"
+            and isinstance(one.target, m.Name)
+            and isinstance(one.value, m.Const)
+            and isinstance(one.value.value, int)
+        }
+        known = _counters[id(stmt)] = (stmt, frozenset(names))
+    return known[1]
+
+
+def _is_int(value: v.Value | None) -> bool:
+    return isinstance(value, v.Lit) and isinstance(value.value, int) and not isinstance(value.value, bool)
+
+
+def _running(interp: Interp) -> m.Function | None:
+    """The function that is running, or the module's body."""
+    frame: Frame | None = interp.frame
+    while frame is not None and frame.func is None and frame.is_class:
+        frame = frame.caller
+    if frame is None:
+        return None
+    return frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
 
 
 _grown: dict[int, tuple[object, frozenset[str]]] = {}
@@ -822,12 +883,9 @@ _GROWING = frozenset({"append", "add", "setdefault", "update", "extend", "insert
 
 def _grows(interp: Interp, name: str) -> bool:
     """Whether the running function makes a container longer."""
-    frame: Frame | None = interp.frame
-    while frame is not None and frame.func is None and frame.is_class:
-        frame = frame.caller
-    if frame is None:
+    fn = _running(interp)
+    if fn is None:
         return False
-    fn = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
     known = _grown.get(id(fn))
     if known is None or known[0] is not fn:
         names: set[str] = set()
@@ -844,12 +902,9 @@ def _grows(interp: Interp, name: str) -> bool:
 
 def _assigned_in(interp: Interp, name: str) -> frozenset[str]:
     """The name, if a loop of the running function assigns it."""
-    frame: Frame | None = interp.frame
-    while frame is not None and frame.func is None and frame.is_class:
-        frame = frame.caller
-    if frame is None:
+    fn = _running(interp)
+    if fn is None:
         return frozenset()
-    fn = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
     for node in nodes(fn.body):
         if isinstance(node, m.For) and name in assigned_names(node):
             return frozenset({name})
