@@ -41,7 +41,11 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
     if kind is v.Ext:
         return call_external(interp, func.name, args, node)  # type: ignore[union-attr]
     if isinstance(func, v.Func):
-        return call_function(interp, func, args, node)
+        before = HEAP.clock
+        result = call_function(interp, func, args, node)
+        if interp.orders.any:
+            interp.orders.returned(result, node, before)
+        return result
     if isinstance(func, v.Member):
         return call_member(interp, func, args, node)
     if isinstance(func, v.Cls):

@@ -35,17 +35,20 @@ value of ``hash``."""
 
 TENSOR = "torch.Tensor"
 MAX_PARTS = 64
+MAX_NESTING = 3
 
 Key = tuple[str, str, int, int]
 """What names a place that an order comes from: rule, path, start and end."""
 
 
 class Order(NamedTuple):
-    """An arbitrary order. ``loop`` is the start of the loop that an index belongs to."""
+    """An arbitrary order. ``loop`` is the start of the loop that an index belongs to; ``site`` the place of the call
+    of the project that gave it: what one call gave came about together."""
 
     keys: tuple[Key, ...]
     kind: str = SEQUENCE
     loop: int = 0
+    site: int = 0
 
 
 class Origin(NamedTuple):
@@ -120,19 +123,14 @@ class Orders:
         """The orders of several values together."""
         return merge(self.of(one) for one in values)
 
-    def deep(self, value: v.Value | None) -> Order | None:
+    def deep(self, value: v.Value | None, depth: int = 0) -> Order | None:
         """The order of a value and, for a short sequence, of its elements."""
         own = self.of(value)
-        if isinstance(value, v.Items) and value.kind != "s":
-            parts = value.elts[:MAX_PARTS]
-            inner = [merge((self.of(part), self._parts(part))) for part in parts]
-            return merge((own, *inner))
+        if isinstance(value, v.Items) and value.kind != "s" and depth < MAX_NESTING:
+            return merge((own, *(self.deep(part, depth + 1) for part in value.elts[:MAX_PARTS])))
+        if isinstance(value, v.Mapping) and 0 < depth < MAX_NESTING:
+            return merge((own, *(self.deep(x, depth + 1) for x in list(value.items.values())[:MAX_PARTS])))
         return own
-
-    def _parts(self, value: v.Value) -> Order | None:
-        if isinstance(value, v.Items) and value.kind != "s":
-            return self.merged(value.elts[:MAX_PARTS])
-        return None
 
     def iterated(self, interp: Interp, value: v.Value, node: Any) -> Order | None:
         """The order in which a value is iterated; that of a set comes about here."""
@@ -281,6 +279,11 @@ class Orders:
     ) -> v.Value:
         """The result of a library call, with the order that it has."""
         entry = interp.kb.order(api, owner is not None)
+        if not self.origins and (
+            entry is None
+            or (entry.role in _LATE and not (entry.key and entry.key in args.kw) and not _any_set(args))
+        ):
+            return result
         role = entry.role if entry is not None else ""
         if entry is not None and entry.library and not _is_of(interp, entry.library, owner):
             entry, role = None, ""
@@ -302,7 +305,7 @@ class Orders:
             if api == "builtins.sorted" and self.origins and args.pos:
                 return self.carried(result, self._inner(self.of(args.pos[0])))
             return result
-        if api == "builtins.zip" and owner is None:
+        if role == "pair":
             return self._zipped(interp, args, node, result)
         if role == "type" or (role == "" and owner is None and not self.origins):
             return result
@@ -365,7 +368,12 @@ class Orders:
             return None
         if iterates and _is_set(value):
             return self.iterated(interp, value, place)
-        return self.deep(value) if self.origins else None
+        if not self.origins:
+            return None
+        if iterates and isinstance(value, v.Mapping):
+            # The columns of a frame, the fields of what is saved.
+            return merge((self.of(value), *(self.deep(x) for x in list(value.items.values())[:MAX_PARTS])))
+        return self.deep(value)
 
     def _method(
         self,
@@ -450,7 +458,8 @@ class Orders:
         if not known:
             return result
         together = merge(known)
-        if args.star or any(order is None or set(order.keys) != set(known[0].keys) for order in orders):
+        first = known[0]
+        if args.star or any(x is None or (x.keys, x.site) != (first.keys, first.site) for x in orders):
             self.decide(together)
         return self.carried(result, together)
 
@@ -527,7 +536,10 @@ class Orders:
     ) -> v.Value:
         """``value[index]``: a position in an arbitrary order decides, a key does not."""
         order = self.of(value)
-        if order is None or order.kind == INDEX:
+        if order is None:
+            order = self.deep(index)
+            return result if order is None or order.kind != INDEX else self.carried(result, order)
+        if order.kind == INDEX:
             return result
         if order.kind in (NESTED, INNER):
             return self.carried(result, Order(order.keys))
@@ -650,6 +662,14 @@ class Orders:
             if around is not None:
                 self.put(owner, merge((self.of(owner), around)))
 
+    def returned(self, value: v.Value, node: Any, before: int) -> None:
+        """A call of the project has given something; ``before`` is the time at which it began."""
+        site = getattr(node, "start", 0)
+        for one in (value, *(value.elts if isinstance(value, v.Items) and value.kind == "t" else ())):
+            if isinstance(one, (v.Obj, v.Items, v.Mapping)) and one.birth > before and one.order is not None:
+                # Nobody else has seen it yet.
+                one.order = one.order._replace(site=site)
+
     def set_attribute(self, owner: v.Inst, name: str, value: v.Value) -> None:
         """An attribute of an instance: a dataset's items are taken by position."""
         order = self.of(value)
@@ -703,6 +723,8 @@ class Orders:
         return [key for key in self.decided if key not in self.excused]
 
 
+_LATE = frozenset({"carry", "sink", "show", "end", "step", "write", "grow", "settle", "type"})
+"""Roles that mean nothing before anything has an arbitrary order, sets among the arguments apart."""
 _PLAIN = frozenset({v.Lit, v.Ext, v.Func, v.Cls, v.Unknown, v.Mod, v.Partial})
 
 
@@ -714,7 +736,9 @@ def merge(orders: Any) -> Order | None:
     for kind in (NESTED, SEQUENCE, INNER, HASH):
         some = [order for order in found if order.kind == kind]
         if some:
-            return Order(tuple(sorted({key for order in some for key in order.keys})), kind)
+            sites = {order.site for order in some}
+            keys = tuple(sorted({key for order in some for key in order.keys}))
+            return Order(keys, kind, 0, sites.pop() if len(sites) == 1 else -1)
     inner = max(order.loop for order in found)
     return Order(tuple(sorted({key for order in found for key in order.keys})), INDEX, inner)
 

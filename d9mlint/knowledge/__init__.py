@@ -58,11 +58,12 @@ class Knowledge:
         self._role_methods: dict[str, tuple[RoleEntry, ...]] = {}
         self._orders: dict[str, OrderEntry] = {}
         self._order_prefixes: list[tuple[str, OrderEntry]] = []
-        self._order_found: dict[tuple[str, bool], OrderEntry | None] = {}
         self._tensors: dict[str, TensorEntry] = {}
         self._devices: dict[str, DeviceEntry] = {}
         self._runners: dict[str, tuple[RunnerEntry, ...]] = {}
         self._runner_patterns: list[tuple[re.Pattern[str], RunnerEntry]] = []
+        self._order_functions: dict[str, OrderEntry | None] = {}
+        self._order_methods: dict[str, OrderEntry | None] = {}
         self._index(compiled)
         # Top-level names of the libraries that something is known of.
         self.libraries = frozenset(
@@ -223,15 +224,15 @@ class Knowledge:
 
     def order(self, api: str, method: bool = False) -> OrderEntry | None:
         """What a canonical name has to do with the order of elements; ``method`` for a method or attribute."""
-        key = (api, method)
-        if key in self._order_found:
-            return self._order_found[key]
+        known = self._order_methods if method else self._order_functions
+        if api in known:
+            return known[api]
         found = self._orders.get(api)
         if found is None and method:
             found = self._orders.get("*." + api.rpartition(".")[2])
         if found is None and not method:
             found = next((entry for prefix, entry in self._order_prefixes if api.startswith(prefix)), None)
-        self._order_found[key] = found
+        known[api] = found
         return found
 
     def tensor(self, canonical: str) -> TensorEntry | None:

@@ -68,7 +68,9 @@ Role = Literal[
     "writes",
 ]
 Level = Literal["error", "warning", "advice"]
-OrderRole = Literal["source", "carry", "end", "sink", "show", "step", "write", "grow", "settle", "type"]
+OrderRole = Literal[
+    "source", "carry", "end", "sink", "show", "step", "write", "grow", "settle", "pair", "type"
+]
 Element = Literal["", "number", "text", "object"]
 SettingKind = Literal["argument", "attribute", "call", "config", "env", "flag", "option", "package", "param"]
 
@@ -417,10 +419,11 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     attribute, ``numpy.*`` everything of a library that has no entry of its own.
 
     ``role``: a ``source`` gives elements in arbitrary order; ``carry`` keeps the order of what it is given (or of
-    its receiver); ``end`` gives something that does not depend on it; a ``sink`` makes it count; so does ``show``
-    where the function in which the order came about has returned; a ``step`` changes a model, and a ``write``
-    something that is older than the loop, so that they count in a loop over arbitrary order; ``grow`` adds to its
-    receiver; ``settle`` sorts its receiver in place; a ``type`` says only what kind of value is given.
+    its receiver); ``pair`` takes sequences side by side; ``end`` gives something that does not depend on it; a
+    ``sink`` makes it count; so does ``show`` where the function in which the order came about has returned; a
+    ``step`` changes a model, and a ``write`` something that is older than the loop, so that they count in a loop
+    over arbitrary order; ``grow`` adds to its receiver; ``settle`` sorts its receiver in place; a ``type`` says only
+    what kind of value is given.
 
     ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the
     remedy; ``sortable`` allows the fix ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two
