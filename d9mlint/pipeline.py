@@ -11,7 +11,7 @@ import msgspec
 
 from d9mlint.base.findings import Finding, Severity
 from d9mlint.base.source import Source, Trouble, make_source, read_bytes
-from d9mlint.config.discover import Discovery, absolute, discover, relative_to
+from d9mlint.config.discover import Discovery, absolute, boundary, discover, relative_to
 from d9mlint.config.projects import Part, split
 from d9mlint.config.selection import FileIgnores, select, shown
 from d9mlint.filters import baseline as baselines
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from d9mlint.config.settings import Settings
     from d9mlint.evidence.model import Evidence
     from d9mlint.ir.nodes import FileFacts
+    from d9mlint.knowledge.layers import LayerFile
     from d9mlint.knowledge.schema import RulePage
 
 INCOMPLETE = "DET004"
@@ -251,7 +252,7 @@ def _analysis(
     if cache is None:
         return _analyse(found, sources, parts, None, {}, clock, progress)
     digests = {path: content_digest(value) for path, value in data.items()}
-    key = "".join(run_key(found, digests, part.settings) for part in parts)
+    key = "".join(run_key(found, digests, part.settings, _own_digest(part)) for part in parts)
     if len(parts) > 1:
         key = content_digest("\0".join([key, *(f"{p.directory}\0{p.pins}" for p in parts)]).encode())
     analysis = cache.read(key)
@@ -283,6 +284,7 @@ def _analyse(
     from d9mlint.store.results import entries_key
 
     known = knowledge.load()
+    top = boundary(found.root)
     # A line is judged in the run of an entry point, and reported by the settings of its own file.
     codes = frozenset(code for part in parts for code in select(known.rules, part.settings).codes)
     targets = [
@@ -309,11 +311,12 @@ def _analyse(
     nested = frozenset(path for part in parts[1:] for path in part.files)
     shares: list[Share] = []
     for part, versions in zip(parts, targets, strict=True):
-        analyzer = Analyzer(project, known, versions, part.settings.device, Rules(known, codes))
+        facts = knowledge.load_with(_own_files(part), top) if part.settings.knowledge else known
+        analyzer = Analyzer(project, facts, versions, part.settings.device, Rules(facts, codes))
         kept = None
         if cache is not None:
             contents = [digests[file.path] for file in project.modules.files]
-            key = entries_key(found, digests, part.settings)
+            key = entries_key(found, digests, part.settings, _own_digest(part))
             if len(parts) > 1:
                 key = content_digest(repr((key, part.pins, sorted(codes))).encode())
             kept = EntryCache(cache.place, key, contents)
@@ -335,6 +338,21 @@ def _analyse(
         rules=[known.rules[code] for code in sorted(known.rules)],
         warnings=[str(problem) for one in targets for problem in one.warnings],
     )
+
+
+def _own_files(part: Part) -> Sequence[LayerFile]:
+    """The files of a user's own facts that the configuration of a project names. Raises KnowledgeError."""
+    from d9mlint.knowledge.layers import read_files
+
+    return read_files(part.settings.knowledge, part.settings.origins.get("knowledge", ""))
+
+
+def _own_digest(part: Part) -> str:
+    if not part.settings.knowledge:
+        return ""
+    from d9mlint.knowledge.layers import files_digest
+
+    return files_digest(_own_files(part))
 
 
 def _jobs(settings: Settings) -> int:

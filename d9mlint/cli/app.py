@@ -42,6 +42,7 @@ SUBCOMMANDS = (
     "completion",
     "config",
     "graph",
+    "knows",
     "recipe",
     "rule",
     "trace",
@@ -70,6 +71,10 @@ class Commands(click.Group):
             from d9mlint.cli.verify import verify
 
             return verify
+        if cmd_name == "knows":
+            from d9mlint.cli.knows import knows
+
+            return knows
         from d9mlint.cli import commands
 
         command: click.Command = getattr(commands, cmd_name)
@@ -299,6 +304,13 @@ def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
             "--fail-on", type=Choice(SEVERITIES), help="Minimum severity that causes exit status 1."
         ),
         click.option("--baseline", metavar="FILE", help="File of known findings, which are not reported."),
+        click.option(
+            "--knowledge",
+            multiple=True,
+            callback=_codes,
+            metavar="FILE",
+            help="YAML files of facts about your own functions and libraries.",
+        ),
         click.option("--jobs", "-j", type=int, metavar="N", help="Number of worker processes."),
         click.option("--cache/--no-cache", default=None, help="Cache results."),
         click.option("--cache-dir", metavar="DIR", help="Directory that holds .d9mlint_cache."),

@@ -59,6 +59,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     fail_on: str = "warning"
     baseline: str = ""
     evidence: tuple[str, ...] = ()
+    knowledge: tuple[str, ...] = ()
     jobs: int = 0
     cache: bool = True
     cache_dir: str = ""
@@ -104,6 +105,7 @@ KEYS: dict[str, Key] = {
     "fail-on": Key("choice", "minimum severity that causes exit status 1", SEVERITIES),
     "baseline": Key("path", "file of known findings, which are not reported"),
     "evidence": Key("paths", "evidence files (written by --verify) to show next to findings"),
+    "knowledge": Key("paths", "files of facts about your own functions and libraries"),
     "jobs": Key("int", "number of worker processes (0: one per core)"),
     "cache": Key("bool", "whether to cache results"),
     "cache-dir": Key("path", "directory that holds .d9mlint_cache (default: the project root)"),

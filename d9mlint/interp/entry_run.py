@@ -195,7 +195,7 @@ class Analyzer:
 
 
 def _run_program(interp: Interp, entry: Entry) -> None:
-    name = "__main__" if entry.function is None else _module_name(interp.modules, entry.file)
+    name = "__main__" if entry.function is None else interp.modules.name_of(entry.file)
     mod = interp.run_file(entry.file, name)
     interp.frame = interp.base_frame(mod, entry.file)
     interp._node = None
@@ -222,7 +222,7 @@ def _run_program(interp: Interp, entry: Entry) -> None:
 
 def _run_module(interp: Interp, file: ModuleFile) -> None:
     # The import brings in what the module needs; then its own body is run again, and judged.
-    name = _module_name(interp.modules, file)
+    name = interp.modules.name_of(file)
     interp.frame = interp.base_frame(v.Mod(name, file), file)
     interp._node = None
     interp.import_parents(file, name.split("."))
@@ -270,10 +270,3 @@ def _decorator_name(decorator: Any) -> str:
     if isinstance(decorator, v.Member):
         return "?." + decorator.name
     return decorator.name if isinstance(decorator, v.Ext) else ""
-
-
-def _module_name(modules: Modules, file: ModuleFile) -> str:
-    base = modules.package_root(file.directory)
-    relative = file.path[len(base) + 1 :]
-    name = relative.rpartition(".")[0].replace("/", ".")
-    return name.removesuffix(".__init__")

@@ -679,7 +679,15 @@ class Interp:
     def exec_function(self, stmt: m.FunctionDef) -> None:
         """``def``: defaults and decorators are evaluated now."""
         fn = self.frame.file.facts.functions[stmt.function]
-        self.bind(fn.name, self.make_function(fn))
+        value = self.make_function(fn)
+        self.bind(fn.name, self._declared(fn.name) or value)
+
+    def _declared(self, name: str) -> v.Ext | None:
+        """What stands for a function or class at module level that the user's own knowledge is about."""
+        if not self.kb.declared or self.frame.env is not self.frame.mod.env:
+            return None
+        full = f"{self.modules.name_of(self.frame.file)}.{name}"
+        return v.Ext(full) if full in self.kb.declared else None
 
     def make_function(self, fn: m.Function) -> v.Value:
         """The value of a function definition with its decorators applied."""
@@ -723,7 +731,7 @@ class Interp:
         value: v.Value = cls
         for decorator, node in reversed(decorators):
             value = self._calls.decorate_class(self, decorator, value, node)
-        self.bind(fact.name, value)
+        self.bind(fact.name, self._declared(fact.name) or value)
 
     def exec_import(self, stmt: m.Import) -> None:
         """``import a.b as c``."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.loader import Compiled, load_compiled
@@ -24,33 +26,39 @@ from d9mlint.knowledge.schema import (
     TensorEntry,
 )
 
+if TYPE_CHECKING:
+    from d9mlint.knowledge.layers import LayerFile
+
 __all__ = ["Knowledge", "KnowledgeError", "RulePage", "load"]
 
 
 class Knowledge:
     """The knowledge base, indexed for look-ups by name. All look-ups take names as a program imports them."""
 
-    def __init__(self, compiled: Compiled) -> None:
+    def __init__(self, compiled: Compiled, layers: Sequence[Compiled] = ()) -> None:
         self.digest = compiled.digest
         self.newest = compiled.newest
         self.rules: dict[str, RulePage] = {page.code: page for page in compiled.rules}
         self._names = {page.name: page for page in compiled.rules}
-        self._exact = compiled.exact
+        self._exact = compiled.exact | {name: to for layer in layers for name, to in layer.exact.items()}
         self._prefixes = sorted(compiled.prefixes.items(), key=lambda item: -len(item[0]))
         self._canonical: dict[str, str] = {}
         self._rng: dict[str, tuple[RngEntry, ...]] = {}
         self._rng_methods: dict[str, tuple[RngEntry, ...]] = {}
         self._rng_wild: Patterns[RngEntry] = Patterns()
-        self.generators: dict[str, GeneratorEntry] = {entry.id: entry for entry in compiled.generators}
+        self._layers = (compiled, *layers)
+        self.generators: dict[str, GeneratorEntry] = {
+            entry.id: entry for layer in self._layers for entry in layer.generators
+        }
         self._replacing: dict[str, list[GeneratorEntry]] = {}
-        for generator in compiled.generators:
+        for generator in self.generators.values():
             for name in generator.replaces:
                 self._replacing.setdefault(name, []).append(generator)
-        self._results = compiled.results
+        self._results = dict(compiled.results)
         self._result_patterns: Patterns[str] = Patterns()
         self._hazards: dict[str, tuple[HazardEntry, ...]] = {}
         self._hazard_patterns: Patterns[HazardEntry] = Patterns()
-        self.hazards = tuple(compiled.hazards)
+        self.hazards = tuple({e.id: e for layer in self._layers for e in layer.hazards}.values())
         self._ops: dict[str, tuple[OpEntry, ...]] = {}
         self._op_methods: dict[str, tuple[OpEntry, ...]] = {}
         self._settings: dict[str, SettingEntry] = {}
@@ -68,9 +76,30 @@ class Knowledge:
         # Top-level names of the libraries that something is known of.
         self.libraries = frozenset(
             name.partition(".")[0]
-            for known in (self._rng, self._ops, self._exact, dict(self._prefixes))
+            for known in (self._rng, self._ops, compiled.exact, compiled.prefixes)
             for name in known
         )
+        for layer in layers:
+            self._make_way(layer)
+            self._index(layer)
+        self.declared = frozenset(name for layer in layers for name in (*layer.exact, *_apis(layer)))
+        """Names that a user's own knowledge is about; functions of the project among them are not looked into."""
+
+    def _make_way(self, layer: Compiled) -> None:
+        """Forget what is known about the names that a layer speaks of."""
+        for api in (api for rng in layer.rng for api in rng.apis):
+            name = self.canonical(api)
+            self._rng.pop(name, None)
+            bare = name.rpartition(".")[2]
+            kept = tuple(
+                e for e in self._rng_methods.get(bare, ()) if name not in map(self.canonical, e.apis)
+            )
+            self._rng_methods[bare] = kept
+        for api in (api for op in layer.ops for api in op.apis):
+            name = self.canonical(api)
+            gone = self._ops.pop(name, ())
+            bare = name.rpartition(".")[2]
+            self._op_methods[bare] = tuple(op for op in self._op_methods.get(bare, ()) if op not in gone)
 
     def _index(self, compiled: Compiled) -> None:
         for entry in compiled.rng:
@@ -201,6 +230,18 @@ class Knowledge:
         """All ops without run-to-run guarantee, each once."""
         return list({entry.id: entry for entries in self._ops.values() for entry in entries}.values())
 
+    def rng_entries(self) -> list[RngEntry]:
+        """What all known functions do to random number generators, each entry once."""
+        return list({e.id: e for layer in self._layers for e in layer.rng}.values())
+
+    def role_entries(self) -> list[RoleEntry]:
+        """The parts that calls of libraries play, each entry once."""
+        return list({e.id: e for layer in self._layers for e in layer.roles}.values())
+
+    def setting_entries(self) -> list[SettingEntry]:
+        """All settings, each once."""
+        return list({entry.id: entry for entry in self._settings.values()}.values())
+
     def op_methods(self, name: str) -> tuple[OpEntry, ...]:
         """Ops that are tensor or variable methods with this bare name."""
         return self._op_methods.get(name, ())
@@ -265,7 +306,27 @@ class Knowledge:
         return self.rules.get(code_or_name.upper()) or self._names.get(code_or_name)
 
 
+def _apis(layer: Compiled) -> Iterator[str]:
+    for rng in layer.rng:
+        yield from rng.apis
+    for op in layer.ops:
+        yield from op.apis
+    for hazard in layer.hazards:
+        yield from hazard.apis
+
+
 @lru_cache(maxsize=2)
 def load(root: Path | None = None) -> Knowledge:
     """The knowledge base, read once a process. Raises KnowledgeError."""
     return Knowledge(load_compiled(root))
+
+
+def load_with(files: Sequence[LayerFile], top: str) -> Knowledge:
+    """The knowledge base with a user's own files on top, for the project in ``top``. Raises KnowledgeError."""
+    if not files:
+        return load()
+    from d9mlint.knowledge.layers import parse_file
+
+    compiled = load_compiled()
+    generators = [entry.id for entry in compiled.generators]
+    return Knowledge(compiled, [parse_file(file, top, generators) for file in files])

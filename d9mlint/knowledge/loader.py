@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -39,23 +40,38 @@ _CACHED = re.compile(r"knowledge-[0-9a-f]{24}\.bin")
 class Compiled(msgspec.Struct, frozen=True):
     """Everything in ``rules/`` in one decodable piece."""
 
-    schema: int
-    digest: str
-    generators: list[GeneratorEntry]
-    rng: list[RngEntry]
-    ops: list[OpEntry]
-    roles: list[RoleEntry]
-    hazards: list[HazardEntry]
-    orders: list[OrderEntry]
-    settings: list[SettingEntry]
-    rules: list[RulePage]
-    exact: dict[str, str]
-    prefixes: dict[str, str]
-    results: dict[str, str]
-    newest: dict[str, str]
+    schema: int = SCHEMA
+    digest: str = ""
+    generators: list[GeneratorEntry] = []
+    rng: list[RngEntry] = []
+    ops: list[OpEntry] = []
+    roles: list[RoleEntry] = []
+    hazards: list[HazardEntry] = []
+    orders: list[OrderEntry] = []
+    settings: list[SettingEntry] = []
+    rules: list[RulePage] = []
+    exact: dict[str, str] = {}
+    prefixes: dict[str, str] = {}
+    results: dict[str, str] = {}
+    newest: dict[str, str] = {}
     tensors: list[TensorEntry] = []
     devices: list[DeviceEntry] = []
     runners: list[RunnerEntry] = []
+
+
+ENTRIES: dict[str, type[Any]] = {
+    "generators": GeneratorEntry,
+    "rng": RngEntry,
+    "ops": OpEntry,
+    "roles": RoleEntry,
+    "hazards": HazardEntry,
+    "settings": SettingEntry,
+    "orders": OrderEntry,
+    "tensors": TensorEntry,
+    "devices": DeviceEntry,
+    "runners": RunnerEntry,
+}
+"""The kinds of entries by the name of the list or directory that holds them."""
 
 
 def rules_directory() -> Path:
@@ -178,7 +194,7 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
             runners += entries(name, text, RunnerEntry, seen)
         else:
             raise KnowledgeError(name, 1, "no part of the knowledge base is expected here")
-    _check_generators(generators, rng, hazards, seen)
+    check_generators(generators, rng, hazards, seen)
     return Compiled(
         SCHEMA,
         digest,
@@ -200,14 +216,16 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
     )
 
 
-def _check_generators(
+def check_generators(
     generators: list[GeneratorEntry],
     rng: list[RngEntry],
     hazards: list[HazardEntry],
     seen: dict[tuple[type[Any], str], str],
+    others: Iterable[str] = (),
 ) -> None:
-    """The generators that entries name exist."""
-    known = ["own", "entropy", *(one.id for one in generators)]
+    """The generators that entries name exist, among these or the ``others``. ``seen`` are the places of the
+    entries. Raises KnowledgeError."""
+    known = ["own", "entropy", *others, *(one.id for one in generators)]
     named: list[tuple[Any, list[str]]] = [(one, [*one.seeds, *one.draws, *one.does_not_seed]) for one in rng]
     named += [(one, [*one.unless_seeded, *(one.callback.draws if one.callback else [])]) for one in hazards]
     named += [(one, [*one.replaces, *([one.seeded_from] if one.seeded_from else [])]) for one in generators]
@@ -215,12 +233,12 @@ def _check_generators(
         for name in names:
             if name not in known:
                 path, _, line = seen[type(entry), entry.id].rpartition(":")
-                text = f"there is no generator `{name}` in knowledge/generators.yaml"
+                text = f"there is no generator `{name}`"
                 raise KnowledgeError(path, int(line), text + _nearest(name, known))
 
 
 def _plain(path: str, text: str) -> dict[str, Any]:
-    data = _parse(path, text)[0]
+    data = parse(path, text)[0]
     if not isinstance(data, dict):
         raise KnowledgeError(path, 1, "a mapping is expected")
     return data
@@ -232,7 +250,7 @@ def entries(
     """The entries of a YAML file: a list, or a mapping with ``sources`` (short names for provenance) and
     ``entries``. ``seen`` are the places of the ids of other files. Raises KnowledgeError with the line of the
     entry that is wrong."""
-    data, node = _parse(path, text)
+    data, node = parse(path, text)
     sources: dict[str, Any] = {}
     if isinstance(data, dict):
         sources = data.get("sources", {})
@@ -241,7 +259,18 @@ def entries(
         data = data.get("entries", [])
     if not isinstance(data, list):
         raise KnowledgeError(path, 1, "a list of entries is expected")
-    seen = {} if seen is None else seen
+    return entries_of(path, data, node, kind, sources, {} if seen is None else seen)
+
+
+def entries_of(
+    path: str,
+    data: list[Any],
+    node: Any,
+    kind: type[Any],
+    sources: dict[str, Any],
+    seen: dict[tuple[type[Any], str], str],
+) -> list[Any]:
+    """The entries of a list and its YAML node; see ``entries``."""
     result: list[Any] = []
     for item, where in zip(data, node.value, strict=False):
         line = where.start_mark.line + 1
@@ -306,7 +335,8 @@ def _check_conditions(path: str, line: int, conditions: list[Condition]) -> None
         _check_conditions(path, line, inner)
 
 
-def _parse(path: str, text: str) -> tuple[Any, Any]:
+def parse(path: str, text: str) -> tuple[Any, Any]:
+    """The value of a YAML document, and its nodes, which know their lines. Raises KnowledgeError."""
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

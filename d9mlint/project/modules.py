@@ -76,6 +76,13 @@ class Modules:
         self._roots: dict[tuple[str, str, bool], tuple[str, ...]] = {}
         self._found: dict[tuple[str, str, str], Found | None] = {}
 
+    def name_of(self, file: ModuleFile) -> str:
+        """The name by which a file is imported from the directory above its outermost package."""
+        base = self.package_root(file.directory)
+        relative = file.path[len(base) + 1 :]
+        name = relative.rpartition(".")[0].replace("/", ".")
+        return name.removesuffix(".__init__")
+
     def package_root(self, directory: str) -> str:
         """The first directory upwards that is no package."""
         while posixpath.join(directory, "__init__.py") in self.by_path:

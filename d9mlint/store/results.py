@@ -59,14 +59,14 @@ def content_digest(data: bytes | Trouble) -> str:
     return hashlib.blake2b(content, digest_size=20).hexdigest()
 
 
-def run_key(found: Discovery, digests: Mapping[str, str], settings: Settings) -> str:
-    """The key of a run: equal keys mean equal findings."""
-    return _key(found, settings, [f"{path}\0{digests[path]}" for path in sorted(digests)])
+def run_key(found: Discovery, digests: Mapping[str, str], settings: Settings, knowledge: str = "") -> str:
+    """The key of a run: equal keys mean equal findings. ``knowledge`` is the digest of the user's own facts."""
+    return _key(found, settings, [knowledge, *(f"{path}\0{digests[path]}" for path in sorted(digests))])
 
 
-def entries_key(found: Discovery, digests: Mapping[str, str], settings: Settings) -> str:
+def entries_key(found: Discovery, digests: Mapping[str, str], settings: Settings, knowledge: str = "") -> str:
     """The key of the reports of a project: all that bears on them but the content of its files."""
-    return _key(found, settings, ["entries", *sorted(digests)])
+    return _key(found, settings, ["entries", knowledge, *sorted(digests)])
 
 
 def _key(found: Discovery, settings: Settings, lines: Sequence[str]) -> str:
