@@ -18,6 +18,7 @@ from d9mlint.checks import (
     ops,
     order,
     recomputation,
+    resume,
     seeds,
     settings,
     settings_tf,
@@ -50,6 +51,7 @@ _FAMILIES = (
     limits,
     recomputation,
     checkpoints,
+    resume,
     hazards,
 )
 
