@@ -66,11 +66,9 @@ def _record(interp: Interp, rng: str, entry: RngEntry) -> None:
 
 def _judge_loader(interp: Interp, reporter: Reporter, place: Where, frame: Any, args: v.Args) -> None:
     workers = args.get("num_workers", 5)
-    if workers is None or (isinstance(workers, v.Lit) and not workers.value and not workers.option):
+    if workers is None or (isinstance(workers, v.Lit) and not workers.value):
+        # Workers that an option would start are none by default.
         return
-    if isinstance(workers, v.Lit) and not workers.value and not isinstance(workers.value, (int, float)):
-        return
-    by_option = isinstance(workers, v.Lit) and not workers.value
     init = args.get("worker_init_fn", 9)
     if init is not None and v.is_none(init) is not True:
         return
@@ -121,8 +119,6 @@ def _judge_loader(interp: Interp, reporter: Reporter, place: Where, frame: Any, 
     ):
         # A seeded generator= gives the base seed, and with it everything that workers reseed.
         return
-    if by_option and severity is Severity.ERROR:
-        severity = Severity.WARNING
     option = v.option_of(workers)
     count = _count_text(workers, option)
     target = interp.targets.version("torch") if interp.targets is not None else None

@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Reporter
 from d9mlint.checks.op_calls import known_call
+from d9mlint.checks.settings_tf import other_backend
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import TF_TRAIN, TORCH_TRAIN, TORCH_TRAIN_CPU, accelerators, where
+from d9mlint.interp.activity import (
+    TF_FIT,
+    TF_TAPE,
+    TF_TRAIN,
+    TORCH_TRAIN,
+    TORCH_TRAIN_CPU,
+    accelerators,
+    where,
+)
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.hooks import CallEvent
@@ -46,6 +55,7 @@ class Candidate(NamedTuple):
     api: str
     call: KnownCall
     device: str
+    in_tape: bool
 
 
 class Use(NamedTuple):
@@ -135,6 +145,8 @@ def _candidate(
     excused = any_holds(call.args, entry.unless, call.owner)
     if answer is False or excused is True:
         return
+    if entry.library in TF_LIBRARIES and _only_predicts(call):
+        return
     if entry.passes == "backward" and (
         no_gradient(interp) or (entry.library == "torch" and _needs_no_gradient(call, entry))
     ):
@@ -160,7 +172,9 @@ def _candidate(
         sure = Confidence.MEDIUM
     known = known or known_call(call.args, call.owner)
     where_ = Where(interp, call.node, call.api)
-    found = Candidate(where_, call_text(call), entry, past, sure, call.api, known, _device(interp, call))
+    found = Candidate(
+        where_, call_text(call), entry, past, sure, call.api, known, _device(interp, call), _in_tape(interp)
+    )
     interp.notes.setdefault("ops", []).append(found)
 
 
@@ -173,10 +187,19 @@ def _needs_no_gradient(call: CallEvent, entry: OpEntry) -> bool:
     return bool(known) and all(detached(value) for value in known)
 
 
+def _in_tape(interp: Interp) -> bool:
+    return "tf.GradientTape" in interp.contexts
+
+
 def _device(interp: Interp, call: CallEvent) -> str:
     """The device on which the op works, "" for unknown."""
     found = device([call.owner, *call.args.values()])
     return found or ("cpu" if CPU_CONTEXT in interp.contexts else "")
+
+
+def _only_predicts(call: CallEvent) -> bool:
+    training = call.args.kw.get("training")
+    return isinstance(training, v.Lit) and training.value is False and not training.option
 
 
 def _likely_only(owner: v.Value | None) -> bool:
@@ -211,6 +234,8 @@ def _end(interp: Interp, reporter: Reporter) -> None:
             continue
         if not is_tf and torch_unknown and _code(found.entry) != "DET407":
             continue
+        if is_tf and (other_backend(interp) or _outside_gradients(interp, found)):
+            continue
         if any(_may_be(interp, name, values) for name, values in found.entry.unless_env.items()):
             continue
         if found.past.switch and (not tf_on or "tf-patched" in interp.notes):
@@ -232,6 +257,15 @@ def _end(interp: Interp, reporter: Reporter) -> None:
                 continue
             told.add((found.place.site, found.text))
         _judge(interp, reporter, found, tf_on if is_tf else torch_on, gpu)
+
+
+def _outside_gradients(interp: Interp, found: Candidate) -> bool:
+    """Whether no gradient is taken of an op of TensorFlow: the program takes gradients in tapes alone, and it is
+    in none."""
+    # A layer is made in one place and called in others.
+    if found.entry.passes != "backward" or found.in_tape or found.api.rpartition(".")[2][:1].isupper():
+        return False
+    return TF_TAPE in interp.places and TF_FIT not in interp.places and "tf1-graph" not in interp.notes
 
 
 def _may_be(interp: Interp, variable: str, values: list[str]) -> bool:

@@ -165,6 +165,13 @@ def _switched_on(interp: Interp) -> bool:
     return "TF_DETERMINISTIC_OPS" in interp.notes.get("tf-switch", ())
 
 
+def other_backend(interp: Interp) -> str:
+    """The backend that the program gives Keras instead of TensorFlow, empty for none."""
+    setting = interp.state.env.get("KERAS_BACKEND")
+    name = str(setting.value) if setting is not None and setting.value is not None else ""
+    return name if name in ("jax", "torch", "openvino", "numpy") and not interp.uses("tensorflow") else ""
+
+
 def _end(interp: Interp, reporter: Reporter) -> None:
     wanted = "tf-on" in interp.notes or interp.notes.get("tf-switch") or "tf-patched" in interp.notes
     for place in interp.notes.get("tf-autotune", []):
@@ -190,7 +197,7 @@ def _end(interp: Interp, reporter: Reporter) -> None:
     place = where(interp, TF_TRAIN)
     if interp.entry is None or place is None or interp.device == "cpu" or "no-gpu" in interp.places:
         return
-    if _switched_on(interp) or interp.targets is None:
+    if _switched_on(interp) or interp.targets is None or other_backend(interp):
         return
     target = interp.targets.version("tensorflow")
     reporter.report(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 TORCH_TRAIN = "train:torch"
 TF_TRAIN = "train:tensorflow"
+TF_FIT = "train:tensorflow:fit"
+TF_TAPE = "train:tensorflow:tape"
 TORCH_TRAIN_CPU = "train:torch:cpu"
 TF_TRAIN_CPU = "train:tensorflow:cpu"
 TRAIN = "train"
@@ -159,7 +161,8 @@ def register(hooks: Hooks) -> None:
     def tf_train(interp: Interp, call: CallEvent) -> None:
         types = owner_types(interp, call.owner) if call.owner is not None else []
         if interp.uses("tensorflow") and (_unknown(types) or types[0].startswith(_TF_LIBRARIES)):
-            _trains_tf(interp, call.node, "minimize")
+            name = call.api.rpartition(".")[2]
+            _trains_tf(interp, call.node, "minimize" if name == "minimize" else "gradient")
 
     @hooks.on_call("torch.autograd.backward")
     def autograd(interp: Interp, call: CallEvent) -> None:
@@ -232,6 +235,7 @@ def _trains_torch(interp: Interp, node: Any, subject: str, device: str) -> None:
 
 
 def _trains_tf(interp: Interp, node: Any, subject: str) -> None:
+    note(interp, TF_TAPE if subject == "gradient" else TF_FIT, node, subject)
     note(interp, TRAIN, node, subject)
     note(interp, TF_TRAIN_CPU if CPU_CONTEXT in interp.contexts else TF_TRAIN, node, subject)
 

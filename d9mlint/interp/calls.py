@@ -10,7 +10,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.containers import parts
 from d9mlint.interp.context import CPU_CONTEXT, FROZEN, TRAINING_CONTEXT
 from d9mlint.interp.data import ENTROPY, TENSOR, put_on_device
-from d9mlint.interp.devices import Runner, runner_of
+from d9mlint.interp.devices import Runner, runner, runner_of
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.hooks import CallEvent
 from d9mlint.interp.library import reflection
@@ -446,17 +446,26 @@ def call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Va
     return call_member(interp, v.Member(inst, "__call__"), args, node)
 
 
-def run_methods(interp: Interp, inst: v.Inst, node: Any) -> None:
-    """Run every method of an instance that a library will call: once, with unknown arguments."""
-    if inst in interp.methods_run:
+def run_methods(
+    interp: Interp,
+    inst: v.Inst,
+    node: Any,
+    without: frozenset[str] = frozenset(),
+    batches: dict[str, str] | None = None,
+) -> None:
+    """Run every method of an instance that a library will call: once, with unknown arguments, but for batches of
+    data. Methods ``without`` are not called."""
+    if (inst, without) in interp.methods_run or (inst, frozenset()) in interp.methods_run:
         return
     interp.notes.changed()
-    interp.methods_run.add(inst)
+    interp.methods_run.add((inst, without))
     for cls in inst.cls.mro():
         for name, member in list(cls.env.all().items()):
             if isinstance(member, v.Func) and (not name.startswith("__") or name in _PROTOCOL):
-                if inst.cls.find(name) is member:
-                    call(interp, member.bind(inst), v.Args(star=True, dstar=True), node)
+                if inst.cls.find(name) is member and name not in without:
+                    data = (batches or {}).get(name)
+                    kw: dict[str, v.Value] = {data: tensors.batch("")} if data else {}
+                    call(interp, member.bind(inst), v.Args(kw=kw, star=not kw, dstar=True), node)
 
 
 _PROTOCOL = frozenset({"__getitem__", "__iter__", "__call__", "__len__", "__next__"})
@@ -495,7 +504,7 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
     result.file = interp.frame.file
     if tensors.is_tensor(interp, api, result.type == TENSOR):
         result.start_with(tensors.of_call(interp, api, args))
-        if api not in tensors.LOADING:
+        if api not in tensors.LOADING and not api.startswith("tf."):
             result.type = TENSOR
     kinds: set[str] = {entry.kind for entry in entries}
     derived = api.startswith(_DERIVING) and any(rng.is_entropy(value) for value in args.values())
@@ -518,13 +527,13 @@ def _handed_back(args: v.Args, moved: Runner) -> v.Value:
 _DERIVING = ("builtins.", "math.", "hashlib.", "struct.", "zlib.", "binascii.", "numpy.")
 
 
-def callbacks(interp: Interp, api: str, args: v.Args, node: Any) -> None:
+def callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None = None) -> None:
     """Functions handed to a library are run by it; so are the methods of objects it trains."""
     if not _calls_back(api):
         return
     pipeline = api.rpartition(".")[2] in _PIPELINE_STAGES
     with interp.within(*((CPU_CONTEXT,) if pipeline else ())):
-        _callbacks(interp, api, args, node)
+        _callbacks(interp, api, args, node, owner)
 
 
 # Builtins that call what they are given; the others (`callable`, `isinstance`, `print`) only look at it.
@@ -554,7 +563,11 @@ def _calls_back(api: str) -> bool:
 _PIPELINE_STAGES = frozenset({"map", "interleave", "flat_map", "filter", "from_generator", "set_transform"})
 
 
-def _callbacks(interp: Interp, api: str, args: v.Args, node: Any) -> None:
+def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None = None) -> None:
+    found = runner(interp, owner) if owner is not None else None
+    without: frozenset[str] = frozenset()
+    if found is not None and api.rpartition(".")[2] in found.entry.evaluates:
+        without = frozenset(found.entry.training_hooks)
     if api == "*.submit" and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
         # An executor hands the other arguments on.
         call(interp, args.pos[0], v.Args(args.pos[1:], args.kw, args.star, args.dstar), node)
@@ -568,7 +581,7 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any) -> None:
                 if interp.orders.any and not api.startswith("builtins."):
                     interp.orders.decide(interp.orders.of(given))
             elif isinstance(one, v.Inst) and callback_instances(api):
-                run_methods(interp, one, node)
+                run_methods(interp, one, node, without, found.entry.batches if found is not None else None)
             elif isinstance(one, v.Items):
                 for elt in one.elts:
                     if isinstance(elt, (v.Func, v.Partial)):
@@ -665,7 +678,7 @@ def _call_member(
                 return result
     if types == ["?"] or isinstance(owner, v.Obj):
         guess_method(interp, owner, name, args, node)
-    callbacks(interp, f"*.{name}", args, node)
+    callbacks(interp, f"*.{name}", args, node, owner)
     if isinstance(owner, v.Inst) and callback_instances(f"*.{name}"):
         run_methods(interp, owner, node)
     made = interp.kb.result_type(event.api) or result_type(event.api)

@@ -168,7 +168,7 @@ class Interp:
         # What the program itself stored on modules of libraries.
         self.library_attributes: dict[str, v.Value] = {}
         self.blanks: dict[v.Cls, v.Inst] = {}
-        self.methods_run: set[v.Inst] = set()
+        self.methods_run: set[tuple[v.Inst, frozenset[str]]] = set()
         self.orders = Orders(knowledge)
         self.import_log: ImportLog | None = None
         self.speculating = 0

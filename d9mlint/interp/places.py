@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Step
 from d9mlint.interp.state import Site
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Frame, Interp
@@ -30,7 +31,7 @@ class Where:
     )
 
     def __init__(self, interp: Interp, node: Any, subject: str = "", option: str = "") -> None:
-        self.site: Site = interp.here(node)
+        self.site: Site = _called(interp.here(node), node)
         self.flow = flow(interp)
         self.scope = scope(interp)
         self.function = function(interp)
@@ -52,6 +53,13 @@ class Where:
         new.aside = interp.state.aside
         new.order = interp.steps
         return new
+
+
+def _called(site: Site, node: Any) -> Site:
+    """The place of a call; that of the method's name where the receiver is a call itself (``a.b().c()``)."""
+    if isinstance(node, m.Call) and isinstance(node.func, m.Attr) and isinstance(node.func.value, m.Call):
+        return site._replace(start=node.func.end - len(node.func.name.rpartition(".")[2]))
+    return site
 
 
 def scope(interp: Interp) -> str:

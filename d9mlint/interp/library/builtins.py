@@ -21,6 +21,7 @@ from d9mlint.interp.data import (
     put_on_device,
 )
 from d9mlint.interp.devices import runner
+from d9mlint.interp.kinds import instance_of
 from d9mlint.interp.library import options as opt
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
@@ -196,13 +197,10 @@ def _hasattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
 
 
 def _isinstance(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """Only literals are judged: a value's class is rarely known well enough to prune a branch."""
-    kinds = {"builtins.int": int, "builtins.str": str, "builtins.float": float, "builtins.bool": bool}
-    if len(args.pos) == 2 and isinstance(args.pos[0], v.Lit) and isinstance(args.pos[1], v.Ext):
-        kind = kinds.get(args.pos[1].name)
-        if kind is not None:
-            return v.Lit(isinstance(args.pos[0].value, kind), args.pos[0].option)
-    return v.UNKNOWN
+    if len(args.pos) != 2:
+        return v.UNKNOWN
+    answer = instance_of(interp, args.pos[0], args.pos[1])
+    return v.UNKNOWN if answer is None else v.Lit(answer, v.option_of(args.pos[0]))
 
 
 def _super(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:

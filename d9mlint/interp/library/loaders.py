@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.state import SEEDED, Rng
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -53,6 +54,11 @@ def consume(interp: Interp, loader: v.Obj) -> None:
     workers = args.get("num_workers", 5)
     in_workers = v.truth(workers) if workers is not None else False
     before = dict(interp.state.rng)
+    torch_before = interp.state.rng.get("torch")
+    generator = args.get("generator", 12)
+    if in_workers is not False and generator is not None and v.is_none(generator) is False:
+        # It gives the base seed, from which PyTorch seeds torch and Python's `random` in each worker.
+        interp.state.rng["torch"] = Rng(SEEDED)
     if in_workers:
         parent = interp.state.level("torch")
         for name in ("python", "numpy") if interp.workers_seed_numpy() else ("python",):
@@ -64,13 +70,28 @@ def consume(interp: Interp, loader: v.Obj) -> None:
                 interp.state.rng[name] = interp.state.level("torch")
     dataset = args.get("dataset", 0)
     with interp.within(CPU_CONTEXT):
+        if in_workers is not False:
+            _start_worker(interp, args.get("worker_init_fn", 9), node)
         if dataset is not None:
             use(interp, dataset, node)
         _collate(interp, args.get("collate_fn"), node)
+    if in_workers is not False:
+        # What workers seed and draw is theirs.
+        after = dict(interp.state.rng)
+        interp.state.rng = {name: rng for name, rng in after.items() if name not in ("python", "numpy")}
+        if torch_before is None:
+            interp.state.rng.pop("torch", None)
     interp.state.rng = {**interp.state.rng, **before}
     for name in ("python", "numpy"):
         if name not in before:
             interp.state.rng.pop(name, None)
+
+
+def _start_worker(interp: Interp, init: v.Value | None, node: Any) -> None:
+    """``worker_init_fn`` runs in each worker before anything is loaded: what it seeds is seeded there."""
+    for one in v.alternatives(init) if init is not None else ():
+        if isinstance(one, (v.Func, v.Partial, v.Inst)):
+            interp.call(one, v.Args([v.UNKNOWN]), node)
 
 
 def _collate(interp: Interp, collate: v.Value | None, node: Any) -> None:

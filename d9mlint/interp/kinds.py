@@ -1,0 +1,77 @@
+"""Of which classes values are: what ``isinstance`` answers, where that is certain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+from d9mlint.interp.tensors import TENSOR
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+_LITERALS = {
+    "builtins.int": int,
+    "builtins.str": str,
+    "builtins.float": float,
+    "builtins.bool": bool,
+    "builtins.bytes": bytes,
+    "builtins.list": list,
+    "builtins.tuple": tuple,
+    "builtins.dict": dict,
+    "builtins.set": set,
+    "pathlib.Path": type(None),
+    "numpy.ndarray": type(None),
+    TENSOR: type(None),
+    "torch.nn.Module": type(None),
+}
+"""Classes of which literals are, or are not; `None` is of none of the last."""
+_ITEMS = {"l": "builtins.list", "t": "builtins.tuple", "s": "builtins.set"}
+
+
+def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
+    """Whether a value is an instance of a class or of one of several; None for unknown."""
+    if isinstance(cls, v.Items):
+        answers = [instance_of(interp, value, one) for one in cls.elts]
+        if any(one is True for one in answers):
+            return True
+        return None if cls.open or any(one is None for one in answers) else False
+    if isinstance(value, v.AnyOf):
+        kinds = {instance_of(interp, one, cls) for one in value.values}
+        return kinds.pop() if len(kinds) == 1 else None
+    if isinstance(cls, v.Cls):
+        return _of_project_class(value, cls)
+    if not isinstance(cls, v.Ext):
+        return None
+    name = interp.kb.canonical(cls.name)
+    if isinstance(value, v.Lit):
+        kind = _LITERALS.get(name)
+        if kind is None:
+            return None
+        return False if kind is type(None) else isinstance(value.value, kind)
+    if isinstance(value, v.Items):
+        return _ITEMS[value.kind] == name if name in _LITERALS else None
+    if isinstance(value, v.Obj) and value.type == TENSOR and not value.likely:
+        return name == TENSOR if name in _LITERALS else None
+    if (
+        isinstance(value, v.Obj)
+        and value.api.startswith("torch.nn.")
+        and value.api.rpartition(".")[2][:1].isupper()
+    ):
+        # A module of the library; subclasses of its own classes are not told apart.
+        return True if name in ("torch.nn.Module", value.api) else False if name in _LITERALS else None
+    if isinstance(value, (v.Func, v.Mod)):
+        return False if name in _LITERALS else None
+    return None
+
+
+def _of_project_class(value: v.Value, cls: v.Cls) -> bool | None:
+    if isinstance(value, v.Inst):
+        if cls in value.cls.mro():
+            return True
+        return (
+            False
+            if all(isinstance(one, (v.Cls, v.Ext)) for k in value.cls.mro() for one in k.bases)
+            else None
+        )
+    return False if isinstance(value, (v.Lit, v.Items, v.Func, v.Mod)) else None
