@@ -40,7 +40,8 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
             func = value.args.pos[0]
             return _of_call(interp, func.name) if isinstance(func, v.Ext) else ""
         if value.type == "torch.Tensor":
-            return ""
+            # Tensors are hashed by address, the numbers in them are not.
+            return NUMBER if value.api.endswith((".tolist", ".numpy")) else ""
         entry = interp.kb.order(value.api, _is_method(value))
         if entry is not None and entry.elements:
             return entry.elements
