@@ -13,7 +13,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.data import is_entropy
 from d9mlint.interp.places import Where
-from d9mlint.interp.rng import all_hold, any_holds
+from d9mlint.interp.rng import all_hold, any_holds, is_quiet
 from d9mlint.interp.state import Site
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
     def any_call(interp: Interp, call: CallEvent) -> None:
         for entry in interp.kb.rng(call.api):
+            targets = interp.targets
+            if entry.versions and targets is not None and not targets.matches(entry.library, entry.versions):
+                continue
             if entry.kind == "generator":
                 _generator(interp, call, entry, reporter)
             elif entry.kind == "unseeded-op":
@@ -68,6 +71,8 @@ def _generator(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Repor
     takes_seed = bool(entry.seed_arg) or entry.seed_pos is not None
     if takes_seed and value is not None and v.is_none(value) is not True:
         return
+    if entry.none_seed != "entropy" or is_quiet(call.args, entry) or (call.args.dstar and takes_seed):
+        return
     option = v.option_of(value) if value is not None else ""
     why = f" by default (`{option}` is None)" if option else ""
     reporter.report(
@@ -84,7 +89,7 @@ def _generator(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Repor
 def _seeded_later(hooks: Hooks, reporter: Reporter) -> None:
     """A generator that is created without a seed and then given one, or a state, is a seeded one."""
 
-    @hooks.on_method("seed", "setstate", "set_state", "__setstate__")
+    @hooks.on_method(*reporter.knowledge.seeding_methods)
     def seeded(interp: Interp, call: CallEvent) -> None:
         value = call.args.pos[0] if call.args.pos else next(iter(call.args.kw.values()), None)
         if value is None:
@@ -139,24 +144,7 @@ def _unseeded_op(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Rep
     )
 
 
-_MAKERS = (
-    "gym.make",
-    "gymnasium.make",
-    "gym.vector.make",
-    "gymnasium.make_vec",
-    "gymnasium.vector.make",
-    "gym.vector.SyncVectorEnv",
-    "gymnasium.vector.SyncVectorEnv",
-)
-
-
 def _environments(hooks: Hooks, reporter: Reporter) -> None:
-    @hooks.on_call(*_MAKERS)
-    def make(interp: Interp, call: CallEvent) -> None:
-        interp.notes["envs"] = True
-        if "seed" in call.args.kw:
-            interp.notes["env-seeded"] = True
-
     @hooks.on_method("reset", "seed", "sample")
     def use(interp: Interp, call: CallEvent) -> None:
         name = call.api.rpartition(".")[2]
@@ -180,6 +168,10 @@ def _environments(hooks: Hooks, reporter: Reporter) -> None:
         interp.notes["env-seeded"] = True
 
     def any_call(interp: Interp, call: CallEvent) -> None:
+        if any(entry.kind == "environment" for entry in interp.kb.rng(call.api)):
+            interp.notes["envs"] = True
+            if "seed" in call.args.kw:
+                interp.notes["env-seeded"] = True
         # Anything of an RL library that takes a seed may seed its environments.
         seed = call.args.kw.get("seed")
         if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):

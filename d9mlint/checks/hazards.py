@@ -106,7 +106,7 @@ def _judge(
         if not what_is_drawn(interp, interp.frame, [function]) & set(entry.callback.draws):
             return
     place = Where(interp, node, f"{entry.id}")
-    given = {test.arg: args.get(test.arg, test.pos) or v.Lit(test.default) for test in entry.when if test.arg}
+    given = {test.arg: args.get(test.arg, test.pos) or v.Lit(test.default) for test in _tests(entry.when)}
     text = {**{arg: plain(value) for arg, value in given.items()}, "call": name}
 
     def report() -> None:
@@ -139,6 +139,15 @@ def _unseen(args: v.Args, tests: list[Condition]) -> bool:
         or (bool(test.arg) and args.get(test.arg, test.pos) is None)
         for test in tests
     )
+
+
+def _tests(conditions: list[Condition]) -> list[Condition]:
+    """The tests of arguments, also those inside of combined conditions."""
+    found: list[Condition] = []
+    for one in conditions:
+        inner = [*(one.all_of or ()), *(one.any_of or ()), *(one.none_of or ())]
+        found += [*([one] if one.arg else []), *_tests(inner)]
+    return found
 
 
 def _taken_back(interp: Interp, entry: HazardEntry) -> bool:

@@ -87,6 +87,9 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
     if test.truthy is not msgspec.UNSET:
         known = v.truth(value)
         return None if known is None else known == test.truthy
+    if test.is_a is not None:
+        kind = _type_name(value)
+        return None if not kind else kind in _list(test.is_a)
     if test.rank is not None:
         sizes = shapes.form(value).sizes
         return None if sizes is None else len(sizes) in _list(test.rank)
@@ -125,6 +128,17 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
     if not isinstance(test.greater, msgspec.UnsetType):
         return literal > test.greater if isinstance(literal, (int, float)) else None
     return None
+
+
+def _type_name(value: v.Value) -> str:
+    """The Python type of a literal; ``object`` for what is certainly none, empty for unknown."""
+    if isinstance(value, v.Lit):
+        return type(value.value).__name__
+    if isinstance(value, v.Items):
+        return {"t": "tuple", "l": "list", "s": "set"}.get(value.kind, "list")
+    if isinstance(value, v.Mapping):
+        return "dict"
+    return "object" if isinstance(value, (v.Inst, v.Func, v.Cls, v.Partial)) else ""
 
 
 def _other(args: v.Args, other: Other, owner: v.Value | None) -> Any:

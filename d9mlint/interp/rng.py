@@ -44,12 +44,12 @@ def apply(
 
 def draws_now(args: v.Args, entry: RngEntry) -> bool:
     """Whether a call surely draws from a global RNG: its conditions hold, nothing overrides them."""
-    if entry.quiet_parts and _is_quiet(args, entry):
+    if entry.quiet_parts and is_quiet(args, entry):
         return False
     return all_hold(args, entry.when) is not False and any_holds(args, entry.unless) is False
 
 
-def _is_quiet(args: v.Args, entry: RngEntry) -> bool:
+def is_quiet(args: v.Args, entry: RngEntry) -> bool:
     """Whether all parts that an object is made of are applied always and alike."""
     parts = args.get("transforms", 0)
     return (

@@ -214,6 +214,12 @@ class Knowledge:
             self._results[api] = found
         return api.rpartition(".")[0] if found == "self" else found
 
+    @property
+    def seeding_methods(self) -> list[str]:
+        """Methods by which generators and objects with one are seeded after they were made."""
+        entries = {entry.id: entry for found in self._rng.values() for entry in found}
+        return sorted({method for entry in entries.values() for method in entry.seeded_by})
+
     def replacing(self, generator: str) -> list[GeneratorEntry]:
         """Generators that are meant instead of this one in functions with certain decorators."""
         return self._replacing.get(generator, [])

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA = 7
+SCHEMA = 8
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 
 Device = Literal["cpu", "cuda", "xpu", "mps"]
@@ -108,9 +108,10 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     ``equals`` / ``not_equals``: a literal; ``one_of``: a list of literals; ``all_equal``: a number, or a
     sequence of nothing but it; ``given``: whether the argument is present at all (an explicit None counts as
-    absent); ``truthy``; ``greater``: a number it must exceed; ``less_than`` / ``greater_than``: another
-    argument, component by component, one is enough; ``length``: of a sequence; ``rank``, ``dtype`` (a name,
-    ``floating``, ``complex`` or ``integer``), ``elements`` (at least so many), ``sizes``, ``distinct``
+    absent); ``truthy``; ``is_a``: a literal of this Python type (or one of a list); ``greater``: a number it
+    must exceed; ``less_than`` / ``greater_than``: another argument, component by component, one is enough;
+    ``length``: of a sequence; ``rank``, ``dtype`` (a name, ``floating``, ``complex`` or ``integer``),
+    ``elements`` (at least so many), ``sizes``, ``distinct``
     (no element is there twice, as far as is seen) and ``requires_grad``: of a tensor.
 
     Instead of an argument and its test, ``all_of``, ``any_of`` or ``none_of`` hold conditions.
@@ -126,6 +127,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     one_of: list[Any] | msgspec.UnsetType = msgspec.UNSET
     given: bool | msgspec.UnsetType = msgspec.UNSET
     truthy: bool | msgspec.UnsetType = msgspec.UNSET
+    is_a: str | list[str] | None = None
     greater: float | msgspec.UnsetType = msgspec.UNSET
     less_than: Other | None = None
     greater_than: Other | None = None

@@ -1,0 +1,203 @@
+"""Nothing in the knowledge base is dead: for every entry there is a program in which a rule reads it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import programs
+from support import lint
+
+from d9mlint.knowledge.loader import Compiled, load_compiled
+from d9mlint.knowledge.schema import HazardEntry, RngEntry
+from d9mlint.knowledge.versions import matches
+
+EVERYTHING = {"select": ["DET"], "min-confidence": "low", "device": "cuda"}
+DRAWS = {
+    "python": ("import random", "random.random()"),
+    "numpy": ("import numpy", "numpy.random.rand()"),
+    "torch": ("import torch", "torch.rand(1)"),
+    "torch_cuda": ("import torch", "torch.rand(1)"),
+    "tensorflow": ("import tensorflow as tf", "tf.random.normal([1])"),
+    "keras": ("import keras", "keras.random.normal((1,))"),
+}
+
+
+TRAINING = (
+    'model = torch.nn.Linear(2, 2).to("cuda")',
+    "optimizer = torch.optim.SGD(model.parameters())",
+    'model(torch.rand(1, 2, device="cuda")).sum().backward()',
+    "optimizer.step()",
+)
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Compiled:
+    return load_compiled()
+
+
+def codes_by_file(directory: Path, texts: dict[str, str], pins: str = "") -> dict[str, set[str]]:
+    """The codes that are reported for each of these programs, by name."""
+    for name, text in texts.items():
+        (directory / f"{name}.py").write_text(text)
+    (directory / "requirements.txt").write_text(pins)
+    (directory / "pyproject.toml").write_text("")
+    settings: dict[str, Any] = {**EVERYTHING}
+    found: dict[str, set[str]] = {name: set() for name in texts}
+    for item in lint(directory, settings).items:
+        found[Path(item.finding.path).stem].add(item.finding.code)
+    return found
+
+
+def file_name(entry_id: str) -> str:
+    return "p_" + entry_id.replace(".", "_").replace("-", "_").lower()
+
+
+# ------------------------------------------------------------------------------------------- hazards
+
+
+def hazard_program(entry: HazardEntry) -> str:
+    if entry.env:
+        value = programs.arguments(entry.when, entry.unless).get("value", "'1'")
+        return programs.program(["import os"], [f"os.environ[{entry.env[0]!r}] = str({value})"])
+    if entry.attributes:
+        value = programs.arguments(entry.when, entry.unless).get("value", "True")
+        module = entry.attributes[0].rpartition(".")[0]
+        return programs.program([f"import {module}"], [f"{entry.attributes[0]} = {value}"])
+    given = programs.arguments(entry.when, entry.unless)
+    before: list[str] = []
+    extra: list[str] = []
+    if entry.callback is not None:
+        line, draw = DRAWS[entry.callback.draws[0]]
+        extra, before = [line], ["def function(item):", f"    return {draw}"]
+        given[entry.callback.arg] = "function"
+    imports, lines = programs.use(entry.apis[0], given)
+    if entry.devices:
+        imports, lines = [*imports, "import torch"], ["torch.zeros(1, device='cuda')", *lines]
+    return programs.program([*imports, *extra], lines, before)
+
+
+def test_every_hazard_is_reported(compiled: Compiled, tmp_path: Path) -> None:
+    texts = {file_name(entry.id): hazard_program(entry) for entry in compiled.hazards}
+    found = codes_by_file(tmp_path, texts)
+    missing = [entry.id for entry in compiled.hazards if entry.rule not in found[file_name(entry.id)]]
+    assert missing == [], "\n".join(texts[file_name(one)] for one in missing)
+
+
+# ------------------------------------------------------------------------------------ random numbers
+
+
+def rng_program(entry: RngEntry) -> tuple[str, set[str]]:
+    """A program in which a rule reads an entry, and the rules of which one reports it."""
+    given = programs.arguments(entry.when, entry.unless)
+    imports, lines = programs.use(entry.apis[0], given)
+    if entry.kind == "entropy":
+        done = lines[-2].removeprefix("result = ")
+        return programs.program([*imports, "import torch"], [f"torch.manual_seed({done})"]), {"DET107"}
+    if entry.kind == "anti-seed":
+        return programs.program(imports, lines), {"DET107"}
+    if entry.kind == "seeder":
+        return seeder_program(entry, given)
+    if entry.kind == "generator":
+        if entry.none_seed != "entropy" or entry.seed_default not in (None, _unset()):
+            given[entry.seed_arg or "seed"] = "int(time.time())"
+            imports, lines = programs.use(entry.apis[0], given)
+            return programs.program([*imports, "import time"], lines), {"DET107"}
+        return programs.program(imports, lines), {"DET106"}
+    if entry.kind == "environment":
+        return programs.program(imports, [*lines, "result.reset()"]), {"DET111"}
+    if entry.sets:
+        body = [*lines, *TRAINING]
+        return programs.program([*imports, "import torch"], body), {"-DET302"}
+    if entry.kind == "own-sampler":
+        return programs.program(imports, lines), {"DET109"}
+    if entry.kind == "unseeded-op":
+        return programs.program(imports, lines), {"DET110"}
+    if entry.draws == ["own"]:
+        made = lines[0].partition(" = ")[2]
+        before = [
+            "class Items(torch.utils.data.Dataset):",
+            "    def __init__(self):",
+            f"        self.change = {made}",
+            "    def __getitem__(self, index):",
+            "        return self.change(image=index)",
+        ]
+        loader = "for batch in torch.utils.data.DataLoader(Items(), num_workers=2): print(batch)"
+        return programs.program([*imports, "import torch.utils.data"], [loader], before), {"DET201"}
+    if entry.at == "use":
+        lines = [lines[0], "print(result(1))"] if len(lines) == 2 else lines
+    rules = {"split": {"DET109"}, "sampling": {"DET701"}, "tf-shuffle": {"DET207"}}
+    return programs.program(imports, lines), rules.get(entry.kind, set())
+
+
+def _unset() -> Any:
+    import msgspec
+
+    return msgspec.UNSET
+
+
+def seeder_program(entry: RngEntry, given: dict[str, str]) -> tuple[str, set[str]]:
+    """A seed from the clock is told; where the seed is no argument, draws behind the call are silent."""
+    if entry.seed_attribute:
+        owner = ["import types_of_settings"], ["settings = types_of_settings.make()"]
+        imports, lines = programs.use(entry.apis[0], {**given, entry.seed_arg: "settings"})
+        return programs.program([*imports, *owner[0]], [*owner[1], *lines]), {"DET107"}
+    if entry.seed_arg:
+        imports, lines = programs.use(entry.apis[0], {**given, entry.seed_arg: "int(time.time())"})
+        return programs.program([*imports, "import time"], lines), {"DET107"}
+    imports, lines = programs.use(entry.apis[0], given)
+    drawn = [DRAWS[rng] for rng in entry.seeds if rng in DRAWS]
+    body = [*lines, *(f"print({text})" for _, text in drawn)]
+    return programs.program([*imports, *(line for line, _ in drawn)], body), {"-"}
+
+
+def test_what_is_silent_only_with_an_entry_is_reported_without_one(tmp_path: Path) -> None:
+    texts = {f"p_{rng}": programs.program([line], [f"print({text})"]) for rng, (line, text) in DRAWS.items()}
+    texts["p_training"] = programs.program(["import torch"], TRAINING)
+    found = codes_by_file(tmp_path, texts)
+    assert all(codes & {"DET101", "DET102", "DET103", "DET104"} for codes in found.values()), found
+    assert "DET302" in found["p_training"]
+
+
+def test_every_entry_on_random_numbers_is_read(compiled: Compiled, tmp_path: Path) -> None:
+    groups: dict[str, dict[str, tuple[str, set[str]]]] = {}
+    for entry in compiled.rng:
+        text, rules = rng_program(entry)
+        if not rules:
+            titles = {one.id: one.rule for one in compiled.generators}
+            parents = {one.id: one.seeded_from for one in compiled.generators}
+            rules = {titles[parents[rng] or rng] for rng in entry.draws if rng in titles}
+        groups.setdefault(pin(compiled, entry), {})[entry.id] = (text, rules)
+    wrong: list[str] = []
+    for number, (pins, entries) in enumerate(sorted(groups.items())):
+        directory = tmp_path / f"run{number}"
+        directory.mkdir()
+        found = codes_by_file(directory, {file_name(i): text for i, (text, _) in entries.items()}, pins)
+        seeds = {"DET101", "DET102", "DET103", "DET104", "DET113"}
+        for entry_id, (text, rules) in entries.items():
+            codes = found[file_name(entry_id)]
+            read = bool(codes & rules)
+            if rules == {"-"}:
+                read = not codes & seeds
+            elif rules == {"-DET302"}:
+                read = "DET302" not in codes
+            if not read:
+                wrong.append(f"# {entry_id}: {sorted(codes)} instead of {sorted(rules)}\n{text}")
+    assert wrong == [], f"{len(wrong)}\n" + "\n".join(wrong)
+
+
+def pin(compiled: Compiled, entry: RngEntry) -> str:
+    """A requirement by which a release is judged for which the entry holds, where that is not the newest."""
+    if not entry.versions:
+        return ""
+    library = entry.versions.partition("<")[0].partition(">")[0].strip() or entry.library
+    releases = compiled.newest.get(library, "").split()
+    fitting = [one for one in releases if matches(entry.versions, one)]
+    if not releases or fitting[:1] == releases[:1]:
+        return ""
+    return f"{library}=={fitting[0]}\n"
