@@ -23,7 +23,7 @@ from d9mlint.interp.data import (
 from d9mlint.interp.heap import HEAP, Cells
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.reflection import extend_path
-from d9mlint.interp.order_kinds import sample
+from d9mlint.interp.order_kinds import is_number, sample
 from d9mlint.interp.orders import INDEX, Loop, Order, merge
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
@@ -474,11 +474,21 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     result = v.Items("l" if node.kind == "g" else node.kind, results, is_open)
     if node.kind != "s":
         return interp.orders.carried(result, order)
-    target = first.target
-    if results == [v.UNKNOWN] and isinstance(target, m.Name) and isinstance(node.elt, m.Name):
-        if target.id == node.elt.id:
-            result.elts = sample(interp, iterated, first.iter) or results
+    if len(results) == 1 and not isinstance(results[0], v.Lit):
+        result.elts = _of_kind(interp, node, iterated) or results
     return result
+
+
+def _of_kind(interp: Interp, node: m.Comp, iterated: v.Value) -> list[v.Value]:
+    """An element of a set comprehension, where it is a number or one of what is iterated."""
+    first = node.generators[0]
+    if isinstance(first.target, m.Name):
+        one = sample(interp, iterated, first.iter)
+        if isinstance(node.elt, m.Name) and first.target.id == node.elt.id:
+            return one
+        if one and isinstance(one[0], v.Obj) and one[0].api == "builtins.int":
+            return one if len(node.generators) == 1 and is_number(node.elt, {first.target.id}) else []
+    return []
 
 
 def _fstring(interp: Interp, node: m.FString) -> v.Value:

@@ -67,20 +67,40 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
 
 
 def counted(interp: Interp, node: m.Expr | None) -> v.Value:
-    """A number for a name that a loop of the running function counts in; unknown for anything else."""
+    """A number for an expression of constants and names that loops of the running function count in."""
+    if node is None or isinstance(node, m.Const):
+        return v.UNKNOWN
     frame = interp.frame
     body = frame.func.fn.body if frame.func is not None else frame.file.facts.functions[0].body
+    counters: set[str] = set()
+    for one in nodes(body):
+        if isinstance(one, m.For) and isinstance(one.iter, m.Call) and isinstance(one.iter.func, m.Name):
+            target = one.target
+            if one.iter.func.id == "enumerate" and isinstance(target, m.Seq) and target.elts:
+                target = target.elts[0]
+            elif one.iter.func.id not in ("range", "trange"):
+                continue
+            if isinstance(target, m.Name):
+                counters.add(target.id)
+    return v.Obj("builtins.int") if is_number(node, counters) else v.UNKNOWN
+
+
+_NUMERIC_CALLS = frozenset({"int", "len", "float", "ord", "round"})
+
+
+def is_number(node: m.Expr | None, names: set[str]) -> bool:
+    """Whether an expression is a number, or a tuple of numbers, where these names are."""
+    if isinstance(node, m.Const):
+        return isinstance(node.value, (int, float))
     if isinstance(node, m.Name):
-        for one in nodes(body):
-            if isinstance(one, m.For) and isinstance(one.iter, m.Call) and isinstance(one.iter.func, m.Name):
-                target = one.target
-                if one.iter.func.id == "enumerate" and isinstance(target, m.Seq) and target.elts:
-                    target = target.elts[0]
-                elif one.iter.func.id not in ("range", "trange"):
-                    continue
-                if isinstance(target, m.Name) and target.id == node.id:
-                    return v.Obj("builtins.int")
-    return v.UNKNOWN
+        return node.id in names
+    if isinstance(node, m.Seq):
+        return node.kind == "t" and all(is_number(elt, names) for elt in node.elts)
+    if isinstance(node, m.BinOp):
+        return is_number(node.left, names) and is_number(node.right, names)
+    if isinstance(node, m.Unary):
+        return is_number(node.operand, names)
+    return isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id in _NUMERIC_CALLS
 
 
 def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:

@@ -281,7 +281,9 @@ class Orders:
         entry = interp.kb.order(api, owner is not None)
         if not self.origins and (
             entry is None
-            or (entry.role in _LATE and not (entry.key and entry.key in args.kw) and not _any_set(args))
+            or (
+                entry.role in _LATE and not (entry.key and entry.key in args.kw) and not _any_set(args, owner)
+            )
         ):
             return result
         role = entry.role if entry is not None else ""
@@ -324,8 +326,10 @@ class Orders:
                 for loop in self.loops:
                     self._shown(interp, loop.order, within=True)
             file = args.kw.get("file")
-            if file is not None and self.loops:
-                self._written(interp, file, node)
+            if file is not None and not isinstance(file, v.Ext):
+                self.decide(given)
+                if self.loops:
+                    self._written(interp, file, node)
         elif role == "carry" or role == "":
             if given is not None and given.kind == INDEX and role == "":
                 return result
@@ -749,8 +753,8 @@ def _is_set(value: v.Value) -> bool:
     return isinstance(value, v.Items) and value.kind == "s"
 
 
-def _any_set(args: v.Args) -> bool:
-    return any(_is_set(value) for value in args.values())
+def _any_set(args: v.Args, owner: v.Value | None = None) -> bool:
+    return (owner is not None and _is_set(owner)) or any(_is_set(value) for value in args.values())
 
 
 def _placed(node: Any) -> Any:
