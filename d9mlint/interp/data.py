@@ -184,9 +184,11 @@ def element(interp: Interp, value: v.Value) -> v.Value:
 
 
 def _typed(interp: Interp, value: v.Obj) -> v.Value:
-    """A text where that is known of the elements of a library object."""
+    """A text or a path where that is known of the elements of a library object."""
     entry = interp.kb.order(value.api, value.api.startswith("?."))
     kind = entry.elements if entry is not None else ""
+    if kind == "path":
+        return v.Obj("pathlib.Path", "pathlib.Path")
     return v.Obj("builtins.str") if kind == "text" else v.UNKNOWN
 
 

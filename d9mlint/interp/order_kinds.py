@@ -44,7 +44,7 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
             return NUMBER if value.api.endswith((".tolist", ".numpy")) else ""
         entry = interp.kb.order(value.api, _is_method(value))
         if entry is not None and entry.elements:
-            return entry.elements
+            return TEXT if entry.elements == "path" else entry.elements
         if (
             entry is not None
             and entry.role in ("carry", "end", "sink")

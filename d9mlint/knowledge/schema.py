@@ -71,7 +71,7 @@ Level = Literal["error", "warning", "advice"]
 OrderRole = Literal[
     "source", "carry", "end", "sink", "show", "step", "write", "grow", "settle", "pair", "type"
 ]
-Element = Literal["", "number", "text", "object"]
+Element = Literal["", "number", "text", "path", "object"]
 SettingKind = Literal["argument", "attribute", "call", "config", "env", "flag", "option", "package", "param"]
 
 
@@ -431,8 +431,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     remedy; ``sortable`` allows the fix ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two
     listings. ``key`` names the argument that is a sort key. ``library`` must have been imported for a method of an
     unknown receiver to be meant. It holds when all of ``when`` and the tests of ``texts`` hold, and none of
-    ``unless``. ``value`` is the kind of what is given, ``elements`` that of its elements: ``number``, ``text``, or
-    ``object`` for what is hashed by address.
+    ``unless``. ``value`` is the kind of what is given, ``elements`` that of its elements: ``number``, ``text``,
+    ``path`` or, for what is hashed by address, ``object``.
     """
 
     id: str

@@ -436,8 +436,12 @@ def _prepare(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any)
 
 
 def _next(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``next(iterator)``: what iterating gives, where that is known to be a tensor."""
-    found = element(interp, args.pos[0]) if args.pos else v.UNKNOWN
+    """``next(iterator)``: what an iterator of the project does, or what iterating gives where that is known."""
+    first = args.pos[0] if args.pos else v.UNKNOWN
+    step = first.cls.find("__next__") if isinstance(first, v.Inst) else None
+    if isinstance(first, v.Inst) and isinstance(step, v.Func):
+        return interp.call(step.bind(first), v.NO_ARGS, node)
+    found = element(interp, first)
     return found if isinstance(found, (v.Obj, v.Items)) else None
 
 
