@@ -13,7 +13,7 @@ from d9mlint.base.findings import Finding, Severity
 from d9mlint.base.source import Source, Trouble, make_source, read_bytes
 from d9mlint.config.discover import Discovery, absolute, boundary, discover, relative_to
 from d9mlint.config.projects import Part, split
-from d9mlint.config.selection import FileIgnores, select, shown
+from d9mlint.config.selection import FileIgnores, fixed_codes, select, shown
 from d9mlint.filters import baseline as baselines
 from d9mlint.filters import suppressions as suppress
 from d9mlint.store.cache_dir import CacheDir, own_directory
@@ -21,8 +21,10 @@ from d9mlint.store.results import Analysis, ResultCache, content_digest, run_key
 
 if TYPE_CHECKING:
     from d9mlint.config.settings import Settings
+    from d9mlint.config.targets import Targets
     from d9mlint.evidence.model import Evidence
     from d9mlint.ir.nodes import FileFacts
+    from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.layers import LayerFile
     from d9mlint.knowledge.schema import RulePage
 
@@ -331,12 +333,14 @@ def _analyse(
     clock.rank("checks", spent)
     findings += incomplete(runs.entries, runs.unreached)
     findings += _problems(sources, by_path)
+    findings, unfixed = _with_fixes(findings, found, sources, parts, targets, known)
+    clock.lap("fixes")
     return Analysis(
         findings=sorted(findings, key=lambda f: f.sort_key),
         comments={p: f.comments for p, f in by_path.items() if f.comments},
         config_files=sorted({path for report in runs.reports for path in report.config_files}),
         rules=[known.rules[code] for code in sorted(known.rules)],
-        warnings=[str(problem) for one in targets for problem in one.warnings],
+        warnings=[*(str(problem) for one in targets for problem in one.warnings), *unfixed],
     )
 
 
@@ -353,6 +357,28 @@ def _own_digest(part: Part) -> str:
     from d9mlint.knowledge.layers import files_digest
 
     return files_digest(_own_files(part))
+
+
+def _with_fixes(
+    findings: Sequence[Finding],
+    found: Discovery,
+    sources: Sources,
+    parts: Sequence[Part],
+    targets: Sequence[Targets],
+    known: Knowledge,
+) -> tuple[list[Finding], list[str]]:
+    """The findings with their fixes, and a warning for each rule whose fixes could not be built."""
+    from d9mlint.fix.builders import with_fixes
+
+    def versions(path: str) -> Targets:
+        chosen = targets[0]
+        for part, one in zip(parts[1:], targets[1:], strict=True):
+            if path in part.files:
+                chosen = one
+        return chosen
+
+    entries = {relative_to(path, found.root): path for path in sources}
+    return with_fixes(sorted(findings, key=lambda f: f.sort_key), sources, entries, versions, known)
 
 
 def _jobs(settings: Settings) -> int:
@@ -415,6 +441,7 @@ def _decide(
 ) -> Result:
     """Suppressions, per-file ignores, the baseline and the limits, in one place."""
     selection = select(rules, settings)
+    fixed = fixed_codes(rules, settings)
     file_ignores = FileIgnores(rules, settings, found.root)
     by_path: dict[str, list[Finding]] = {}
     for finding in analysis.findings:
@@ -442,6 +469,9 @@ def _decide(
             f = one.finding
             hidden.append(Hidden(Item(f, marks[id(f)], rules[f.code]), one.reason))
         for f in shown(findings, selection, settings):
+            if f.fix is not None and f.code not in fixed:
+                marks[id(unfixed := msgspec.structs.replace(f, fix=None))] = marks[id(f)]
+                f = unfixed
             if marks[id(f)] in known:
                 baselined += 1
                 present.add(marks[id(f)])

@@ -123,7 +123,7 @@ def test_rules_are_listed_by_prefix_and_family(run: Run, project: Project) -> No
     assert run("rule", "seeds", cwd=root).out.startswith("DET101  missing-torch-seed: ")
     page = run("rule", "DET301", cwd=root).out
     assert page.splitlines()[2].startswith(
-        "error | high confidence | on by default | fix is always available"
+        "error | high confidence | on by default | fix is sometimes available"
     )
     assert "# error: [" not in page and "```python fixed" not in page
 

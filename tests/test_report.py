@@ -66,8 +66,9 @@ CONTRACT = {
                     {
                         "type": "object",
                         "additionalProperties": False,
-                        "required": ["applicability", "message", "edits"],
+                        "required": ["applicability", "message", "filename", "edits"],
                         "properties": {
+                            "filename": {"type": "string"},
                             "applicability": {"enum": ["safe", "unsafe", "display"]},
                             "message": {"type": "string"},
                             "edits": {

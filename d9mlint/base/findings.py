@@ -58,11 +58,16 @@ class Edit(msgspec.Struct, frozen=True, order=True):
 
 
 class Fix(msgspec.Struct, frozen=True):
-    """A set of edits of one file that together mend a finding."""
+    """A set of edits of one file that together fix a finding.
+
+    ``path`` is that file where it is not the finding's own: a seed is set in the entry point, whichever module
+    draws.
+    """
 
     applicability: Applicability
     message: str
     edits: tuple[Edit, ...]
+    path: str = ""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -82,7 +87,8 @@ class Finding(msgspec.Struct, frozen=True):
     or RNG): it feeds the fingerprint, which must not depend on line numbers. ``scope`` is the qualified
     name of the function around it. ``targets`` are the library versions the answer depends on, such as
     ``("torch 2.4", "pinned in requirements.txt:3")``, empty when it does not. ``op`` is the id of the
-    knowledge entry of an op, by which measurements are joined; ``call`` is what is known of its call.
+    knowledge entry of an op, by which measurements are joined; ``call`` is what is known of its call. ``remedy``
+    holds words for the builder of the rule's fix, such as the argument that is missing.
     """
 
     code: str
@@ -102,6 +108,12 @@ class Finding(msgspec.Struct, frozen=True):
     op: str = ""
     call: KnownCall | None = None
     evidence: dict[str, Any] | None = None
+    remedy: tuple[str, ...] = ()
+
+    @property
+    def fixed_path(self) -> str:
+        """The file that the fix changes."""
+        return self.fix.path or self.path if self.fix is not None else self.path
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str, str]:

@@ -45,6 +45,7 @@ class Reporter:
         op: str = "",
         call: KnownCall | None = None,
         entry_wide: bool = False,
+        remedy: tuple[str, ...] = (),
     ) -> None:
         """Add a finding at a node or a remembered place. Level and confidence are the rule page's unless given.
 
@@ -65,6 +66,7 @@ class Reporter:
             "op": op,
             "call": call,
             "entry_wide": entry_wide,
+            "remedy": remedy,
         }
         interp.notes.reported(
             lambda run, name, depth: run.hooks.report(
@@ -102,6 +104,7 @@ class Reporter:
             targets=targets,
             op=op,
             call=call,
+            remedy=remedy,
         )
 
     def withdraw(self, code: str, site: Site) -> None:

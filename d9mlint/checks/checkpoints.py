@@ -106,6 +106,8 @@ def _end(interp: Interp, reporter: Reporter) -> None:
         if not open_world and not trains(interp):
             continue
         lacks = [] if "epoch" in found else ["the epoch or step"]
+        wanted = [*(["epoch"] if lacks else []), *(p for p in ("scheduler", "scaler") if p in uses - found)]
+        wanted += [rng for rng in NAMES if rng in uses - found]
         lacks += [
             f"the {what} state" for what in ("scheduler", "scaler") if what in uses and what not in found
         ]
@@ -119,6 +121,7 @@ def _end(interp: Interp, reporter: Reporter) -> None:
                 f"checkpoint does not save {_listed(lacks)}; a resumed run diverges from an uninterrupted one",
                 "save the missing state and restore it when resuming",
                 subject="torch.save",
+                remedy=tuple(wanted),
             )
     if open_world:
         # What is saved here may be restored elsewhere.
@@ -135,6 +138,7 @@ def _end(interp: Interp, reporter: Reporter) -> None:
                 f"{states} saved but never restored, so resumed training continues from a different state",
                 f"restore on load with {_listed([f'`{RESTORE_CALLS[rng]}`' for rng in rngs])}",
                 subject="torch.load",
+                remedy=tuple(rngs),
             )
 
 

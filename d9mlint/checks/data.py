@@ -133,6 +133,7 @@ def _judge_loader(interp: Interp, reporter: Reporter, place: Where, frame: Any, 
         severity=severity,
         confidence=confidence,
         targets=(f"torch {target.version}", target.source) if target is not None else (),
+        remedy=tuple(sorted(drawn)),
     )
 
 

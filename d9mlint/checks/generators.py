@@ -83,6 +83,9 @@ def _generator(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Repor
         f"give `{option}` a fixed default" if option else "pass a seed",
         subject=call.api,
         severity=Severity.WARNING if option or interp.state.aside else None,
+        remedy=(entry.seed_arg, "0", str(entry.seed_pos))
+        if takes_seed and entry.seed_pos is not None and not option
+        else (),
     )
 
 
@@ -125,6 +128,7 @@ def _sampler(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Reporte
         ),
         f"pass `{entry.seed_arg or 'seed'}=0`",
         subject=call.api,
+        remedy=(entry.seed_arg or "seed", "0"),
     )
 
 
@@ -141,6 +145,7 @@ def _unseeded_op(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Rep
         f"`{call_text(call)}` ignores the global seed unless it also gets its own seed",
         f"pass a non-zero `{entry.seed_arg or 'seed'}=`",
         subject=call.api,
+        remedy=(entry.seed_arg, "1") if entry.seed_arg else (),
     )
 
 

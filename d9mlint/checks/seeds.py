@@ -117,6 +117,7 @@ class _Seeds:
             subject=api,
             severity=Severity.WARNING if level.option or aside else None,
             entry_wide=True,
+            remedy=(argument, "0"),
         )
 
     def _sampling(self, interp: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
@@ -179,6 +180,7 @@ class _Seeds:
                 f"`{api}` draws a new random seed in every run",
                 "use `manual_seed(0)` or another fixed number" if "torch" in api else "pass a fixed number",
                 subject=api,
+                remedy=("anti-seed",),
             )
             return True
         source = entropy_source(value)
@@ -205,6 +207,7 @@ class _Seeds:
                 f"give `{option}` a fixed default" if option else "pass a fixed number",
                 subject=api,
                 severity=Severity.WARNING if option else None,
+                remedy=() if option else ("seed",),
             )
             return True
         return False

@@ -160,6 +160,7 @@ def _missing_mode(interp: Interp, reporter: Reporter) -> None:
         _mode_help(interp, cudnn is not None and bool(cudnn.value)),
         subject="torch",
         entry_wide=True,
+        remedy=("option",) if setting.option else (),
     )
 
 
@@ -301,6 +302,7 @@ def _hazard(interp: Interp, reporter: Reporter, name: str, value: v.Value, node:
         if wanted == "unset"
         else f"set it to {wanted if isinstance(wanted, str) else wanted[0]}",
         subject=name,
+        remedy=(wanted if isinstance(wanted, str) else wanted[0],),
     )
 
 

@@ -141,4 +141,5 @@ def _loops(hooks: Hooks, reporter: Reporter) -> None:
                 f"`{call.api.rpartition('.')[2]}` with `parallel_iterations` ({shown}): iterations may run concurrently",
                 "pass `parallel_iterations=1`",
                 subject=call.api,
+                remedy=("parallel_iterations", "1", str(position)),
             )

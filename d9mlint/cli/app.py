@@ -317,6 +317,22 @@ def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--color", type=Choice(COLORS), help="When to use colors in text output."),
         click.option("--fix/--no-fix", default=None, help="Apply safe fixes."),
         click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Also apply unsafe fixes."),
+        click.option(
+            "--fixable",
+            multiple=True,
+            callback=_codes,
+            shell_complete=_rule_words,
+            metavar="RULES",
+            help="Rules whose fixes are offered (default: ALL).",
+        ),
+        click.option(
+            "--unfixable",
+            multiple=True,
+            callback=_codes,
+            shell_complete=_rule_words,
+            metavar="RULES",
+            help="Rules whose fixes are not offered.",
+        ),
         click.option("--config", metavar="FILE", help="Configuration file to use."),
         click.option("--isolated", is_flag=True, help="Ignore all configuration files."),
     ]
@@ -426,6 +442,10 @@ def settings_for(paths: Sequence[str], options: Mapping[str, Any]) -> Settings:
     "--diff", "show_diff", is_flag=True, help="Show the changes that --fix would make, without writing them."
 )
 @click.option("--fix-only", is_flag=True, help="Apply fixes without reporting the remaining findings.")
+@click.option("--show-fixes", is_flag=True, help="List what was fixed by file and rule.")
+@click.option(
+    "--exit-non-zero-on-fix", is_flag=True, help="Exit with status 1 if a file was changed, whatever is left."
+)
 @click.option(
     "--add-noqa",
     is_flag=False,

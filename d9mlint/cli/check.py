@@ -38,6 +38,8 @@ class CheckOptions(NamedTuple):
     exit_zero: bool = False
     show_diff: bool = False
     fix_only: bool = False
+    show_fixes: bool = False
+    exit_non_zero_on_fix: bool = False
     add_noqa: str | None = None
     noqa_style: str = "d9mlint"
     ignore_noqa: bool = False
@@ -396,9 +398,15 @@ def _fix(
         _write(text if request.output_file else clean_patch(text), request.output_file, "diff")
         if not request.quiet and fixed.mended:
             say(f"Would fix {count(fixed.mended, 'finding')}.")
+            _show_fixes(request, fixed.applied)
         return 1 if fixed.changes and not request.exit_zero else 0
     if stdin is not None:
         _print(fixed.changes.get(stdin, overlay[stdin]))
+        if fixed.mended and not request.quiet:
+            say(f"Fixed {count(fixed.mended, 'finding')}.")
+            _show_fixes(request, fixed.applied)
+        if fixed.changes and request.exit_non_zero_on_fix:
+            return 1
         return 0 if request.fix_only else _exit_code(request, settings, fixed.result)
     lost = [p for p, data in sorted(fixed.changes.items()) if not writer.write(p, data, fixed.originals[p])]
     result = lint(overlay) if lost else fixed.result
@@ -411,7 +419,20 @@ def _fix(
             else count(fixed.mended, "finding")
         )
         say(f"Fixed {done}.")
+        _show_fixes(request, [one for one in fixed.applied if one[0] not in lost])
+    if request.exit_non_zero_on_fix and len(lost) < len(fixed.changes):
+        code = code or 1
     return 2 if writer.failed else code
+
+
+def _show_fixes(request: CheckOptions, applied: Sequence[tuple[str, str, str]]) -> None:
+    """List what was fixed: the files, and the rules with how often each."""
+    if not request.show_fixes:
+        return
+    for path in sorted({path for path, _, _ in applied}):
+        rules = [(code, name) for file, code, name in applied if file == path]
+        for code, name in sorted(set(rules)):
+            say(f"{relative_to(path, absolute('.'))}: {rules.count((code, name))} x {code} ({name})")
 
 
 class _Writer:

@@ -51,6 +51,13 @@ def select(rules: Mapping[str, RulePage], settings: Settings) -> Selection:
     return Selection(frozenset(codes), frozenset(codes & set(chosen)), advising)
 
 
+def fixed_codes(rules: Mapping[str, RulePage], settings: Settings) -> frozenset[str]:
+    """The rules whose fixes are offered; the longest selector wins, ``unfixable`` a tie."""
+    wanted = _weights(rules, settings, "fixable")
+    refused = _weights(rules, settings, "unfixable")
+    return frozenset(code for code in wanted if wanted[code] > refused.get(code, -1))
+
+
 def _weights(rules: Mapping[str, RulePage], settings: Settings, *keys: str) -> dict[str, int]:
     """For each rule that a selector under these keys names, how specific the most specific one is."""
     result: dict[str, int] = {}

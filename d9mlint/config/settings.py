@@ -65,6 +65,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cache_dir: str = ""
     fix: bool = False
     unsafe_fixes: bool = False
+    fixable: tuple[str, ...] = ("ALL",)
+    unfixable: tuple[str, ...] = ()
     color: str = "auto"
     base: str | None = None
     nested: bool = True
@@ -111,6 +113,8 @@ KEYS: dict[str, Key] = {
     "cache-dir": Key("path", "directory that holds .d9mlint_cache (default: the project root)"),
     "fix": Key("bool", "whether to apply safe fixes"),
     "unsafe-fixes": Key("bool", "whether to apply unsafe fixes too"),
+    "fixable": Key("list", "rules whose fixes are offered (default: ALL)"),
+    "unfixable": Key("list", "rules whose fixes are not offered"),
     "color": Key("choice", "when to use colors in text output", COLORS),
 }
 

@@ -22,12 +22,18 @@ ROUNDS = 10
 
 class Fixed(NamedTuple):
     """``result`` is that of the last round, with a DET002 for each fix that was dropped; ``changes`` the new
-    content of the changed files by path; ``mended`` how many findings were."""
+    content of the changed files by path; ``applied`` the changed file, the code and the name of the rule for each
+    finding that was fixed."""
 
     result: Result
     changes: dict[str, bytes]
     originals: dict[str, bytes]
-    mended: int
+    applied: tuple[tuple[str, str, str], ...]
+
+    @property
+    def mended(self) -> int:
+        """How many findings were fixed."""
+        return len(self.applied)
 
 
 def fix(
@@ -45,45 +51,50 @@ def fix(
     changes: dict[str, bytes] = {}
     originals: dict[str, bytes] = {}
     broken: dict[tuple[str, str, str], Finding] = {}
-    count = 0
+    applied: list[tuple[str, str, str]] = []
     result = lint(overlay)
     for _ in range(ROUNDS):
         by_path: dict[str, list[Finding]] = {}
         for item in result.items:
             f = item.finding
+            path = f.fixed_path
             if is_fixable(f, options) and (f.path, item.fingerprint, f.message) not in broken:
-                if f.path not in may_change:
-                    may_change[f.path] = writable(f.path)
-                if may_change[f.path]:
-                    by_path.setdefault(f.path, []).append(f)
-        done = 0
+                if path not in may_change:
+                    # A file that is read and not linted, as where one module is named, is not changed.
+                    may_change[path] = path in result.files and writable(path)
+                if may_change[path]:
+                    by_path.setdefault(path, []).append(f)
+        done: list[tuple[str, str, str]] = []
         marks = {id(i.finding): i.fingerprint for i in result.items}
+        names = {i.rule.code: i.rule.name for i in result.items}
         for path, findings in sorted(by_path.items()):
             source = result.sources[path]
             data, mended, dropped = _fix_file(source, without_overlaps(findings))
             for f, reason in dropped:
-                broken[(path, marks[id(f)], f.message)] = _dropped(f, reason)
+                broken[(f.path, marks[id(f)], f.message)] = _dropped(f, reason)
             if mended and data != source.data:
                 originals.setdefault(path, source.data)
                 changes[path] = data
-                done += mended
+                done += [(path, f.code, names[f.code]) for f in mended]
         if not done:
             break
-        count += done
+        applied += done
         result = lint({**overlay, **changes})
     if broken:
         result = _with_dropped(result, list(broken.values()))
-    return Fixed(result, changes, originals, count)
+    return Fixed(result, changes, originals, tuple(applied))
 
 
-def _fix_file(source: Source, findings: Sequence[Finding]) -> tuple[bytes, int, list[tuple[Finding, str]]]:
+def _fix_file(
+    source: Source, findings: Sequence[Finding]
+) -> tuple[bytes, Sequence[Finding], list[tuple[Finding, str]]]:
     """All fixes at once; one by one when that breaks the file, leaving out those that do."""
     edits = [e for f in findings if f.fix for e in f.fix.edits]
     try:
-        return apply_edits(source, edits), len(findings), []
+        return apply_edits(source, edits), findings, []
     except BrokenFix as error:
         if len(findings) == 1:
-            return source.data, 0, [(findings[0], str(error))]
+            return source.data, [], [(findings[0], str(error))]
     kept: list[Finding] = []
     dropped: list[tuple[Finding, str]] = []
     data = source.data
@@ -93,7 +104,7 @@ def _fix_file(source: Source, findings: Sequence[Finding]) -> tuple[bytes, int, 
             kept.append(finding)
         except BrokenFix as error:
             dropped.append((finding, str(error)))
-    return data, len(kept), dropped
+    return data, kept, dropped
 
 
 def _dropped(f: Finding, reason: str) -> Finding:

@@ -19,7 +19,6 @@ KEYS = (
     "severity",
     "confidence",
     "default",
-    "fixable",
     "since",
     "libraries",
 )
@@ -51,10 +50,7 @@ def parse_page(path: str, text: str) -> RulePage:
             i for i, row in enumerate(found.group(1).split("\n")) if row.startswith(f"{unknown[0]}:")
         )
         raise KnowledgeError(path, line, f"unknown key `{unknown[0]}`")
-    front = {
-        key: _text(value) if key in ("fixable", "since", "code", "name") else value
-        for key, value in front.items()
-    }
+    front = {key: str(value) if key in ("since", "code", "name") else value for key, value in front.items()}
     body = found.group(2)
     sections: dict[str, str] = {}
     title = ""
@@ -72,12 +68,24 @@ def parse_page(path: str, text: str) -> RulePage:
         sections[title] = "\n".join(lines).strip()
     try:
         return msgspec.convert(
-            {**front, "path": path, "markdown": body.strip(), "sections": sections}, RulePage
+            {
+                **front,
+                "fixable": fixable(body),
+                "path": path,
+                "markdown": body.strip(),
+                "sections": sections,
+            },
+            RulePage,
         )
     except msgspec.ValidationError as error:
         raise KnowledgeError(path, 2, str(error)) from error
 
 
-def _text(value: Any) -> str:
-    """YAML reads an unquoted ``no`` as False."""
-    return {False: "no", True: "always"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+_FIXED = re.compile(r"^```python[^\n]*\bfixed\b([^\n]*)$", re.MULTILINE)
+
+
+def fixable(body: str) -> str:
+    """Whether a rule has fixes, by the blocks of its page that show fixed code: ``no``, ``safe``, ``unsafe`` or
+    ``both``. The blocks are tested, so the page cannot promise a fix that is not there."""
+    kinds = {"unsafe" if "unsafe" in found[1].split() else "safe" for found in _FIXED.finditer(body)}
+    return "both" if len(kinds) == 2 else next(iter(kinds), "no")

@@ -107,8 +107,15 @@ def summary(result: Result, options: Options) -> list[str]:
             f"{count(len(result.files), 'file')} checked)."
         ]
     fixable = sum(is_fixable(i.finding, options) for i in items)
+    more = sum(
+        i.finding.fix is not None and i.finding.fix.applicability is Applicability.UNSAFE for i in items
+    )
+    more = 0 if options.unsafe_fixes else more
     if fixable:
-        lines.append(f"[*] {fixable} fixable with --fix.")
+        text = f"[*] {fixable} fixable with --fix"
+        lines.append(f"{text}, {more} more with --unsafe-fixes." if more else f"{text}.")
+    elif more:
+        lines.append(f"{more} fixable with --fix --unsafe-fixes.")
     if result.incomplete:
         lines.append(f"{count(result.incomplete, 'analysis run')} cut off (DET004): findings may be missing.")
     if result.baselined:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from d9mlint.base.findings import Fix
+from d9mlint.base.findings import Edit, Fix
 from d9mlint.base.source import Source, line_starts
 from d9mlint.report.common import (
     TAB,
@@ -17,6 +17,7 @@ from d9mlint.report.common import (
     place,
     row_place,
     said,
+    shown_path,
     summary,
     width,
 )
@@ -70,7 +71,11 @@ def block(result: Result, item: Item, options: Options) -> list[str]:
             for i, part in enumerate(f.help.splitlines())
         ]
     if f.fix is not None:
-        lines += diff(source, f.fix, options)
+        fixed = result.sources[f.fixed_path]
+        changed = diff(fixed, f.fix, options)
+        if changed and fixed is not source:
+            lines.append(f"    {clean(shown_path(fixed.path, options))}")
+        lines += changed
     for step in f.flow:
         other = result.sources.get(step.path)
         where = row_place(other, step.start, options) if other is not None else clean(step.path)
@@ -186,10 +191,28 @@ def _before(cells: list[tuple[str, int]], first: int, last: int) -> int:
 
 
 def diff(source: Source, fix: Fix, options: Options) -> list[str]:
-    """A fix as a small diff; nothing when it would be long."""
-    edits = sorted(fix.edits)
-    if not edits:
-        return []
+    """A fix as a small diff, each place with the lines that change there; nothing when it would be long."""
+    hunks: list[list[Edit]] = []
+    last = -1
+    for edit in sorted(fix.edits):
+        first = source.row_column(edit.start)[0]
+        if hunks and first <= last:
+            hunks[-1].append(edit)
+        else:
+            hunks.append([edit])
+        last = max(last, source.row_column(edit.end)[0])
+    room = max(options.width - 10, 40)
+    lines: list[str] = []
+    for hunk in hunks:
+        for number, text in _hunk(source, hunk):
+            sign = text[0]
+            line = f"{number:>5} {sign} {_fit(text[1:], room)}".rstrip()
+            lines.append(paint(line, "error" if sign == "-" else "green", options))
+    return lines if len(lines) <= DIFF_LINES else []
+
+
+def _hunk(source: Source, edits: list[Edit]) -> list[tuple[int, str]]:
+    """The changed lines of neighboring edits: their numbers, and a sign with the text."""
     raw = source.raw
     first = source.row_column(edits[0].start)[0]
     last = source.row_column(max(e.end for e in edits))[0]
@@ -204,15 +227,10 @@ def diff(source: Source, fix: Fix, options: Options) -> list[str]:
     skipped = 0
     while old and new and old[0] == new[0]:
         old, new, skipped = old[1:], new[1:], skipped + 1
-    if not 0 < len(old) + len(new) <= DIFF_LINES:
-        return []
     shift = source.cell_at(edits[0].start).row - 1 if source.cells else 0
     number = first + skipped - shift
-    room = max(options.width - 10, 40)
-    lines = [f"{number + i:>5} - {_fit(text, room)}" for i, text in enumerate(old)]
-    painted = [paint(line, "error", options) for line in lines]
-    added = [f"{number + i:>5} + {_fit(text, room)}" for i, text in enumerate(new)]
-    return painted + [paint(line, "green", options) for line in added]
+    removed = [(number + i, f"-{text}") for i, text in enumerate(old)]
+    return removed + [(number + i, f"+{text}") for i, text in enumerate(new)]
 
 
 def _lines(text: str) -> list[str]:

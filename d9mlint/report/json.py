@@ -29,11 +29,12 @@ def entry(result: Result, item: Item) -> dict[str, Any]:
         fix = {
             "applicability": f.fix.applicability.value,
             "message": f.fix.message,
+            "filename": f.fixed_path,
             "edits": [
                 {
                     "content": e.content,
-                    "location": location(source, e.start),
-                    "end_location": location(source, e.end),
+                    "location": location(result.sources[f.fixed_path], e.start),
+                    "end_location": location(result.sources[f.fixed_path], e.end),
                 }
                 for e in edits_in_order(item)
             ],

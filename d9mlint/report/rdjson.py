@@ -38,7 +38,8 @@ def _diagnostic(result: Result, item: Item, options: Options) -> dict[str, Any]:
         "severity": SEVERITIES[f.severity.value],
         "code": code,
     }
-    if f.fix is not None and source.cells is None:
+    # A suggestion has no path of its own: it is for the file of the diagnostic.
+    if f.fix is not None and f.fixed_path == f.path and source.cells is None:
         # One range for the whole fix: reviewdog offers each suggestion on its own, and half a fix breaks the code.
         edits = list(edits_in_order(item))
         start, end = edits[0].start, max(e.end for e in edits)

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from d9mlint.knowledge.schema import RulePage
 
-_FIX = {"always": "fix is always available", "sometimes": "fix is sometimes available", "no": "no fix"}
+_FIX = {
+    "no": "no fix",
+    "safe": "fix is sometimes available",
+    "unsafe": "unsafe fix is sometimes available",
+    "both": "safe or unsafe fix is sometimes available",
+}
 _MARK = re.compile(r"[ \t]*#[ \t]*(?:ok|(?:todo-)?error:[ \t]*\[[A-Z0-9, ]+\])[ \t]*$")
 _LINK = re.compile(r"\[([^\]]+)\]\((?:DET\d+[^)]*)\)")
 _STYLES = {"title": "1", "section": "1;36", "code": "36", "dim": "2"}

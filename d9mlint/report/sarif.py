@@ -113,7 +113,7 @@ def _result(
         entry["properties"]["evidence"] = f.evidence
     if f.flow:
         entry["codeFlows"] = [_flow(result, f)]
-    if f.fix is not None and source.cells is None:
+    if f.fix is not None and result.sources[f.fixed_path].cells is None:
         entry["fixes"] = [_fix(result, item)]
     if comment is not None:
         entry["suppressions"] = [{"kind": "inSource", "justification": comment}]
@@ -159,12 +159,12 @@ def _flow(result: Result, f: Finding) -> dict[str, Any]:
 def _fix(result: Result, item: Item) -> dict[str, Any]:
     f = item.finding
     assert f.fix is not None
-    source = result.sources[f.path]
+    source = result.sources[f.fixed_path]
     replacements = [
         {"deletedRegion": _region(source, e.start, e.end), "insertedContent": {"text": e.content}}
         for e in edits_in_order(item)
     ]
-    change = {"artifactLocation": _artifact(result, f.path), "replacements": replacements}
+    change = {"artifactLocation": _artifact(result, f.fixed_path), "replacements": replacements}
     return {"description": {"text": f.fix.message}, "artifactChanges": [change]}
 
 

@@ -1,0 +1,75 @@
+"""Builders of fixes: text edits for findings, made from the source of the file and not by the checks.
+
+A check says what is wrong, with ``Finding.remedy`` where a builder needs a word about it; the builder of the rule
+writes the change for this file, this framework and this version. Findings that one change fixes carry equal edits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from d9mlint.base.findings import Applicability, Finding, Fix
+
+if TYPE_CHECKING:
+    from d9mlint.base.source import Source
+    from d9mlint.config.targets import Targets
+    from d9mlint.fix.builders.context import Context
+    from d9mlint.knowledge import Knowledge
+
+
+def with_fixes(
+    findings: Sequence[Finding],
+    sources: Mapping[str, Source],
+    entries: Mapping[str, str],
+    targets: Callable[[str], Targets],
+    known: Knowledge,
+) -> tuple[list[Finding], list[str]]:
+    """The findings with the fixes that can be built for them, and a warning for each builder that failed.
+
+    ``entries`` maps the names of entry points to files; ``targets`` gives the versions for a file.
+    """
+    from d9mlint.fix.builders import arguments, checkpoints, order, seeds, settings
+    from d9mlint.fix.builders.context import Context
+
+    builders = {
+        **arguments.BUILDERS,
+        **checkpoints.BUILDERS,
+        **order.BUILDERS,
+        **seeds.BUILDERS,
+        **settings.BUILDERS,
+    }
+    context = Context(findings, sources, entries, targets, known)
+    result: list[Finding] = []
+    failed: dict[str, str] = {}
+    for finding in findings:
+        builder = builders.get(finding.code)
+        fix = finding.fix
+        if fix is None and builder is not None:
+            try:
+                fix = builder(context, finding)
+            except Exception as error:  # A fix that cannot be built must not cost the findings.
+                failed.setdefault(finding.code, f"{type(error).__name__}: {error}")
+        elif fix is not None:
+            fix = _judged(context, finding, fix)
+        result.append(finding if fix is finding.fix else msgspec.structs.replace(finding, fix=fix))
+    return result, [
+        f"the fixes of {code} could not be built ({text})." for code, text in sorted(failed.items())
+    ]
+
+
+def _judged(context: Context, finding: Finding, fix: Fix) -> Fix:
+    """A fix that a check made: unsafe where it would make the branches of a test do the same."""
+    import ast
+
+    if finding.code != "DET301" or fix.applicability is not Applicability.SAFE:
+        return fix
+    code = context.own(finding)
+    node = code.at(finding.start, finding.end) if code else None
+    if code is None or node is None:
+        return fix
+    if any(isinstance(a, ast.If) and a.orelse for a in code.ancestors(node)):
+        return msgspec.structs.replace(fix, applicability=Applicability.UNSAFE)
+    return fix

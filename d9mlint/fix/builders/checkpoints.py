@@ -1,0 +1,234 @@
+"""Fixes of checkpoints: what a resumed run needs is saved, and what was saved is restored."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from d9mlint.base.findings import Edit, Finding, Fix
+from d9mlint.fix.builders import changes
+from d9mlint.fix.builders.code import Code
+from d9mlint.fix.builders.context import Context, made
+
+# RNG: key in the checkpoint, module, what gives the state, what restores it from ``{0}``.
+STATES = {
+    "torch": ("torch_rng_state", "torch", "get_rng_state()", "set_rng_state({0}.cpu())"),
+    "cuda": (
+        "cuda_rng_state",
+        "torch",
+        "cuda.get_rng_state_all()",
+        "cuda.set_rng_state_all([state.cpu() for state in {0}])",
+    ),
+    "numpy": ("numpy_rng_state", "numpy", "random.get_state()", "random.set_state({0})"),
+    "python": ("python_rng_state", "random", "getstate()", "setstate({0})"),
+}
+GETTERS = {
+    "torch.get_rng_state": "torch",
+    "torch.random.get_rng_state": "torch",
+    "torch.cuda.get_rng_state_all": "cuda",
+    "numpy.random.get_state": "numpy",
+    "random.getstate": "python",
+}
+
+
+def complete(context: Context, finding: Finding) -> Fix | None:
+    """DET601: put what is missing into the dictionary that is saved. None where one part of it cannot be found."""
+    code = context.own(finding)
+    call = code.call(finding.start, finding.end) if code else None
+    if code is None or call is None or not call.args or not finding.remedy:
+        return None
+    saved = _dictionary(code, call)
+    if saved is None:
+        return None
+    steps = _steps(code, call)
+    if "numpy" in finding.remedy and _loads_weights_only(context, finding, code):
+        # NumPy's state holds an array, which such a load refuses.
+        return None
+    entries: list[str] = []
+    imports: list[str] = []
+    taken = {k.value for k in (*saved.keys, *(t.slice for t in steps)) if isinstance(k, ast.Constant)}
+    for part in finding.remedy:
+        value = key = ""
+        if part in STATES:
+            key, module, getter, _ = STATES[part]
+            name, needed = changes.module_name(code, module, call, code.start(code.top(call)))
+            value = f"{name}.{getter}"
+            if needed and needed not in imports:
+                imports.append(needed)
+        elif part == "epoch":
+            key, value = "epoch", _loop_variable(code, call)
+        else:
+            key = part
+            owner = _made(code, call, part)
+            value = f"{owner}.state_dict()" if owner else ""
+        if not value or key in taken:
+            return None
+        entries.append(f'"{key}": {value}')
+    edits: tuple[Edit, ...] | None
+    if steps:
+        variable = ast.unparse(call.args[0])
+        lines = [f"{variable}[{e.partition(': ')[0]}] = {e.partition(': ')[2]}" for e in entries]
+        edits = changes.insert_before(code, code.statement(call), lines)
+    else:
+        edits = _added(code, saved, entries)
+    if edits is None:
+        return None
+    return made("save the missing state", (*changes.insert_imports(code, sorted(imports)), *edits))
+
+
+def _dictionary(code: Code, call: ast.Call) -> ast.Dict | None:
+    """The dictionary display that is saved."""
+    value = call.args[0]
+    if isinstance(value, ast.Dict):
+        return value
+    if not isinstance(value, ast.Name):
+        return None
+    found = [
+        n.value
+        for n in ast.walk(code.scope(call))
+        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == value.id for t in n.targets)
+    ]
+    return found[0] if len(found) == 1 and isinstance(found[0], ast.Dict) else None
+
+
+def _steps(code: Code, call: ast.Call) -> list[ast.Subscript]:
+    """The items that are put one by one into the dictionary that is saved."""
+    name = ast.unparse(call.args[0])
+    return [
+        node
+        for node in ast.walk(code.scope(call))
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Store)
+        and ast.unparse(node.value) == name
+    ]
+
+
+def _loads_weights_only(context: Context, finding: Finding, code: Code) -> bool:
+    """Whether the file loads checkpoints and lets torch choose, which refuses everything but weights from 2.6."""
+    if context.matches(finding, "torch", "<2.6"):
+        return False
+    for load in code.calls(("torch.load",)):
+        value = changes.argument(load, "weights_only")
+        if not isinstance(value, ast.Constant) or value.value is not False:
+            return True
+    # Checkpoints are often loaded by another module than the one that saves them.
+    return any(
+        "torch.load" in source.text and "weights_only=False" not in source.text
+        for path, source in context.sources.items()
+        if path != code.source.path and source.problem is None
+    )
+
+
+def _loop_variable(code: Code, node: ast.AST) -> str:
+    """The variable of the loop over epochs or steps around a node."""
+    for above in code.ancestors(node):
+        if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            names = [a.arg for a in above.args.args if "epoch" in a.arg]
+            return names[0] if names else ""
+        if isinstance(above, ast.For) and isinstance(above.target, ast.Name):
+            if any(word in above.target.id.lower() for word in ("epoch", "step", "iter")):
+                return above.target.id
+    return ""
+
+
+def _made(code: Code, call: ast.Call, part: str) -> str:
+    """The variable that holds the scheduler or scaler: assigned from its constructor where the checkpoint sees it."""
+    scopes = {code.scope(call), code.tree}
+    names: set[str] = set()
+    for node in ast.walk(code.tree):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+            continue
+        name = code.qualified(node.value.func)
+        wanted = name.endswith("GradScaler") if part == "scaler" else ".lr_scheduler." in name
+        target = node.targets[0]
+        if wanted and isinstance(target, ast.Name) and code.scope(node) in scopes:
+            names.add(target.id)
+        elif wanted and isinstance(target, ast.Attribute):
+            names.add(ast.unparse(target))
+    return names.pop() if len(names) == 1 else ""
+
+
+def _added(code: Code, saved: ast.Dict, entries: list[str]) -> tuple[Edit, ...]:
+    """The edits that write entries behind those of a dictionary display, in its layout."""
+    close = code.end(saved) - 1
+    if not saved.values:
+        return (Edit(close, close, ", ".join(entries)),)
+    last = saved.values[-1]
+    raw = code.source.raw
+    tail = raw[code.end(last) : close]
+    comma = code.end(last)
+    position = comma
+    found = False
+    while position < close:
+        if raw[position] == "#":
+            position = code.line_end(position)
+        elif raw[position] == ",":
+            comma, found = position + 1, True
+            position += 1
+        else:
+            if raw[position] == ")":
+                comma = position + 1
+            position += 1
+    if "\n" not in tail and "\r" not in tail:
+        text = ", ".join(entries)
+        return (Edit(comma, comma, f" {text}" if found else f", {text}"),)
+    key = saved.keys[-1] or last
+    first = code.line_start(code.start(key))
+    margin = raw[first : code.start(key)]
+    indent = margin if not margin.strip() else " " * 4
+    lines = "".join(f"\n{indent}{entry}," for entry in entries)
+    end = code.line_end(comma)
+    if found:
+        return (Edit(end, end, lines),)
+    if end == comma:
+        return (Edit(comma, comma, f",{lines}"),)
+    return (Edit(comma, comma, ","), Edit(end, end, lines))
+
+
+def restored(context: Context, finding: Finding) -> Fix | None:
+    """DET602: restore behind the load what this file saves, by the keys under which it is saved."""
+    code = context.own(finding)
+    call = code.call(finding.start, finding.end) if code else None
+    if code is None or call is None:
+        return None
+    stmt = code.statement(call)
+    if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or stmt.value is not call:
+        return None
+    target = stmt.targets[0]
+    if not isinstance(target, (ast.Name, ast.Attribute)):
+        return None
+    keys = _saved_keys(code)
+    lines: list[str] = []
+    imports: list[str] = []
+    for rng in finding.remedy:
+        if rng not in keys or rng not in STATES:
+            return None
+        _, module, _, restore = STATES[rng]
+        name, needed = changes.module_name(code, module, call, code.start(code.top(call)))
+        if needed and needed not in imports:
+            imports.append(needed)
+        lines.append(f"{name}.{restore.format(f'{ast.unparse(target)}[{keys[rng]!r}]')}".replace("'", '"'))
+    block = changes.insert_after(code, stmt, lines) if lines else None
+    if block is None:
+        return None
+    return made("restore the RNG states", (*changes.insert_imports(code, sorted(imports)), *block))
+
+
+def _saved_keys(code: Code) -> dict[str, str]:
+    """The keys under which RNG states stand in the dictionaries of a file."""
+    pairs: list[tuple[ast.expr | None, ast.expr]] = []
+    for node in ast.walk(code.tree):
+        if isinstance(node, ast.Dict):
+            pairs += zip(node.keys, node.values, strict=True)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            pairs.append((node.targets[0].slice, node.value))
+    found: dict[str, str] = {}
+    for key, value in pairs:
+        if isinstance(value, ast.Call) and isinstance(key, ast.Constant):
+            rng = GETTERS.get(code.qualified(value.func))
+            if rng is not None and isinstance(key.value, str):
+                found.setdefault(rng, key.value)
+    return found
+
+
+BUILDERS: dict[str, Callable[[Context, Finding], Fix | None]] = {"DET601": complete, "DET602": restored}

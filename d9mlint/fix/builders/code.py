@@ -1,0 +1,220 @@
+"""A file that a fix is built for: its syntax tree, places as offsets, and what its names are bound to."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator, Sequence
+
+from d9mlint.base.source import Source
+
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
+MOST_PARSED = 2_000_000
+"""Characters of a file that is parsed for its fixes: a larger one is generated code."""
+
+
+class Code:
+    """The syntax tree of a source, with parents and with places as offsets into ``Source.text``."""
+
+    def __init__(self, source: Source, tree: ast.Module) -> None:
+        self.source = source
+        self.tree = tree
+        self.parents: dict[ast.AST, ast.AST] = {}
+        for node in ast.walk(tree):
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+        self._names: dict[ast.AST, frozenset[str]] = {}
+
+    # ------------------------------------------------------------------------------------- places
+
+    def start(self, node: ast.AST) -> int:
+        """The offset at which a node starts; the first decorator's ``@`` for a definition that has any."""
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.decorator_list:
+            first = self._offset(node.decorator_list[0].lineno, node.decorator_list[0].col_offset)
+            return self.source.text.rindex("@", 0, first)
+        return self._offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+
+    def end(self, node: ast.AST) -> int:
+        """The offset behind a node."""
+        return self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def _offset(self, row: int, column: int) -> int:
+        start = self.source.starts[row - 1]
+        line = self.source.text[start : start + column]
+        if line.isascii():
+            return start + column
+        # Python counts bytes of UTF-8.
+        encoded = self.source.text[start : start + column].encode("utf-8", "surrogatepass")[:column]
+        return start + len(encoded.decode("utf-8", "ignore"))
+
+    def text(self, node: ast.AST) -> str:
+        """A node as it is written."""
+        return self.source.raw[self.start(node) : self.end(node)]
+
+    def line_start(self, offset: int) -> int:
+        """The offset of the first character of the line that holds an offset."""
+        return self.source.starts[self.source.row_column(offset)[0] - 1]
+
+    def line_end(self, offset: int) -> int:
+        """The offset behind the last character of the line that holds an offset, before its line end."""
+        row = self.source.row_column(offset)[0]
+        return self.source.starts[row - 1] + len(self.source.line(row))
+
+    def at(self, start: int, end: int) -> ast.AST | None:
+        """The outermost node that stands exactly there."""
+        for node in ast.walk(self.tree):
+            if hasattr(node, "lineno") and hasattr(node, "end_lineno"):
+                if self.start(node) == start and self.end(node) == end:
+                    return node.value if isinstance(node, ast.Expr) else node
+        return None
+
+    def call(self, start: int, end: int) -> ast.Call | None:
+        """The call that stands exactly there, or what is awaited or assigned there when that is one."""
+        node = self.at(start, end)
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Await, ast.Return)) and node.value is not None:
+            node = node.value
+        return node if isinstance(node, ast.Call) else None
+
+    # ------------------------------------------------------------------------------------ structure
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The innermost statement around a node."""
+        while not isinstance(node, ast.stmt):
+            node = self.parents[node]
+        return node
+
+    def top(self, node: ast.AST) -> ast.stmt:
+        """The statement of the module body around a node."""
+        while not isinstance(self.parents[node], ast.Module):
+            node = self.parents[node]
+        assert isinstance(node, ast.stmt)
+        return node
+
+    def top_at(self, offset: int) -> int | None:
+        """The index of the statement of the module body that holds an offset."""
+        for index, stmt in enumerate(self.tree.body):
+            if self.start(stmt) <= offset < self.end(stmt):
+                return index
+        return None
+
+    def body_of(self, stmt: ast.stmt) -> list[ast.stmt]:
+        """The list of statements that a statement is one of."""
+        parent = self.parents[stmt]
+        for name in ("body", "orelse", "finalbody"):
+            found = getattr(parent, name, None)
+            if isinstance(found, list) and any(one is stmt for one in found):
+                return found
+        return [stmt]
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around a node, from the inside out."""
+        while node in self.parents:
+            node = self.parents[node]
+            yield node
+
+    def scope(self, node: ast.AST) -> Scope:
+        """The function, lambda, class or module whose code a node is part of."""
+        for above in self.ancestors(node):
+            if isinstance(
+                above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
+            ):
+                return above
+        return self.tree
+
+    def in_loop(self, node: ast.AST) -> bool:
+        """Whether a node is run again and again in its own function."""
+        child = node
+        for above in self.ancestors(node):
+            if isinstance(above, (ast.For, ast.AsyncFor)) and child is not above.iter:
+                return True
+            if isinstance(above, ast.While):
+                return True
+            if isinstance(above, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+                return True
+            if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+                return False
+            child = above
+        return False
+
+    # ---------------------------------------------------------------------------------------- names
+
+    def bound(self, scope: ast.AST) -> frozenset[str]:
+        """All names that are bound somewhere in a scope or in scopes inside it."""
+        found = self._names.get(scope)
+        if found is None:
+            found = self._names[scope] = frozenset(_bound(scope))
+        return found
+
+    def is_main_guard(self, stmt: ast.stmt) -> bool:
+        """Whether a statement is ``if __name__ == "__main__":``."""
+        return isinstance(stmt, ast.If) and any(
+            isinstance(n, ast.Compare)
+            and isinstance(n.ops[0], ast.Eq)
+            and {"__name__", "'__main__'"} == {ast.unparse(n.left), ast.unparse(n.comparators[0])}
+            for n in ast.walk(stmt.test)
+        )
+
+    def is_docstring(self, stmt: ast.stmt) -> bool:
+        """Whether a statement is the docstring of the body that it stands in."""
+        return (
+            isinstance(stmt, ast.Expr)
+            and isinstance(stmt.value, ast.Constant)
+            and isinstance(stmt.value.value, str)
+            and self.body_of(stmt)[0] is stmt
+        )
+
+    def qualified(self, func: ast.expr) -> str:
+        """The dotted name of a called expression with the imports of the module resolved; empty for others."""
+        parts: list[str] = []
+        while isinstance(func, ast.Attribute):
+            parts.append(func.attr)
+            func = func.value
+        if not isinstance(func, ast.Name):
+            return ""
+        return ".".join([self.imported().get(func.id, func.id), *reversed(parts)])
+
+    def imported(self) -> dict[str, str]:
+        """What the names that imports bind anywhere in the file stand for."""
+        found: dict[str, str] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    head = alias.name.partition(".")[0]
+                    found[alias.asname or head] = alias.name if alias.asname else head
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                for alias in node.names:
+                    found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        return found
+
+    def calls(self, names: Sequence[str]) -> Iterator[ast.Call]:
+        """The calls of functions or classes by their qualified names, in order."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call) and self.qualified(node.func) in names:
+                yield node
+
+
+def parse(source: Source) -> Code | None:
+    """The code of a source; None where Python's own parser cannot read it."""
+    if source.problem is not None or len(source.text) > MOST_PARSED:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return Code(source, ast.parse(source.text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _bound(scope: ast.AST) -> Iterator[str]:
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            yield node.id
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                yield alias.asname or alias.name.partition(".")[0]
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+            yield node.name

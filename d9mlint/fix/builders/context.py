@@ -1,0 +1,72 @@
+"""What builders of fixes know: the findings, the files, the versions, and the facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from d9mlint.base.findings import Applicability, Edit, Finding, Fix
+from d9mlint.base.source import Source
+from d9mlint.fix.builders.code import Code, parse
+
+if TYPE_CHECKING:
+    from d9mlint.config.targets import Targets
+    from d9mlint.knowledge import Knowledge
+
+SAFE = Applicability.SAFE
+UNSAFE = Applicability.UNSAFE
+
+
+class Context:
+    """The findings of a run and what they are about. Files are parsed when a fix of theirs is built.
+
+    ``entries`` maps the names of entry points to files; ``targets`` gives the versions for a file.
+    """
+
+    def __init__(
+        self,
+        findings: Sequence[Finding],
+        sources: Mapping[str, Source],
+        entries: Mapping[str, str],
+        targets: Callable[[str], Targets],
+        known: Knowledge,
+    ) -> None:
+        self.findings = findings
+        self.sources = sources
+        self.known = known
+        self._entries = entries
+        self._targets = targets
+        self._codes: dict[str, Code | None] = {}
+
+    def code(self, path: str) -> Code | None:
+        """A file as code; None where it cannot be parsed."""
+        if path not in self._codes:
+            self._codes[path] = parse(self.sources[path]) if path in self.sources else None
+        return self._codes[path]
+
+    def own(self, finding: Finding) -> Code | None:
+        """The file that a finding is in."""
+        return self.code(finding.path)
+
+    def entry(self, finding: Finding) -> str:
+        """The file of the entry point whose run a finding was made in; empty where there is none."""
+        return self._entries.get(finding.entry_point or "", "")
+
+    def entry_offset(self, finding: Finding) -> int | None:
+        """Where the entry point's own file leads to what a finding is about."""
+        entry = self.entry(finding)
+        if finding.flow:
+            first = finding.flow[0]
+            return first.start if first.path == entry else None
+        return finding.start if finding.path == entry else None
+
+    def matches(self, finding: Finding, library: str, spec: str) -> bool:
+        """Whether the version that a finding was judged by is in a range."""
+        return self._targets(self.entry(finding) or finding.path).matches(library, spec)
+
+
+def made(
+    message: str, edits: Sequence[Edit] | None, applicability: Applicability = UNSAFE, path: str = ""
+) -> Fix | None:
+    """A fix of edits; None where there are none."""
+    return Fix(applicability, message, tuple(edits), path) if edits else None

@@ -1,0 +1,257 @@
+"""Fixes of orders: sorted listings and sets, results in the order of their inputs, workers, epochs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from d9mlint.base.findings import Edit, Finding, Fix
+from d9mlint.fix.builders import changes
+from d9mlint.fix.builders.arguments import generator_edits
+from d9mlint.fix.builders.code import Code
+from d9mlint.fix.builders.context import SAFE, UNSAFE, Context, made
+
+_SEQUENCES = frozenset({"enumerate", "tuple", "zip", "map", "filter", "iter", "reversed", "join", "next"})
+_ARRAYS = frozenset({"array", "asarray", "DataFrame", "Series", "stack", "cat", "concatenate", "tensor"})
+_CHOICES = frozenset({"sample", "choice", "choices", "extend", "cycle", "chain", "permutation"})
+
+
+def listing(context: Context, finding: Finding) -> Fix | None:
+    """DET209 for what cannot be wrapped as it is: walks sort their names, scans sort by name."""
+    code = context.own(finding)
+    call = code.call(finding.start, finding.end) if code else None
+    if code is None or call is None:
+        return None
+    if finding.subject == "os.scandir":
+        above = code.parents[call]
+        if isinstance(above, (ast.withitem, ast.Assign, ast.Return)):
+            return None
+        variable = "entry" if "entry" not in code.bound(code.scope(call)) else "e"
+        edits = changes.wrap(code, call, "sorted(", f", key=lambda {variable}: {variable}.name)")
+        return made("sort the entries by name", edits, SAFE)
+    if finding.subject not in ("os.walk", "os.fwalk") or "topdown" in {k.arg for k in call.keywords}:
+        return None
+    loop = code.parents[call]
+    if not isinstance(loop, ast.For) or loop.iter is not call or len(call.args) > 1:
+        return None
+    target = loop.target
+    if not isinstance(target, (ast.Tuple, ast.List)) or len(target.elts) < 3:
+        return None
+    names = [e.id for e in target.elts[1:3] if isinstance(e, ast.Name)]
+    if len(set(names)) < 2:
+        return None
+    edits_ = changes.insert_before(code, loop.body[0], [f"{name}.sort()" for name in names])
+    return made("sort the names of each directory", edits_, SAFE)
+
+
+def sorted_set(context: Context, finding: Finding) -> Fix | None:
+    """DET210: sort a set where its order is used."""
+    code = context.own(finding)
+    node = code.at(finding.start, finding.end) if code else None
+    if code is None or not isinstance(node, ast.expr):
+        return None
+    direct = _sort_here(code, node)
+    if direct is not None:
+        return made("sort the elements", direct)
+    above = code.parents[node]
+    if not isinstance(above, (ast.Assign, ast.AnnAssign)):
+        return None
+    target = above.targets[0] if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
+    if isinstance(above, ast.AnnAssign):
+        target = above.target
+    if not isinstance(target, (ast.Name, ast.Attribute)):
+        return None
+    edits: list[Edit] = []
+    for use in _uses(code, target):
+        if code.start(use) > code.end(above) or isinstance(target, ast.Attribute):
+            edits += _sort_here(code, use) or ()
+    return made("sort the elements", edits)
+
+
+def _uses(code: Code, target: ast.Name | ast.Attribute) -> list[ast.expr]:
+    """Where a variable or attribute is read, in the scope that it is bound in and those inside."""
+    scope = code.scope(target)
+    area: ast.AST = scope
+    if isinstance(target, ast.Attribute):
+        area = next((a for a in code.ancestors(target) if isinstance(a, ast.ClassDef)), code.tree)
+    text = ast.unparse(target)
+    found: list[ast.expr] = []
+    for node in ast.walk(area):
+        if isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == text:
+            if isinstance(node.ctx, ast.Load):
+                found.append(node)
+            elif node is not target and not isinstance(code.parents[node], ast.AugAssign):
+                # Another value may be meant further down.
+                return []
+    return found
+
+
+def _sort_here(code: Code, node: ast.expr) -> tuple[Edit, ...] | None:
+    """The edits that sort an expression where its order is used; None where it is not."""
+    above = code.parents[node]
+    if isinstance(above, ast.Call) and node in above.args:
+        name = code.qualified(above.func).rpartition(".")[2]
+        if isinstance(above.func, ast.Attribute) and not name:
+            name = above.func.attr
+        if name == "list" and len(above.args) == 1 and not above.keywords:
+            # list(set(x)) is written sorted(set(x)).
+            return (changes.replace(code, above.func, "sorted"),)
+        if name in _SEQUENCES | _ARRAYS | _CHOICES:
+            return changes.wrap(code, node, "sorted(")
+        return None
+    if isinstance(above, (ast.For, ast.AsyncFor)) and above.iter is node:
+        return changes.wrap(code, node, "sorted(")
+    if isinstance(above, ast.comprehension) and above.iter is node:
+        return changes.wrap(code, node, "sorted(")
+    if isinstance(above, ast.Starred):
+        return changes.wrap(code, node, "sorted(")
+    if isinstance(above, ast.YieldFrom):
+        return changes.wrap(code, node, "sorted(")
+    return None
+
+
+def input_order(context: Context, finding: Finding) -> Fix | None:
+    """DET211: results in the order in which work was handed in."""
+    code = context.own(finding)
+    call = code.call(finding.start, finding.end) if code else None
+    if code is None or call is None:
+        return None
+    if finding.subject == "imap_unordered":
+        return made("use `imap`", changes.rename_called(code, call, "imap"))
+    if finding.subject != "as_completed" or len(call.args) != 1 or call.keywords:
+        return None
+    given = call.args[0]
+    if not _is_ordered(code, given):
+        return None
+    head = Edit(code.start(call), code.start(given), "")
+    tail = Edit(code.end(given), code.end(call), "")
+    return made("wait for the futures in order", (head, tail))
+
+
+def _is_ordered(code: Code, node: ast.expr) -> bool:
+    """Whether an expression is surely a list or a dictionary."""
+    if isinstance(node, (ast.List, ast.ListComp, ast.Dict, ast.DictComp)):
+        return True
+    if not isinstance(node, ast.Name):
+        return False
+    scope = code.scope(node)
+    values = [
+        n.value
+        for n in ast.walk(scope)
+        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)
+    ]
+    return bool(values) and all(
+        isinstance(v, (ast.List, ast.ListComp, ast.Dict, ast.DictComp)) for v in values
+    )
+
+
+# -------------------------------------------------------------------------------------------- loaders
+
+HELPER = "seed_worker"
+
+
+def seeded_workers(context: Context, finding: Finding) -> Fix | None:
+    """DET201: a ``worker_init_fn`` that seeds NumPy and ``random``, and a seeded generator. The helper is inserted once."""
+    code = context.own(finding)
+    call = code.call(finding.start, finding.end) if code else None
+    if code is None or call is None or "own" in finding.remedy or "other" in finding.remedy:
+        return None
+    helper = _existing_helper(code)
+    edits: list[Edit] = []
+    if not helper:
+        same = [f for f in context.findings if f.code == "DET201" and f.path == finding.path]
+        loaders = [n for f in same if (n := code.call(f.start, f.end)) is not None]
+        helper, inserted = _insert_helper(code, min((code.top(n) for n in loaders), key=code.start))
+        if inserted is None:
+            return None
+        edits += inserted
+    init = changes.set_argument(code, call, "worker_init_fn", helper, 9)
+    if init is None:
+        return None
+    generator = generator_edits(code, call) if changes.argument(call, "generator", 12) is None else None
+    if generator is None:
+        return made("seed the workers", (*edits, *init))
+    # Both are written behind the last argument: as one edit.
+    head, (edit, *_) = generator[:-1], (generator[-1],)
+    last = init[0]
+    if edit.start == last.start == last.end:
+        joined = Edit(last.start, last.end, last.content + edit.content)
+        return made("seed the workers", (*edits, *head, joined))
+    return made("seed the workers", (*edits, *init, *generator))
+
+
+def _existing_helper(code: Code) -> str:
+    for stmt in code.tree.body:
+        if isinstance(stmt, ast.FunctionDef) and len(stmt.args.args) == 1 and "worker" in stmt.name:
+            if "initial_seed" in ast.unparse(stmt):
+                return stmt.name
+    return ""
+
+
+def _insert_helper(code: Code, before: ast.stmt) -> tuple[str, tuple[Edit, ...] | None]:
+    name = HELPER
+    while name in code.bound(code.tree):
+        name = f"_{name}"
+    imports: list[str] = []
+    names: list[str] = []
+    for module in ("torch", "numpy", "random"):
+        bound, needed = changes.module_name(code, module, before, code.start(before))
+        names.append(bound)
+        if needed:
+            imports.append(needed)
+    torch, numpy, random = names
+    lines = [
+        f"def {name}(worker_id):",
+        f"    seed = {torch}.initial_seed() % 2**32",
+        f"    {numpy}.random.seed(seed)",
+        f"    {random}.seed(seed)",
+        "",
+        "",
+    ]
+    block = changes.insert_before(code, before, lines)
+    return name, (*changes.insert_imports(code, sorted(imports)), *block) if block else None
+
+
+def epoch_set(context: Context, finding: Finding) -> Fix | None:
+    """DET203: tell the sampler the epoch at the start of each."""
+    code = context.own(finding)
+    call = code.call(finding.start, finding.end) if code else None
+    if code is None or call is None:
+        return None
+    stmt = code.statement(call)
+    if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1:
+        return None
+    target = stmt.targets[0]
+    if not isinstance(target, (ast.Name, ast.Attribute)):
+        return None
+    sampler = ast.unparse(target) if stmt.value is call else f"{ast.unparse(target)}.sampler"
+    if stmt.value is not call and not any(
+        k.arg == "sampler" and k.value is call for k in _keywords(stmt.value)
+    ):
+        return None
+    for node in ast.walk(code.scope(call)):
+        if (
+            isinstance(node, ast.For)
+            and code.start(node) > code.end(stmt)
+            and isinstance(node.target, ast.Name)
+            and "epoch" in node.target.id
+            and code.scope(node) is code.scope(call)
+        ):
+            line = f"{sampler}.set_epoch({node.target.id})"
+            return made(
+                "tell the sampler the epoch", changes.insert_before(code, node.body[0], [line]), UNSAFE
+            )
+    return None
+
+
+def _keywords(node: ast.expr) -> list[ast.keyword]:
+    return node.keywords if isinstance(node, ast.Call) else []
+
+
+BUILDERS: dict[str, Callable[[Context, Finding], Fix | None]] = {
+    "DET201": seeded_workers,
+    "DET203": epoch_set,
+    "DET209": listing,
+    "DET210": sorted_set,
+    "DET211": input_order,
+}

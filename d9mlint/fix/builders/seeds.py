@@ -1,0 +1,224 @@
+"""Fixes of seeds: a block at the start of the program, fixed numbers for seeds that differ between runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+
+from d9mlint.base.findings import Edit, Finding, Fix
+from d9mlint.fix.builders import changes
+from d9mlint.fix.builders.code import Code
+from d9mlint.fix.builders.context import SAFE, Context, made
+from d9mlint.fix.builders.start import Start
+
+MISSING = frozenset({"DET101", "DET102", "DET103", "DET104", "DET108"})
+LIGHTNING = ("lightning", "lightning.pytorch", "pytorch_lightning")
+_NUMBERS = frozenset({"int", "abs", "float", "round", "hash", "str", "bytes", "min", "max", "divmod", "pow"})
+
+
+def _rng(finding: Finding) -> str:
+    """The RNG that a finding says is not seeded; empty for other findings."""
+    if finding.code in MISSING:
+        return finding.subject
+    return "torch" if finding.code == "DET701" and finding.subject == "generate" else ""
+
+
+def seed_block(context: Context, finding: Finding) -> Fix | None:
+    """Seed at the start of the entry point every RNG that its run draws from unseeded: one block for all findings."""
+    entry = context.entry(finding)
+    code = context.code(entry)
+    if code is None or not _rng(finding) or context.entry_offset(finding) is None:
+        return None
+    group = [f for f in context.findings if _rng(f) and context.entry(f) == entry]
+    offsets = [o for f in group if (o := context.entry_offset(f)) is not None]
+    seed = next((s for f in group if f.code == "DET108" and (s := _late_seed(context, f))), "0")
+    start = Start(code, offsets)
+    if start.anchor is None:
+        return None
+    # Seeds that are set too late are those of the same RNGs.
+    for line in _lines(context, finding, code, start, {_rng(f) for f in group}, seed):
+        start.add(line)
+    return made(f"seed at the start of {finding.entry_point}", start.edits(), path=entry)
+
+
+def _late_seed(context: Context, finding: Finding) -> str:
+    """The number that a late seeding call is given."""
+    code = context.own(finding)
+    call = code.call(finding.start, finding.end) if code else None
+    if call is not None and len(call.args) == 1:
+        value = call.args[0]
+        if (
+            isinstance(value, ast.Constant)
+            and isinstance(value.value, int)
+            and not isinstance(value.value, bool)
+        ):
+            return str(value.value)
+    return ""
+
+
+def _lines(
+    context: Context, finding: Finding, code: Code, start: Start, rngs: set[str], seed: str
+) -> Iterable[str]:
+    modules = {target.partition(".")[0] for target in code.imported().values()}
+    covered: set[str] = set()
+    if rngs & {"tensorflow", "keras"}:
+        line, covered = _tensorflow(context, finding, code, start, rngs, seed)
+        yield line
+    lightning = next((m for m in ("lightning", "pytorch_lightning") if m in modules), "")
+    if lightning and rngs & {"torch", "torch_cuda"}:
+        bound = next((m for m in LIGHTNING if m in code.imported().values()), "")
+        if bound:
+            call = f"{start.name(bound)}.seed_everything"
+        else:
+            home = "lightning.pytorch" if lightning == "lightning" else lightning
+            call = start.name(f"{home}.seed_everything")
+        yield f"{call}({seed}, workers=True)"
+        return
+    if "python" in rngs - covered:
+        yield f"{start.name('random')}.seed({seed})"
+    if "numpy" in rngs - covered:
+        yield f"{start.name('numpy')}.random.seed({seed})"
+    if rngs & {"torch", "torch_cuda"}:
+        yield f"{start.name('torch')}.manual_seed({seed})"
+
+
+def _tensorflow(
+    context: Context, finding: Finding, code: Code, start: Start, rngs: set[str], seed: str
+) -> tuple[str, set[str]]:
+    """The line that seeds TensorFlow and Keras, and the other RNGs that it seeds with them."""
+    imported = set(code.imported().values())
+    both = {"python", "numpy"}
+    keras_alone = any(t == "keras" or t.startswith("keras.") for t in imported)
+    if keras_alone and not any(t.partition(".")[0] == "tensorflow" for t in imported):
+        return f"{start.name('keras')}.utils.set_random_seed({seed})", both
+    if "tensorflow.compat.v1" in imported and "tensorflow" not in imported:
+        return f"{start.name('tensorflow.compat.v1')}.set_random_seed({seed})", set()
+    name = start.name("tensorflow")
+    if context.matches(finding, "tensorflow", "<2.0"):
+        return f"{name}.set_random_seed({seed})", set()
+    if context.matches(finding, "tensorflow", ">=2.7"):
+        return f"{name}.keras.utils.set_random_seed({seed})", both
+    return f"{name}.random.set_seed({seed})", set()
+
+
+def fixed_seed(context: Context, finding: Finding) -> Fix | None:
+    """DET107: a fixed number in place of the clock, the process id, or nothing."""
+    code = context.own(finding)
+    node = code.at(finding.start, finding.end) if code else None
+    if code is None or not isinstance(node, (ast.Call, ast.Attribute)):
+        return None
+    call = node if isinstance(node, ast.Call) else None
+    name = call.func.attr if call is not None and isinstance(call.func, ast.Attribute) else ""
+    if finding.remedy == ("anti-seed",):
+        # `seed()` of torch and of its generators takes no argument; its sibling does.
+        new = {"seed": "manual_seed", "seed_all": "manual_seed_all"}.get(name)
+        renamed = changes.rename_called(code, call, new) if call is not None and new else None
+        filled = changes.append_argument(code, call, "0") if call is not None and not call.args else None
+        return made("seed with a fixed number", (*renamed, *filled) if renamed and filled else None)
+    if finding.remedy == ("seed",) and call is not None:
+        given = [*call.args, *(k.value for k in call.keywords)]
+        if not given:
+            return made("seed with a fixed number", changes.append_argument(code, call, "0"))
+        if len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value is None:
+            return made("seed with a fixed number", (changes.replace(code, given[0], "0"),))
+        return None
+    whole = _whole_number(code, node)
+    if whole is None:
+        return None
+    return made("use a fixed number", (changes.replace(code, whole, "0"),))
+
+
+def _whole_number(code: Code, node: ast.expr) -> ast.expr | None:
+    """The expression that a source of entropy is turned into a number by; None where it is used otherwise."""
+    whole: ast.expr = node
+    while True:
+        above = code.parents.get(whole)
+        if (
+            isinstance(above, (ast.BinOp, ast.UnaryOp))
+            or (isinstance(above, (ast.Attribute, ast.Subscript)) and above.value is whole)
+            or (isinstance(above, ast.Call) and above.func is whole)
+            or (isinstance(above, ast.Call) and whole in above.args and _converts(code, above))
+        ):
+            whole = above
+        else:
+            break
+    return (
+        whole
+        if isinstance(above, (ast.Call, ast.keyword, ast.Assign, ast.AnnAssign, ast.NamedExpr))
+        else None
+    )
+
+
+def _converts(code: Code, call: ast.Call) -> bool:
+    name = code.qualified(call.func)
+    return name in _NUMBERS or name in ("int.from_bytes", "operator.index", "numpy.uint32", "numpy.int64")
+
+
+def remove_call(context: Context, finding: Finding) -> Fix | None:
+    """DET112: a seeding call that repeats what another has done."""
+    code = context.own(finding)
+    call = code.call(finding.start, finding.end) if code else None
+    if code is None or call is None or not isinstance(code.parents[call], ast.Expr):
+        return None
+    return made("remove the call", changes.delete_statement(code, code.statement(call)), SAFE)
+
+
+# --------------------------------------------------------------------------------------- environments
+
+
+def seeded_environment(context: Context, finding: Finding) -> Fix | None:
+    """DET111: seed an environment, or a space of it, once, where it is made."""
+    code = context.own(finding)
+    call = code.call(finding.start, finding.end) if code else None
+    if code is None or call is None or not isinstance(call.func, ast.Attribute):
+        return None
+    owner = call.func.value
+    space = ""
+    if finding.subject == "space":
+        if not isinstance(owner, ast.Attribute):
+            return None
+        space, owner = owner.attr, owner.value
+    made_at = _assignment(code, call, ast.unparse(owner))
+    env = ast.unparse(owner)
+    at_once = made_at is not None and code.scope(made_at) is code.scope(call) and not code.in_loop(call)
+    if made_at is not None and (space or not at_once):
+        line = f"{env}.{space}.seed(0)" if space else f"{env}.reset(seed=0)"
+        return made("seed the environment once", changes.insert_after(code, made_at, [line]))
+    if space or code.in_loop(call):
+        return None
+    return made("pass `seed=0`", changes.set_argument(code, call, "seed", "0", 0))
+
+
+def _assignment(code: Code, user: ast.AST, name: str) -> ast.stmt | None:
+    """The only statement that gives a variable or attribute a value that is called for, as far as that is one that
+    is run before its user."""
+    found: list[ast.stmt] = []
+    for node in ast.walk(code.tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
+            if ast.unparse(node.targets[0]) == name:
+                found.append(node)
+    if not name.startswith("self."):
+        scopes = {code.scope(user), code.tree}
+        found = [s for s in found if code.scope(s) in scopes]
+    return found[-1] if len(found) == 1 else None
+
+
+def sampling_params(context: Context, finding: Finding) -> Fix | None:
+    """DET701: a seed for vLLM's sampling parameters; a seed at the start of the program for other generation."""
+    if finding.subject == "generate":
+        return seed_block(context, finding)
+    code = context.own(finding)
+    call = code.call(finding.start, finding.end) if code else None
+    if code is None or call is None:
+        return None
+    edits: tuple[Edit, ...] | None = changes.set_argument(code, call, "seed", "0")
+    return made("pass `seed=0`", edits)
+
+
+BUILDERS: dict[str, Callable[[Context, Finding], Fix | None]] = {
+    **dict.fromkeys(MISSING, seed_block),
+    "DET107": fixed_seed,
+    "DET111": seeded_environment,
+    "DET112": remove_call,
+    "DET701": sampling_params,
+}

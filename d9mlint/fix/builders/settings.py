@@ -1,0 +1,207 @@
+"""Fixes of switches and environment variables that hold for a whole program."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from d9mlint.base.findings import Edit, Finding, Fix
+from d9mlint.fix.builders import changes
+from d9mlint.fix.builders.code import Code
+from d9mlint.fix.builders.context import SAFE, Context, made
+from d9mlint.fix.builders.start import Start, assigned_value, assignments, environment
+
+CUBLAS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+TRAINERS = {
+    "lightning.Trainer": "deterministic",
+    "lightning.pytorch.Trainer": "deterministic",
+    "pytorch_lightning.Trainer": "deterministic",
+    "transformers.TrainingArguments": "full_determinism",
+    "transformers.Seq2SeqTrainingArguments": "full_determinism",
+}
+
+
+def _start(context: Context, finding: Finding, group: Sequence[Finding] = ()) -> Start | None:
+    """The start of the program that a finding is about, before all that a group of findings is about."""
+    code = context.code(context.entry(finding))
+    if code is None or context.entry_offset(finding) is None:
+        return None
+    offsets = [o for f in (finding, *group) if (o := context.entry_offset(f)) is not None]
+    start = Start(code, offsets)
+    return start if start.anchor is not None else None
+
+
+def _behavior(context: Context, finding: Finding) -> str:
+    """What the reported op does in deterministic mode in the targeted release."""
+    entry = next((e for e in context.known.op_entries() if e.id == finding.op), None)
+    if entry is None or entry.library != "torch" or any(c.arg == "deterministic" for c in entry.when):
+        return ""
+    return next(
+        (h.behaviour for h in entry.history if context.matches(finding, entry.library, h.versions)), ""
+    )
+
+
+def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
+    """DET302, and DET401 for ops that have a deterministic implementation: the mode by the name that it has in the
+    targeted release, with the cuBLAS variable where that is needed; a trainer's own argument where there is one
+    trainer. None where the program would raise RuntimeError: such an op has to be replaced first."""
+    entry = context.entry(finding)
+    group = [f for f in context.findings if context.entry(f) == entry and f.code in ("DET302", "DET401")]
+    behaviors = {_behavior(context, f) for f in group if f.code == "DET401"}
+    own = _behavior(context, finding) if finding.code == "DET401" else "deterministic_alternative"
+    if own != "deterministic_alternative" or "raises" in behaviors or "option" in finding.remedy:
+        return None
+    start = _start(context, finding, group)
+    if start is None:
+        return None
+    trainers = list(start.code.calls(tuple(TRAINERS)))
+    edits: list[Edit] | None
+    if len(trainers) == 1:
+        name = TRAINERS[start.code.qualified(trainers[0].func)]
+        found = changes.set_argument(start.code, trainers[0], name, "True")
+        return made(f"pass `{name}=True`", found, path=entry)
+    if context.matches(finding, "torch", "<1.7"):
+        start.add(f"{start.name('torch')}.backends.cudnn.deterministic = True")
+        return made("make cuDNN deterministic", start.edits(), path=entry)
+    switch = (
+        "set_deterministic" if context.matches(finding, "torch", "<1.8") else "use_deterministic_algorithms"
+    )
+    start.add(f"{start.name('torch')}.{switch}(True)")
+    edits = list(start.edits() or ())
+    if not edits:
+        return None
+    if context.matches(finding, "torch", ">=1.7,<2.10") and not assignments(start.code, CUBLAS[0]):
+        variable = environment(start.code, [CUBLAS])
+        if variable is not None:
+            joined = _joined([*variable, *edits])
+            if joined is None:
+                # Where both would be written at one place, the variable follows in the next round.
+                joined = edits
+            edits = joined
+    return made("enable deterministic algorithms", edits, path=entry)
+
+
+def _joined(edits: list[Edit]) -> list[Edit] | None:
+    places = [e.start for e in edits]
+    return edits if len(set(places)) == len(places) else None
+
+
+def cublas(context: Context, finding: Finding) -> Fix | None:
+    """DET305: the cuBLAS variable, before anything that reads it is imported."""
+    entry = context.entry(finding)
+    code = context.code(entry)
+    if code is None:
+        return None
+    return _variable(code, entry, *CUBLAS)
+
+
+def _variable(code: Code, entry: str, name: str, value: str) -> Fix | None:
+    """Set a variable at the start of a file; a statement that sets it further down is taken away."""
+    edits: list[Edit] = []
+    late = assignments(code, name)
+    block = environment(code, [(name, value)])
+    if block is None:
+        return None
+    for stmt in late:
+        if code.start(stmt) < block[0].start:
+            # Early enough, so its value is what is wrong.
+            old = assigned_value(stmt)
+            if not isinstance(old, ast.Constant) or old.value == value:
+                return None
+            return made(f"set `{name}={value}`", (changes.replace(code, old, f'"{value}"'),), path=entry)
+        edits += changes.delete_statement(code, stmt)
+    return made(f"set `{name}={value}` before the imports", (*block, *edits), path=entry)
+
+
+def op_determinism(context: Context, finding: Finding) -> Fix | None:
+    """DET306: op determinism by the switch of the targeted release."""
+    start = _start(context, finding)
+    if start is None:
+        return None
+    entry = context.entry(finding)
+    if context.matches(finding, "tensorflow", ">=2.8"):
+        start.add(f"{start.name('tensorflow')}.config.experimental.enable_op_determinism()")
+        return made("enable op determinism", start.edits(), path=entry)
+    name = (
+        "TF_DETERMINISTIC_OPS"
+        if context.matches(finding, "tensorflow", ">=2.1")
+        else "TF_CUDNN_DETERMINISTIC"
+    )
+    return _variable(start.code, entry, name, "1")
+
+
+def unset(context: Context, finding: Finding) -> Fix | None:
+    """DET307: do not set a variable that works against deterministic mode."""
+    code = context.own(finding)
+    node = code.at(finding.start, finding.end) if code else None
+    if code is None or node is None:
+        return None
+    stmt = code.statement(node)
+    if stmt not in assignments(code, finding.subject):
+        return None
+    return made("do not set it", changes.delete_statement(code, stmt), SAFE)
+
+
+def earlier(context: Context, finding: Finding) -> Fix | None:
+    """DET308: set a variable before the imports that read it."""
+    code = context.own(finding)
+    node = code.at(finding.start, finding.end) if code else None
+    if code is None or node is None or (finding.entry_point and context.entry(finding) != finding.path):
+        return None
+    stmt = code.statement(node)
+    value = assigned_value(stmt)
+    if stmt not in assignments(code, finding.subject) or not isinstance(value, ast.Constant):
+        return None
+    if not isinstance(value.value, str):
+        return None
+    block = environment(code, [(finding.subject, value.value)])
+    if block is None or block[0].start >= code.start(stmt) or '"' in value.value or "\\" in value.value:
+        return None
+    return made("set it before the imports", (*block, *changes.delete_statement(code, stmt)))
+
+
+def fusion(context: Context, finding: Finding) -> Fix | None:
+    """DET501: no fusion of tensors in Horovod."""
+    entry = context.entry(finding) or finding.path
+    code = context.code(entry)
+    return _variable(code, entry, finding.subject, "0") if code is not None else None
+
+
+def replaced_switch(context: Context, finding: Finding) -> Fix | None:
+    """DET304: the call that replaced a variable."""
+    code = context.own(finding)
+    node = code.at(finding.start, finding.end) if code else None
+    if code is None or node is None or not context.matches(finding, "tensorflow", ">=2.8"):
+        return None
+    stmt = code.statement(node)
+    if stmt not in assignments(code, finding.subject) or context.entry(finding) != finding.path:
+        return None
+    if any(c for c in code.calls(("tensorflow.config.experimental.enable_op_determinism",))):
+        return made("remove it", changes.delete_statement(code, stmt))
+    imports = [
+        s
+        for s in code.tree.body
+        if isinstance(s, ast.Import) and any(a.name == "tensorflow" for a in s.names)
+    ]
+    if not imports:
+        return None
+    last = max((s for s in code.tree.body if changes.is_import(s)), key=code.start)
+    name, _ = changes.module_name(code, "tensorflow", last)
+    line = f"{name}.config.experimental.enable_op_determinism()"
+    block = changes.insert_after(code, last, ["", line])
+    if block is None or code.start(stmt) <= block[0].start <= code.end(stmt):
+        return None
+    return made("call `enable_op_determinism()`", (*block, *changes.delete_statement(code, stmt)))
+
+
+BUILDERS: dict[str, Callable[[Context, Finding], Fix | None]] = {
+    "DET302": deterministic_mode,
+    "DET304": replaced_switch,
+    "DET305": cublas,
+    "DET401": deterministic_mode,
+    "DET405": cublas,
+    "DET306": op_determinism,
+    "DET307": unset,
+    "DET308": earlier,
+    "DET501": fusion,
+}

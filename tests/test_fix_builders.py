@@ -1,0 +1,274 @@
+"""Fixes that are built from the source: what they write, and what they leave as it is."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import Program, block_settings, make_program, notebook, split_files, write_program
+from test_cases import _cases
+from test_rule_pages import PAGES
+
+from d9mlint.base.source import make_source
+from d9mlint.config.settings import load_settings
+from d9mlint.fix.rounds import Fixed, fix
+from d9mlint.pipeline import check
+
+Run = Callable[..., Any]
+Project = Callable[[dict[str, str]], Path]
+
+PROGRAMS = [
+    make_program(
+        f"{code}:{block.line}",
+        split_files(block.text),
+        {"extend-select": [code], **block_settings(block.info)},
+    )
+    for code, _, block, before in PAGES
+    if before is None
+] + _cases()
+
+
+def _fixed(root: Path, settings: dict[str, Any], overlay: dict[str, bytes] | None = None) -> Fixed:
+    loaded = load_settings(str(root), overrides={"cache": False, "jobs": 1, **settings})
+    return fix(lambda contents: check([str(root)], loaded, overlay=contents), overlay or {}, unsafe=True)
+
+
+@pytest.mark.parametrize("program", [p for p in PROGRAMS if p.errors], ids=lambda p: p.name)
+def test_fixes_of_examples_parse_add_no_findings_and_are_stable(program: Program, tmp_path: Path) -> None:
+    write_program(program, tmp_path)
+    settings = {"cache": False, "jobs": 1, **program.settings}
+    before = check([str(tmp_path)], load_settings(str(tmp_path), overrides=settings))
+    assert not before.warnings
+    fixed = _fixed(tmp_path, program.settings)
+    for path, data in fixed.changes.items():
+        ast.parse(make_source(path, data).text)
+    old, new = (Counter(i.finding.code for i in r.items) for r in (before, fixed.result))
+    assert not new - old, "findings that were not there before"
+    assert not [i.finding.message for i in fixed.result.items if i.finding.fix is not None]
+    assert not _fixed(tmp_path, program.settings, fixed.changes).changes
+
+
+def _after(project: Project, code: str, *select: str, **settings: Any) -> str:
+    """``train.py`` with all fixes of some rules applied."""
+    root = project({"train.py": code})
+    fixed = _fixed(root, {"select": list(select), **settings})
+    return fixed.changes.get((root / "train.py").resolve().as_posix(), code.encode()).decode()
+
+
+LOADER = """\
+import torch
+from torch.utils.data import DataLoader
+
+
+def main(data):
+    torch.manual_seed(0)
+    for batch in {}:
+        print(batch)
+
+
+if __name__ == "__main__":
+    main(torch.arange(8))
+"""
+GENERATOR = "generator=torch.Generator().manual_seed(0)"
+
+
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        ("DataLoader(data, shuffle=True)", f"DataLoader(data, shuffle=True, {GENERATOR})"),
+        ("DataLoader(data, shuffle=True,)", f"DataLoader(data, shuffle=True, {GENERATOR})"),
+        (
+            "DataLoader(\n        data,\n        shuffle=True,  # every epoch\n    )",
+            f"DataLoader(\n        data,\n        shuffle=True,  # every epoch\n        {GENERATOR},\n    )",
+        ),
+        (
+            "DataLoader(\n        data, shuffle=(True)  # last, no comma\n    )",
+            f"DataLoader(\n        data, shuffle=(True), {GENERATOR}  # last, no comma\n    )",
+        ),
+        (
+            "DataLoader(data, shuffle=True, generator=None)",
+            f"DataLoader(data, shuffle=True, {GENERATOR})",
+        ),
+        (
+            "DataLoader(data,\\\n        shuffle=True)",
+            f"DataLoader(data,\\\n        shuffle=True, {GENERATOR})",
+        ),
+    ],
+    ids=["one line", "trailing comma", "one a line", "comment behind the last", "written None", "continued"],
+)
+def test_an_argument_is_written_in_the_layout_of_the_call(project: Project, call: str, wanted: str) -> None:
+    got = _after(project, LOADER.format(call), "DET202")
+    assert ast.dump(ast.parse(got)) == ast.dump(ast.parse(LOADER.format(wanted)))
+    assert all(part in got for part in ("# every epoch", "# last, no comma") if part in call)
+    if "(True)" not in call and "True,)" not in call and "(None" not in call:
+        assert got == LOADER.format(wanted)
+
+
+DRAW = "print(torch.randn(2))\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "wanted"),
+    [
+        (f"import torch\n{DRAW}", f"import torch\n\ntorch.manual_seed(0)\n\n{DRAW}"),
+        (
+            '"""Doc."""\nfrom __future__ import annotations\n\nimport torch as T\n\nprint(T.randn(2))\n',
+            '"""Doc."""\nfrom __future__ import annotations\n\nimport torch as T\n\nT.manual_seed(0)\n\n'
+            "print(T.randn(2))\n",
+        ),
+        (
+            f"import torch\nif __name__ == '__main__': {DRAW}",
+            f"import torch\nif __name__ == '__main__': torch.manual_seed(0); {DRAW}",
+        ),
+        (
+            f"import torch\n\n\ndef main():\n\t{DRAW}\n\nif __name__ == '__main__':\n\tmain()  # run\n",
+            f"import torch\n\n\ndef main():\n\t{DRAW}\n\nif __name__ == '__main__':\n\ttorch.manual_seed(0)\n"
+            "\tmain()  # run\n",
+        ),
+        (
+            "from torch import randn\n\nif __name__ == '__main__':\n    print(randn(2))\n",
+            "import torch\nfrom torch import randn\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
+            "    print(randn(2))\n",
+        ),
+        (
+            f"import torch\r\n\r\n{DRAW}".replace(")\n", ")\r\n"),
+            f"import torch\r\n\r\ntorch.manual_seed(0)\r\n\r\n{DRAW}".replace(")\n", ")\r\n"),
+        ),
+        (
+            f"try:\n    import torch\nexcept ImportError:\n    torch = None\n\nname = f'{{1:>{{4}}}}'\n{DRAW}",
+            f"try:\n    import torch\nexcept ImportError:\n    torch = None\n\nname = f'{{1:>{{4}}}}'\n"
+            f"torch.manual_seed(0)\n{DRAW}",
+        ),
+    ],
+    ids=["script", "future and alias", "one-line guard", "tabs", "no module name", "CRLF", "import in try"],
+)
+def test_a_seed_goes_to_the_start_of_the_entry_point(project: Project, code: str, wanted: str) -> None:
+    assert _after(project, code, "DET101") == wanted
+
+
+def test_findings_of_one_run_share_one_block(project: Project) -> None:
+    code = (
+        "import random\n\nimport numpy as np\nimport torch\n\n"
+        "print(torch.randn(2), np.random.rand(), random.random())\n"
+    )
+    root = project({"train.py": code})
+    fixed = _fixed(root, {"select": ["DET101", "DET102", "DET103"]})
+    (got,) = fixed.changes.values()
+    block = "random.seed(0)\nnp.random.seed(0)\ntorch.manual_seed(0)\n"
+    assert got.decode() == code.replace("\nprint", f"\n{block}\nprint")
+    assert fixed.mended == 3 and not fixed.result.items
+
+
+def test_a_draw_in_a_module_is_seeded_in_the_file_that_runs(run: Run, project: Project) -> None:
+    main = "import model\n\nif __name__ == '__main__':\n    model.draw()\n"
+    module = "import torch\n\n\ndef draw():\n    print(torch.randn(2))\n"
+    root = project({"main.py": main, "model.py": module})
+    shown = run("--select=DET101", "--unsafe-fixes", "--no-cache", cwd=root).out
+    assert "--> model.py:5:11" in shown and "    main.py\n" in shown and "torch.manual_seed(0)" in shown
+    # What is not linted is not changed.
+    assert run("model.py", "--select=DET101", "--fix-only", "--unsafe-fixes", "-q", cwd=root).code == 0
+    assert ((root / "main.py").read_text(), (root / "model.py").read_text()) == (main, module)
+    run("--select=DET101", "--fix", "--unsafe-fixes", "--no-cache", cwd=root)
+    assert (root / "model.py").read_text() == module
+    assert (root / "main.py").read_text() == (
+        "import torch\n\nimport model\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n    model.draw()\n"
+    ).replace("import torch\n\n", "import torch\n")
+
+
+def test_a_notebook_is_seeded_in_its_own_cells(project: Project) -> None:
+    root = project(
+        {"a.ipynb": notebook(["%matplotlib inline\nimport torch", "# draw\nprint(torch.randn(2))"])}
+    )
+    fixed = _fixed(root, {"select": ["DET101"]})
+    (data,) = fixed.changes.values()
+    source = make_source("a.ipynb", data)
+    assert source.cells is not None
+    texts = [source.raw[c.start : c.end] for c in source.cells]
+    assert texts == [
+        "%matplotlib inline\nimport torch\n\ntorch.manual_seed(0)",
+        "# draw\nprint(torch.randn(2))",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("version", "call"),
+    [
+        ("2.15", "tf.keras.utils.set_random_seed(0)"),
+        ("2.4", "tf.random.set_seed(0)"),
+        ("1.15", "tf.set_random_seed(0)"),
+    ],
+)
+def test_the_seed_call_exists_in_the_version(project: Project, version: str, call: str) -> None:
+    code = "import tensorflow as tf\n\nprint(tf.random.uniform([2]))\n"
+    got = _after(project, code, "DET104", **{"tensorflow-version": version})
+    assert got == code.replace("\n\nprint", f"\n\n{call}\n\nprint")
+
+
+TRAIN = """\
+import torch
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    model = torch.nn.Linear(2, 1).cuda()
+    model(torch.ones(1, 2).cuda()).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "call", "variable"),
+    [
+        ("2.12", "torch.use_deterministic_algorithms(True)", False),
+        ("2.4", "torch.use_deterministic_algorithms(True)", True),
+        ("1.7", "torch.set_deterministic(True)", True),
+        ("1.6", "torch.backends.cudnn.deterministic = True", False),
+    ],
+)
+def test_deterministic_mode_follows_the_version(
+    project: Project, version: str, call: str, variable: bool
+) -> None:
+    got = _after(project, TRAIN, "DET302", "DET305", **{"torch-version": version})
+    head = 'import os\n\nos.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"\n\n' if variable else ""
+    assert got == head + TRAIN.replace("    torch.manual", f"    {call}\n    torch.manual")
+
+
+def test_no_mode_for_a_program_that_would_raise(project: Project) -> None:
+    raising = TRAIN.replace(
+        ".sum().backward()", ".sum().backward()\n    torch.cumsum(torch.ones(3).cuda(), 0)"
+    )
+    code = raising.replace("torch.cumsum(torch.ones(3).cuda(), 0)", "torch.histc(torch.ones(3).cuda())")
+    assert _after(project, code, "DET302", "DET401", **{"torch-version": "2.4"}) == code
+
+
+def test_switches_with_else_are_unsafe_to_change(run: Run, project: Project) -> None:
+    code = (
+        "import sys\n\nimport torch\n\nif '--fast' in sys.argv:\n    torch.backends.cudnn.benchmark = True\n"
+        "else:\n    torch.backends.cudnn.benchmark = False\n"
+    )
+    root = project({"train.py": code})
+    run("--select=DET301", "--fix", "--no-cache", cwd=root)
+    assert (root / "train.py").read_text() == code
+
+
+def test_fixes_can_be_chosen_by_rule(run: Run, project: Project) -> None:
+    code = "import numpy as np\n\nrng = np.random.default_rng()\nprint(np.random.rand(), rng.random())\n"
+    root = project({"a.py": code})
+    options = ("--select=DET102,DET106", "--fix", "--unsafe-fixes", "--no-cache", "--output-format=concise")
+    got = run(*options, "--unfixable=DET102", "--diff", cwd=root)
+    assert "default_rng(0)" in got.out and "random.seed" not in got.out
+    got = run(*options, "--fixable=DET102", "--diff", "--show-fixes", cwd=root)
+    assert "default_rng(0)" not in got.out and "np.random.seed(0)" in got.out
+    assert got.err == "Would fix 1 finding.\n  a.py:\n    1 x DET102 (missing-numpy-seed)\n"
+    got = run(*options, "--fixable=DET1", "--unfixable=seeds", "--diff", cwd=root)
+    assert got.out.count("+") == 6  # The prefix is longer than the family.
+    assert run("--unfixable=DET99", cwd=root).code == 2
+    (root / "d9mlint.toml").write_text('unfixable = ["ALL"]\n')
+    got = run(*options, cwd=root)
+    assert (root / "a.py").read_text() == code and "[*]" not in got.out
+    got = run(*options, "--unfixable=DET501", "--exit-non-zero-on-fix", "--show-fixes", cwd=root)
+    assert got.code == 1 and got.out == "No findings in 1 file.\n"
+    assert "1 x DET106 (unseeded-generator)" in got.err
+    assert run(*options, "--unfixable=DET501", "--exit-non-zero-on-fix", cwd=root).code == 0
