@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections.abc import Iterator
 
 from d9mlint.base.findings import Edit
 from d9mlint.fix.builders.code import Code
@@ -229,12 +230,12 @@ def module_name(code: Code, module: str, user: ast.AST, before: int | None = Non
     for scope in [user, *code.ancestors(user)]:
         if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             taken |= code.bound(scope)
-    for stmt in code.tree.body:
-        if isinstance(stmt, ast.Import) and code.end(stmt) <= limit:
+    for stmt in _imports(code.tree.body):
+        if code.end(stmt) <= limit:
             for alias in stmt.names:
                 name = alias.asname or alias.name.partition(".")[0]
                 bound = alias.name if alias.asname else name
-                if bound == module and name not in taken and not _rebound(code, name, stmt):
+                if bound == module and name not in taken and not _rebound(code, name):
                     return name, ""
     head, _, last = module.rpartition(".")
     name = ALIASES.get(module, last)
@@ -248,18 +249,37 @@ def module_name(code: Code, module: str, user: ast.AST, before: int | None = Non
     return name, f"import {module}" + (f" as {name}" if name != module else "")
 
 
-def _rebound(code: Code, name: str, stmt: ast.Import) -> bool:
-    """Whether the module gives a name that it imports another meaning."""
+def _imports(body: list[ast.stmt]) -> Iterator[ast.Import]:
+    """The imports of modules in a body, also those that are tried."""
+    for stmt in body:
+        if isinstance(stmt, ast.Import):
+            yield stmt
+        elif isinstance(stmt, ast.Try):
+            yield from _imports(stmt.body)
+
+
+def _rebound(code: Code, name: str) -> bool:
+    """Whether the module gives a name that it imports another meaning, other than None where the import fails."""
     for node in ast.walk(code.tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == name:
             return True
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name:
-            if isinstance(code.scope(node), ast.Module):
+            if isinstance(code.scope(node), ast.Module) and not _is_fallback(code, node):
                 return True
         if isinstance(node, ast.ImportFrom) and isinstance(code.scope(node), ast.Module):
             if any((a.asname or a.name) == name for a in node.names):
                 return True
     return False
+
+
+def _is_fallback(code: Code, node: ast.Name) -> bool:
+    above = code.parents[node]
+    return (
+        isinstance(above, ast.Assign)
+        and isinstance(above.value, ast.Constant)
+        and above.value.value is None
+        and isinstance(code.parents[above], ast.ExceptHandler)
+    )
 
 
 def insert_imports(code: Code, lines: list[str]) -> tuple[Edit, ...]:

@@ -61,8 +61,8 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
         found = changes.set_argument(start.code, trainers[0], name, "True")
         return made(f"pass `{name}=True`", found, path=entry)
     if context.matches(finding, "torch", "<1.7"):
-        start.add(f"{start.name('torch')}.backends.cudnn.deterministic = True")
-        return made("make cuDNN deterministic", start.edits(), path=entry)
+        # There is no such mode yet.
+        return None
     switch = (
         "set_deterministic" if context.matches(finding, "torch", "<1.8") else "use_deterministic_algorithms"
     )
