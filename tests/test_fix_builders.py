@@ -260,7 +260,8 @@ def test_fixes_can_be_chosen_by_rule(run: Run, project: Project) -> None:
     assert "default_rng(0)" not in got.out and "np.random.seed(0)" in got.out
     assert got.err == "Would fix 1 finding.\na.py: 1 x DET102 (missing-numpy-seed)\n"
     got = run(*options, "--fixable=DET1", "--unfixable=seeds", "--diff", cwd=root)
-    assert got.out.count("+") == 6  # The prefix is longer than the family.
+    # The prefix is longer than the family.
+    assert "default_rng(0)" in got.out and "np.random.seed(0)" in got.out
     assert run("--unfixable=DET99", cwd=root).code == 2
     (root / "d9mlint.toml").write_text('unfixable = ["ALL"]\n')
     got = run(*options, cwd=root)

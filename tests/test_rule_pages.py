@@ -73,6 +73,23 @@ def _check_fixed(code: str, block: Block, before: Block, directory: Path) -> Non
         assert got == wanted
 
 
+def test_what_can_be_fixed_is_said_by_the_blocks_alone() -> None:
+    from d9mlint.knowledge.pages import fixable
+
+    texts = {path.name[:6]: path.read_text(encoding="utf-8") for path in sorted(RULES.glob("DET*.md"))}
+    assert not [code for code, text in texts.items() if "\nfixable:" in text.partition("\n---\n")[0]]
+    kinds = {code: fixable(text) for code, text in texts.items()}
+    assert (kinds["DET112"], kinds["DET101"], kinds["DET312"], kinds["DET205"]) == (
+        "safe",
+        "unsafe",
+        "both",
+        "no",
+    )
+    assert sum(kind != "no" for kind in kinds.values()) >= 40
+    wrong = [code for code, text in texts.items() if (kinds[code] == "no") == ("## Fix safety" in text)]
+    assert not wrong, "pages with fixes say how safe they are"
+
+
 def test_pages_have_examples_of_both_kinds() -> None:
     for path in sorted(RULES.glob("DET*.md")):
         text = path.read_text(encoding="utf-8")

@@ -97,6 +97,7 @@ def _sampling(hooks: Hooks, reporter: Reporter) -> None:
             "`do_sample=True` without a torch seed: generated tokens differ between runs",
             "call `transformers.set_seed(0)` first, or decode greedily",
             subject="generate",
+            remedy=("rng", "torch"),
         )
 
     @hooks.on_call("vllm.SamplingParams")

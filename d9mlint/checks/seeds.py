@@ -134,6 +134,7 @@ class _Seeds:
             subject=entry.apis[0].rpartition(".")[2],
             severity=Severity.WARNING if level.option else None,
             entry_wide=True,
+            remedy=("rng", rng),
         )
 
     def _tf_shuffle(self, interp: Interp, entry: RngEntry, node: Any) -> None:

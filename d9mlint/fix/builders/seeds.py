@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable
 
 from d9mlint.base.findings import Edit, Finding, Fix
@@ -11,7 +12,9 @@ from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
 from d9mlint.fix.builders.start import Start
 
-MISSING = frozenset({"DET101", "DET102", "DET103", "DET104", "DET108"})
+MISSING = frozenset({"DET101", "DET102", "DET103", "DET104", "DET108", "DET113"})
+_KNOWN = frozenset({"torch", "torch_cuda", "numpy", "python", "tensorflow", "keras"})
+_SEED_CALL = re.compile(r"(\w+)\.([\w.]+)\((seed=|)(?:seed|0)\)")
 LIGHTNING = ("lightning", "lightning.pytorch", "pytorch_lightning")
 _NUMBERS = frozenset({"int", "abs", "float", "round", "hash", "str", "bytes", "min", "max", "divmod", "pow"})
 
@@ -20,7 +23,7 @@ def _rng(finding: Finding) -> str:
     """The RNG that a finding says is not seeded; empty for other findings."""
     if finding.code in MISSING:
         return finding.subject
-    return "torch" if finding.code == "DET701" and finding.subject == "generate" else ""
+    return finding.remedy[1] if finding.code == "DET701" and finding.remedy[:1] == ("rng",) else ""
 
 
 def seed_block(context: Context, finding: Finding) -> Fix | None:
@@ -33,7 +36,8 @@ def seed_block(context: Context, finding: Finding) -> Fix | None:
     offsets = [o for f in group if (o := context.entry_offset(f)) is not None]
     seed = next((s for f in group if f.code == "DET108" and (s := _late_seed(context, f))), "0")
     start = Start(code, offsets)
-    if start.anchor is None:
+    rng = _rng(finding)
+    if start.anchor is None or (rng not in _KNOWN and not _SEED_CALL.fullmatch(_library_seed(context, rng))):
         return None
     # Seeds that are set too late are those of the same RNGs.
     for line in _lines(context, finding, code, start, {_rng(f) for f in group}, seed):
@@ -80,6 +84,17 @@ def _lines(
         yield f"{start.name('numpy')}.random.seed({seed})"
     if rngs & {"torch", "torch_cuda"}:
         yield f"{start.name('torch')}.manual_seed({seed})"
+    for rng in sorted(rngs - _KNOWN):
+        # A generator that a library keeps for itself, by the call that its knowledge entry recommends.
+        found = _SEED_CALL.fullmatch(_library_seed(context, rng))
+        if found is not None:
+            yield f"{start.name(found[1])}.{found[2]}({found[3]}{seed})"
+
+
+def _library_seed(context: Context, rng: str) -> str:
+    """The call that seeds a library's own generator; empty where it has to stand elsewhere than at the start."""
+    entry = context.known.generators.get(rng)
+    return "" if entry is None or entry.where else entry.seed
 
 
 def _tensorflow(
@@ -205,7 +220,7 @@ def _assignment(code: Code, user: ast.AST, name: str) -> ast.stmt | None:
 
 def sampling_params(context: Context, finding: Finding) -> Fix | None:
     """DET701: a seed for vLLM's sampling parameters; a seed at the start of the program for other generation."""
-    if finding.subject == "generate":
+    if _rng(finding):
         return seed_block(context, finding)
     code = context.own(finding)
     call = code.call(finding.start, finding.end) if code else None
