@@ -64,6 +64,7 @@ def _report(interp: Interp, reporter: Reporter, key: Key, origin: Origin) -> Non
             subject="set",
             severity=None if known else Severity.WARNING,
             confidence=None if known else Confidence.MEDIUM,
+            remedy=(origin.elements,) if origin.elements else (),
         )
 
 

@@ -48,7 +48,8 @@ def sorted_set(context: Context, finding: Finding) -> Fix | None:
     """DET210: sort a set where its order is used."""
     code = context.own(finding)
     node = code.at(finding.start, finding.end) if code else None
-    if code is None or not isinstance(node, ast.expr):
+    if code is None or not isinstance(node, ast.expr) or "object" in finding.remedy:
+        # Objects that are hashed by their address can hardly be compared.
         return None
     direct = _sort_here(code, node)
     if direct is not None:
@@ -116,9 +117,10 @@ def input_order(context: Context, finding: Finding) -> Fix | None:
     call = code.call(finding.start, finding.end) if code else None
     if code is None or call is None:
         return None
-    if finding.subject == "imap_unordered":
+    name = finding.subject.rpartition(".")[2]
+    if name == "imap_unordered":
         return made("use `imap`", changes.rename_called(code, call, "imap"))
-    if finding.subject != "as_completed" or len(call.args) != 1 or call.keywords:
+    if name != "as_completed" or len(call.args) != 1 or call.keywords:
         return None
     given = call.args[0]
     if not _is_ordered(code, given):
