@@ -69,11 +69,23 @@ class Code:
         return None
 
     def call(self, start: int, end: int) -> ast.Call | None:
-        """The call that stands exactly there, or what is awaited or assigned there when that is one."""
+        """The call that stands exactly there or is the last of a chain, or what is awaited or assigned there when
+        that is one."""
         node = self.at(start, end)
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Await, ast.Return)) and node.value is not None:
             node = node.value
-        return node if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Call):
+            return node
+        for other in ast.walk(self.tree) if node is None else ():
+            # The place of a call in a chain is from the name of the method on.
+            if (
+                isinstance(other, ast.Call)
+                and isinstance(other.func, ast.Attribute)
+                and self.end(other) == end
+            ):
+                if self.end(other.func) - len(other.func.attr) == start:
+                    return other
+        return None
 
     # ------------------------------------------------------------------------------------ structure
 

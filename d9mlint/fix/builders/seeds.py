@@ -119,8 +119,10 @@ def _tensorflow(
 def fixed_seed(context: Context, finding: Finding) -> Fix | None:
     """DET107: a fixed number in place of the clock, the process id, or nothing."""
     code = context.own(finding)
-    node = code.at(finding.start, finding.end) if code else None
-    if code is None or not isinstance(node, (ast.Call, ast.Attribute)):
+    if code is None:
+        return None
+    node = code.at(finding.start, finding.end) or code.call(finding.start, finding.end)
+    if not isinstance(node, (ast.Call, ast.Attribute)):
         return None
     call = node if isinstance(node, ast.Call) else None
     name = call.func.attr if call is not None and isinstance(call.func, ast.Attribute) else ""
