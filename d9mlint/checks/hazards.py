@@ -33,11 +33,20 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     wanted = [entry for entry in reporter.knowledge.hazards if reporter.on(entry.rule)]
     taking_back = sorted({name for entry in wanted for name in entry.unless_called})
 
+    only: dict[str, list[tuple[str, ReadAt]]] = {}
+    for entry in wanted:
+        for test in entry.only_called:
+            for name in test.apis:
+                only.setdefault(name, []).append((entry.id, test))
+
     def any_call(interp: Interp, call: CallEvent) -> None:
         names = [call.api, *_names_of_class(interp, call)]
         for pattern in taking_back:
             if any(fnmatch.fnmatchcase(name, pattern) for name in names):
                 interp.notes[(CALLED, pattern)] = True
+        for name, test in only.get(call.api, ()):
+            if all_hold(call.args, test.when, call.owner) is not False:
+                interp.notes[(CALLED, name)] = True
         done: set[str] = set()
         for name in names:
             for entry in interp.kb.hazards_of(name):
@@ -94,7 +103,13 @@ def _judge(
         return
     if _unseen(args, [*entry.when, *entry.unless]):
         return
-    context = entry.unless_called or entry.unless_env or entry.unless_mode or entry.unless_seeded
+    context = (
+        entry.unless_called
+        or entry.unless_env
+        or entry.unless_mode
+        or entry.unless_seeded
+        or entry.only_called
+    )
     if context and interp.entry is None:
         return
     if any(interp.state.level(rng).level != UNSEEDED for rng in entry.unless_seeded):
@@ -155,6 +170,8 @@ def _taken_back(interp: Interp, entry: HazardEntry) -> bool:
     if entry.devices and "cuda" in entry.devices and not may_use_cuda(interp):
         return True
     if any((CALLED, pattern) in interp.notes for pattern in entry.unless_called):
+        return True
+    if entry.only_called and (CALLED, entry.id) not in interp.notes:
         return True
     for name, values in entry.unless_env.items():
         setting = interp.state.env.get(name)

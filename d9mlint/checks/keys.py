@@ -76,6 +76,8 @@ def _use(interp: Interp, reporter: Reporter, call: CallEvent, value: v.Value, no
     name = node.id if isinstance(node, m.Name) else "this key"
     known = flags.get(flag)
     if isinstance(known, Use):
+        if interp.here(call.node) == known.place.site and not _given_again(interp, call, name):
+            return
         _report(interp, reporter, Where(interp, call.node, call.api), name, known.call)
         return
     if sum(1 for one in flags if one.startswith(_USED)) >= _MOST:
@@ -85,6 +87,15 @@ def _use(interp: Interp, reporter: Reporter, call: CallEvent, value: v.Value, no
     flags[flag] = use
     if isinstance(node, m.Name) and _in_comprehension(interp, call.node, name):
         _report(interp, reporter, use.place, name, "")
+
+
+def _given_again(interp: Interp, call: CallEvent, name: str) -> bool:
+    """Whether the same call is run again with a key that its function was given.
+
+    A function that is handed to a library is looked at more often than the library calls it, with the keys of the
+    scope around it. Two networks that start from the same weights are made by `init` with the same key.
+    """
+    return name.partition(".")[0] in interp.frame.env.vars and not call.api.endswith(".init")
 
 
 def _report(interp: Interp, reporter: Reporter, place: Where, name: str, by: str) -> None:

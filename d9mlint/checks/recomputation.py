@@ -138,13 +138,17 @@ def _kept_callables(forward: v.Func) -> dict[str, str]:
     called: set[str] = set()
     kept: dict[str, str] = {}
     for node in nodes(list(forward.fn.body)):
-        if isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id in params:
+        if isinstance(node, m.Call) and isinstance(node.func, m.Name):
             called.add(node.func.id)
         if isinstance(node, m.Assign) and isinstance(node.value, m.Name) and node.value.id in params:
             for target in node.targets:
                 if isinstance(target, m.Name) and target.id.startswith(f"{context}."):
                     kept[target.id[len(context) + 1 :]] = node.value.id
-    return {name: parameter for name, parameter in kept.items() if parameter in called}
+    return {
+        name: parameter
+        for name, parameter in kept.items()
+        if parameter in called or f"{context}.{name}" in called
+    }
 
 
 def _called_again(backward: v.Func, kept: dict[str, str]) -> tuple[m.Call, str] | None:

@@ -17,6 +17,7 @@ from d9mlint.checks import (
     memory,
     ops,
     order,
+    portability,
     recomputation,
     resume,
     seeds,
@@ -52,6 +53,7 @@ _FAMILIES = (
     recomputation,
     checkpoints,
     resume,
+    portability,
     hazards,
 )
 

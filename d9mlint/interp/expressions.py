@@ -50,6 +50,7 @@ MODE_ATTRIBUTES = {
     "torch.backends.cudnn.deterministic": "torch.cudnn.deterministic",
     "torch.utils.deterministic.fill_uninitialized_memory": "torch.fill_uninitialized_memory",
     "torch._inductor.config.deterministic": "torch.inductor.deterministic",
+    "torch._inductor.config.fallback_random": "torch.inductor.fallback_random",
 }
 """Library attributes that are modes of the abstract state."""
 

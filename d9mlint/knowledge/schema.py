@@ -55,7 +55,8 @@ Role = Literal[
     "looks-only",
     "makes-key",
     "out-of-memory",
-    "process-count",
+    "processor-count",
+    "rank",
     "reads",
     "restores-rng",
     "saves-loader",
@@ -215,8 +216,9 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     What the rest of the program does can take it back: a call of one of ``unless_called`` (names with ``*``,
     anywhere in the program), a variable of ``unless_env`` that has one of these values there, a mode of
-    ``unless_mode`` that is on, a generator of ``unless_seeded`` that is seeded. An entry with one of these says
-    nothing about code that no entry point reaches. ``devices``: only a program that may use one of them.
+    ``unless_mode`` that is on, a generator of ``unless_seeded`` that is seeded. With ``only_called`` it is a hazard
+    only in a program that makes one of these calls somewhere. An entry with one of these says nothing about code
+    that no entry point reaches. ``devices``: only a program that may use one of them.
     """
 
     id: str
@@ -231,6 +233,7 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     unless: list[Condition] = []
     callback: Callback | None = None
     unless_called: list[str] = []
+    only_called: list[ReadAt] = []
     unless_env: dict[str, list[str]] = {}
     unless_mode: list[str] = []
     unless_seeded: list[str] = []
