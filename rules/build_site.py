@@ -49,6 +49,7 @@ FAMILIES = {
     "distributed": "Distributed training",
     "checkpoints": "Checkpoints",
     "inference": "Inference",
+    "portability": "Portability",
 }
 
 

@@ -90,7 +90,12 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
                 confidence=Confidence.MEDIUM,
             )
 
+    def imported(interp: Interp, name: str, stmt: Any) -> None:
+        if interp.kb.role(f"import:{name}", "saves-loader") is not None:
+            interp.notes[_KEPT] = True
+
     hooks.any_call.append(any_call)
+    hooks.imports.append(imported)
     hooks.loops.append(loop)
     hooks.on_call("torch.save")(save)
     hooks.ends.append(end)
