@@ -39,7 +39,7 @@ def test_its_hazards_are_found(example: Path) -> None:
         ("DET209", "data.py", 12),
         ("DET209", "data.py", 13),
         ("DET201", "data.py", 33),
-        ("DET108", "seeding.py", 12),
+        ("DET108", "model.py", 10),
         ("DET302", "train.py", 33),
         ("DET301", "train.py", 42),
     ]:

@@ -47,12 +47,24 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     # What is drawn is asked by several rules, whichever of them are selected.
     hooks.any_draw.append(_record)
     hooks.any_call.append(_record_method)
+    hooks.object_calls.append(_record_layer)
 
 
 def _record_method(interp: Interp, call: CallEvent) -> None:
     log = interp.notes.get("draw-log")
     if log is not None and isinstance(call.owner, v.Obj) and call.owner.type in GENERATOR_TYPES:
         log.add("own")
+
+
+def _record_layer(interp: Interp, obj: v.Obj, args: v.Args) -> None:
+    """A Keras layer that draws keeps the state of its generator, with or without a seed."""
+    log = interp.notes.get("draw-log")
+    if log is None or not obj.api.startswith(("tf.keras.layers.", "keras.layers.")):
+        return
+    training = args.kw.get("training")
+    active = v.truth(training) if training is not None else obj.api.rpartition(".")[2].startswith("Random")
+    if active and any(entry.kind == "dropout" for entry in interp.kb.rng(obj.api)):
+        log.add("keras")
 
 
 def _record(interp: Interp, rng: str, entry: RngEntry) -> None:
@@ -143,15 +155,17 @@ def _count_text(workers: v.Value, option: str) -> str:
     return f"workers (`{option}`)" if option else "worker processes"
 
 
-def what_is_drawn(interp: Interp, frame: Any, parts: list[v.Value | None]) -> set[str]:
+def what_is_drawn(interp: Interp, frame: Any, parts: list[v.Value | None], races: Any = None) -> set[str]:
     """RNGs that a dataset and its helpers draw from when an item is made; ``own`` for kept generators,
-    ``other`` for those of augmentation libraries. The state is as it was afterwards."""
+    ``other`` for those of augmentation libraries. The state is as it was afterwards. ``races`` is for those who
+    listen to the draws themselves."""
     log: set[str] = set()
     with interp.fork():
         interp.frame = frame
         for rng in interp.kb.generators:
             interp.state.rng[rng] = Rng(MAYBE)
         interp.notes["draw-log"] = log
+        interp.notes["race-log"] = races
         with interp.within(CPU_CONTEXT):
             for part in parts:
                 if isinstance(part, (v.Func, v.Partial)):

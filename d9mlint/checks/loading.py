@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.base.findings import Severity
+from d9mlint.base.findings import Severity, Step
 from d9mlint.checks.base import Reporter, argument_node
-from d9mlint.checks.data import what_is_drawn
+from d9mlint.checks.data import GENERATOR_TYPES, what_is_drawn
 from d9mlint.checks.order import enclosing_function
-from d9mlint.checks.text import call_text
+from d9mlint.checks.text import call_text, node_text
+from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.context import NO_GRADIENT
 from d9mlint.interp.data import is_entropy
+from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import seed_value
@@ -70,7 +72,7 @@ def _generators(hooks: Hooks, reporter: Reporter) -> None:
         place = Where(interp, call.node, call.api)
 
         def later() -> None:
-            level, option, _ = interp.state.level("torch")
+            level, option = interp.state.level("torch")[:2]
             if interp.entry is None or level not in (SEEDED, UNSEEDED):
                 return
             seeded = level == SEEDED
@@ -121,12 +123,19 @@ def _epochs(hooks: Hooks, reporter: Reporter) -> None:
 
     @hooks.on_method("set_epoch")
     def set_epoch(interp: Interp, call: CallEvent) -> None:
-        interp.notes["set-epoch"] = True
+        if not interp.uncertain:
+            interp.notes["set-epoch"] = True
+
+    def trainer(interp: Interp, call: CallEvent) -> None:
+        head, _, rest = call.api.partition(".")
+        if head in EPOCH_CALLERS and rest.rpartition(".")[2].endswith(_EPOCH_CALLS):
+            # Importing such a library is not using it: its trainer is made, or its loader prepared.
+            interp.notes["set-epoch"] = True
+
+    hooks.any_call.append(trainer)
 
     def end(interp: Interp) -> None:
         if interp.entry is None or "set-epoch" in interp.notes or interp.exhausted:
-            return
-        if any(interp.uses(name) for name in EPOCH_CALLERS):
             return
         for place in interp.notes.get("distributed-samplers", []):
             reporter.report(
@@ -141,6 +150,15 @@ def _epochs(hooks: Hooks, reporter: Reporter) -> None:
     hooks.ends.append(end)
 
 
+_EPOCH_CALLS = (
+    "Trainer",
+    "Accelerator",
+    "Fabric",
+    "CLI",
+    "Engine",
+    "create_supervised_trainer",
+    "auto_dataloader",
+)
 _EVALUATION = re.compile(r"(^|[._])(val|valid|validation|test|eval|dev)", re.IGNORECASE)
 
 
@@ -170,6 +188,25 @@ POOL_METHODS = (
 )
 
 
+_SIZES = ("max_workers", "processes", "num_workers")
+MOST_PLACES = 4
+"""So many draws of a function that several workers run are shown."""
+# Methods of a generator that draw nothing.
+_LOOKS = frozenset(
+    {"get_state", "set_state", "getstate", "setstate", "seed", "manual_seed", "initial_seed", "spawn"}
+)
+
+
+class RaceLog:
+    """What a function draws that several workers run: from generators that were there before ``start``, or from
+    global ones."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.places: list[Where] = []
+        self.generators: set[str] = set()
+
+
 def _pools(hooks: Hooks, reporter: Reporter) -> None:
     @hooks.on_method(*POOL_METHODS)
     def pool(interp: Interp, call: CallEvent) -> None:
@@ -177,6 +214,10 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
         if not isinstance(owner, v.Obj) or owner.type.rpartition(".")[2] not in POOL_TYPES:
             return
         name = call.api.rpartition(".")[2]
+        size = next((x for key in _SIZES if (x := owner.args.get(key, 0)) is not None), None)
+        if isinstance(size, v.Lit) and size.value == 1 and not size.option:
+            # One worker takes the items in their order.
+            return
         func = call.args.pos[0] if call.args.pos else call.args.kw.get("func")
         if not isinstance(func, (v.Func, v.Partial)):
             return
@@ -186,18 +227,55 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
         races(interp, call, func, f"the function passed to `{name}`", name)
 
     def races(interp: Interp, call: CallEvent, func: v.Value, what: str, name: str) -> None:
-        drawn = what_is_drawn(interp, interp.frame, [func]) & {"python", "numpy", "torch"}
-        if drawn:
-            names = {"python": "`random`", "numpy": "`np.random`", "torch": "torch"}
-            reporter.report(
-                interp,
-                "DET211",
-                call.node,
-                f"{what} draws from {' and '.join(names[r] for r in sorted(drawn))}: "
-                "draw order depends on thread scheduling",
-                "give every item its own generator: `rng = np.random.default_rng([seed, index])`",
-                subject=name,
+        log = RaceLog(HEAP.clock)
+        drawn = what_is_drawn(interp, interp.frame, [func], log) & {"python", "numpy", "torch"}
+        names = {"python": "`random`", "numpy": "`np.random`", "torch": "torch"}
+        shared = [names[r] for r in sorted(drawn)] + sorted(f"`{one}`" for one in log.generators)
+        if not shared:
+            return
+        place: Any = call.node
+        if log.places:
+            # The draws are what has to change; how they are reached is in the flow.
+            place, *others = log.places
+            here = Where(interp, call.node, name)
+            more = [Step(*one.site, "draws here too") for one in others]
+            place.flow = (*here.flow, Step(*here.site, f"`{name}` runs it here"), *more)
+        reporter.report(
+            interp,
+            "DET211",
+            place,
+            f"{what} draws from {' and '.join(shared)}: draw order depends on thread scheduling",
+            "give every item its own generator: `rng = np.random.default_rng([seed, index])`",
+            subject=name,
+        )
+
+    def draws(interp: Interp, call: CallEvent) -> None:
+        log = interp.notes.get("race-log")
+        if not isinstance(log, RaceLog) or call.node is None:
+            return
+        owner = call.owner
+        if isinstance(owner, v.Obj) and owner.type in GENERATOR_TYPES:
+            shared = owner.birth <= log.start and call.api.rpartition(".")[2] not in _LOOKS
+        else:
+            shared = any(
+                entry.draws and entry.kind not in ("init", "dropout") and rng.draws_now(call.args, entry)
+                for entry in interp.kb.rng(call.api)
+                if not {"own", "entropy"} & set(entry.draws)
             )
+            owner = next(
+                (x for x in call.args.kw.values() if isinstance(x, v.Obj) and x.type in GENERATOR_TYPES), None
+            )
+            if owner is not None:
+                shared = owner.birth <= log.start
+        if shared and len(log.places) < MOST_PLACES:
+            place = Where(interp, call.node)
+            if all(one.site != place.site for one in log.places):
+                log.places.append(place)
+            if owner is not None:
+                text = node_text(call.node, call.api)
+                log.generators.add(text.rpartition(".")[0] if call.owner is owner else "generator")
+
+    hooks.any_call.append(draws)
 
     @hooks.on_call("threading.Thread")
     def thread(interp: Interp, call: CallEvent) -> None:

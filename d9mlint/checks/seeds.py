@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks import generators
@@ -14,7 +14,7 @@ from d9mlint.interp.context import TRAINING_CONTEXT
 from d9mlint.interp.data import is_entropy
 from d9mlint.interp.places import Where, scope
 from d9mlint.interp.rng import seed_value
-from d9mlint.interp.state import SEEDED, UNSEEDED, Rng
+from d9mlint.interp.state import SEEDED, UNSEEDED, Rng, Site
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 LIBRARY_SEED = "DET113"
 """The rule of generators that libraries keep for themselves."""
+MOST_DRAWS = 6
+"""So many draws before a seed are listed."""
 # Draws whose outcome is overwritten when a program only loads weights and evaluates.
 _TRAINING_ONLY = frozenset({"init", "dropout", "shuffle", "transform", "sampler"})
 
@@ -33,6 +35,8 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     check = _Seeds(reporter)
     hooks.draws.append(check.drawn)
     hooks.seeds.append(check.seeded)
+    hooks.doubtful_draws.append(check.doubtful)
+    hooks.late_seeds.append(check.late_seed)
     hooks.ends.append(check.end)
     hooks.env.append(check.environment)
     generators.register(hooks, reporter)
@@ -68,6 +72,18 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         interp.notes.setdefault("torch-seeds", set()).add((interp.frame.env, _argument_key(call)))
 
 
+class Late(NamedTuple):
+    """A seed that is set after a draw: its place and text, whether it is a call that can be moved, the first draw,
+    all draws that came before with their texts, and the option without which it is not set."""
+
+    place: Where
+    text: str
+    movable: bool
+    draw: Where
+    draws: tuple[tuple[Where, str, Any], ...]
+    aside: str
+
+
 class _Seeds:
     """Collects per run; decides at the end of the entry point, when it is known what the program does."""
 
@@ -101,6 +117,29 @@ class _Seeds:
             interp.notes[("draw-kind", rng, weak)] = entry.kind
         if not interp.guessing:
             interp.state.flags.setdefault(f"unseeded:{rng}", place)
+            early = interp.notes.setdefault(("early-draws", rng), [])
+            if len(early) < MOST_DRAWS and all(one.site != interp.here(node) for one, _, _ in early):
+                here = place if place.site == interp.here(node) else Where(interp, node, rng, level.option)
+                early.append((here, node_text(node, entry.apis[0]), weak))
+
+    def doubtful(self, interp: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
+        """An RNG is drawn from that a helper may have seeded of which only the name is known."""
+        generator = interp.kb.generators[rng]
+        key = ("doubtful", rng)
+        if interp.guessing or interp.notes.get(key) is not None or generator.rule == LIBRARY_SEED:
+            return
+        interp.notes[key] = True
+        self.reporter.report(
+            interp,
+            generator.rule,
+            node,
+            f"`{node_text(node, entry.apis[0])}` draws random numbers: whether `{level.helper}` seeds "
+            f"{generator.title} could not be determined",
+            f"call `{generator.seed}` in the program itself, or lint it together with the source of `{level.helper}`",
+            subject=rng,
+            severity=Severity.ADVICE,
+            entry_wide=True,
+        )
 
     def _split(self, interp: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
         api = node_text(node, entry.apis[0])
@@ -167,7 +206,26 @@ class _Seeds:
                 and interp.entry is not None
             ):
                 late = interp.notes.setdefault("late", {})
-                late.setdefault(rng, (Where(interp, node, rng), place, interp.state.aside))
+                early = interp.notes.get(("early-draws", rng), [])
+                seed = Late(
+                    Where(interp, node, rng),
+                    node_text(node, entry.apis[0]),
+                    entry.kind == "seeder" and bool(entry.seed_arg or entry.seed_pos is not None),
+                    place,
+                    tuple(early),
+                    interp.state.aside,
+                )
+                late.setdefault(rng, seed)
+
+    def late_seed(self, interp: Interp, rng: str, entry: RngEntry, node: Any, site: Site) -> None:
+        """A default argument is used that was drawn before a seed that has been set since."""
+        draw = interp.state.flags.pop(f"unseeded:{rng}", None)
+        if isinstance(draw, Where):
+            seed = Where(interp, node, rng)
+            seed.site = site
+            early = ((draw, node_text(node, entry.apis[0]), False),)
+            late = interp.notes.setdefault("late", {})
+            late.setdefault(rng, Late(seed, "", True, draw, early, interp.state.aside))
 
     def _bad_seed(
         self, interp: Interp, entry: RngEntry, value: v.Value | None, args: v.Args, node: Any
@@ -218,27 +276,45 @@ class _Seeds:
         self._redundant(interp)
         if interp.entry is None:
             return
-        late: dict[str, tuple[Where, Where, str]] = interp.notes.get("late", {})
+        late: dict[str, Late] = interp.notes.get("late", {})
         training = trains(interp)
-        for rng, (place, draw, aside) in sorted(late.items()):
+        for rng, seed in sorted(late.items()):
             loaded = where(interp, LOADS) is not None
-            if aside or (not training and loaded and interp.notes.get(("first-draw", rng, False)) is None):
+            if seed.aside or (
+                not training and loaded and interp.notes.get(("first-draw", rng, False)) is None
+            ):
                 continue
-            api = (
-                interp.notes.get(("draw-api", rng, True)) or interp.notes.get(("draw-api", rng, False)) or ""
-            )
-            message = (
-                f"{interp.kb.generators[rng].title} seed is set after `{api}` has already drawn from the RNG"
-            )
-            steps = (*draw.flow, _draw_step(draw, api))
-            place.flow = steps + place.flow
-            self.reporter.report(
-                interp, "DET108", place, message, "move the seed to the start of the program", subject=rng
-            )
+            self._late(interp, interp.kb.generators[rng], seed)
         for generator in interp.kb.generators.values():
-            if generator.id in late and not late[generator.id][2]:
+            if generator.id in late and not late[generator.id].aside:
                 continue
             self._missing(interp, generator, training)
+
+    def _late(self, interp: Interp, generator: GeneratorEntry, seed: Late) -> None:
+        """DET108 stands where the first draw is; the others, and the seed, are in its flow."""
+        place = seed.draw
+        api = next((text for one, text, _ in seed.draws if one is place), generator.id)
+        others = [one for one in seed.draws if one[0] is not place]
+        steps = [_step(one, f"`{text}` draws before the seed too") for one, text, _ in others]
+        what = f"`{seed.text}` sets the seed here" if seed.text else "the seed is set here"
+        place.flow = (*place.flow, *steps, _step(seed.place, what))
+        before = (
+            f"`{seed.text}` seeds {generator.title}: they differ"
+            if seed.text
+            else f"{generator.title} is seeded, when the function is defined: the default differs"
+        )
+        self.reporter.report(
+            interp,
+            "DET108",
+            place,
+            f"`{api}` draws random numbers before {before} between runs",
+            "draw in the body of the function, with None as the default"
+            if not seed.text
+            else "move the seed to the start of the program"
+            if seed.movable
+            else f"call `{generator.seed}` at the start of the program",
+            subject=generator.id,
+        )
 
     def _missing(self, interp: Interp, generator: GeneratorEntry, training: bool) -> None:
         rng, title = generator.id, generator.title
@@ -386,9 +462,7 @@ def _forgive_draw(interp: Interp, site: Any) -> None:
         del interp.state.flags[name]
 
 
-def _draw_step(place: Where, api: str) -> Any:
+def _step(place: Where, message: str) -> Any:
     from d9mlint.base.findings import Step
 
-    return Step(
-        place.site.path, place.site.start, place.site.end, f"`{api}` draws here, before the seed is set"
-    )
+    return Step(place.site.path, place.site.start, place.site.end, message)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import memo, rng, tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.containers import parts
+from d9mlint.interp.containers import CONTAINERS, parts
 from d9mlint.interp.context import CPU_CONTEXT, FROZEN, TRAINING_CONTEXT
 from d9mlint.interp.data import ENTROPY, TENSOR, put_on_device
 from d9mlint.interp.devices import Runner, runner, runner_of
@@ -67,6 +67,9 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
     for hook in interp.hooks.any_call:
         hook(interp, CallEvent("?", args, node))
     callbacks(interp, "", args, node)
+    if func is v.UNKNOWN and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
+        called = node.func.id if isinstance(node.func, m.Name) else node.func.name
+        rng.may_seed(interp, called, args, node, method="." in called or isinstance(node.func, m.Attr))
     return v.UNKNOWN
 
 
@@ -122,13 +125,59 @@ def may_happen(interp: Interp, runs: list[Callable[[], None]]) -> None:
 # --------------------------------------------------------------------------------- project functions
 
 
-def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Value:
+MANAGED = "@contextmanager"
+"""``Obj.api`` of what a generator function gives that ``contextlib.contextmanager`` decorates."""
+_MANAGERS = frozenset({"contextlib.contextmanager", "contextlib.asynccontextmanager"})
+
+
+def _is_manager(decorator: v.Value) -> bool:
+    return isinstance(decorator, v.Ext) and decorator.name in _MANAGERS
+
+
+def is_managed(context: v.Value) -> bool:
+    """Whether a context manager is a generator function of the project."""
+    return isinstance(context, v.Obj) and context.api == MANAGED
+
+
+def manage(interp: Interp, context: v.Value, body: Callable[[v.Value], None], node: Any) -> None:
+    """Run such a function with the body of the ``with`` statement at its ``yield``."""
+    assert isinstance(context, v.Obj)
+    func, given = context.args.pos
+    assert isinstance(func, v.Func)
+    assert isinstance(given, v.Partial)
+    runs = 0
+    outer, contexts, active = interp.frame, list(interp.contexts), dict(interp.active)
+
+    def at_yield(value: v.Value) -> None:
+        nonlocal runs
+        runs += 1
+        frame, interp.frame = interp.frame, outer
+        inner, interp.active = interp.active, dict(active)
+        inner_contexts, interp.contexts = interp.contexts, list(contexts)
+        body(value)
+        interp.frame, interp.active, interp.contexts = frame, inner, inner_contexts
+
+    call_function(interp, func, given.args, node, at_yield)
+    if not runs:
+        body(v.UNKNOWN)
+
+
+def call_function(
+    interp: Interp,
+    func: v.Func,
+    args: v.Args,
+    node: Any,
+    on_yield: Callable[[v.Value], None] | None = None,
+) -> v.Value:
     """Run a project function; the same call from the same state is run once."""
     from d9mlint.interp.interpreter import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 
     fn = func.fn
     if interp.exhausted:
         return v.UNKNOWN
+    if fn.is_generator and on_yield is None and any(_is_manager(d) for d in func.decorated):
+        # It runs when it is entered.
+        return v.Obj(MANAGED, "", v.Args([func, v.Partial(func, args)]))
     if interp.frame.depth > MAX_DEPTH:
         interp.cut("calls nested too deeply", node)
         return v.UNKNOWN
@@ -164,7 +213,7 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
     )
     outcomes = interp.memo.setdefault(key, [])
     arguments = (func.receiver or v.NONE, *args.pos, *(x for _, x in sorted(args.kw.items())))
-    for known in reversed(outcomes):
+    for known in reversed(outcomes) if on_yield is None else ():
         if known.recursions <= interp.active.keys():
             loops = tuple(loop.start for loop in interp.orders.loops) if interp.orders.loops else ()
             value = memo.replay(known, arguments, interp.reruns, loops)
@@ -174,6 +223,7 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
                 return value
     if (
         interp.entry is None
+        and on_yield is None
         and not interp.importing
         and (name in interp.visited or name not in interp.judged)
         and fn.name != "__init__"
@@ -192,6 +242,7 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
     bind_arguments(interp, func, args, env)
     outer, node_before = interp.frame, interp._node
     frame = Frame(func.mod, func.file, env, fn.qualname, outer, interp.here(node), func)
+    frame.on_yield = on_yield
     before = interp.state.copy()
     interp.frame = frame
     interp.active[name] = None
@@ -217,7 +268,8 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
         interp.state = before
     interp.state.alive = True
     if fn.is_generator:
-        result: v.Value = interp.orders.carried(v.UNKNOWN, frame.yields)
+        yielded: v.Value = v.Items("l", frame.yielded, True) if frame.yielded else v.UNKNOWN
+        result: v.Value = interp.orders.carried(yielded, frame.yields)
     elif not results:
         result = v.UNKNOWN
     else:
@@ -232,7 +284,7 @@ def call_function(interp: Interp, func: v.Func, args: v.Args, node: Any) -> v.Va
     HEAP.pop()
     interp.rounds = rounds
     interp.recursions.discard(name)
-    if not interp.exhausted:
+    if not interp.exhausted and on_yield is None:
         state = interp.state.copy()
         found = memo.remember(name, act, result, state, arguments, func.env, frozenset(interp.recursions))
         outcomes.append(found)
@@ -285,6 +337,8 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
             env.vars[name] = v.UNKNOWN
         else:
             env.vars[name] = func.defaults.get(name, v.UNKNOWN)
+            if name in func.drawn:
+                rng.use_default(interp, func.drawn[name])
         if env.vars[name] is v.UNKNOWN and param.annotation is not None:
             env.vars[name] = annotated(interp, func, param.annotation)
         if env.vars[name] is v.UNKNOWN and _is_forward_input(func, param):
@@ -488,6 +542,8 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
         hook(interp, CallEvent(api, args, node))
     entries = interp.kb.rng(api)
     unseeded = rng.apply(interp, entries, args, node) if entries else False
+    if not entries:
+        rng.may_seed(interp, api, args, node, method=False)
     model = MODELS.get(api)
     if model is not None:
         modelled = model(interp, api, args, node)
@@ -670,6 +726,8 @@ def _call_member(
     for hook in interp.hooks.any_call:
         hook(interp, event)
     unseeded = rng.apply(interp, entries, args, node) if entries else False
+    if not entries:
+        rng.may_seed(interp, name, args, node, method=True)
     for key in (*(f"{t}.{name}" for t in types), f"*.{name}"):
         model = METHOD_MODELS.get(key)
         if model is not None:
@@ -877,6 +935,9 @@ COMMON_METHODS = frozenset(
 
 def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
     """Calling a library object: a layer, a transform, a compiled function."""
+    if obj.data == ENTROPY and not args.pos:
+        # `value.hex()` where `value.hex` is a field of other kinds of values.
+        return obj
     if obj.api.startswith("torch.nn.") and tensors.frozen(obj):
         with interp.within(FROZEN):
             return _call_object(interp, obj, args, node)
@@ -884,6 +945,8 @@ def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
 
 
 def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
+    for object_hook in interp.hooks.object_calls:
+        object_hook(interp, obj, args)
     if obj.api == "torch.nn.Sequential" and args.pos and not obj.args.star and parts(obj):
         value = args.pos[0]
         for part in parts(obj):
@@ -926,7 +989,7 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
             rng.apply(interp, entries, obj.args, obj.node or node, at="use")
     if depth > 4:
         return
-    for value in obj.args.values():
+    for value in parts(obj) if obj.api in CONTAINERS else obj.args.values():
         for one in _flatten(value):
             if isinstance(one, v.Obj) and one.type != TENSOR:
                 use_object(interp, one, v.NO_ARGS, node, depth + 1)

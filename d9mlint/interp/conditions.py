@@ -123,6 +123,13 @@ def narrowed(interp: Interp, test: m.Expr, outcome: bool) -> Iterator[None]:
             into[key] = old
 
 
+def narrow(interp: Interp, test: m.Expr, outcome: bool) -> None:
+    """From here on: plain names of the running scope have values that agree with the ``outcome`` of ``test``."""
+    for name, value in _implied(interp, test, outcome):
+        if isinstance(name, m.Name) and name.id in interp.frame.env.vars:
+            interp.frame.env.vars[name.id] = value
+
+
 def _implied(interp: Interp, test: m.Expr, outcome: bool) -> list[tuple[Place, v.Value]]:
     if isinstance(test, m.Unary) and test.op == "not":
         return _implied(interp, test.operand, not outcome)

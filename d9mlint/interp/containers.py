@@ -1,4 +1,4 @@
-"""Containers of modules: what iterating or indexing an ``nn.ModuleList`` or ``nn.Sequential`` gives."""
+"""Containers of modules: what iterating or indexing an ``nn.ModuleList``, ``nn.ModuleDict`` or ``nn.Sequential`` gives."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 _LISTS = ("torch.nn.ModuleList", "torch.nn.ParameterList")
-CONTAINERS = frozenset({*_LISTS, "torch.nn.Sequential"})
+_DICTS = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")
+SEQUENTIAL = "torch.nn.Sequential"
+CONTAINERS = frozenset({*_LISTS, *_DICTS, SEQUENTIAL})
 _ADDED = "@added"
+MOST = 64
+"""So many modules of a container are known at most."""
 
 
 def parts(value: v.Obj) -> list[v.Value]:
@@ -22,6 +26,9 @@ def parts(value: v.Obj) -> list[v.Value]:
     if value.api in _LISTS:
         first = value.args.get("modules", 0)
         given = first.elts if isinstance(first, v.Items) else parts(first) if isinstance(first, v.Obj) else []
+    elif value.api in _DICTS or (len(given) == 1 and isinstance(given[0], v.Mapping)):
+        first = given[0] if given else value.args.get("modules")
+        given = list(first.items.values()) if isinstance(first, v.Mapping) else []
     added = value.attrs.get(_ADDED)
     return [*given, *added.elts] if isinstance(added, v.Items) else given
 
@@ -35,18 +42,67 @@ def any_part(value: v.Obj) -> v.Value:
     return v.join(list(kinds.values())[: v.MAX_ALTERNATIVES])
 
 
+def is_dict(value: v.Value) -> bool:
+    """Whether a container has its modules under names."""
+    return isinstance(value, v.Obj) and value.api in _DICTS
+
+
+def put(owner: v.Obj, new: list[v.Value]) -> None:
+    """Add modules to a container."""
+    known = owner.attrs.get(_ADDED)
+    before = known.elts if isinstance(known, v.Items) else []
+    owner.attrs[_ADDED] = v.Items("l", [*before, *new][:MOST], True)
+
+
 def add(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
-    """``modules.append(m)``, ``modules.extend(ms)``, ``modules.add_module(name, m)``."""
+    """``modules.append(m)``, ``modules.extend(ms)``, ``modules.add_module(name, m)``, ``modules.update(ms)``."""
     if not isinstance(owner, v.Obj):
         return None
     last = args.pos[-1] if args.pos else v.UNKNOWN
-    known = owner.attrs.get(_ADDED)
-    before = known.elts if isinstance(known, v.Items) else []
-    new = last.elts if name == "extend" and isinstance(last, v.Items) else [last]
-    owner.attrs[_ADDED] = v.Items("l", [*before, *new][:64], True)
+    if name == "extend" and isinstance(last, v.Items):
+        put(owner, last.elts)
+    elif name == "update" and isinstance(last, v.Mapping):
+        put(owner, list(last.items.values()))
+    else:
+        put(owner, [last])
     return owner
 
 
+def children(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``module.children()``, ``.modules()`` and ``.named_children()``, of containers and of project modules."""
+    held: list[v.Value] = []
+    if isinstance(owner, v.Obj) and owner.api in CONTAINERS:
+        held = list(parts(owner))
+    elif isinstance(owner, v.Inst):
+        held = [one for value in owner.attrs.values() for one in v.alternatives(value) if _is_module(one)]
+    if not held:
+        return None
+    if name.startswith("named_"):
+        held = [v.Items("t", [v.UNKNOWN, one]) for one in held]
+    known = isinstance(owner, v.Obj) and not owner.args.star and name == "children"
+    return v.Items("l", held, not known)
+
+
+def _is_module(value: v.Value) -> bool:
+    if isinstance(value, v.Inst):
+        return value.cls.find("forward") is not None
+    return isinstance(value, v.Obj) and value.api.startswith("torch.nn.") and value.type == value.api
+
+
+def of_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``modules.items()`` and ``modules.values()`` of an ``nn.ModuleDict``."""
+    if not isinstance(owner, v.Obj):
+        return None
+    one = any_part(owner)
+    return v.Items("l", [v.Items("t", [v.UNKNOWN, one]) if name == "items" else one], True)
+
+
 CONTAINER_METHODS = {
-    f"{api}.{name}": add for api in CONTAINERS for name in ("append", "extend", "insert", "add_module")
+    **{
+        f"{api}.{name}": add
+        for api in CONTAINERS
+        for name in ("append", "extend", "insert", "add_module", "update")
+    },
+    **{f"{api}.{name}": of_dict for api in _DICTS for name in ("items", "values")},
+    **{f"*.{name}": children for name in ("children", "modules", "named_children", "named_modules")},
 }

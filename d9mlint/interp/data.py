@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.containers import any_part, parts
+from d9mlint.interp.containers import any_part, is_dict, parts, put
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.ir import nodes as m
 
@@ -16,8 +16,15 @@ if TYPE_CHECKING:
 ENTROPY = "entropy"
 """``Obj.data`` of a value that differs from run to run; it survives arithmetic and conversions."""
 
+ENTROPY_FIELDS = frozenset(
+    {"int", "hex", "bytes", "fields", "time", "time_low", "node", "microsecond", "second", "minute", "hour"}
+)
+"""Fields of a UUID and of a time that differ from run to run as it does."""
+
 TENSOR = tensors.TENSOR
+PATH = "pathlib.Path"
 MAX_BITS = 1024
+MAX_COPIES = 16
 MAX_ELEMENTS = 10_000
 ENVIRON = frozenset({"os.environ", "os.environb"})
 
@@ -37,6 +44,8 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         return _fold(op, left, right)
     if op == "%" and isinstance(left, v.Lit) and isinstance(left.value, str):
         return format_percent(left, right)
+    if op == "/" and any(isinstance(side, v.Obj) and side.type == PATH for side in (left, right)):
+        return v.Obj(PATH)
     for hook in interp.hooks.operators:
         hook(interp, op, left, right, node)
     for side in (left, right):
@@ -47,6 +56,12 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
             return tensors.make("operator", tensors.of_operator(interp, left, right, op), side.likely)
     if op == "+" and isinstance(left, v.Items) and isinstance(right, v.Items):
         return _joined(left.kind, [*left.elts, *right.elts], left.open or right.open)
+    if op == "*" and isinstance(left, v.Items) and left.kind != "s" and isinstance(right, v.Lit):
+        count = right.value if isinstance(right.value, int) and not isinstance(right.value, bool) else 1
+        copies = max(0, min(count, MAX_COPIES))
+        return v.Items(left.kind, left.elts * copies, left.open or count > copies)
+    if op == "*" and isinstance(left, v.Items) and left.kind != "s":
+        return v.Items(left.kind, left.elts, True)
     if op == "+" and isinstance(left, v.Items):
         return v.Items(left.kind, [*left.elts, v.UNKNOWN], True)
     if isinstance(left, v.Items) and left.kind == "s" and op in "|&-^":
@@ -243,7 +258,14 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     if isinstance(value, v.Mapping):
         if isinstance(index, v.Lit):
             at_key: v.Value | None = value.items.get(index.value)
+            if at_key is None and value.factory is not None:
+                at_key = value.items[index.value] = interp.call(value.factory, v.NO_ARGS, node)
             return at_unknown_key(value) if at_key is None else at_key
+        if value.factory is not None:
+            key = ("unknown key", node.start)
+            if key not in value.items:
+                value.items[key] = interp.call(value.factory, v.NO_ARGS, node)
+            return v.join(value.items.values())
         return v.join(value.items.values()) if value.items and not value.open else _some(value)
     if isinstance(value, v.Items):
         if isinstance(index, v.Lit) and isinstance(index.value, int) and not value.open:
@@ -269,7 +291,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             return interp.call(bind_method(interp, found, value, value.cls, node), v.Args([index]), node)
         return value if _is_part(value.cls.external_bases(), index) else v.UNKNOWN
     if isinstance(value, v.Obj):
-        if _is_part([value.api], index):
+        if _is_part([value.api], index) or value.type == PATH:
             return value
         if isinstance(index, v.Lit) and isinstance(index.value, str) and index.value in value.attrs:
             return value.attrs[index.value]
@@ -281,12 +303,23 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             )
         if value.form is not None:
             return tensors.make(tensors.BATCH, value.form, likely=True)
+        if is_dict(value) and isinstance(index, v.Lit):
+            first = value.args.get("modules", 0)
+            if isinstance(first, v.Mapping) and index.value in first.items:
+                return first.items[index.value]
         held = parts(value)
         if held:
             if isinstance(index, v.Lit) and isinstance(index.value, int) and abs(index.value) < len(held):
                 return held[index.value]
             return any_part(value)
-        return value if is_entropy(value) else v.UNKNOWN
+        if is_entropy(value):
+            return value
+        column = isinstance(index, v.Lit) and isinstance(index.value, str)
+        if column or not isinstance(index, v.Lit):
+            return _selected(interp, value.type, "column" if column else "rows")
+        return v.UNKNOWN
+    if isinstance(value, v.Member) and isinstance(value.owner, v.Obj):
+        return _selected(interp, value.owner.type, value.name)
     if isinstance(value, v.AnyOf):
         return v.join([subscript(interp, one, index, node) for one in value.values])
     return v.UNKNOWN
@@ -306,6 +339,12 @@ def cut_out(value: v.Items | v.Lit | v.Obj, bounds: list[v.Value]) -> v.Value:
     if known and numbers[2] != 0 and not value.open:
         return v.Items(value.kind, value.elts[slice(*numbers)])
     return v.Items(value.kind, list(value.elts), True)
+
+
+def _selected(interp: Interp, type: str, what: str) -> v.Value:
+    """A part of a frame or a dataset: a column, rows, or what an indexer like ``loc`` selects."""
+    made = interp.kb.result_type(f"{type}.{what}[]")
+    return v.Obj(f"{type}.__getitem__", made) if made else v.UNKNOWN
 
 
 # Datasets that give a dataset when they are indexed by anything but a number.
@@ -364,6 +403,8 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
     elif isinstance(owner, v.Items):
         owner.open = True
         owner.elts = [*owner.elts, value][-16:]
+    elif isinstance(owner, v.Obj) and is_dict(owner):
+        put(owner, [value])
     elif isinstance(owner, v.Obj) and isinstance(index, v.Lit) and isinstance(index.value, str):
         owner.attrs[index.value] = value
     elif isinstance(owner, v.Inst):

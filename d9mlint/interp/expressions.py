@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.conditions import compared, condition, narrowed
-from d9mlint.interp.containers import CONTAINERS
+from d9mlint.interp.conditions import compared, condition, narrow, narrowed
+from d9mlint.interp.containers import CONTAINERS, parts
 from d9mlint.interp.data import (
+    ENTROPY_FIELDS,
+    PATH,
     UNKNOWN_KEY,
     aug_assign,
     binary,
@@ -17,11 +19,12 @@ from d9mlint.interp.data import (
     delete,
     element,
     elements,
+    is_entropy,
     set_item,
     subscript,
 )
 from d9mlint.interp.heap import HEAP, Cells
-from d9mlint.interp.library.options import NAMESPACE
+from d9mlint.interp.library.options import FLAGS, NAMESPACE, as_default
 from d9mlint.interp.library.reflection import extend_path
 from d9mlint.interp.order_kinds import is_number, sample
 from d9mlint.interp.orders import INDEX, Loop, Order, merge
@@ -40,8 +43,12 @@ __all__ = [
     "delete",
     "element",
     "elements",
+    "narrow",
     "narrowed",
 ]
+
+MAX_YIELDS = 16
+"""So many values that a generator yields are kept."""
 
 _PARTS: dict[str, tuple[str, ...]] = {}
 
@@ -96,6 +103,10 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             return v.Mapping(value.attrs)
         if value.type == TENSOR:
             return _tensor_attribute(interp, value, name)
+        if name in ENTROPY_FIELDS and is_entropy(value):
+            return value
+        if value.type == PATH and name in ("parent", "parents"):
+            return value
         if name == "dataset" and value.type == "torch.utils.data.DataLoader":
             return value.args.get("dataset", 0) or v.UNKNOWN
         return v.Member(value, name)
@@ -261,9 +272,14 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
     for arg in node.args:
         if isinstance(arg, m.Star):
             value = interp.eval(arg.value)
-            if isinstance(value, v.Items) and not value.open and value.kind != "s" and not star:
+            if isinstance(value, v.Items) and not star and value.kind != "s" and not value.open:
                 pos.extend(value.elts)
             else:
+                # What is known of a list that a loop fills are some of the modules in the container.
+                if isinstance(value, v.Items) and _collects(interp, func):
+                    pos.extend(value.elts)
+                elif isinstance(value, v.Obj) and _collects(interp, func):
+                    pos.extend(parts(value))
                 star = True
         elif star:
             interp.eval(arg)
@@ -281,6 +297,17 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
         else:
             dstar = True
     return interp.call(func, v.Args(pos, kw, star, dstar), node)
+
+
+def _collects(interp: Interp, func: v.Value) -> bool:
+    """Whether a callable takes any number of modules, in their order."""
+    if isinstance(func, v.Ext):
+        return interp.kb.canonical(func.name) in CONTAINERS
+    return (
+        isinstance(func, v.Cls)
+        and func.find("__init__") is None
+        and any(interp.kb.canonical(base) in CONTAINERS for base in func.external_bases())
+    )
 
 
 def _seq(interp: Interp, node: m.Seq) -> v.Value:
@@ -512,9 +539,19 @@ def _star(interp: Interp, node: m.Star) -> v.Value:
 
 def _wait(interp: Interp, node: m.Wait) -> v.Value:
     value = interp.eval(node.value) if node.value is not None else v.NONE
-    if node.kind != "await" and (interp.orders.any or isinstance(value, v.Items)):
+    if node.kind == "await":
+        return value
+    if interp.orders.any or isinstance(value, v.Items):
         interp.orders.yielded(interp, node, value)
-    return value if node.kind == "await" else v.UNKNOWN
+    frame = interp.frame
+    if node.kind == "from" and isinstance(value, v.Items):
+        frame.yielded.extend(value.elts)
+    elif node.kind == "yield":
+        if len(frame.yielded) < MAX_YIELDS:
+            frame.yielded.append(value)
+        if frame.on_yield is not None:
+            frame.on_yield(value)
+    return v.UNKNOWN
 
 
 def _walrus(interp: Interp, node: m.Walrus) -> v.Value:
@@ -625,6 +662,8 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         mode = MODE_ATTRIBUTES.get(dotted)
         if mode is not None:
             interp.set_mode(mode, value, node)
+        if owner.name in FLAGS:
+            interp.library_attributes[f"{owner.name}.{name}"] = v.UNKNOWN if interp.branching else value
         interp.library_attributes.setdefault(f"{owner.name}.{name}", v.UNKNOWN)
         return
     if isinstance(owner, v.Inst):
@@ -649,7 +688,7 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         else:
             owner.env.write(name, value)
     elif isinstance(owner, v.Mapping):
-        _store(interp, owner.items, name, value)
+        _store(interp, owner.items, name, as_default(value, name) if owner.option else value)
         owner.attributes = True
     elif isinstance(owner, v.AnyOf):
         interp.branching += 1

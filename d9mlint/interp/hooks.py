@@ -11,7 +11,7 @@ from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
-    from d9mlint.interp.state import Rng
+    from d9mlint.interp.state import Rng, Site
     from d9mlint.knowledge.schema import RngEntry
 
 
@@ -61,6 +61,12 @@ class Hooks:
     env: list[Callable[[Interp, str, v.Value, Any], None]] = field(default_factory=list)
     imports: list[Callable[[Interp, str, Any], None]] = field(default_factory=list)
     draws: list[Callable[[Interp, str, Rng, RngEntry, Any], None]] = field(default_factory=list)
+    # Draws from an RNG that a helper may have seeded of which only the name is known.
+    doubtful_draws: list[Callable[[Interp, str, Rng, RngEntry, Any], None]] = field(default_factory=list)
+    # A seed at a site comes after the draw of a default argument that is used.
+    late_seeds: list[Callable[[Interp, str, RngEntry, Any, Site], None]] = field(default_factory=list)
+    # A library object is called: a layer, a transform.
+    object_calls: list[Callable[[Interp, v.Obj, v.Args], None]] = field(default_factory=list)
     any_draw: list[Callable[[Interp, str, RngEntry], None]] = field(default_factory=list)
     seeds: list[Callable[[Interp, RngEntry, v.Args, Any, list[str]], None]] = field(default_factory=list)
     # What a library call gave, for calls whose result is an object.

@@ -9,6 +9,7 @@ Expressions are in ``expr``, calls in ``calls``, library models in ``models``.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from d9mlint.interp.hooks import Hooks, Loop
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.notes import Notes
 from d9mlint.interp.orders import Order, Orders
-from d9mlint.interp.state import MAYBE, Rng, Setting, Site, State, join_states, prefer
+from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, join_states, prefer
 from d9mlint.interp.tensors import forget
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from d9mlint.config.targets import Targets
     from d9mlint.interp.memo import Outcome
     from d9mlint.interp.places import Where
+    from d9mlint.interp.rng import Draw
     from d9mlint.knowledge import Knowledge
 
 MAX_DEPTH = 60
@@ -66,8 +68,10 @@ class Frame:
         "jumps",
         "label",
         "mod",
+        "on_yield",
         "returns",
         "unrolled",
+        "yielded",
         "yields",
     )
 
@@ -96,6 +100,9 @@ class Frame:
         self.is_class = False
         # The order in which a generator yields, where it is arbitrary.
         self.yields: Order | None = None
+        # What a generator function has yielded, and what runs at its `yield` when it is a context manager.
+        self.yielded: list[v.Value] = []
+        self.on_yield: Callable[[v.Value], None] | None = None
 
 
 class Interp:
@@ -139,6 +146,8 @@ class Interp:
         self.guessing = 0
         # How many calls that are running may not happen at all.
         self.uncertain = 0
+        # The draws of a default argument that is being evaluated.
+        self.captured: list[Draw] | None = None
         self.methods: dict[str, list[tuple[v.Cls, v.Func]]] = {}
         self.contexts: list[str] = []
         # Loops that are running, outermost first.
@@ -510,13 +519,17 @@ class Interp:
             hook(self, stmt)
         test = self._expr.condition(self, stmt.test)
 
+        ended = [False, False]
+
         def body() -> None:
             with self._expr.narrowed(self, stmt.test, True):
                 self.block(stmt.body)
+                ended[0] = not self.state.alive
 
         def orelse() -> None:
             with self._expr.narrowed(self, stmt.test, False):
                 self.block(stmt.orelse)
+                ended[1] = not self.state.alive
 
         if test.answer is None:
             self.branch([body, orelse])
@@ -526,6 +539,9 @@ class Interp:
             body()
         else:
             orelse()
+        if ended[0] != ended[1] and (test.answer is None or test.option) and self.state.alive:
+            # Whoever comes past `if x is None: return` knows what `x` is not.
+            self._expr.narrow(self, stmt.test, ended[1])
 
     def exec_for(self, stmt: m.For) -> None:
         """``for``: known short sequences element by element, anything else once."""
@@ -583,8 +599,9 @@ class Interp:
         self._havoc(stmt)
         for hook in self.hooks.tests:
             hook(self, stmt)
-        self.eval(stmt.test)
-        self._loop_body(stmt.body, stmt, havoc=False)
+        test = self._expr.condition(self, stmt.test)
+        if test.answer is not False or test.option:
+            self._loop_body(stmt.body, stmt, havoc=False)
         self._leave_loop()
         self.frame.jumps.pop()
         self.block(stmt.orelse)
@@ -656,11 +673,28 @@ class Interp:
 
     def exec_with(self, stmt: m.With) -> None:
         """``with``: contexts are visible to what runs inside; some restore what they changed."""
+        self._with_items(stmt, 0)
+
+    def _with_items(self, stmt: m.With, start: int) -> None:
         names: list[str] = []
         after: list[Callable[[], None]] = []
         contexts: list[v.Value] = []
-        for item in stmt.items:
+        run: Callable[[], None] = functools.partial(self.block, stmt.body)
+        for index in range(start, len(stmt.items)):
+            item = stmt.items[index]
             context = self.eval(item.context)
+            if self._calls.is_managed(context):
+                # A generator function runs to its `yield`, then the body runs, then the rest of the function.
+                def body(value: v.Value, index: int = index, target: m.Expr | None = item.target) -> None:
+                    if target is not None:
+                        self._expr.assign(self, target, value)
+                    self._with_items(stmt, index + 1)
+
+                def managed(context: v.Value = context, node: m.Expr = item.context) -> None:
+                    self._calls.manage(self, context, body, node)
+
+                run = managed
+                break
             entered = self._calls.enter(self, context, item.context, after)
             names.extend(entered.names)
             contexts.append(context)
@@ -669,7 +703,7 @@ class Interp:
             if item.target is not None:
                 self._expr.assign(self, item.target, entered.value)
         with self.within(*names):
-            self.block(stmt.body)
+            run()
         for context in reversed(contexts):
             for hook in self.hooks.contexts:
                 hook(self, context, stmt, False)
@@ -696,12 +730,29 @@ class Interp:
             env = env.parent
         func = v.Func(self.frame.mod, self.frame.file, fn, env)
         for param in fn.params:
-            if param.default is not None:
+            if param.default is None:
+                continue
+            if type(param.default) in _PLAIN:
                 func.defaults[param.name] = self.eval(param.default)
+                continue
+            # What a default draws matters only to calls that use it.
+            outer, self.captured = self.captured, []
+            func.defaults[param.name] = self.eval(param.default)
+            drawn, self.captured = self.captured, outer
+            if drawn:
+                func.drawn = {**func.drawn, param.name: drawn}
+                self.pending.append(functools.partial(self._default_of_uncalled, func.key, drawn))
         value: v.Value = func
         for node in reversed(fn.decorators):
             value = self._calls.decorate(self, self.eval(node), value, node)
         return value
+
+    def _default_of_uncalled(self, key: tuple[str, int], drawn: list[Draw]) -> None:
+        """The default of a function that the program defines and does not call: others may use it."""
+        from d9mlint.interp.rng import use_default
+
+        if key not in self.visited and all(self.state.level(d.rng).level == UNSEEDED for d in drawn):
+            use_default(self, drawn)
 
     def exec_class(self, stmt: m.ClassDef) -> None:
         """``class``: its body runs now, in a scope of its own."""
@@ -874,6 +925,10 @@ class Interp:
     def methods_named(self, name: str) -> list[tuple[v.Cls, v.Func]]:
         """Methods of this name in the project classes seen so far."""
         return self.methods.get(name, [])
+
+
+_PLAIN = (m.Const, m.Name, m.Attr, m.Unary)
+"""Expressions that draw nothing."""
 
 
 def _join_vars(scopes: list[dict[str, v.Value]]) -> dict[str, v.Value]:

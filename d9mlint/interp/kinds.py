@@ -29,6 +29,9 @@ _LITERALS = {
 _ITEMS = {"l": "builtins.list", "t": "builtins.tuple", "s": "builtins.set"}
 
 
+_MAPPINGS = ("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping", "typing.Mapping")
+
+
 def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
     """Whether a value is an instance of a class or of one of several; None for unknown."""
     if isinstance(cls, v.Items):
@@ -51,6 +54,12 @@ def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
         return False if kind is type(None) else isinstance(value.value, kind)
     if isinstance(value, v.Items):
         return _ITEMS[value.kind] == name if name in _LITERALS else None
+    if isinstance(value, v.Mapping) and not value.attributes:
+        return name in _MAPPINGS if name in _LITERALS or name in _MAPPINGS else None
+    if isinstance(value, v.Inst):
+        bases = [interp.kb.canonical(base) for base in value.cls.external_bases()]
+        module = name == "torch.nn.Module" and any(b.startswith(("torch.nn.", "lightning.")) for b in bases)
+        return True if module or name in bases else False if not bases and name in _LITERALS else None
     if isinstance(value, v.Obj) and value.type == TENSOR and not value.likely:
         return name == TENSOR if name in _LITERALS else None
     if (

@@ -286,6 +286,7 @@ def _like(then: Tracked, now: Tracked) -> bool:
         return (
             then.attributes == now.attributes
             and then.option == now.option
+            and then.factory is now.factory
             and then.items.owner is then
             and now.items.owner is now
         )
@@ -361,7 +362,7 @@ class _Copies:
             if value.items.owner is not value:
                 raise _Mismatch
             new = self._known[value] = v.Mapping({}, value._open, value.attributes)
-            new.option = value.option
+            new.option, new.factory = value.option, value.factory
             new.order = value.order
             self._fill(new.items, value.items)
         elif isinstance(value, v.Inst):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -14,6 +14,7 @@ from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge.schema import RngEntry
+    from d9mlint.project.modules import ModuleFile
 
 
 def apply(
@@ -40,6 +41,12 @@ def apply(
             for effect in entry.sets:
                 _effect(interp, effect, args, node)
     return unseeded
+
+
+class Saved(NamedTuple):
+    """``Obj.data`` of the state of an RNG that was saved: how it was seeded then."""
+
+    level: Rng
 
 
 def draws_now(args: v.Args, entry: RngEntry) -> bool:
@@ -82,11 +89,57 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
         if not unseeded:
             interp.state.rng[rng] = interp.state.level(generator.seeded_from)
         return unseeded
+    if interp.captured is not None:
+        interp.captured.append(Draw(rng, level, entry, node, interp.frame.file))
+        return level.level == UNSEEDED
     interp.state.flags.setdefault(f"draw:{rng}", interp.here(node))
+    if level.helper and interp.entry is not None:
+        for hook in interp.hooks.doubtful_draws:
+            hook(interp, rng, level, entry, node)
     if level.level == UNSEEDED and interp.entry is not None and not interp.exhausted:
         for hook in interp.hooks.draws:
             hook(interp, rng, level, entry, node)
     return level.level == UNSEEDED
+
+
+class Draw(NamedTuple):
+    """A draw of a default argument: it counts where the default is used."""
+
+    rng: str
+    level: Rng
+    entry: RngEntry
+    node: Any
+    file: ModuleFile
+
+
+def use_default(interp: Interp, drawn: list[Draw]) -> None:
+    """A default argument is used that was drawn when its function was defined."""
+    if interp.entry is None or interp.exhausted:
+        return
+    for one in drawn:
+        with interp.in_file(one.file):
+            if one.level.level != UNSEEDED:
+                continue
+            now = interp.state.level(one.rng)
+            for hook in interp.hooks.draws:
+                hook(interp, one.rng, one.level, one.entry, one.node)
+            if now.level == SEEDED and now.site is not None:
+                # It was seeded after the function had been defined.
+                for late in interp.hooks.late_seeds:
+                    late(interp, one.rng, one.entry, one.node, now.site)
+
+
+def may_seed(interp: Interp, name: str, args: v.Args, node: Any, *, method: bool) -> None:
+    """A call of which only the name is known: a helper that is named like one that seeds, and is given a value,
+    may seed everything."""
+    if not interp.kb.may_seed(name.rpartition(".")[2], method) or interp.entry is None:
+        return
+    if not args.star and not args.dstar and all(v.is_none(value) is True for value in args.values()):
+        return
+    site = interp.here(node)
+    for generator in interp.kb.generators.values():
+        if generator.rule != "DET113" and interp.state.level(generator.id).level == UNSEEDED:
+            interp.state.rng[generator.id] = Rng(MAYBE, "", site, name)
 
 
 def meant_here(interp: Interp, rng: str) -> str:
@@ -145,6 +198,11 @@ def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
     for hook in interp.hooks.seeds:
         hook(interp, entry, args, node, rngs)
     site = interp.here(node)
+    saved = next((x.data for x in args.values() if isinstance(x, v.Obj) and isinstance(x.data, Saved)), None)
+    if saved is not None:
+        # What was saved is there again: seeded, if it was.
+        interp.state.rng.update(dict.fromkeys(rngs, saved.level))
+        return
     for rng in rngs:
         if anti:
             # Told as a seed that differs (DET107): what is drawn afterwards is not told again.

@@ -18,11 +18,12 @@ class Site(NamedTuple):
 
 class Rng(NamedTuple):
     """State of one RNG. ``option`` names the option that would seed it, when only its default keeps it
-    from being seeded; ``site`` is the place of that seeding."""
+    from being seeded; ``site`` is the place of that seeding; ``helper`` what may have seeded it, by its name."""
 
     level: int
     option: str = ""
     site: Site | None = None
+    helper: str = ""
 
 
 class Setting(NamedTuple):
@@ -74,7 +75,7 @@ class State:
     def settings_key(self) -> tuple[Any, ...]:
         """Seeds, modes and environment: what decides how an import runs that changes none of them."""
         return (
-            tuple(sorted((name, r.level, r.option) for name, r in self.rng.items())),
+            tuple(sorted((name, r.level, r.option, r.helper) for name, r in self.rng.items())),
             tuple(sorted((name, str(s.value)) for name, s in self.modes.items())),
             tuple(sorted((name, str(s.value)) for name, s in self.env.items())),
             self.aside,

@@ -13,6 +13,7 @@ from d9mlint.interp.heap import ABSENT, FIELD, HEAP, NAME, WHOLE, Access, Cells,
 
 if TYPE_CHECKING:
     from d9mlint.interp.orders import Order
+    from d9mlint.interp.rng import Draw
     from d9mlint.interp.shapes import Form
     from d9mlint.ir.nodes import Call, Class, Function
     from d9mlint.project.modules import ModuleFile
@@ -203,11 +204,14 @@ class Mod:
         return f"Mod({self.name})"
 
 
+_NOTHING_DRAWN: dict[str, list[Draw]] = {}
+
+
 class Func:
     """A project function, with the scope it closes over and, for a method, its receiver. ``key`` names it in
     reports: its file and its index among the file's functions."""
 
-    __slots__ = ("cls", "decorated", "defaults", "env", "file", "fn", "key", "mod", "receiver")
+    __slots__ = ("cls", "decorated", "defaults", "drawn", "env", "file", "fn", "key", "mod", "receiver")
 
     def __init__(
         self,
@@ -227,6 +231,8 @@ class Func:
         self.cls: Cls | None = None
         self.decorated: tuple[Value, ...] = ()
         self.defaults: dict[str, Value] = {}
+        # What the defaults of some parameters drew when the function was defined.
+        self.drawn: dict[str, list[Draw]] = _NOTHING_DRAWN
 
     def bind(self, receiver: Value) -> Func:
         """The same function as a method of ``receiver``."""
@@ -234,6 +240,7 @@ class Func:
         bound.cls = self.cls
         bound.decorated = self.decorated
         bound.defaults = self.defaults
+        bound.drawn = self.drawn
         return bound
 
     def __repr__(self) -> str:
@@ -365,7 +372,7 @@ class Mapping(Tracked):
     """A dict or configuration with known keys; ``open`` when it may have more. Attribute access works as
     item access when ``attributes`` (namespaces, OmegaConf, EasyDict)."""
 
-    __slots__ = ("_open", "attributes", "items", "option", "order")
+    __slots__ = ("_open", "attributes", "factory", "items", "option", "order")
 
     def __init__(self, items: dict[Any, Value], open: bool = False, attributes: bool = False) -> None:
         HEAP.clock += 1
@@ -376,6 +383,8 @@ class Mapping(Tracked):
         self.attributes = attributes
         self.option = ""
         self.order: Order | None = None
+        # What makes the value of a key that is missing; set when the mapping is made, as ``option`` is.
+        self.factory: Value | None = None
 
     @property
     def open(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -55,6 +56,10 @@ class Knowledge:
             for name in generator.replaces:
                 self._replacing.setdefault(name, []).append(generator)
         self._results = dict(compiled.results)
+        self._seeders = {
+            kind: re.compile("|".join(fnmatch.translate(name) for name in names) or r"(?!)")
+            for kind, names in compiled.seeders.items()
+        }
         self._result_patterns: Patterns[str] = Patterns()
         self._hazards: dict[str, tuple[HazardEntry, ...]] = {}
         self._hazard_patterns: Patterns[HazardEntry] = Patterns()
@@ -219,6 +224,11 @@ class Knowledge:
         """Methods by which generators and objects with one are seeded after they were made."""
         entries = {entry.id: entry for found in self._rng.values() for entry in found}
         return sorted({method for entry in entries.values() for method in entry.seeded_by})
+
+    def may_seed(self, name: str, method: bool) -> bool:
+        """Whether a function, or a method, of which only the name is known is named like one that seeds."""
+        names = self._seeders.get("methods" if method else "functions")
+        return names is not None and names.match(name.lower()) is not None
 
     def replacing(self, generator: str) -> list[GeneratorEntry]:
         """Generators that are meant instead of this one in functions with certain decorators."""

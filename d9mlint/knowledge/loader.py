@@ -53,6 +53,7 @@ class Compiled(msgspec.Struct, frozen=True):
     exact: dict[str, str] = {}
     prefixes: dict[str, str] = {}
     results: dict[str, str] = {}
+    seeders: dict[str, list[str]] = {}
     newest: dict[str, str] = {}
     tensors: list[TensorEntry] = []
     devices: list[DeviceEntry] = []
@@ -152,6 +153,7 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
     exact: dict[str, str] = {}
     prefixes: dict[str, str] = {}
     results: dict[str, str] = {}
+    seeders: dict[str, list[str]] = {}
     newest: dict[str, str] = {}
     tensors: list[TensorEntry] = []
     devices: list[DeviceEntry] = []
@@ -170,6 +172,8 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
             prefixes.update(tables.get("prefixes", {}))
         elif part == "results.yaml":
             results.update(_plain(name, text))
+        elif part == "seeders.yaml":
+            seeders.update(_plain(name, text))
         elif part == "generators.yaml":
             generators += entries(name, text, GeneratorEntry, seen)
         elif part.startswith("hazards/"):
@@ -209,6 +213,7 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
         exact,
         prefixes,
         results,
+        seeders,
         newest,
         tensors,
         devices,

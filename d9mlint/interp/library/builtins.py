@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import CONTAINER_METHODS, parts
 from d9mlint.interp.data import (
@@ -128,6 +129,7 @@ def _defaultdict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value |
     found = _dict(interp, api, rest, node)
     if isinstance(found, v.Mapping):
         found.open = True
+        found.factory = args.pos[0] if args.pos else None
     return found
 
 
@@ -145,10 +147,22 @@ def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if isinstance(first, v.Mapping):
         items.update(first.items)
         is_open = is_open or first.open
+    elif isinstance(first, v.Items) and all(isinstance(x, v.Items) and len(x.elts) == 2 for x in first.elts):
+        pairs = [x.elts for x in first.elts if isinstance(x, v.Items)]
+        is_open = is_open or first.open
+        for index, (key, value) in enumerate(pairs):
+            items[key.value if isinstance(key, v.Lit) else ("unknown key", index)] = value
     elif first is not None:
         is_open = True
     items.update(args.kw)
     return v.Mapping(items, is_open)
+
+
+def _iter(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    first = args.pos[0] if len(args.pos) == 1 else None
+    if not isinstance(first, v.Items) or not first.elts or first.order is not None:
+        return None
+    return v.Items("l", list(first.elts), True)
 
 
 def _vars(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -276,6 +290,32 @@ def _exit(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     return v.NONE
 
 
+def _tfds_load(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``tfds.load(name, split=["train", "test"], with_info=True)``: a dataset, some, or some with their facts."""
+    split, info = args.get("split", 1), args.get("with_info", 8)
+    made: v.Value = v.Obj("tensorflow_datasets.load", "tf.data.Dataset", args, node)
+    if isinstance(split, v.Items):
+        made = v.Items("l", [made for _ in split.elts], split.open)
+    if info is not None and v.truth(info):
+        return v.Items("t", [made, v.UNKNOWN])
+    return made if info is None or v.truth(info) is False else v.UNKNOWN
+
+
+def _saved_state(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """The state of an RNG, as it is restored by ``set_state`` later."""
+    saved = v.Obj(api, "", args, node)
+    saved.data = rng.Saved(interp.state.level(SAVED_STATES[api]))
+    return saved
+
+
+SAVED_STATES = {
+    "numpy.random.get_state": "numpy",
+    "random.getstate": "python",
+    "torch.get_rng_state": "torch",
+    "torch.random.get_rng_state": "torch",
+}
+
+
 def _cuda_available(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     return v.Lit(interp.device != "cpu", "a GPU")
 
@@ -334,7 +374,7 @@ def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
         added = args.pos[-1] if args.pos else v.UNKNOWN
         if name == "add" and added is v.UNKNOWN:
             added = counted(interp, _written(node))
-        if name in ("append", "add", "insert"):
+        if name in ("append", "appendleft", "add", "insert"):
             if len(owner.elts) < 64:
                 owner.elts = [*owner.elts, added]
             jumps = interp.frame.jumps
@@ -353,13 +393,72 @@ def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
 def _shrink(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``items.pop()`` and the like: which elements are left is not followed."""
     if isinstance(owner, v.Items):
+        elts = owner.elts
         owner.open = True
+        if name.startswith("pop"):
+            return v.join(elts)
     return None
 
 
 def _shuffled(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``dataset.shuffle()`` of a dataset of graphs gives one."""
     return owner if isinstance(owner, v.Obj) and is_graph_dataset([owner.api]) else None
+
+
+def _configuration(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``CfgNode({...})`` of yacs: what is stored in it are defaults, like those of options."""
+    first = args.get("init_dict", 0)
+    made = v.Mapping({}, open=first is not None and not isinstance(first, v.Mapping), attributes=True)
+    made.option = "configuration"
+    if isinstance(first, v.Mapping):
+        for key, value in first.items.items():
+            made.items[key] = opt.as_default(value, str(key))
+    return made
+
+
+def _clone(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``cfg.clone()``: nested configurations are copied too."""
+    if not isinstance(owner, v.Mapping) or not owner.option:
+        return None
+    made = v.Mapping({}, owner.open, owner.attributes)
+    made.option = owner.option
+    for key, value in owner.items.items():
+        inner = _clone(interp, value, name, args, node)
+        made.items[key] = value if inner is None else inner
+    return made
+
+
+def _merge_from(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``cfg.merge_from_file("c.yaml")``, ``.merge_from_list([...])``, ``.merge_from_other_cfg(other)``: what is
+    not known to be given keeps its default."""
+    first = args.pos[0] if args.pos else next(iter(args.kw.values()), None)
+    if not isinstance(owner, v.Mapping):
+        return None
+    if name == "merge_from_file" and isinstance(first, v.Lit):
+        loaded = opt.load_config(interp, "yaml.safe_load", v.Args([first]), node)
+        if isinstance(loaded, v.Mapping):
+            _merge_into(owner, loaded)
+    elif name == "merge_from_other_cfg" and isinstance(first, v.Mapping):
+        _merge_into(owner, first)
+    elif name == "merge_from_list" and isinstance(first, v.Items) and not first.open:
+        for key, value in zip(first.elts[::2], first.elts[1::2], strict=False):
+            if isinstance(key, v.Lit) and isinstance(key.value, str):
+                *above, last = key.value.split(".")
+                into: v.Value = owner
+                for part in above:
+                    into = into.items.get(part, v.UNKNOWN) if isinstance(into, v.Mapping) else v.UNKNOWN
+                if isinstance(into, v.Mapping):
+                    into.items[last] = value
+    return v.NONE
+
+
+def _merge_into(into: v.Mapping, other: v.Mapping) -> None:
+    for key, value in other.items.items():
+        inner = into.items.get(key)
+        if isinstance(inner, v.Mapping) and isinstance(value, v.Mapping):
+            _merge_into(inner, value)
+        else:
+            into.items[key] = value
 
 
 def _copy(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
@@ -442,7 +541,7 @@ def _next(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if isinstance(first, v.Inst) and isinstance(step, v.Func):
         return interp.call(step.bind(first), v.NO_ARGS, node)
     found = element(interp, first)
-    return found if isinstance(found, (v.Obj, v.Items)) else None
+    return found if isinstance(found, (v.Obj, v.Items, v.Inst, v.Func, v.AnyOf)) else None
 
 
 def _from_checkpoint(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
@@ -528,6 +627,12 @@ def _built(interp: Interp, config: v.Mapping, extra: dict[str, v.Value], node: A
     return interp.call(func, arguments, node)
 
 
+_CONFIGURATIONS = (
+    "yacs.config.CfgNode",
+    "fvcore.common.config.CfgNode",
+    "detectron2.config.CfgNode",
+)
+
 MODELS: dict[str, Model] = {
     "builtins.globals": _globals,
     "builtins.staticmethod": _first,
@@ -552,6 +657,8 @@ MODELS: dict[str, Model] = {
     "collections.OrderedDict": _dict,
     "collections.defaultdict": _defaultdict,
     "collections.deque": _sequence("l"),
+    "builtins.next": _next,
+    "builtins.iter": _iter,
     "builtins.vars": _vars,
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,
@@ -568,7 +675,6 @@ MODELS: dict[str, Model] = {
     "copy.copy": _first,
     "importlib.import_module": _import_module,
     "builtins.__import__": _import_module,
-    "builtins.next": _next,
     "os.getenv": _getenv,
     "os.environ.get": _getenv,
     "os.putenv": _setenv,
@@ -577,6 +683,8 @@ MODELS: dict[str, Model] = {
     "os.environ.update": _update_env,
     "os.environ.pop": _pop_env,
     "os.unsetenv": _pop_env,
+    **dict.fromkeys(SAVED_STATES, _saved_state),
+    "tensorflow_datasets.load": _tfds_load,
     "torch.cuda.is_available": _cuda_available,
     "tf.test.is_gpu_available": _cuda_available,
     "torch.nn.DataParallel": _first_model,
@@ -588,6 +696,7 @@ MODELS: dict[str, Model] = {
     "jax.jit": _first_model,
     "equinox.filter_jit": _first_model,
     "tf.function": _first_model,
+    **dict.fromkeys(_CONFIGURATIONS, _configuration),
     "argparse.ArgumentParser": opt.new_parser,
     "configargparse.ArgParser": opt.new_parser,
     "configargparse.ArgumentParser": opt.new_parser,
@@ -657,8 +766,12 @@ METHOD_MODELS: dict[str, MethodModel] = {
         f"set.{name}": _set_update
         for name in ("update", "union", "intersection", "difference", "symmetric_difference", "copy")
     },
-    **{f"list.{name}": _shrink for name in ("pop", "remove", "clear")},
+    "list.appendleft": _list_append,
+    "list.extendleft": _list_append,
+    **{f"list.{name}": _shrink for name in ("pop", "popleft", "remove", "clear")},
     "*.copy": _copy,
+    "dict.clone": _clone,
+    **{f"dict.merge_from_{name}": _merge_from for name in ("file", "list", "other_cfg")},
     "*.shuffle": _shuffled,
     "*.to": _self,
     "*.cuda": _self,

@@ -102,6 +102,11 @@ def as_option(default: v.Value, label: str) -> v.Value:
     return default
 
 
+def as_default(value: v.Value, name: str) -> v.Value:
+    """A literal that a configuration holds, as what it has by default."""
+    return v.Lit(value.value, name) if isinstance(value, v.Lit) and not value.option else value
+
+
 def same_parser(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """Argument groups and sub-parsers add to the parser they belong to."""
     return owner if _is_parser(interp, owner) else None
@@ -153,6 +158,19 @@ def make_namespace(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
 # ----------------------------------------------------------------------------- absl, tf.app, click, typer
 
 
+FLAGS = tuple(
+    f"{head}.FLAGS"
+    for head in (
+        "absl.flags",
+        "tensorflow.flags",
+        "tensorflow.app.flags",
+        "tensorflow.compat.v1.flags",
+        "tensorflow.compat.v1.app.flags",
+    )
+)
+"""Where the values of flags are looked up, by the names under which programs import it."""
+
+
 def define_flag(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
     """``flags.DEFINE_integer('seed', 0, ...)`` of absl and TF1."""
     name = args.get("name", 0)
@@ -161,6 +179,8 @@ def define_flag(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
         value = as_option(default if default is not None else v.NONE, f"--{name.value}")
         holder = v.Obj("absl.flags.FlagHolder", "", args, node)
         holder.attrs["value"] = value
+        for head in FLAGS:
+            interp.library_attributes[f"{head}.{name.value}"] = value
         return holder
     return v.UNKNOWN
 
