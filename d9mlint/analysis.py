@@ -32,7 +32,8 @@ class Runs(NamedTuple):
 
     def findings(self) -> list[Finding]:
         """What they found, merged."""
-        return merge(report.findings for report in self.reports)
+        training = {report.relative for report in self.entries if report.trains}
+        return merge((report.findings for report in self.reports), training)
 
 
 def analyze(analyzer: Analyzer, executor: Executor | None = None, cache: EntryCache | None = None) -> Runs:

@@ -107,10 +107,13 @@ class Reporter:
             remedy=remedy,
         )
 
-    def withdraw(self, code: str, site: Site) -> None:
-        """Take back the findings of a rule at a place. Only at the end of a run: no import takes back anything."""
-        for key in [k for k in self._found if k[0] == code and k[1:4] == tuple(site)]:
+    def withdraw(self, code: str, site: Site) -> bool:
+        """Take back the findings of a rule at a place; whether there were any. Only at the end of a run: no import
+        takes back anything."""
+        keys = [k for k in self._found if k[0] == code and k[1:4] == tuple(site)]
+        for key in keys:
             del self._found[key]
+        return bool(keys)
 
     def findings(self) -> list[Finding]:
         """All findings in their total order."""

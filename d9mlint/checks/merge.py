@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 import msgspec
 
@@ -12,18 +12,28 @@ MAX_NAMED = 3
 """Entry points that a message names beside the one whose flow is shown."""
 
 
-def merge(found: Iterable[Iterable[Finding]]) -> list[Finding]:
-    """One finding for each place and subject: the most confident, then the most severe, then that of the first
-    entry point by name. Other entry points that lead to it with the same confidence are named."""
+def merge(found: Iterable[Iterable[Finding]], training: Container[str] = ()) -> list[Finding]:
+    """One finding for each place and subject: the most confident, then the most severe, then that of an entry point
+    in ``training``, then that of the first by name. Other entry points that lead to it with the same confidence are
+    named."""
     groups: dict[tuple[str, str, int, int, str], list[Finding]] = {}
     for findings in found:
         for one in findings:
             groups.setdefault((one.code, one.path, one.start, one.end, one.subject), []).append(one)
-    return sorted((_joined(group) for group in groups.values()), key=lambda f: f.sort_key)
+    return sorted((_joined(group, training) for group in groups.values()), key=lambda f: f.sort_key)
 
 
-def _joined(group: list[Finding]) -> Finding:
-    group.sort(key=lambda f: (-f.confidence.rank, -f.severity.rank, f.entry_point or "~", f.message, f.flow))
+def _joined(group: list[Finding], training: Container[str]) -> Finding:
+    group.sort(
+        key=lambda f: (
+            -f.confidence.rank,
+            -f.severity.rank,
+            f.entry_point not in training,
+            f.entry_point or "~",
+            f.message,
+            f.flow,
+        )
+    )
     best = group[0]
     sure = {f.entry_point for f in group if f.entry_point and f.confidence is best.confidence}
     others = sorted(sure - {best.entry_point})

@@ -19,6 +19,7 @@ from d9mlint.checks import (
     order,
     portability,
     recomputation,
+    releases,
     resume,
     seeds,
     settings,
@@ -72,6 +73,7 @@ class Rules:
         hooks.iterations.append(on_iterate)
         activity.register(hooks)
         storage.register(hooks)
+        releases.register(hooks)
         for family in _FAMILIES:
             family.register(hooks, reporter)
         return reporter.findings

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks import generators
 from d9mlint.checks.base import Reporter, argument_node
+from d9mlint.checks.releases import is_release
 from d9mlint.checks.text import node_text
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, SAVES, trains, where
@@ -343,6 +344,8 @@ class _Seeds:
             ("draw-api", rng, True if place is weak else False if place is strong else "aside")
         ]
         seed = generator.seed
+        if rng == "tensorflow" and is_release(interp, "tensorflow", "<2.0"):
+            seed = "tf.set_random_seed(seed)"
         where_to_seed = generator.where or f"at the start of {place.entry}"
         if place is not weak and place is not strong:
             message = f"`{api}` draws random numbers without a {title} seed when `{place.aside}` is given"

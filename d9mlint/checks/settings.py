@@ -8,7 +8,7 @@ from d9mlint.base.findings import Applicability, Fix, Severity
 from d9mlint.checks.base import Reporter, argument_node, replace_fix
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import CUDA, TORCH_TRAIN, may_use_cuda, where
+from d9mlint.interp.activity import CUDA, TORCH_TRAIN, TRAINER_SWITCH, may_use_cuda, trains, where
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
 from d9mlint.knowledge.versions import compare, parse, split
@@ -27,6 +27,7 @@ LIGHTNING_TRAINERS = (
     "pytorch_lightning.Trainer",
     "lightning.Fabric",
 )
+A_GPU = "a GPU"
 CUBLAS_VALUES = (":4096:8", ":16:8")
 
 
@@ -72,8 +73,10 @@ def _benchmark(hooks: Hooks, reporter: Reporter) -> None:
     def assigned(interp: Interp, name: str, value: v.Value, node: Any) -> None:
         if interp.device == "cpu" or not _is_true(value):
             return
-        interp.notes.setdefault("benchmark", []).append(Where(interp, interp._node, BENCHMARK))
-        _report_benchmark(interp, reporter, interp._node, value, _true_fix(interp._node))
+        place = Where(interp, interp._node, BENCHMARK)
+        option = v.option_of(value) or _own_option(interp)
+        interp.notes.setdefault("benchmark", []).append((place, option))
+        _report_benchmark(interp, reporter, place, option, _true_fix(interp._node))
 
     hooks.attributes.setdefault(BENCHMARK, []).append(assigned)
 
@@ -84,14 +87,20 @@ def _benchmark(hooks: Hooks, reporter: Reporter) -> None:
         if value is not None and interp.device != "cpu" and _is_true(value):
             node = argument_node(call.node, name, 1)
             fix = replace_fix(node, "False", "set `benchmark` to `False`") if _literal_true(node) else None
-            _report_benchmark(interp, reporter, call.node, value, fix)
+            option = v.option_of(value) or _own_option(interp)
+            _report_benchmark(interp, reporter, Where(interp, call.node, BENCHMARK), option, fix)
 
     def end(interp: Interp) -> None:
         # Surely switched off again before anything was trained: the program does not run with it.
         setting = interp.state.modes.get("torch.cudnn.benchmark")
         if interp.entry is not None and setting is not None and setting.value is False and not setting.option:
-            for place in interp.notes.get("benchmark", []):
+            for place, _ in interp.notes.get("benchmark", []):
                 reporter.withdraw("DET301", place.site)
+        elif interp.entry is not None and not trains(interp):
+            # In inference alone, the benchmark is a choice: it is reported without a fix that is made unasked.
+            for place, option in interp.notes.get("benchmark", []):
+                if reporter.withdraw("DET301", place.site):
+                    _report_benchmark(interp, reporter, place, option, None, Severity.WARNING)
 
     hooks.ends.append(end)
 
@@ -117,17 +126,30 @@ def _true_fix(node: Any) -> Fix | None:
     return None
 
 
-def _report_benchmark(interp: Interp, reporter: Reporter, node: Any, value: v.Value, fix: Fix | None) -> None:
-    option = v.option_of(value)
-    by = f" (default of `{option}`)" if option else ""
+def _own_option(interp: Interp) -> str:
+    """The program's option that decides that this runs; whether there is a GPU is none."""
+    return next((one for one in reversed(interp.options) if one != A_GPU), "")
+
+
+def _report_benchmark(
+    interp: Interp,
+    reporter: Reporter,
+    place: Where,
+    option: str,
+    fix: Fix | None,
+    severity: Severity | None = None,
+) -> None:
+    """Report the benchmark. Where an option of the program decides, the program already has the remedy."""
+    by = f" (unless `{option}` says otherwise)" if option else ""
     reporter.report(
         interp,
         "DET301",
-        node,
+        place,
         f"`cudnn.benchmark = True`{by}: autotuning may select different algorithms in each run",
-        "set `torch.backends.cudnn.benchmark = False`",
+        f"run with another value of `{option}`" if option else "set `torch.backends.cudnn.benchmark = False`",
         subject=BENCHMARK,
-        fix=fix,
+        severity=Severity.WARNING if option else severity,
+        fix=None if option else fix,
     )
 
 
@@ -157,7 +179,9 @@ def _missing_mode(interp: Interp, reporter: Reporter) -> None:
         "DET302",
         place,
         message,
-        _mode_help(interp, cudnn is not None and bool(cudnn.value)),
+        f"pass `{setting.option}`"
+        if setting.option
+        else _mode_help(interp, cudnn is not None and bool(cudnn.value)),
         subject="torch",
         entry_wide=True,
         remedy=("option",) if setting.option else (),
@@ -166,6 +190,9 @@ def _missing_mode(interp: Interp, reporter: Reporter) -> None:
 
 def _mode_help(interp: Interp, cudnn: bool) -> str:
     """How to make the targeted torch deterministic: the switch has had other names, and once none."""
+    trainer = str(interp.notes.get(TRAINER_SWITCH) or "")
+    if trainer:
+        return trainer
     if interp.kb_matches("torch", "<1.7"):
         newer = f"with torch 1.8 or later, call `{MODE}` before the model is built"
         return newer if cudnn else f"set `torch.backends.cudnn.deterministic = True`; {newer}"

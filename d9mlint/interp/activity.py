@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 TORCH_TRAIN = "train:torch"
 TF_TRAIN = "train:tensorflow"
+TRAINER_SWITCH = "trainer-switch"
+"""Note: how the trainer that trains is made deterministic."""
 TF_FIT = "train:tensorflow:fit"
 TF_TAPE = "train:tensorflow:tape"
 TORCH_TRAIN_CPU = "train:torch:cpu"
@@ -133,6 +135,8 @@ def register(hooks: Hooks) -> None:
         name = call.api.rpartition(".")[2]
         found = runner(interp, call.owner)
         if found is not None and name in found.entry.trains:
+            if TORCH_TRAIN not in interp.places:
+                interp.notes[TRAINER_SWITCH] = found.entry.switch
             _trains_torch(interp, call.node, name, found.device or tensors.device(call.args.values()))
             return
         if found is not None or name in ("train", "run", "tune"):
@@ -151,6 +155,8 @@ def register(hooks: Hooks) -> None:
         if found is None:
             return
         if found.entry.constructs:
+            if TORCH_TRAIN not in interp.places:
+                interp.notes[TRAINER_SWITCH] = found.entry.switch
             _trains_torch(interp, call.node, call.api, found.device)
         if found.entry.returns and found.device in ACCELERATORS:
             note(interp, found.device, call.node, call.api)

@@ -16,6 +16,7 @@ import msgspec
 
 from d9mlint.base.findings import Finding
 from d9mlint.interp import values as v
+from d9mlint.interp.activity import TRAIN
 from d9mlint.interp.calls import blank_instance
 from d9mlint.interp.cuts import Cut
 from d9mlint.interp.heap import HEAP
@@ -53,7 +54,8 @@ class EntryReport(msgspec.Struct):
     """What an analysis run found, reached and read. ``entry`` is the path of the entry point, or of the module
     whose unreached code was looked at. Files are meant by their place among the project's files: ``reached``
     has the functions of each (by their index in its facts), ``files`` are those that were run.
-    ``config_files`` are the configuration files that were opened; ``cuts`` say what was not followed."""
+    ``config_files`` are the configuration files that were opened; ``cuts`` say what was not followed,
+    ``trains`` whether a model is trained."""
 
     entry: str
     function: str
@@ -64,6 +66,8 @@ class EntryReport(msgspec.Struct):
     steps: int
     cuts: list[Cut]
     failure: str = ""
+    relative: str = ""
+    trains: bool = False
 
 
 class RuleSet(Protocol):
@@ -191,6 +195,8 @@ class Analyzer:
             steps=interp.steps,
             cuts=sorted(interp.cuts),
             failure=failure,
+            relative=file.relative,
+            trains=entry is not None and TRAIN in interp.places,
         )
 
 

@@ -153,6 +153,8 @@ class Interp:
         # Loops that are running, outermost first.
         self.loops: list[Loop] = []
         self.branching = 0
+        # Options whose defaults decided the branches that are running.
+        self.options: list[str] = []
         self.memo: dict[Any, list[Outcome]] = {}
         self.variants: dict[tuple[str, int], set[Any]] = {}
         self.reruns: dict[tuple[str, int], int] = {}
@@ -534,7 +536,9 @@ class Interp:
         if test.answer is None:
             self.branch([body, orelse])
         elif test.option:
+            self.options.append(test.option)
             self.branch([body, orelse], keep=0 if test.answer else 1, option=test.option)
+            self.options.pop()
         elif test.answer:
             body()
         else:

@@ -16,6 +16,7 @@ from d9mlint.knowledge.schema import (
     DeviceEntry,
     GeneratorEntry,
     HazardEntry,
+    InferredEntry,
     OpEntry,
     OrderEntry,
     RngEntry,
@@ -77,6 +78,8 @@ class Knowledge:
         self._runner_patterns: list[tuple[re.Pattern[str], RunnerEntry]] = []
         self._order_functions: dict[str, OrderEntry | None] = {}
         self._order_methods: dict[str, OrderEntry | None] = {}
+        self._inferred: dict[str, InferredEntry] = {}
+        self._inferred_prefixes: list[tuple[str, InferredEntry]] = []
         self._index(compiled)
         # Top-level names of the libraries that something is known of.
         self.libraries = frozenset(
@@ -160,6 +163,9 @@ class Knowledge:
             for api in tensor.apis:
                 names = [api] if "." in api else [f"torch.{api}", f"torch.Tensor.{api}"]
                 self._tensors.update((self.canonical(name), tensor) for name in names)
+        for told in compiled.inferred:
+            self._inferred.update((name, told) for name in told.apis)
+            self._inferred_prefixes += [(prefix, told) for prefix in told.prefixes]
         for device in compiled.devices:
             self._devices.update((self.canonical(api), device) for api in device.apis)
         for runner in compiled.runners:
@@ -299,6 +305,13 @@ class Knowledge:
     def device(self, canonical: str) -> DeviceEntry | None:
         """The device that the value of a call or attribute names."""
         return self._devices.get(canonical)
+
+    def inferred(self, name: str) -> InferredEntry | None:
+        """The release that the use of a name tells."""
+        found = self._inferred.get(name)
+        if found is None and name.startswith(("tf.", "keras.", "tf_keras.")):
+            found = next((one for prefix, one in self._inferred_prefixes if name.startswith(prefix)), None)
+        return found
 
     def runners(self, dotted: str) -> tuple[RunnerEntry, ...]:
         """What trains models or moves them to a device under this name, for different versions."""

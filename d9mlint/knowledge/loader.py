@@ -23,6 +23,7 @@ from d9mlint.knowledge.schema import (
     DeviceEntry,
     GeneratorEntry,
     HazardEntry,
+    InferredEntry,
     OpEntry,
     OrderEntry,
     RngEntry,
@@ -58,6 +59,7 @@ class Compiled(msgspec.Struct, frozen=True):
     tensors: list[TensorEntry] = []
     devices: list[DeviceEntry] = []
     runners: list[RunnerEntry] = []
+    inferred: list[InferredEntry] = []
 
 
 ENTRIES: dict[str, type[Any]] = {
@@ -71,6 +73,7 @@ ENTRIES: dict[str, type[Any]] = {
     "tensors": TensorEntry,
     "devices": DeviceEntry,
     "runners": RunnerEntry,
+    "inferred": InferredEntry,
 }
 """The kinds of entries by the name of the list or directory that holds them."""
 
@@ -158,6 +161,7 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
     tensors: list[TensorEntry] = []
     devices: list[DeviceEntry] = []
     runners: list[RunnerEntry] = []
+    inferred: list[InferredEntry] = []
     seen: dict[tuple[type[Any], str], str] = {}
     for path in rule_files(root):
         name = path.relative_to(root).as_posix()
@@ -196,6 +200,8 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
             devices += entries(name, text, DeviceEntry, seen)
         elif part == "runners.yaml":
             runners += entries(name, text, RunnerEntry, seen)
+        elif part == "inferred.yaml":
+            inferred += entries(name, text, InferredEntry, seen)
         else:
             raise KnowledgeError(name, 1, "no part of the knowledge base is expected here")
     check_generators(generators, rng, hazards, seen)
@@ -218,6 +224,7 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
         tensors,
         devices,
         runners,
+        inferred,
     )
 
 

@@ -511,6 +511,18 @@ class DeviceEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     provenance: list[str] = []
 
 
+class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Names that only releases up to ``version`` of a library have: a program that uses them, and pins nothing, was
+    written for it. ``prefixes`` are beginnings of names."""
+
+    id: str
+    library: str
+    version: str
+    apis: list[str]
+    prefixes: list[str] = []
+    provenance: list[str] = []
+
+
 class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Objects that train models or move them to a device. ``apis`` are classes and functions; ``*`` stands for a part
     of a name.
@@ -519,7 +531,8 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     their argument ``settings``. ``trains`` are the methods that train, ``evaluates`` those that do not:
     ``training_hooks`` are the methods of a model that only training calls. ``batches`` are methods of a model with
     the name of the argument that is a batch of data. ``returns`` are positions or names of the arguments that a
-    call gives back, moved to the device.
+    call gives back, moved to the device. ``constructs``: making one trains. ``switch`` says how to make it
+    deterministic.
     """
 
     id: str
@@ -535,6 +548,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     batches: dict[str, str] = {}
     returns: list[Other] = []
     constructs: bool = False
+    switch: str = ""
     note: str = ""
     provenance: list[str] = []
 

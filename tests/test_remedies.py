@@ -1,0 +1,107 @@
+"""What `help:` says works as written: for the framework, its version, and what the program already has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import lint
+
+from d9mlint.base.findings import Finding
+
+
+def findings(tmp_path: Path, text: str, code: str) -> list[Finding]:
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    return [one.finding for one in lint(tmp_path, {}).items if one.finding.code == code]
+
+
+TRAINERS = {
+    "transformers": (
+        "from transformers import Trainer, TrainingArguments, AutoModelForSequenceClassification as M, set_seed\n"
+        "set_seed(0)\nTrainer(M.from_pretrained('x'), TrainingArguments('out')).train()\n",
+        "full_determinism=True",
+    ),
+    "lightning": (
+        "import lightning as L, torch\nfrom torch import nn\n\n\nclass M(L.LightningModule):\n"
+        "    def training_step(self, batch, i):\n        return batch.sum()\n\n\n"
+        "L.seed_everything(0)\nL.Trainer().fit(M())\n",
+        "deterministic=True",
+    ),
+    "option": (
+        "import argparse, torch\nfrom torch import nn\np = argparse.ArgumentParser()\n"
+        "p.add_argument('--deterministic', action='store_true')\nargs = p.parse_args()\ntorch.manual_seed(0)\n"
+        "if args.deterministic:\n    torch.use_deterministic_algorithms(True)\n"
+        "nn.Linear(2, 2).cuda()(torch.zeros(1, 2).cuda()).sum().backward()\n",
+        "pass `--deterministic`",
+    ),
+    "plain": (
+        "import torch\nfrom torch import nn\ntorch.manual_seed(0)\n"
+        "nn.Linear(2, 2).cuda()(torch.zeros(1, 2).cuda()).sum().backward()\n",
+        "torch.use_deterministic_algorithms(True)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRAINERS)
+def test_the_mode_is_switched_on_where_the_program_trains(tmp_path: Path, name: str) -> None:
+    text, expected = TRAINERS[name]
+    (found,) = findings(tmp_path, text, "DET302")
+    assert expected in found.help
+
+
+def test_a_program_of_tensorflow_1_is_given_no_call_of_tensorflow_2(tmp_path: Path) -> None:
+    text = (
+        "import tensorflow as tf\nx = tf.placeholder(tf.float32, [None, 3])\nw = tf.Variable(tf.zeros([3, 1]))\n"
+        "loss = tf.reduce_mean(tf.matmul(x, w))\nstep = tf.train.AdamOptimizer().minimize(loss)\n"
+        "tf.set_random_seed(0)\nwith tf.Session() as s:\n    s.run(step, {x: [[1, 2, 3]]})\n"
+    )
+    (found,) = findings(tmp_path, text, "DET306")
+    assert "enable_op_determinism" not in found.help
+    assert "TF_CUDNN_DETERMINISTIC" in found.help
+    assert "2." not in found.message
+
+
+def test_a_program_of_tensorflow_1_is_given_its_own_seed(tmp_path: Path) -> None:
+    text = (
+        "import tensorflow as tf\nw = tf.Variable(tf.random_normal([3, 1]))\n"
+        "with tf.Session() as s:\n    s.run(tf.global_variables_initializer())\n    print(s.run(w))\n"
+    )
+    found = findings(tmp_path, text, "DET104")
+    assert found and all("tf.set_random_seed" in one.help for one in found)
+
+
+BENCHMARK = "torch.backends.cudnn.benchmark = True"
+
+
+def test_the_benchmark_in_training_has_a_safe_fix(tmp_path: Path) -> None:
+    text = (
+        f"import torch\nfrom torch import nn\n{BENCHMARK}\n"
+        "nn.Linear(2, 2).cuda()(torch.zeros(1, 2).cuda()).sum().backward()\n"
+    )
+    (found,) = findings(tmp_path, text, "DET301")
+    assert found.severity == "error" and found.fix is not None
+
+
+def test_the_benchmark_of_an_own_option_or_of_inference_is_a_warning(tmp_path: Path) -> None:
+    option = (
+        "import argparse, torch\nfrom torch import nn\np = argparse.ArgumentParser()\n"
+        "p.add_argument('--deterministic', action='store_true')\nargs = p.parse_args()\n"
+        f"if not args.deterministic:\n    {BENCHMARK}\n"
+        "nn.Linear(2, 2).cuda()(torch.zeros(1, 2).cuda()).sum().backward()\n"
+    )
+    (found,) = findings(tmp_path, option, "DET301")
+    assert found.severity == "warning" and found.fix is None and "--deterministic" in found.help
+    inference = (
+        f"import torch\nfrom torch import nn\n{BENCHMARK}\nnet = nn.Linear(2, 2).cuda()\n"
+        "net.load_state_dict(torch.load('m.pt'))\nwith torch.no_grad():\n    print(net(torch.zeros(1, 2).cuda()))\n"
+    )
+    (found,) = findings(tmp_path, inference, "DET301")
+    assert found.severity == "warning" and found.fix is None
+
+
+def test_the_entry_point_that_trains_is_named_first(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("import torch\n\n\ndef noisy(x):\n    return x + torch.randn(3)\n")
+    (tmp_path / "a_eval.py").write_text("import torch\nfrom net import noisy\nprint(noisy(torch.zeros(3)))\n")
+    text = "import torch\nfrom net import noisy\nw = torch.zeros(3, requires_grad=True)\n(w * noisy(w)).sum().backward()\n"
+    (found,) = findings(tmp_path, text, "DET101")
+    assert found.entry_point == "train.py" and "a_eval.py" in found.message
