@@ -120,6 +120,46 @@ def test_a_call_is_taken_over_only_where_it_would_do_the_same(calls: str, seeded
     assert ("DET101" not in codes(run({"main.py": program}), "main.py")) is seeded
 
 
+@pytest.mark.parametrize(
+    ("calls", "reported"),
+    [
+        ("print(stack(sorted(names())))\nprint(stack(names()))\n", True),
+        ("print(stack(names()))\nprint(stack(sorted(names())))\n", True),
+        ("print(stack(sorted(names())))\nprint(stack(sorted(names())))\n", False),
+        ("found = names()\nfound.sort()\nprint(stack(found))\n", False),
+        ("found = names()\nprint(stack(['a']))\nprint(stack(found))\n", True),
+        ("box = Box(sorted(names()))\nbox.stack()\nbox.names = names()\nbox.stack()\n", True),
+        ("box = Box(names())\nbox.names.sort()\nbox.stack()\nBox(['a']).stack()\n", False),
+        ("kept = []\nfor n in ['a', 'b']:\n    keep(kept, n)\nprint(stack(kept))\n", False),
+        ("kept = []\nfor n in names():\n    keep(kept, n)\nprint(stack(kept))\n", True),
+        (
+            "kept = []\nfor n in ['a', 'b']:\n    keep([], n)\nfor n in names():\n    keep(kept, n)\nprint(stack(kept))\n",
+            True,
+        ),
+        (
+            "old = []\nfor n in names():\n    keep(old, n)\n    new = []\n    keep(new, n)\n    stack(new)\n",
+            False,
+        ),
+        (
+            "old = []\nfor n in names():\n    new = []\n    keep(new, n)\n    keep(old, n)\nprint(stack(old))\n",
+            True,
+        ),
+        ("ids = {}\nfor n in names():\n    ids[n] = 1\nprint(stack([ids['a']]))\n", False),
+        ("ids = {}\nfor n in names():\n    ids[n] = 1\nprint(stack(list(ids)))\n", True),
+    ],
+)
+def test_an_order_is_part_of_what_a_call_reads(calls: str, reported: bool) -> None:
+    program = (
+        "import os\nimport numpy as np\n"
+        "class Box:\n    def __init__(self, names):\n        self.names = names\n"
+        "    def stack(self):\n        return np.stack(self.names)\n"
+        "def names():\n    return os.listdir('data')\n"
+        "def stack(names):\n    return np.stack([np.load(n) for n in names])\n"
+        "def keep(into, name):\n    into.append(name)\n" + calls
+    )
+    assert ("DET209" in codes(run({"main.py": program}), "main.py")) is reported
+
+
 LIBRARY = {
     "lib/__init__.py": "from lib.models import build\n",
     "lib/registry.py": "TABLE = {}\ndef register(f):\n    TABLE[f.__name__] = f\n    return f\n",
@@ -131,6 +171,8 @@ LIBRARY = {
     "lib/state.py": "class Options:\n    seed = None\nOPTIONS = Options()\nDEFAULTS = {'seed': None}\nCOUNT = 0\n",
     "lib/noisy.py": "print('imported', __name__)\nimport lib.models\n",
     "lib/seeding.py": "import torch\nimport lib.state\ntorch.manual_seed(0)\n",
+    "lib/files.py": "import os\nFILES = os.listdir('data')\ndef find():\n    return [f for f in os.listdir('more')]\n",
+    "lib/arrays.py": "import numpy as np\nfrom lib.files import FILES\nDATA = np.array(FILES)\n",
     "lib/util.py": (
         "import torch\nfrom lib.state import OPTIONS, DEFAULTS\n"
         "def prepare():\n    if OPTIONS.seed is not None:\n        torch.manual_seed(OPTIONS.seed)\n"
@@ -198,6 +240,17 @@ ENTRIES = {
         "from lib.registry import TABLE",
         "import lib.noisy",
         "print(TABLE['build']())",
+    ),
+    "arrays.py": lines(
+        "from lib.arrays import DATA",
+        "from lib.files import find",
+        "print(DATA, find())",
+    ),
+    "sorts.py": lines(
+        "from lib.files import FILES",
+        "FILES.sort()",
+        "from lib.arrays import DATA",
+        "print(DATA)",
     ),
     "environment.py": lines(
         "import os",

@@ -356,28 +356,30 @@ class Orders:
 
     def _given(self, interp: Interp, args: v.Args, node: Any, iterates: bool) -> Order | None:
         """The order of the arguments of a call. Sets among them are iterated by what keeps or uses their order."""
-        found: list[Order | None] = []
-        written = node.args if isinstance(node, m.Call) else []
+        found: Order | None = None
         for index, value in enumerate(args.pos):
-            place = written[index] if index < len(written) else node
-            found.append(self._argument(interp, value, place, iterates))
-        by_name = {k.name: k.value for k in node.keywords} if isinstance(node, m.Call) else {}
+            if type(value) not in _PLAIN:
+                order = self._argument(interp, value, node, index, iterates)
+                if order is not None:
+                    found = order if found is None else merge((found, order))
         for name, value in args.kw.items():
-            place = by_name.get(name, node)
-            found.append(self._argument(interp, value, place, iterates))
-        return merge(found)
+            if type(value) not in _PLAIN:
+                order = self._argument(interp, value, node, name, iterates)
+                if order is not None:
+                    found = order if found is None else merge((found, order))
+        return found
 
-    def _argument(self, interp: Interp, value: v.Value, place: Any, iterates: bool) -> Order | None:
-        if type(value) in _PLAIN:
-            return None
+    def _argument(
+        self, interp: Interp, value: v.Value, node: Any, place: int | str, iterates: bool
+    ) -> Order | None:
         if iterates and _is_set(value):
-            return self.iterated(interp, value, place)
+            return self.iterated(interp, value, _argument_node(node, place))
         if not self.origins:
             return None
         if iterates and isinstance(value, v.Mapping):
             # The columns of a frame, the fields of what is saved.
             return merge((self.of(value), *(self.deep(x) for x in list(value.items.values())[:MAX_PARTS])))
-        return self.deep(value)
+        return self.deep(value) if isinstance(value, v.Items) else self.of(value)
 
     def _method(
         self,
@@ -747,10 +749,19 @@ def merge(orders: Any) -> Order | None:
     return Order(tuple(sorted({key for order in found for key in order.keys})), INDEX, inner)
 
 
+def _argument_node(node: Any, place: int | str) -> Any:
+    """The expression of an argument, by position or name; the call where it is not written out."""
+    if not isinstance(node, m.Call):
+        return node
+    if isinstance(place, int):
+        return node.args[place] if place < len(node.args) else node
+    return next((keyword.value for keyword in node.keywords if keyword.name == place), node)
+
+
 def _is_set(value: v.Value) -> bool:
-    if isinstance(value, v.AnyOf):
-        return any(_is_set(one) for one in value.values)
-    return isinstance(value, v.Items) and value.kind == "s"
+    if type(value) is v.Items:
+        return value.kind == "s"
+    return isinstance(value, v.AnyOf) and any(_is_set(one) for one in value.values)
 
 
 def _any_set(args: v.Args, owner: v.Value | None = None) -> bool:
