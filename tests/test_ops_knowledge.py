@@ -37,12 +37,13 @@ def listed(name: str) -> list[str]:
 
 
 def test_no_fact_is_lost(compiled: Compiled) -> None:
-    have = {f"op {op.id}" for op in compiled.ops} | {f"setting {s.id}" for s in compiled.settings}
+    have = {f"op {op.id}" for op in [*compiled.ops, *compiled.hazards]}
+    have |= {f"setting {s.id}" for s in compiled.settings}
     assert sorted(set(listed("knowledge_ids.txt")) - have) == []
 
 
 def test_no_name_is_lost(compiled: Compiled) -> None:
-    have = {api for op in compiled.ops for api in op.apis}
+    have = {api for op in [*compiled.ops, *compiled.hazards] for api in op.apis}
     assert sorted(set(listed("op_names.txt")) - have) == []
 
 

@@ -38,7 +38,9 @@ def _atomics(hooks: Hooks, reporter: Reporter) -> None:
             subject=call.api,
         )
 
-    @hooks.on_call("triton.language.atomic_add", "numba.cuda.atomic.add", "numba.cuda.atomic.sub")
+    known = [api for op in reporter.knowledge.op_entries() if op.rule == "DET408" for api in op.apis]
+
+    @hooks.on_call(*dict.fromkeys(("triton.language.atomic_add", "numba.cuda.atomic.sub", *known)))
     def atomic(interp: Interp, call: CallEvent) -> None:
         value = call.args.pos[-1] if call.args.pos else None
         if call.api.startswith("triton"):

@@ -14,8 +14,8 @@ import programs
 from support import lint
 
 from d9mlint.knowledge.loader import Compiled, load_compiled
-from d9mlint.knowledge.schema import HazardEntry, RngEntry
-from d9mlint.knowledge.versions import matches
+from d9mlint.knowledge.schema import HazardEntry, OpEntry, RngEntry
+from d9mlint.knowledge.versions import matches, split
 
 EVERYTHING = {"select": ["DET"], "min-confidence": "low", "device": "cuda"}
 DRAWS = {
@@ -172,7 +172,7 @@ def test_every_entry_on_random_numbers_is_read(compiled: Compiled, tmp_path: Pat
             titles = {one.id: one.rule for one in compiled.generators}
             parents = {one.id: one.seeded_from for one in compiled.generators}
             rules = {titles[parents[rng] or rng] for rng in entry.draws if rng in titles}
-        groups.setdefault(pin(compiled, entry), {})[entry.id] = (text, rules)
+        groups.setdefault(pin(compiled, entry.library, entry.versions), {})[entry.id] = (text, rules)
     wrong: list[str] = []
     for number, (pins, entries) in enumerate(sorted(groups.items())):
         directory = tmp_path / f"run{number}"
@@ -191,13 +191,42 @@ def test_every_entry_on_random_numbers_is_read(compiled: Compiled, tmp_path: Pat
     assert wrong == [], f"{len(wrong)}\n" + "\n".join(wrong)
 
 
-def pin(compiled: Compiled, entry: RngEntry) -> str:
-    """A requirement by which a release is judged for which the entry holds, where that is not the newest."""
-    if not entry.versions:
+def pin(compiled: Compiled, library: str, versions: str) -> str:
+    """A requirement by which a release in this range is targeted, where the newest is not in it."""
+    named, clauses = split(versions)
+    if not clauses:
         return ""
-    library = entry.versions.partition("<")[0].partition(">")[0].strip() or entry.library
-    releases = compiled.newest.get(library, "").split()
-    fitting = [one for one in releases if matches(entry.versions, one)]
-    if not releases or fitting[:1] == releases[:1]:
+    releases = compiled.newest.get(named or library, "").split()
+    fitting = [one for one in releases if matches(versions, one)]
+    if not fitting or fitting[0] == releases[0]:
         return ""
-    return f"{library}=={fitting[0]}\n"
+    return f"{named or library}=={fitting[0]}\n"
+
+
+# ------------------------------------------------------------------------------------------------ ops
+
+
+def test_every_op_of_other_libraries_is_reported(compiled: Compiled, tmp_path: Path) -> None:
+    ops = [op for op in compiled.ops if op.apis[0].partition(".")[0] not in ("torch", "tf", "keras", "tfa")]
+    groups: dict[str, dict[str, tuple[str, OpEntry]]] = {}
+    for op in ops:
+        given = programs.arguments(op.when, op.unless)
+        imports, lines = programs.use(op.apis[0], given, positional=2)
+        body = [
+            "it = torch.ones(4, device='cuda', requires_grad=True)",
+            *lines,
+            "result(it).sum().backward()",
+        ]
+        text = programs.program([*imports, "import torch"], body)
+        varies = [item.versions for item in op.history if item.behaviour in ("silent", "raises")]
+        pins = pin(compiled, op.library, varies[0]) if varies else ""
+        groups.setdefault(pins, {})[file_name(op.id)] = (text, op)
+    wrong: list[str] = []
+    for number, (pins, entries) in enumerate(sorted(groups.items())):
+        directory = tmp_path / f"run{number}"
+        directory.mkdir()
+        found = codes_by_file(directory, {name: text for name, (text, _) in entries.items()}, pins)
+        for name, (text, op) in entries.items():
+            if (op.rule or "DET407") not in found[name]:
+                wrong.append(f"# {op.id}: {sorted(found[name])}\n{text}")
+    assert wrong == [], "\n".join(wrong)
