@@ -55,11 +55,13 @@ def confirm(
             "name": name,
             "dtype": str(tensor.dtype).removeprefix("torch."),
             "shape": list(tensor.shape),
+            "device": tensor.device.type,
             "digest": f"{digest(tensor):016x}",
         }
         for name, tensor in tensors
     ]
-    result: dict[str, Any] = {"op": plan.name, "runs": runs, "inputs": inputs}
+    versions = {"torch": torch.__version__.partition("+")[0]}
+    result: dict[str, Any] = {"op": plan.name, "runs": runs, "inputs": inputs, "versions": versions}
     result.update(_session(func, args, kwargs, plan, runs))
     was = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     result["deterministic_already"] = was[0]

@@ -11,6 +11,7 @@ from d9mlint.report.html import document
 from d9mlint.trace import report as reports
 from d9mlint.trace.compare import Difference, Frame, Side
 from d9mlint.trace.curve import Lane, by_step
+from d9mlint.trace.facts import fact
 from d9mlint.trace.model import DIVERGED, Report
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 920, 120, 44, 12, 18, 34
@@ -71,6 +72,10 @@ def _diverged(report: Report, difference: Difference) -> list[str]:
         found = report.finding
         where = f"{reports.shown(found.filename)}:{found.row}"
         parts.append(f'<p>{_e(found.code)} {_e(found.message)} <span class="where">{_e(where)}</span></p>\n')
+    known = fact(report)
+    if known:
+        parts.append("<p>The linter does not report this line; with this fact it does:</p>\n")
+        parts.append(f"<pre>{_e(known)}</pre>\n")
     parts.append("<h2>Values</h2>\n")
     parts.append(_values(report, difference))
     if report.lanes:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.trace.compare import Difference, Frame, Side
 from d9mlint.trace.curve import by_step
+from d9mlint.trace.facts import fact
 from d9mlint.trace.journal import BACKWARD, COMPILED
 from d9mlint.trace.model import DIVERGED, EQUAL, Report
 from d9mlint.trace.resume import Item, Resume
@@ -67,6 +68,10 @@ def text(report: Report) -> str:
     advice = remedy(report)
     if advice and (report.finding is None or not report.finding.help):
         lines.append(f"help: {advice}")
+    known = fact(report)
+    if known:
+        lines.append("note: the linter does not report this line; with this fact it does:")
+        lines += [f"  {line}" for line in known.splitlines()]
     lines.append(_count(report))
     return "\n".join(lines) + "\n"
 
@@ -274,6 +279,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "confirmation": report.confirmation,
         "without_compile": None if report.eager is None else _difference(report.eager),
         "remedy": remedy(report) or None,
+        "fact": fact(report) or None,
         "curve": [
             {"process": lane.process, "thread": lane.stream, "bins": [one._asdict() for one in lane.bins]}
             for lane in report.lanes

@@ -40,12 +40,14 @@ def confirm(kind: str, inputs: Any, attrs: Any, outputs: int, runs: int = RUNS) 
             "name": f"input {n}",
             "dtype": tensor.dtype.name,
             "shape": list(tensor.shape),
+            "device": "cuda" if "GPU" in tensor.device else "cpu",
             "digest": "",
         }
         for n, tensor in enumerate(inputs)
         if hasattr(tensor, "numpy")
     ]
-    result: dict[str, Any] = {"op": f"tf.{kind}", "runs": runs, "inputs": described}
+    versions = {"tensorflow": tensorflow.__version__}
+    result: dict[str, Any] = {"op": f"tf.{kind}", "runs": runs, "inputs": described, "versions": versions}
     result.update(_session(kind, inputs, attrs, outputs, runs))
     result["deterministic_already"] = False
     tensorflow.config.experimental.enable_op_determinism()

@@ -1,0 +1,183 @@
+"""The fact by which the linter knows next time what a trace has found: YAML of the knowledge base. No framework is
+imported here.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from d9mlint.trace.compare import Difference, Frame
+from d9mlint.trace.journal import BACKWARD
+from d9mlint.trace.model import Report
+
+_GENERATORS = {
+    "torch CPU generator": "torch",
+    "python generator": "python",
+    "numpy generator": "numpy",
+    "TensorFlow generator": "tensorflow",
+}
+_LIBRARIES = {"Python's `random`": "python", "`numpy.random`": "numpy"}
+_RUN = "run-to-run difference seen by d9mlint trace"
+
+
+def fact(report: Report) -> str:
+    """The YAML of a fact, in the form of ``rules/knowledge``; empty where the linter has reported the place, or
+    where it is not known which call of a library it is about."""
+    difference = report.difference
+    if difference is None or report.finding is not None or not difference.place:
+        return ""
+    if difference.verdict == "op" and report.confirmation is not None:
+        return _op(difference, report.confirmation)
+    if difference.verdict == "rng":
+        return _draw(difference)
+    return ""
+
+
+def _op(difference: Difference, found: dict[str, Any]) -> str:
+    if found["distinct"] < 2:
+        return ""
+    side = difference.side
+    api = api_at(difference.place[0], side.name)
+    if not api:
+        return ""
+    mode = found["deterministic"]
+    if mode["raises"]:
+        behavior = "raises"
+    else:
+        behavior = "deterministic_alternative" if mode["distinct"] == 1 else "silent"
+    framework = "tensorflow" if side.name.startswith("tf.") else "torch"
+    device = next((one["device"] for one in found["inputs"] if one.get("device")), "cpu")
+    passes = "backward" if side.flags & BACKWARD else "forward"
+    version = (found.get("versions") or {}).get(framework, "0")
+    lines = [
+        "entries:",
+        f"  - id: {api}.traced",
+        # The release that is known is that of the framework.
+        f"    library: {framework}",
+        f"    apis: [{api}]",
+        f"    devices: [{device}]",
+        f"    passes: {passes}",
+        "    history:",
+        f"      - {{versions: '>={version}', behaviour: {behavior}}}",
+        "    confidence: medium",
+        f"    provenance: ['{_RUN}: {side.name}, {found['distinct']} distinct results in {found['runs']} replays']",
+    ]
+    if _library(api) != framework and framework == "torch":
+        lines.insert(6, "    rule: DET407")
+    return "\n".join(lines) + "\n"
+
+
+def _draw(difference: Difference) -> str:
+    """A call of a library that draws from a global generator."""
+    generator = _GENERATORS.get(difference.side.name, "")
+    if not generator and difference.cause is not None and difference.cause.kind == "draw":
+        generator = next((g for text, g in _LIBRARIES.items() if text in difference.cause.text), "")
+    if not generator or "without a seed" not in difference.reason:
+        return ""
+    api = api_at(difference.place[0], difference.side.name)
+    if not api:
+        return ""
+    lines = [
+        "entries:",
+        f"  - id: {api}.traced",
+        f"    apis: [{api}]",
+        "    kind: draw",
+        f"    library: {_library(api)}",
+        f"    draws: [{generator}]",
+        "    confidence: medium",
+        f"    provenance: ['{_RUN}: {difference.side.name}']",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def kind_of(text: str) -> str:
+    """The folder of ``rules/knowledge`` that a fact belongs to."""
+    return "rng" if "\n    kind: " in text else "ops"
+
+
+def _library(api: str) -> str:
+    return {"tf": "tensorflow"}.get(api.partition(".")[0], api.partition(".")[0])
+
+
+def api_at(frame: Frame, operation: str) -> str:
+    """The canonical name of the library call at a line: the one that is named like the operation, or the only
+    one. Empty where that is not certain, and for functions of the project."""
+    try:
+        with open(frame.filename, encoding="utf-8") as stream:
+            tree = ast.parse(stream.read())
+    except (OSError, SyntaxError, ValueError):
+        return ""
+    imported = _imports(tree, os.path.dirname(frame.filename))
+    base = _base(operation)
+    named = [name for name in map(_dotted, _calls(tree, frame.row)) if name]
+    found = []
+    for name in named:
+        head, _, rest = name.partition(".")
+        if head in imported:
+            found.append(f"{imported[head]}.{rest}" if rest else imported[head])
+        elif rest and _alike(name, base):
+            # A method of a tensor.
+            found.append(f"torch.Tensor.{name.rpartition('.')[2]}")
+    alike = [name for name in found if _alike(name, base)]
+    chosen = alike or [name for name in found if _library(name) not in ("torch", "tensorflow", "numpy")]
+    candidates = dict.fromkeys(chosen or found)
+    return _canonical(next(iter(candidates))) if len(candidates) == 1 else ""
+
+
+def _canonical(name: str) -> str:
+    return "tf" + name.removeprefix("tensorflow") if name.startswith("tensorflow.") else name
+
+
+def _base(operation: str) -> str:
+    """``aten.index_add_.default`` is ``index_add``; ``tf.CropAndResizeGradImage`` is ``cropandresizegradimage``."""
+    parts = operation.split(".")
+    base = parts[1] if len(parts) > 1 else parts[0]
+    return re.sub(r"(_backward|_grad)$", "", base.strip("_")).lower()
+
+
+def _alike(name: str, base: str) -> bool:
+    own = name.rpartition(".")[2].lower().strip("_")
+    return own == base or own.replace("_", "") == base.replace("_", "") or base.startswith(own + "_")
+
+
+def _calls(tree: ast.AST, row: int) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.lineno <= row <= (node.end_lineno or node.lineno):
+            yield node.func
+
+
+def _dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        inner = _dotted(node.value)
+        return f"{inner}.{node.attr}" if inner else f"?.{node.attr}"
+    return ""
+
+
+def _imports(tree: ast.AST, directory: str) -> dict[str, str]:
+    """The names that a module imports from libraries."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if not _of_project(alias.name, directory):
+                    head = alias.name.partition(".")[0]
+                    found[alias.asname or head] = alias.name if alias.asname else head
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            if not _of_project(node.module, directory):
+                for alias in node.names:
+                    found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    return found
+
+
+def _of_project(module: str, directory: str) -> bool:
+    head = module.partition(".")[0]
+    tops = [directory, os.getcwd()]
+    return any(
+        os.path.exists(os.path.join(top, name)) for top in tops for name in (f"{head}.py", head) if top
+    )

@@ -1,0 +1,105 @@
+"""From a finding to a proof: the linter finds, ``--fix`` repairs, ``trace`` proves; and what only ``trace`` finds
+becomes a fact with which the linter finds it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.trace.test_facts import codes
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.full
+
+PROGRAM = """\
+import torch
+
+model = torch.nn.Linear(4, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    loss = model(torch.randn(8, 4)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+LIBRARY = """\
+import torch
+
+def pool(values, index):
+    return torch.zeros(1000).index_put((index,), values, accumulate=True)
+"""
+SILENT = """\
+import torch
+import fastscatter
+
+torch.manual_seed(0)
+torch.set_num_threads(2)
+weight = torch.nn.Parameter(torch.ones(1))
+opt = torch.optim.SGD([weight], lr=0.1)
+index = torch.randint(0, 1000, (1 << 22,))
+values = torch.randn(1 << 22)
+for step in range(2):
+    pooled = fastscatter.pool(values, index)
+    loss = (weight * pooled).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+def d9mlint(directory: Path, *arguments: str, path: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "d9mlint", *arguments],
+        cwd=directory,
+        env={**os.environ, "OMP_NUM_THREADS": "2", "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+
+
+def traced(directory: Path, path: str = "") -> dict[str, Any]:
+    report = directory / "report.json"
+    done = d9mlint(
+        directory, "trace", "--output-format", "json", "-o", str(report), "train.py", path=path
+    )
+    assert report.exists(), done.stderr
+    found: dict[str, Any] = json.loads(report.read_text())
+    return found
+
+
+def test_what_the_linter_finds_is_repaired_and_proven(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    before = traced(tmp_path)
+    assert (before["outcome"], before["difference"]["verdict"]) == ("diverged", "rng")
+    assert before["finding"]["code"] == "DET101"
+    found = json.loads(d9mlint(tmp_path, "--output-format=json", "--select=DET1", "train.py").stdout)
+    assert "DET101" in {one["code"] for one in found}
+    d9mlint(tmp_path, "--fix", "--unsafe-fixes", "--select=DET1", "train.py")
+    found = json.loads(d9mlint(tmp_path, "--output-format=json", "--select=DET1", "train.py").stdout)
+    assert found == []
+    after = traced(tmp_path)
+    assert after["outcome"] == "equal", after["difference"]
+
+
+def test_what_only_a_trace_finds_becomes_a_fact_of_the_linter(tmp_path: Path) -> None:
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "fastscatter.py").write_text(LIBRARY)
+    directory = tmp_path / "project"
+    directory.mkdir()
+    program = directory / "train.py"
+    program.write_text(SILENT)
+    report = traced(directory, str(library))
+    assert report["difference"]["verdict"] == "op" and report["finding"] is None
+    assert report["difference"]["place"][0]["row"] == 11
+    assert "apis: [fastscatter.pool]" in report["fact"]
+    assert codes(program, "", tmp_path / "without") == []
+    assert codes(program, report["fact"], tmp_path / "with") == ["DET407"]

@@ -1,0 +1,133 @@
+"""What the linter does not know and a trace has found: the YAML that is printed makes the linter report it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from d9mlint.knowledge import loader
+from d9mlint.trace.compare import Cause, Difference, Frame, Side
+from d9mlint.trace.facts import api_at, fact, kind_of
+from d9mlint.trace.model import DIVERGED, Report
+
+RULES = loader.rules_directory()
+
+
+def difference(
+    program: Path, row: int, verdict: str, name: str, reason: str = "", flags: int = 0, cause: str = ""
+) -> Difference:
+    frame = (Frame(str(program), row, "<module>"),)
+    side = Side("operation", name, frame, (), "float32[4]", "", "0" * 16, flags)
+    explained = Cause("draw", cause, frame) if cause else None
+    return Difference(verdict, "main", "main", 0, 0, 1, side, side, reason, explained)  # type: ignore[arg-type]
+
+
+def confirmation(raises: str | None = None, distinct: int = 1) -> dict[str, object]:
+    mode = {"distinct": distinct, "raises": raises}
+    inputs = [{"name": "self", "device": "cpu"}]
+    versions = {"torch": "2.13.0"}
+    return {"distinct": 7, "runs": 10, "inputs": inputs, "versions": versions, "deterministic": mode}
+
+
+LINT = """
+import pathlib, sys
+from d9mlint.knowledge import loader
+rules = pathlib.Path(sys.argv[1])
+loader.rules_directory = lambda: rules
+from d9mlint.__main__ import main
+sys.argv[1:] = sys.argv[2:]
+main()
+"""
+
+
+def codes(program: Path, text: str, directory: Path) -> list[str]:
+    """What is reported where a fact has been added to the knowledge base."""
+    rules = directory / "rules"
+    shutil.copytree(RULES, rules, ignore=shutil.ignore_patterns("site"))
+    if text:
+        (rules / "knowledge" / kind_of(text) / "traced.yaml").write_text(text)
+    done = subprocess.run(
+        [*(sys.executable, "-c", LINT, str(rules)), "--output-format=json", "--no-cache", str(program)],
+        env={**os.environ, "XDG_CACHE_HOME": str(directory / "cache")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    return [found["code"] for found in json.loads(done.stdout)]
+
+
+def test_an_op_that_was_seen_to_differ_is_reported_next_time(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(
+        "import torch\n"
+        "import fastscatter\n"
+        "torch.manual_seed(0)\n"
+        "x = torch.randn(8)\n"
+        "print(fastscatter.segment_sum(x, 3))\n"
+    )
+    found = difference(program, 5, "op", "fastscatter.segment_sum.default")
+    report = Report(DIVERGED, (), "full", "", (), difference=found, confirmation=confirmation(distinct=5))
+    text = fact(report)
+    assert "apis: [fastscatter.segment_sum]" in text and "behaviour: silent" in text
+    assert codes(program, "", tmp_path / "without") == []
+    (reported,) = codes(program, text, tmp_path / "with")
+    assert reported.startswith("DET4")
+
+
+def test_a_draw_of_a_library_is_reported_next_time(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("from augmenter import jitter\nprint(jitter([1, 2]))\n")
+    found = difference(
+        program,
+        2,
+        "rng",
+        "new tensor",
+        "`numpy.random` is used without a seed",
+        cause="`numpy.random` is drawn from here",
+    )
+    text = fact(Report(DIVERGED, (), "full", "", (), difference=found))
+    assert "apis: [augmenter.jitter]" in text and "draws: [numpy]" in text
+    assert codes(program, "", tmp_path / "without") == []
+    assert codes(program, text, tmp_path / "with") == ["DET102"]
+
+
+@pytest.mark.parametrize(
+    ("line", "operation", "expected"),
+    [
+        ("F.grid_sample(a, b)", "aten.grid_sampler_2d_backward", "torch.nn.functional.grid_sample"),
+        ("x.cumsum(0)", "aten.cumsum", "torch.Tensor.cumsum"),
+        ("x.cumsum(0) + F.relu(x)", "aten.cumsum", "torch.Tensor.cumsum"),
+        ("F.relu(F.gelu(x))", "aten.mm", ""),
+        ("mine.go(x)", "aten.mm", ""),
+        ("tensorflow.image.crop_and_resize(x)", "tf.CropAndResize", "tf.image.crop_and_resize"),
+        ("lib.go(torch.ones(2))", "lib.kernel", "lib.go"),
+        ("go_on()", "aten.mm", ""),
+    ],
+)
+def test_the_call_that_an_operation_belongs_to(
+    line: str, operation: str, expected: str, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text("")
+    program = tmp_path / "train.py"
+    program.write_text(
+        "import torch, lib, mine, tensorflow\nimport torch.nn.functional as F\ndef go_on(): ...\n" + line
+    )
+    assert api_at(Frame(str(program), 4, "f"), operation) == expected
+
+
+def test_nothing_is_printed_for_what_the_linter_reports_or_nobody_knows(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("import lib\nlib.go(1)\n")
+    one = difference(program, 2, "op", "lib.kernel")
+    assert fact(Report(DIVERGED, (), "full", "", (), difference=one)) == ""
+    confirmed = Report(DIVERGED, (), "full", "", (), difference=one, confirmation=confirmation())
+    assert "deterministic_alternative" in fact(confirmed)
+    other = one._replace(verdict="scalar")
+    assert fact(confirmed._replace(difference=other)) == ""
