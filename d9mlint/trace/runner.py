@@ -87,8 +87,10 @@ def run(
         if adopts and not (left_alone and code == 0 and not caught):
             _end_orphans(before)
     finally:
+        if caught in ENDING:
+            _ignore_more()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    if caught in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    if caught in ENDING:
         raise Interrupted(int(caught))
     return Ended(code, stopped)
 
@@ -104,17 +106,29 @@ def interruptible() -> Iterator[None]:
     """Have the signals that end a program raise Interrupted, between runs too: what was made is removed."""
 
     def end(number: int, frame: FrameType | None) -> None:
+        _ignore_more()
         raise Interrupted(number)
 
     before = {number: signal.getsignal(number) for number in ENDING}
     handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
     for number in handled:
         signal.signal(number, end)
+    _handled.extend(handled)
     try:
         yield
     finally:
+        _handled.clear()
         for number in handled:
             signal.signal(number, before[number])
+
+
+_handled: list[signal.Signals] = []
+
+
+def _ignore_more() -> None:
+    """One signal is enough: what follows must not stop what cleans up."""
+    for number in _handled:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _wait(signals: set[signal.Signals], seconds: float) -> tuple[int, int] | None:

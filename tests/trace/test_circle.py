@@ -67,9 +67,7 @@ def d9mlint(directory: Path, *arguments: str, path: str = "") -> subprocess.Comp
 
 def traced(directory: Path, path: str = "") -> dict[str, Any]:
     report = directory / "report.json"
-    done = d9mlint(
-        directory, "trace", "--output-format", "json", "-o", str(report), "train.py", path=path
-    )
+    done = d9mlint(directory, "trace", "--output-format", "json", "-o", str(report), "train.py", path=path)
     assert report.exists(), done.stderr
     found: dict[str, Any] = json.loads(report.read_text())
     return found
