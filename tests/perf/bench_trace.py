@@ -1,7 +1,9 @@
 """What tracing costs: time of a training step and peak memory, as ratios to the untraced program, beside torch's
 own DebugMode.
 
-    python tests/perf/bench_trace.py [ROUNDS]     # 5 unless given; the four variants alternate in every round
+    python tests/perf/bench_trace.py [ROUNDS [MODEL]]     # 5 unless given; the four variants alternate in every round
+
+The CPU time is the better measure on a busy machine.
 """
 
 from __future__ import annotations
@@ -73,17 +75,19 @@ times = []
 with context:
     for step in range(steps + 2):
         start = time.perf_counter()
+        used = time.process_time()
         loss = loss_of()
         opt.zero_grad()
         loss.backward()
         opt.step()
-        times.append(time.perf_counter() - start)
-print(json.dumps([sorted(times[2:])[len(times[2:]) // 2], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+        times.append((time.perf_counter() - start, time.process_time() - used))
+wall, cpu = (sorted(column)[steps // 2] for column in zip(*times[2:]))
+print(json.dumps([wall, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
 """
 
 
-def measured(directory: str, model: str, variant: str, number: int) -> tuple[float, float]:
-    """Seconds of a step (median) and peak memory in KiB of one process."""
+def measured(directory: str, model: str, variant: str, number: int) -> tuple[float, float, float]:
+    """Seconds of a step (median) on the clock and of CPU time, and peak memory in KiB of one process."""
     from d9mlint.trace.program import NONE, environment
 
     program = Path(directory) / "train.py"
@@ -96,26 +100,26 @@ def measured(directory: str, model: str, variant: str, number: int) -> tuple[flo
         env = environment(settings, str(recording / "settings.json"), NONE, env)
     command = [sys.executable, str(program), model, variant, str(STEPS)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-    seconds, memory = json.loads(done.stdout.splitlines()[-1])
-    return seconds, memory
+    wall, cpu, memory = json.loads(done.stdout.splitlines()[-1])
+    return wall, cpu, memory
 
 
 def main() -> None:
     """Prints one line for each model and variant."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     with tempfile.TemporaryDirectory() as directory:
-        for model in MODELS:
-            found: dict[str, list[tuple[float, float]]] = {variant: [] for variant in VARIANTS}
+        for model in sys.argv[2:] or MODELS:
+            found: dict[str, list[tuple[float, float, float]]] = {variant: [] for variant in VARIANTS}
             for number in range(rounds):
                 for variant in VARIANTS:
                     found[variant].append(measured(directory, model, variant, number))
             for variant in VARIANTS:
                 pairs = list(zip(found[variant], found["untraced"], strict=True))
-                time = statistics.median(a[0] / b[0] for a, b in pairs)
-                memory = statistics.median(a[1] / b[1] for a, b in pairs)
+                time, cpu, memory = (statistics.median(a[n] / b[n] for a, b in pairs) for n in range(3))
                 step = statistics.median(a[0] for a in found[variant]) * 1000
                 print(
-                    f"{model:7} {variant:10} {step:8.2f} ms  time x{time:.2f}  peak memory x{memory:.3f}",
+                    f"{model:7} {variant:10} {step:8.2f} ms  time x{time:.2f}  CPU time x{cpu:.2f}  "
+                    f"peak memory x{memory:.3f}",
                     flush=True,
                 )
 
