@@ -18,6 +18,12 @@ from d9mlint.trace.journal import BATCH, NOTE, OP, RNG, STATE, STEP, Journal
 
 CERTAIN = ("parameter", "optimizer", "scheduler", "hyperparameter", "scaler", "averaged", "frozen")
 """State that nothing in a step changes before it is recorded: where it differs, it was not restored."""
+GLOBAL_GENERATORS = {
+    "torch CPU generator": "seed torch",
+    "python generator": "seed random.",
+    "numpy generator": "seed numpy.",
+}
+"""The generators of libraries, with the notes of calls that set their state."""
 _NUMBER = re.compile(r" #\d+(?= |$)")
 
 
@@ -243,7 +249,9 @@ class _Step:
         items = tuple(self.item(name) for name in [*certain, *generators])
         if certain:
             return self.state(certain[0], "state"), items
-        if batch is not None and batch.explained:
+        # A generator of the loader that was not restored repeats the batches of an earlier epoch.
+        own = any(name.partition(": ")[2] not in GLOBAL_GENERATORS for name in generators)
+        if batch is not None and batch.explained and (batch.items or not own):
             return batch.difference, batch.items
         if generators:
             return self.state(generators[0], "rng"), items
@@ -296,12 +304,7 @@ class _Step:
             return False
         found = self.resumed.journal
         until = self.resumed.windows[self.other - 1][1]
-        prefixes = {
-            "torch CPU generator": "seed torch",
-            "python generator": "seed random.",
-            "numpy generator": "seed numpy.",
-        }
-        prefix = prefixes.get(name)
+        prefix = GLOBAL_GENERATORS.get(name)
         return prefix is not None and any(
             r.kind == NOTE and r.digest == after.digest and found.text("name", r.name).startswith(prefix)
             for r in found.records[:until]

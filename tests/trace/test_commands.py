@@ -59,6 +59,7 @@ def package(directory: Path) -> None:
     (directory / "pkg" / "train.py").write_text(PROGRAM)
 
 
+@pytest.mark.full
 def test_a_module_that_is_ended_before_the_difference_is_equal_at_the_light_level(tmp_path: Path) -> None:
     package(tmp_path)
     report = traced(tmp_path, "--level", "light", "--steps", "2", "-m", "pkg.train", "--late")

@@ -17,7 +17,7 @@ pytest.importorskip("tensorflow")
 
 PROGRAMS = Path(__file__).parent / "programs" / "tensorflow"
 EXPECTED = re.compile(r"# diverges: (\w+)")
-QUICK = {"function_no_seed"}
+QUICK = {"eager_no_seed"}
 
 
 def traced(directory: Path, name: str) -> dict[str, Any]:
