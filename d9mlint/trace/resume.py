@@ -363,21 +363,18 @@ class _Step:
         epoch = next((item for item in items if "`epoch`" in item.name), None)
         if epoch is not None:
             return True, f"the {_noun(epoch)} is not restored: {_values(epoch)}", items
-        for step in range(1, self.first.steps + 1):
-            if step != self.step and theirs and [c for _, c in self.first.batches(step)] == theirs:
-                text = f"the position in the data is not restored: this is the batch of step {step}"
-                return True, text, items
-        if items:
-            return False, f"the {_noun(items[0])} is not restored: {_values(items[0])}", items
         datasets = [r.text for r in self.one.get("dataset:", [])]
         iterable = [t for text in datasets for t in text.split(", ") if t.startswith("iterable ")]
+        text = "the position in the data"
         if iterable:
-            kind = iterable[0].partition(" ")[2]
-            return (
-                False,
-                f"the shuffle order or buffer of the IterableDataset `{kind}` is not restored",
-                items,
-            )
+            text = f"the position in the IterableDataset `{iterable[0].partition(' ')[2]}`, or its shuffle order,"
+        for step in range(1, self.first.steps + 1):
+            if step != self.step and theirs and [c for _, c in self.first.batches(step)] == theirs:
+                return True, f"{text} is not restored: this is the batch of step {step}", items
+        if items:
+            return False, f"the {_noun(items[0])} is not restored: {_values(items[0])}", items
+        if iterable:
+            return False, f"{text} is not restored", items
         return (
             False,
             "the batch differs: the order of the data, or the position in it, is not restored",

@@ -1,4 +1,4 @@
-# expect: input | shuffle order or buffer of the IterableDataset `Stream`
+# expect: input | position in the IterableDataset `Stream`, or its shuffle order, is not restored: this is the batch of step 3
 import sys
 import torch
 from torch import nn
