@@ -13,6 +13,7 @@ import re
 import sys
 import threading
 import traceback
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -68,6 +69,9 @@ class Recorder:
         self._made: dict[int, int] = {}
         self._lines: dict[int, int] = {}
         self._training: set[str] = set()
+        self._optimizers: list[weakref.ref[Any]] = []
+        self._last_taken = 0
+        self._step_due = False
         self._forward = 0
         self._backward = False
         self._count = 0
@@ -196,7 +200,16 @@ class Recorder:
             self._step_due = False
             self.stepped()
 
-    _step_due = False
+    def _taken(self) -> int:
+        """How many steps the optimizers say that they have taken, in graphs too."""
+        total = 0
+        for reference in self._optimizers:
+            optimizer = reference()
+            variable = getattr(optimizer, "iterations", None)
+            handle = getattr(getattr(variable, "value", variable), "handle", None)
+            value = tf_names.variable_value(handle) if handle is not None else None
+            total += int(value.numpy()) if value is not None else self._count
+        return total
 
     def _in_graph(self, kind: str, attrs: Any) -> None:
         """What a graph draws without a seed differs whenever it runs."""
@@ -244,7 +257,10 @@ class Recorder:
         for tensor in outputs:
             self._remember(tensor, ordinal + 1, self._forward or path)
         if function and function[1] in self._training:
-            self._step_due = True
+            # Evaluation may run in a function of the same name.
+            taken = self._taken()
+            self._step_due = taken != self._last_taken
+            self._last_taken = taken
         if self.rearm is not None:
             self.rearm()
 
@@ -313,6 +329,8 @@ class Recorder:
         if tensorflow.executing_eagerly():
             self.stepped(type(optimizer).__name__)
             return
+        if not any(reference() is optimizer for reference in self._optimizers):
+            self._optimizers.append(weakref.ref(optimizer))
         graph = tensorflow.compat.v1.get_default_graph()
         while graph is not None:
             self._training.add(str(getattr(graph, "name", "")))
