@@ -428,7 +428,7 @@ class _Step:
         one, other = self.first.journal.records[a], self.resumed.journal.records[b]
         left, right = side(self.first.journal, a), side(self.resumed.journal, b)
         if left.args != right.args:
-            return self.made("scalar", a, left, right, f"an argument differs: {left.args} and {right.args}")
+            return self.made("scalar", a, left, right, _arguments(left.args, right.args))
         if one.digest == other.digest or one.kind == RNG:
             return None
         reason = (
@@ -455,6 +455,10 @@ class _Step:
         operation = left is not None and left.kind == "operation"
         cause = None if operation else _cause(self.resume)
         return Difference(verdict, key, stream, 0, index, self.step, left, right, reason, cause)
+
+
+def _arguments(one: str, other: str) -> str:
+    return f"an argument differs: {one or 'the default'} and {other or 'the default'}"
 
 
 def _shown(recorded: Iterable[Recorded]) -> str:
