@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 
 from d9mlint.base.errors import UsageError
 from d9mlint.trace import causes, isolation
-from d9mlint.trace.compare import Difference, Frame, Unequal, first_difference, frames, pair
+from d9mlint.trace.compare import (
+    Difference,
+    Frame,
+    Unequal,
+    first_difference,
+    frames,
+    pair,
+    with_earlier_draw,
+)
 from d9mlint.trace.curve import lanes
 from d9mlint.trace.journal import COMPILED, NOTE, STEP, Journal, journals
 from d9mlint.trace.model import DIVERGED, EQUAL, UNKNOWN, Report, RunInfo, StaticFinding
@@ -169,13 +177,14 @@ def _trace(session: Session) -> Report:
     more: dict[str, Any] = {}
     if difference.side.flags & COMPILED and difference.side.name.startswith("tf."):
         session.progress("running twice more with functions executed eagerly, to find the line")
-        found, journals_of_eager = _eager(session, perturbation)
+        found, *recordings = _eager(session, perturbation)
         if found is not None:
             notes = (f"`{difference.side.name}` differs; found with tf.config.run_functions_eagerly(True)",)
-            difference, first, more = found, journals_of_eager, {"eager": True}
+            difference, more = found, {"eager": True}
+            first, second = recordings
     elif difference.side.flags & COMPILED:
         session.progress("running twice more without torch.compile, to find the line")
-        eager, _ = _eager(session, perturbation)
+        eager = _eager(session, perturbation)[0]
     if difference.side.flags & COMPILED:
         pass
     elif difference.verdict == "op" and options.confirm and options.level == "full":
@@ -188,6 +197,8 @@ def _trace(session: Session) -> Report:
     ):
         session.progress("looking for the cause")
         difference = with_cause(session, first, difference, more)
+    if difference.cause is None and difference.verdict == "input":
+        difference = with_earlier_draw(pair(first, second), difference)
     finding = static_finding(session.program, difference)
     return report(
         DIVERGED,
@@ -289,18 +300,21 @@ def _equal_notes(first: Sequence[Journal]) -> tuple[str, ...]:
     return (f"both runs were ended after {ended[0].end['steps']} steps",) if ended and ended[0].end else ()
 
 
-def _eager(session: Session, perturbation: Perturbation) -> tuple[Difference | None, list[Journal]]:
-    """Where two runs without torch.compile and with eager tf.functions diverge, if they do; and the first one's
-    recording."""
+def _eager(
+    session: Session, perturbation: Perturbation
+) -> tuple[Difference | None, list[Journal], list[Journal]]:
+    """Where two runs without torch.compile and with eager tf.functions diverge, if they do; and their
+    recordings."""
     one, other = session.directory("eager1"), session.directory("eager2")
     environment = {"TORCHDYNAMO_DISABLE": "1"}
     session.further(one, NONE, env=environment, eager=True)
     first = list(journals(one))
     session.further(other, perturbation, Watcher(first, other).diverged, env=environment, eager=True)
+    second = list(journals(other))
     try:
-        return first_difference(pair(first, list(journals(other))), complete=False), first
+        return first_difference(pair(first, second), complete=False), first, second
     except Unequal:
-        return None, first
+        return None, first, second
 
 
 def with_cause(
@@ -319,7 +333,11 @@ def with_cause(
             found = first_difference(pair(first, list(journals(directory))), complete=False)
         except Unequal:
             return False
-        return found is not None and found.ordinal <= difference.ordinal
+        if found is None or found.ordinal > difference.ordinal:
+            return False
+        # A program without a seed differs in every run: what is the cause makes the same value again.
+        same = found.second is None or difference.second is None or perturbation.clock
+        return bool(same) or found.ordinal < difference.ordinal or found.second == difference.second
 
     suspect = causes.find(reproduces)
     if suspect is None:

@@ -433,6 +433,32 @@ def _explain_value(
     return "rng", f"{library} {seeded}", Cause("draw", f"{library} is drawn from here", path)
 
 
+def with_earlier_draw(pairs: Sequence[tuple[Journal, Journal]], difference: Difference) -> Difference:
+    """The same difference, explained by a draw without a seed long before the data enters: weights that a library
+    draws when a model is made."""
+    for first, second in pairs:
+        if first.header.get("key", "") != difference.process:
+            continue
+        until = difference.position
+        left = [r for _, r in _notes(first, until)]
+        for name, library in (
+            ("python generator", "Python's `random`"),
+            ("numpy generator", "`numpy.random`"),
+        ):
+            if any(_seeds(first, r, name) for r in left):
+                continue
+            draws = [r for r in left if first.text("name", r.name) == name]
+            others = [r for r in second.records if r.kind == NOTE and second.text("name", r.name) == name]
+            for one, other in zip(draws, others, strict=False):
+                if one.digest != other.digest and one.path:
+                    path = frames(first.text("path", one.path))
+                    cause = Cause("draw", f"{library} is drawn from here", path)
+                    return difference._replace(
+                        verdict="rng", reason=f"{library} is used without a seed", cause=cause
+                    )
+    return difference
+
+
 def _is_seed(found: Journal, record: Record) -> bool:
     return found.text("name", record.name).startswith(("seed ", "made ", "os."))
 

@@ -21,6 +21,8 @@ _GENERATORS = {
     "TensorFlow generator": "tensorflow",
 }
 _LIBRARIES = {"Python's `random`": "python", "`numpy.random`": "numpy"}
+_KEY = "behaviour"
+"""As the knowledge base spells it."""
 _RUN = "run-to-run difference seen by d9mlint trace"
 
 
@@ -62,7 +64,7 @@ def _op(difference: Difference, found: dict[str, Any]) -> str:
         f"    devices: [{device}]",
         f"    passes: {passes}",
         "    history:",
-        f"      - {{versions: '>={version}', behaviour: {behavior}}}",
+        f"      - {{versions: '>={version}', {_KEY}: {behavior}}}",
         "    confidence: medium",
         f"    provenance: ['{_RUN}: {side.name}, {found['distinct']} distinct results in {found['runs']} replays']",
     ]

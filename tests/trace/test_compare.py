@@ -7,13 +7,27 @@ from pathlib import Path
 import pytest
 
 from d9mlint.trace import journal
-from d9mlint.trace.compare import Unequal, first_difference, frames, pair
+from d9mlint.trace.compare import Unequal, first_difference, frames, pair, with_earlier_draw
 from d9mlint.trace.journal import INPUT, NOTE, OP, RNG, STEP, UNINITIALIZED, Journal, Writer
 
 ADD, MUL, GENERATOR, SEED = 1, 2, 3, 4
+NAMES = {
+    name: number
+    for number, name in enumerate(
+        [
+            "aten.add",
+            "aten.mul",
+            "torch CPU generator",
+            "seed torch.manual_seed",
+            "python generator",
+            "seed random.seed",
+        ],
+        1,
+    )
+}
 TABLES = {
     "stream": ["main"],
-    "name": ["aten.add", "aten.mul", "torch CPU generator", "seed torch.manual_seed"],
+    "name": list(NAMES),
     "path": ["/p/train.py:3:train\t/p/train.py:9:<module>", "/p/train.py:1:<module>"],
     "shape": ["float32[4]", "float32[5]"],
     "args": ["alpha=1", "alpha=2"],
@@ -83,6 +97,22 @@ def test_a_seed_that_differs_is_the_cause(tmp_path: Path) -> None:
     found = first_difference(pairs, complete=True)
     assert found is not None and found.cause is not None
     assert (found.verdict, found.cause.text) == ("rng", "seeded with alpha=1 and alpha=2")
+
+
+def test_a_draw_long_before_the_data_explains_it_unless_there_is_a_seed(tmp_path: Path) -> None:
+    draw = NAMES["python generator"]
+    pairs = []
+    for seeds in ([], [record(NOTE, NAMES["seed random.seed"])]):
+        one = [*seeds, record(NOTE, draw, 5), record(), record(INPUT)]
+        other = [*seeds, record(NOTE, draw, 6), record(), record(INPUT, digest=8)]
+        name = f"seeds{len(seeds)}"
+        pairs.append([(written(tmp_path / f"a{name}", *one), written(tmp_path / f"b{name}", *other))])
+    verdicts = []
+    for pair_ in pairs:
+        found = first_difference(pair_, complete=True)
+        assert found is not None and (found.verdict, found.cause) == ("input", None)
+        verdicts.append(with_earlier_draw(pair_, found).verdict)
+    assert verdicts == ["rng", "input"]
 
 
 def test_the_step_is_counted_from_one(tmp_path: Path) -> None:
