@@ -1,4 +1,4 @@
-"""The fact by which the linter knows next time what a trace has found: YAML of the knowledge base. No framework is
+"""The fact by which the linter knows next time what a trace has found: YAML for ``knowledge = [...]``. No framework is
 imported here.
 """
 
@@ -27,7 +27,7 @@ _RUN = "run-to-run difference seen by d9mlint trace"
 
 
 def fact(report: Report) -> str:
-    """The YAML of a fact, in the form of ``rules/knowledge``; empty where the linter has reported the place, or
+    """The YAML of a fact, for a file that ``knowledge = [...]`` names; empty where the linter has reported the place, or
     where it is not known which call of a library it is about."""
     difference = report.difference
     if difference is None or report.finding is not None or not difference.place:
@@ -56,7 +56,7 @@ def _op(difference: Difference, found: dict[str, Any]) -> str:
     passes = "backward" if side.flags & BACKWARD else "forward"
     version = (found.get("versions") or {}).get(framework, "0")
     lines = [
-        "entries:",
+        "ops:",
         f"  - id: {api}.traced",
         # The release that is known is that of the framework.
         f"    library: {framework}",
@@ -84,7 +84,7 @@ def _draw(difference: Difference) -> str:
     if not api:
         return ""
     lines = [
-        "entries:",
+        "rng:",
         f"  - id: {api}.traced",
         f"    apis: [{api}]",
         "    kind: draw",
@@ -94,11 +94,6 @@ def _draw(difference: Difference) -> str:
         f"    provenance: ['{_RUN}: {difference.side.name}']",
     ]
     return "\n".join(lines) + "\n"
-
-
-def kind_of(text: str) -> str:
-    """The folder of ``rules/knowledge`` that a fact belongs to."""
-    return "rng" if "\n    kind: " in text else "ops"
 
 
 def _library(api: str) -> str:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from d9mlint.knowledge import loader
 from d9mlint.trace.compare import Cause, Difference, Frame, Side
-from d9mlint.trace.facts import api_at, fact, kind_of
+from d9mlint.trace.facts import api_at, fact
 from d9mlint.trace.model import DIVERGED, Report
-
-RULES = loader.rules_directory()
 
 
 def difference(
@@ -35,26 +30,17 @@ def confirmation(raises: str | None = None, distinct: int = 1) -> dict[str, obje
     return {"distinct": 7, "runs": 10, "inputs": inputs, "versions": versions, "deterministic": mode}
 
 
-LINT = """
-import pathlib, sys
-from d9mlint.knowledge import loader
-rules = pathlib.Path(sys.argv[1])
-loader.rules_directory = lambda: rules
-from d9mlint.__main__ import main
-sys.argv[1:] = sys.argv[2:]
-main()
-"""
-
-
-def codes(program: Path, text: str, directory: Path) -> list[str]:
-    """What is reported where a fact has been added to the knowledge base."""
-    rules = directory / "rules"
-    shutil.copytree(RULES, rules, ignore=shutil.ignore_patterns("site"))
+def codes(program: Path, text: str) -> list[str]:
+    """What is reported where a fact is given as ``knowledge = [...]``."""
+    configuration = program.parent / "d9mlint.toml"
     if text:
-        (rules / "knowledge" / kind_of(text) / "traced.yaml").write_text(text)
+        (program.parent / "facts.yaml").write_text(text)
+        configuration.write_text('knowledge = ["facts.yaml"]\n')
+    else:
+        configuration.unlink(missing_ok=True)
     done = subprocess.run(
-        [*(sys.executable, "-c", LINT, str(rules)), "--output-format=json", "--no-cache", str(program)],
-        env={**os.environ, "XDG_CACHE_HOME": str(directory / "cache")},
+        [*(sys.executable, "-m", "d9mlint"), "--output-format=json", "--no-cache", str(program)],
+        cwd=program.parent,
         capture_output=True,
         text=True,
         timeout=300,
@@ -76,8 +62,8 @@ def test_an_op_that_was_seen_to_differ_is_reported_next_time(tmp_path: Path) -> 
     report = Report(DIVERGED, (), "full", "", (), difference=found, confirmation=confirmation(distinct=5))
     text = fact(report)
     assert "apis: [fastscatter.segment_sum]" in text and "behaviour: silent" in text
-    assert codes(program, "", tmp_path / "without") == []
-    (reported,) = codes(program, text, tmp_path / "with")
+    assert codes(program, "") == []
+    (reported,) = codes(program, text)
     assert reported.startswith("DET4")
 
 
@@ -94,8 +80,8 @@ def test_a_draw_of_a_library_is_reported_next_time(tmp_path: Path) -> None:
     )
     text = fact(Report(DIVERGED, (), "full", "", (), difference=found))
     assert "apis: [augmenter.jitter]" in text and "draws: [numpy]" in text
-    assert codes(program, "", tmp_path / "without") == []
-    assert codes(program, text, tmp_path / "with") == ["DET102"]
+    assert codes(program, "") == []
+    assert codes(program, text) == ["DET102"]
 
 
 @pytest.mark.parametrize(
