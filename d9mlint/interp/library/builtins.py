@@ -27,7 +27,13 @@ from d9mlint.interp.library import options as opt
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
 from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
-from d9mlint.interp.library.reflection import REFLECTION_METHODS, REFLECTION_MODELS, is_registry, registered
+from d9mlint.interp.library.reflection import (
+    REFLECTION_METHODS,
+    REFLECTION_MODELS,
+    is_registry,
+    modules_like,
+    registered,
+)
 from d9mlint.interp.library.strings import STRING_METHODS
 from d9mlint.interp.order_kinds import counted, sample
 from d9mlint.interp.shapes import form
@@ -247,6 +253,9 @@ def _import_module(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
             return mod
         interp.external_import(name.value, node)
         return v.Ext(name.value)
+    if name is not None and not isinstance(name, v.Lit):
+        # `import_module(f"archs.{name}")` in a loop over the files of a folder: all of them are imported.
+        return v.join(modules_like(interp, node))
     return v.UNKNOWN
 
 

@@ -76,6 +76,30 @@ def functions_of(mod: v.Mod) -> dict[str, v.Value]:
     }
 
 
+MOST_MODULES = 64
+"""So many modules are imported at most where their names are not known."""
+
+
+def modules_like(interp: Interp, node: Any) -> list[v.Value]:
+    """The modules of a project package that ``import_module(f"package.{name}")`` may mean, imported in the order of
+    their names."""
+    shape = name_pattern(interp, node.args[0]) if isinstance(node, m.Call) and node.args else None
+    if shape is None or "\\." not in shape or shape.startswith("\\w"):
+        return [v.UNKNOWN]
+    package = shape.split("\\w")[0].replace("\\.", ".").rpartition(".")[0].replace("\\", "")
+    found = interp.find_module(interp.frame.file, package) if package else None
+    if found is None:
+        return [v.UNKNOWN]
+    made: list[v.Value] = []
+    for file in interp.modules.files:
+        name = f"{package}.{file.stem}"
+        if file.directory == found.directory and not file.notebook and re.fullmatch(shape, name):
+            mod = interp.import_parents(interp.frame.file, name.split("."))
+            if mod is not None and len(made) < MOST_MODULES:
+                made.append(mod)
+    return made or [v.UNKNOWN]
+
+
 def name_pattern(interp: Interp, node: m.Expr) -> str | None:
     """A regular expression for a text of which some parts are known; None where nothing is."""
     pieces = _pieces(interp, node)
