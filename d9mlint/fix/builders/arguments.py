@@ -238,7 +238,7 @@ def one_worker(context: Context, finding: Finding) -> Fix | None:
 
 def op_argument(context: Context, finding: Finding) -> Fix | None:
     """DET407: ``deterministic=True`` for an op that has such an argument in the version at hand."""
-    entry = next((e for e in context.known.op_entries() if e.id == finding.op), None)
+    entry = context.op(finding)
     if entry is None or not any(c.arg == "deterministic" and c.equals is False for c in entry.when):
         return None
     if not any(

@@ -24,6 +24,7 @@ class Code:
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
         self._names: dict[ast.AST, frozenset[str]] = {}
+        self._imported: dict[str, str] | None = None
 
     # ------------------------------------------------------------------------------------- places
 
@@ -62,8 +63,9 @@ class Code:
 
     def at(self, start: int, end: int) -> ast.AST | None:
         """The outermost node that stands exactly there."""
+        row = self.source.row_column(start)[0]
         for node in ast.walk(self.tree):
-            if hasattr(node, "lineno") and hasattr(node, "end_lineno"):
+            if getattr(node, "lineno", 0) == row:
                 if self.start(node) == start and self.end(node) == end:
                     return node.value if isinstance(node, ast.Expr) else node
         return None
@@ -187,6 +189,8 @@ class Code:
 
     def imported(self) -> dict[str, str]:
         """What the names that imports bind anywhere in the file stand for."""
+        if self._imported is not None:
+            return self._imported
         found: dict[str, str] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
@@ -196,6 +200,7 @@ class Code:
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 for alias in node.names:
                     found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        self._imported = found
         return found
 
     def calls(self, names: Sequence[str]) -> Iterator[ast.Call]:

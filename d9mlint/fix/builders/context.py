@@ -12,6 +12,7 @@ from d9mlint.fix.builders.code import Code, parse
 if TYPE_CHECKING:
     from d9mlint.config.targets import Targets
     from d9mlint.knowledge import Knowledge
+    from d9mlint.knowledge.schema import OpEntry
 
 SAFE = Applicability.SAFE
 UNSAFE = Applicability.UNSAFE
@@ -37,12 +38,19 @@ class Context:
         self._entries = entries
         self._targets = targets
         self._codes: dict[str, Code | None] = {}
+        self._ops: dict[str, OpEntry] | None = None
 
     def code(self, path: str) -> Code | None:
         """A file as code; None where it cannot be parsed."""
         if path not in self._codes:
             self._codes[path] = parse(self.sources[path]) if path in self.sources else None
         return self._codes[path]
+
+    def op(self, finding: Finding) -> OpEntry | None:
+        """The knowledge entry of the op that a finding is about."""
+        if self._ops is None:
+            self._ops = {entry.id: entry for entry in self.known.op_entries()}
+        return self._ops.get(finding.op)
 
     def own(self, finding: Finding) -> Code | None:
         """The file that a finding is in."""

@@ -33,7 +33,7 @@ def _start(context: Context, finding: Finding, group: Sequence[Finding] = ()) ->
 
 def _behavior(context: Context, finding: Finding) -> str:
     """What the reported op does in deterministic mode in the targeted release."""
-    entry = next((e for e in context.known.op_entries() if e.id == finding.op), None)
+    entry = context.op(finding)
     if entry is None or entry.library != "torch" or any(c.arg == "deterministic" for c in entry.when):
         return ""
     return next(
