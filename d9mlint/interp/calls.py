@@ -757,6 +757,9 @@ def _call_member(
         result_obj.start_with(tensors.of_method(interp, owner, name, args))
         if name.endswith("_"):
             tensors.write(interp, owner, name, *args.values())
+    elif isinstance(owner, v.Obj) and owner.form is not None and name in _HELD:
+        # One of the tensors in a container, such as a loaded state dict.
+        return tensors.make(tensors.BATCH, owner.form, likely=True)
     elif types == ["?"] and name in _CERTAIN_METHODS:
         result_obj.start_with(tensors.of_method(interp, owner, name, args))
     kinds: set[str] = {entry.kind for entry in entries}
@@ -768,6 +771,9 @@ def _call_member(
         result_hook(interp, event, result_obj)
     return result_obj
 
+
+_HELD = frozenset({"get", "pop", "setdefault", "values", "items"})
+"""Methods of a container that give what it holds."""
 
 # Methods that only tensors have: what they give is known whatever the receiver.
 _CERTAIN_METHODS = frozenset({"detach", "cuda", "cpu", "long", "argmax", "argsort", "requires_grad_"})
