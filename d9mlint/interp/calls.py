@@ -742,6 +742,9 @@ def _call_member(
     made = interp.kb.result_type(event.api) or result_type(event.api)
     result_obj = v.Obj(event.api, made, args, node if isinstance(node, m.Call) else None)
     result_obj.file = interp.frame.file
+    if isinstance(owner, v.Obj) and owner.form is not None and name in _HELD:
+        # One of the tensors in a container, such as a loaded state dict.
+        return tensors.make(tensors.BATCH, owner.form, likely=True)
     if name == "state_dict":
         result_obj.attrs["@owner"] = owner
         result_obj.start_with(tensors.of_method(interp, v.UNKNOWN, name, args))
@@ -757,9 +760,6 @@ def _call_member(
         result_obj.start_with(tensors.of_method(interp, owner, name, args))
         if name.endswith("_"):
             tensors.write(interp, owner, name, *args.values())
-    elif isinstance(owner, v.Obj) and owner.form is not None and name in _HELD:
-        # One of the tensors in a container, such as a loaded state dict.
-        return tensors.make(tensors.BATCH, owner.form, likely=True)
     elif types == ["?"] and name in _CERTAIN_METHODS:
         result_obj.start_with(tensors.of_method(interp, owner, name, args))
     kinds: set[str] = {entry.kind for entry in entries}

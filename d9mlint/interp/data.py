@@ -321,7 +321,9 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     if isinstance(value, v.Member) and isinstance(value.owner, v.Obj):
         return _selected(interp, value.owner.type, value.name)
     if isinstance(value, v.AnyOf):
-        return v.join([subscript(interp, one, index, node) for one in value.values])
+        # None has no items: where one is read, it is another value.
+        held = [one for one in value.values if v.is_none(one) is not True]
+        return v.join([subscript(interp, one, index, node) for one in held])
     return v.UNKNOWN
 
 
