@@ -77,6 +77,10 @@ def hazard_program(entry: HazardEntry) -> str:
         extra, before = [line], ["def function(item):", f"    return {draw}"]
         given[entry.callback.arg] = "function"
     imports, lines = programs.use(entry.apis[0], given)
+    if entry.only_called:
+        wanted = entry.only_called[0]
+        needed, calls = programs.use(wanted.apis[0], programs.arguments(wanted.when, []))
+        imports, lines = [*imports, *needed], [*lines, *calls]
     if entry.devices:
         imports, lines = [*imports, "import torch"], ["torch.zeros(1, device='cuda')", *lines]
     return programs.program([*imports, *extra], lines, before)
