@@ -23,7 +23,7 @@ from torch.backends import cudnn
 def main():
 \tcudnn.benchmark = True
 \ttorch.manual_seed(0)
-\ttorch.randn(3, requires_grad=True).sum().backward()
+\ttorch.randn(3).requires_grad_().sum().backward()
 
 
 if __name__ == "__main__":
@@ -45,7 +45,7 @@ DET301 [*] `cudnn.benchmark = True`: autotuning may select different algorithms 
 6 |     cudnn.benchmark = True
   |     ^^^^^^^^^^^^^^^^^^^^^^
 7 |     torch.manual_seed(0)
-8 |     torch.randn(3, requires_grad=True).sum().backward()
+8 |     torch.randn(3).requires_grad_().sum().backward()
   |
 help: set `torch.backends.cudnn.benchmark = False`
     6 -     cudnn.benchmark = True
