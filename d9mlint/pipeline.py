@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from d9mlint.base.coverage import Coverage
 from d9mlint.base.findings import Finding, Severity
 from d9mlint.base.source import Source, Trouble, make_source, read_bytes
 from d9mlint.config.discover import Discovery, absolute, boundary, discover, relative_to
+from d9mlint.config.entry_points import named_entries
 from d9mlint.config.projects import Part, split
 from d9mlint.config.selection import FileIgnores, fixed_codes, select, shown
 from d9mlint.filters import baseline as baselines
@@ -76,6 +78,8 @@ class Result(NamedTuple):
     warnings: tuple[str, ...] = ()
     incomplete: int = 0
     stale: int = 0
+    coverage: tuple[Coverage, ...] = ()
+    no_entry: bool = False
 
 
 class Sources(Mapping[str, Source]):
@@ -179,6 +183,7 @@ def _merged(results: Sequence[Result]) -> Result:
         rules=tuple(rules[code] for code in sorted(rules)),
         incomplete=sum(r.incomplete for r in results),
         stale=sum(r.stale for r in results),
+        coverage=tuple(sorted((c for r in results for c in r.coverage), key=lambda c: (c.entry, c.function))),
     )
 
 
@@ -277,7 +282,8 @@ def _analyse(
 ) -> Analysis:
     from d9mlint import knowledge
     from d9mlint.analysis import Share, analyze_shares
-    from d9mlint.checks.incomplete import incomplete
+    from d9mlint.checks.coverage import coverage_of
+    from d9mlint.checks.incomplete import incomplete, not_followed
     from d9mlint.checks.registry import Rules
     from d9mlint.config.targets import find_targets
     from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile
@@ -308,7 +314,9 @@ def _analyse(
     if progress is not None:
         progress("analyzing the program")
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
-    project = Project(files, found.root, known.libraries.union(*(one.libraries for one in targets)))
+    named, unknown = named_entries(parts, by_path)
+    libraries = known.libraries.union(*(one.libraries for one in targets))
+    project = Project(files, found.root, libraries, named)
     # Files that a nested configuration excludes are still part of the program, under the root's settings.
     nested = frozenset(path for part in parts[1:] for path in part.files)
     shares: list[Share] = []
@@ -332,6 +340,8 @@ def _analyse(
     clock.lap("checks")
     clock.rank("checks", spent)
     findings += incomplete(runs.entries, runs.unreached)
+    covered = [coverage_of(project, report) for report in runs.entries]
+    findings += not_followed(covered, found.root)
     findings += _problems(sources, by_path)
     findings, unfixed = _with_fixes(findings, found, sources, parts, targets, known)
     clock.lap("fixes")
@@ -340,7 +350,9 @@ def _analyse(
         comments={p: f.comments for p, f in by_path.items() if f.comments},
         config_files=sorted({path for report in runs.reports for path in report.config_files}),
         rules=[known.rules[code] for code in sorted(known.rules)],
-        warnings=[*(str(problem) for one in targets for problem in one.warnings), *unfixed],
+        warnings=[*unknown, *(str(problem) for one in targets for problem in one.warnings), *unfixed],
+        coverage=covered,
+        no_entry=not covered and any(len(one.functions) > 1 for one in by_path.values()),
     )
 
 
@@ -479,7 +491,10 @@ def _decide(
                 items.append(Item(f, marks[id(f)], rules[f.code]))
     ran = tuple(rules[code] for code in sorted(selection.codes))
     files = tuple(p for p in found.files if p in found.reported)
-    cut = sum(f.code == INCOMPLETE and f.path in found.reported for f in analysis.findings)
+    cut = sum(
+        f.code == INCOMPLETE and f.severity is not Severity.ADVICE and f.path in found.reported
+        for f in analysis.findings
+    )
     stale = 0
     if settings.baseline:
         gone = baselines.stale(settings.baseline, present, found.root, files)
@@ -497,6 +512,8 @@ def _decide(
         {},
         incomplete=cut,
         stale=stale,
+        coverage=tuple(c for c in analysis.coverage if c.entry in found.reported),
+        no_entry=analysis.no_entry,
     )
 
 

@@ -1,10 +1,13 @@
-"""DET004: analysis runs that were cut off, by a budget, a limit of recursion, or a defect of ours."""
+"""DET004: analysis runs that were cut off, by a budget, a limit of recursion, or a defect of ours; and, as advice,
+places that were not followed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from d9mlint.base.coverage import Coverage, Gap
 from d9mlint.base.findings import Finding, Severity, Step
+from d9mlint.config.discover import relative_to
 from d9mlint.interp.entry_run import EntryReport
 
 CODE = "DET004"
@@ -40,3 +43,34 @@ def _finding(report: EntryReport, what: str) -> Finding | None:
         subject=report.function,
         flow=flow,
     )
+
+
+def not_followed(covered: Iterable[Coverage], root: str) -> list[Finding]:
+    """Advice for each place that entry points do not follow, once, with the first entry point by name."""
+    found: dict[Gap, str] = {}
+    for one in sorted(covered, key=lambda c: (c.entry, c.function)):
+        for gap in one.gaps:
+            if gap.kind != "budget":
+                found.setdefault(gap, one.entry)
+    return [
+        Finding(
+            CODE,
+            gap.path,
+            gap.start,
+            gap.end,
+            f"not followed: {gap.text}",
+            HELP[gap.kind],
+            Severity.ADVICE,
+            subject=gap.text,
+            entry_point=relative_to(entry, root),
+        )
+        for gap, entry in found.items()
+    ]
+
+
+HELP = {
+    "dynamic-call": "review by hand what is called here",
+    "project-import": "lint the directory that holds the module too, or review it by hand",
+    "library-call": "review by hand whether this library draws random numbers or trains on a GPU",
+    "device": "set `device` in the configuration if the program never runs on a GPU",
+}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from d9mlint.checks import (
     asynchrony,
     checkpoints,
+    coverage,
     data,
     hazards,
     kernels,
@@ -72,6 +73,7 @@ class Rules:
         hooks.report = reporter.report
         hooks.iterations.append(on_iterate)
         activity.register(hooks)
+        coverage.register(hooks)
         storage.register(hooks)
         releases.register(hooks)
         for family in _FAMILIES:

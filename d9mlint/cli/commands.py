@@ -162,12 +162,23 @@ def config(key: str | None, show: bool) -> int:
 @click.command(context_settings=CONTEXT)
 @click.argument("paths", nargs=-1)
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def graph(paths: tuple[str, ...], output_format: str) -> int:
+@click.option("--coverage", is_flag=True, help="Show what each entry point follows, and what it does not.")
+def graph(paths: tuple[str, ...], output_format: str, coverage: bool) -> int:
     """Show the entry points of a program and the project files that each one imports."""
     from d9mlint.project.graph import entry_graph
 
     paths = paths or (".",)
     settings = load_settings(common_directory([absolute(p) for p in paths]))
+    if coverage:
+        from d9mlint.pipeline import check
+        from d9mlint.report.coverage import coverage_data, coverage_text
+
+        result = check(paths, settings)
+        if output_format == "json":
+            click.echo(json.dumps(coverage_data(result), indent=2, ensure_ascii=False))
+        else:
+            click.echo(coverage_text(result), nl=False)
+        return 0
     data = entry_graph(paths, settings)
     if output_format == "json":
         click.echo(json.dumps(data, indent=2, ensure_ascii=False))

@@ -55,6 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     torch_version: str = ""
     tensorflow_version: str = ""
     device: str = "cuda"
+    entry_points: tuple[str, ...] = ()
     output_format: str = "full"
     fail_on: str = "warning"
     baseline: str = ""
@@ -103,6 +104,10 @@ KEYS: dict[str, Key] = {
     "torch-version": Key("version", "PyTorch version to check against"),
     "tensorflow-version": Key("version", "TensorFlow version to check against"),
     "device": Key("choice", "device that the program runs on", DEVICES),
+    "entry-points": Key(
+        "list",
+        "files, or FILE:FUNCTION, that are entry points beside those that are found; globs are allowed",
+    ),
     "output-format": Key("choice", "output format", FORMATS),
     "fail-on": Key("choice", "minimum severity that causes exit status 1", SEVERITIES),
     "baseline": Key("path", "file of known findings, which are not reported"),

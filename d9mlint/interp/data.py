@@ -173,7 +173,7 @@ def element(interp: Interp, value: v.Value) -> v.Value:
             interp.call(bind_method(interp, found, value, value.cls, None), v.NO_ARGS, None)
         return v.UNKNOWN
     if isinstance(value, v.Obj):
-        if value.api in _PASS_THROUGH:
+        if value.api in PASS_THROUGH:
             inner = value.args.get("", 0)
             one = element(interp, inner) if inner is not None else v.UNKNOWN
             return v.Items("t", [v.UNKNOWN, one]) if value.api == "builtins.enumerate" else one
@@ -207,7 +207,7 @@ def _typed(interp: Interp, value: v.Obj) -> v.Value:
     return v.Obj("builtins.str") if kind == "text" else v.UNKNOWN
 
 
-_PASS_THROUGH = frozenset(
+PASS_THROUGH = frozenset(
     {
         "builtins.enumerate",
         "builtins.reversed",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
+from d9mlint.base.coverage import Gap
 from d9mlint.base.findings import Finding
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import TRAIN
@@ -54,8 +55,8 @@ class EntryReport(msgspec.Struct):
     """What an analysis run found, reached and read. ``entry`` is the path of the entry point, or of the module
     whose unreached code was looked at. Files are meant by their place among the project's files: ``reached``
     has the functions of each (by their index in its facts), ``files`` are those that were run.
-    ``config_files`` are the configuration files that were opened; ``cuts`` say what was not followed,
-    ``trains`` whether a model is trained."""
+    ``config_files`` are the configuration files that were opened; ``cuts`` say where the run was cut
+    off, ``gaps`` what else it did not follow, ``trains`` whether a model is trained."""
 
     entry: str
     function: str
@@ -68,6 +69,7 @@ class EntryReport(msgspec.Struct):
     failure: str = ""
     relative: str = ""
     trains: bool = False
+    gaps: list[Gap] = []
 
 
 class RuleSet(Protocol):
@@ -81,11 +83,17 @@ class Project:
     """The files of a project, linked, with what all analysis runs of it have in common."""
 
     def __init__(
-        self, files: Iterable[ProjectFile], root: str, libraries: frozenset[str] = frozenset()
+        self,
+        files: Iterable[ProjectFile],
+        root: str,
+        libraries: frozenset[str] = frozenset(),
+        named: Iterable[tuple[str, str]] = (),
     ) -> None:
         self.modules = Modules([ModuleFile(f.path, f.relative, f.facts) for f in files], root, libraries)
-        self.imported = imported_files(self.modules)
-        self.entries: list[Entry] = find_entries(self.modules, self.imported)
+        named = list(named)
+        # What is named as an entry point is run for itself, whoever imports it too.
+        self.imported = imported_files(self.modules) - {path for path, _ in named}
+        self.entries: list[Entry] = find_entries(self.modules, self.imported, named)
         self.index = {file.path: i for i, file in enumerate(self.modules.files)}
 
 
@@ -197,6 +205,7 @@ class Analyzer:
             failure=failure,
             relative=file.relative,
             trains=entry is not None and TRAIN in interp.places,
+            gaps=sorted(interp.gaps),
         )
 
 

@@ -17,6 +17,7 @@ from d9mlint.interp.notes import NoteLog
 from d9mlint.interp.places import flow_into
 
 if TYPE_CHECKING:
+    from d9mlint.base.coverage import Gap
     from d9mlint.interp.cuts import Cut
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.orders import Key, Origin
@@ -50,6 +51,7 @@ class Imported(NamedTuple):
     holders: list[tuple[v.Inst, str]]
     config_files: set[str]
     cuts: set[Cut]
+    gaps: set[Gap]
     # Class attributes, functions and library attributes that it replaced.
     patched: set[str]
     library_attributes: dict[str, v.Value]
@@ -141,6 +143,7 @@ class ImportCache:
         depth, steps = len(flow_into(interp, name)), interp.steps
         library_attributes = set(interp.library_attributes)
         cuts, blanks = set(interp.cuts), set(interp.blanks)
+        gaps = set(interp.gaps)
         counts, libraries = _counts(interp), set(interp.libraries)
         loaded, visited = set(interp.loaded), set(interp.visited)
         config_files, orders = set(interp.config_files), interp.orders
@@ -191,6 +194,7 @@ class ImportCache:
                     orders.holders[holders:],
                     interp.config_files - config_files,
                     interp.cuts - cuts,
+                    interp.gaps - gaps,
                     HEAP.patched - patched,
                     {n: x for n, x in interp.library_attributes.items() if n not in library_attributes},
                     interp.steps - steps,
@@ -251,6 +255,7 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     orders.holders += known.holders
     interp.config_files |= known.config_files
     interp.cuts |= known.cuts
+    interp.gaps |= known.gaps
     if known.patched:
         HEAP.patched |= known.patched
         HEAP.rebound += 1

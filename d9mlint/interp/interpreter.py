@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.base.coverage import Gap, GapKind
 from d9mlint.interp import values as v
 from d9mlint.interp.cuts import Cut
 from d9mlint.interp.heap import HEAP, NAME
@@ -167,6 +168,7 @@ class Interp:
         # The product of the rounds of the loops that are being run element by element.
         self.rounds = 1
         self.cuts: set[Cut] = set()
+        self.gaps: set[Gap] = set()
         self.pending: list[Callable[[], None]] = []
         # What rules remember of this run, and the first place at which it did something.
         self.notes = Notes()
@@ -291,6 +293,12 @@ class Interp:
     def cut(self, reason: str, node: Any) -> None:
         """Something is not followed here."""
         self.cuts.add(Cut(reason, *self.here(node)))
+
+    def gap(self, kind: GapKind, text: str, node: Any) -> None:
+        """Something that may matter is not followed here. Only in runs of entry points: others know less anyway."""
+        if self.entry is not None:
+            site = self.here(node)
+            self.gaps.add(Gap(site.path, site.start, site.end, kind, text))
 
     @contextmanager
     def fork(self) -> Iterator[None]:
@@ -796,6 +804,7 @@ class Interp:
             if mod is not None and mod.file is None and self.modules.is_library(alias.name):
                 mod = None
             if mod is None:
+                self._missing_module(alias.name, stmt)
                 self.external_import(alias.name, stmt)
                 self.bind(alias.asname or parts[0], v.Ext(alias.name if alias.asname else parts[0]))
             elif alias.asname:
@@ -812,6 +821,9 @@ class Interp:
             found = self.modules.relative(file, stmt.level, stmt.module)
             mod = self.import_found(found, self._absolute_name(stmt)) if found else None
             if mod is None:
+                self.gap(
+                    "project-import", f"`{'.' * stmt.level}{stmt.module}` is no file of the project", stmt
+                )
                 for alias in stmt.names:
                     self.bind(alias.asname or alias.name, v.UNKNOWN)
                 return
@@ -820,6 +832,7 @@ class Interp:
             if mod is not None and mod.file is None and not self._has_members(mod, stmt):
                 mod = None
         if mod is None:
+            self._missing_module(stmt.module, stmt)
             self.external_import(stmt.module, stmt)
             for alias in stmt.names:
                 if alias.name == "*":
@@ -837,6 +850,13 @@ class Interp:
             if value is None and mod.env.stars:
                 value = v.Ext(f"{mod.env.stars[-1]}.{alias.name}")
             self.bind(alias.asname or alias.name, value if value is not None else v.UNKNOWN)
+
+    def _missing_module(self, name: str, stmt: Any) -> None:
+        """A module that is not found in a package of the project."""
+        top, _, rest = name.partition(".")
+        package = self.find_module(self.frame.file, top) if rest else None
+        if package is not None and package.file is not None:
+            self.gap("project-import", f"`{name}` is no file of the project", stmt)
 
     def _has_members(self, mod: v.Mod, stmt: m.ImportFrom) -> bool:
         """Whether a directory without ``__init__`` is what the import means: all names are files of it."""

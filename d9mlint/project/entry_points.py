@@ -22,18 +22,28 @@ TEST_LIBRARIES = frozenset({"pytest", "unittest", "absl.testing", "nose", "hypot
 
 class Entry(NamedTuple):
     """An entry point. ``function`` names the function a console script calls, else None; ``kind`` is
-    ``main`` (a ``__main__`` guard), ``script``, ``console``, ``notebook`` or ``package`` (``__main__.py``)."""
+    ``main`` (a ``__main__`` guard), ``script``, ``console``, ``notebook``, ``package`` (``__main__.py``) or
+    ``named`` (by the configuration)."""
 
     file: ModuleFile
     kind: str
     function: str | None = None
 
 
-def find_entries(modules: Modules, imported: frozenset[str]) -> list[Entry]:
-    """All entry points of a project, in path order; ``imported`` are the files that other files import."""
+def find_entries(
+    modules: Modules, imported: frozenset[str], named: Iterable[tuple[str, str]] = ()
+) -> list[Entry]:
+    """All entry points of a project, in path order; ``imported`` are the files that other files import, ``named``
+    the files that the configuration names, with the function to call."""
     entries: list[Entry] = []
     console = dict(_console_scripts(modules))
+    wanted: dict[str, list[str]] = {}
+    for path, function in named:
+        wanted.setdefault(path, []).append(function)
     for file in modules.files:
+        if file.path in wanted and file.facts.problem is None:
+            entries += [Entry(file, "named", function or None) for function in sorted(wanted[file.path])]
+            continue
         if file.facts.problem is not None or _is_test(file):
             continue
         name = os.path.basename(file.path)

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from d9mlint.config.discover import relative_to
+from d9mlint.config.entry_points import named_entries
+from d9mlint.config.projects import split
 from d9mlint.config.settings import Settings
 from d9mlint.config.targets import find_targets
 from d9mlint.ir import nodes as m
@@ -23,7 +25,8 @@ def entry_graph(paths: Sequence[str], settings: Settings) -> list[dict[str, Any]
     files = [ModuleFile(p, relative_to(p, found.root), f) for p, f in facts.items()]
     modules = Modules(files, found.root, load().libraries | find_targets(found.root).libraries)
     result: list[dict[str, Any]] = []
-    for entry in find_entries(modules, imported_files(modules)):
+    named, _ = named_entries(split(found, settings), facts)
+    for entry in find_entries(modules, imported_files(modules), named):
         if entry.file.path in found.reported:
             reached = _reached(modules, entry.file)
             result.append(

@@ -20,7 +20,17 @@ from d9mlint.ir.nodes import FileFacts, Function
 class ModuleFile:
     """A file of the project. ``path`` is absolute, ``relative`` below the root, both with slashes."""
 
-    __slots__ = ("_indices", "directory", "facts", "is_package", "notebook", "path", "relative", "stem")
+    __slots__ = (
+        "_indices",
+        "directory",
+        "facts",
+        "is_package",
+        "notebook",
+        "path",
+        "relative",
+        "statements",
+        "stem",
+    )
 
     def __init__(self, path: str, relative: str, facts: FileFacts) -> None:
         self.path = path
@@ -32,6 +42,8 @@ class ModuleFile:
         self.is_package = name == "__init__.py"
         self.notebook = name.endswith(".ipynb")
         self._indices: dict[int, int] = {}
+        # Statements of each function, counted when they are first asked for.
+        self.statements: list[int] = []
 
     def index_of(self, function: Function) -> int:
         """The place of a function among the functions of the file's facts, which keep it alive."""

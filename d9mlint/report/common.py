@@ -118,6 +118,10 @@ def summary(result: Result, options: Options) -> list[str]:
         lines.append(f"{more} fixable with --fix --unsafe-fixes.")
     if result.incomplete:
         lines.append(f"{count(result.incomplete, 'analysis run')} cut off (DET004): findings may be missing.")
+    from d9mlint.report.coverage import coverage_line
+
+    if line := coverage_line(result):
+        lines.append(line)
     if result.baselined:
         lines.append(f"{count(result.baselined, 'finding')} suppressed by the baseline.")
     if result.stale:

@@ -6,8 +6,10 @@ import html
 from typing import TYPE_CHECKING
 
 from d9mlint import __version__
+from d9mlint.config.discover import relative_to
 from d9mlint.report import full
 from d9mlint.report.common import Options, clean, flow_note, is_fixable, place, row_place, said, summary
+from d9mlint.report.coverage import coverage_html_rows
 from d9mlint.report.evidence import page as measured_html
 
 if TYPE_CHECKING:
@@ -52,9 +54,29 @@ def render(result: Result, options: Options) -> str:
         "".join(f"<p>{_e(line)}</p>\n" for line in summary(result, plain))
         + (counted if rows else "")
         + "".join(_section(result, item, plain) for item in result.items)
+        + _coverage(result)
         + measured,
         measured_html.STYLE if measured else "",
     )
+
+
+def _coverage(result: Result) -> str:
+    """What each entry point follows, and what it does not."""
+    rows = []
+    for one in result.coverage:
+        gaps = "".join(
+            f'<li><span class="where">{_e(clean(where))}</span> {_e(clean(text))}</li>'
+            for where, text in coverage_html_rows(result, one)
+        )
+        name = relative_to(one.entry, result.root) + (f":{one.function}" if one.function else "")
+        rows.append(
+            f"<tr><td>{_e(clean(name))}</td><td>{one.followed}</td><td>{one.not_followed}</td>"
+            f"<td>{f'<ul>{gaps}</ul>' if gaps else ''}</td></tr>\n"
+        )
+    if not rows:
+        return ""
+    head = "<tr><th>Entry point</th><th>Statements followed</th><th>Not followed</th><th>Where not</th></tr>"
+    return f"<h2>Coverage</h2>\n<table>{head}\n{''.join(rows)}</table>\n"
 
 
 def document(title: str, body: str, style: str = "") -> str:

@@ -11,6 +11,7 @@ from d9mlint import __version__
 from d9mlint.config.discover import boundary, relative_to
 from d9mlint.report import rule_page
 from d9mlint.report.common import Options, edits_in_order
+from d9mlint.report.coverage import NO_ENTRY
 from d9mlint.report.json import rule_url
 from d9mlint.report.line_hash import line_hashes
 
@@ -50,13 +51,31 @@ def render(result: Result, options: Options) -> str:
         "invocations": [
             {
                 "executionSuccessful": True,
-                "toolExecutionNotifications": [_notification(result, item) for item in failures],
+                "toolExecutionNotifications": [
+                    *(_notification(result, item) for item in failures),
+                    *_not_followed(result),
+                ],
             }
         ],
         "results": [_result(result, item, index, hashes, hidden.get(id(item))) for item in items],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def _not_followed(result: Result) -> list[dict[str, Any]]:
+    """A notification for each place that an entry point does not follow, and for a tree without entry points."""
+    if result.no_entry:
+        return [{"level": "note", "message": {"text": NO_ENTRY}}] if result.files else []
+    gaps = sorted({gap for one in result.coverage for gap in one.gaps})
+    return [
+        {
+            "level": "note",
+            "message": {"text": f"Not followed: {gap.text}"},
+            "locations": [location(result, gap.path, gap.start, gap.end)],
+        }
+        for gap in gaps
+    ]
 
 
 def _rule(page: RulePage, seen: bool) -> dict[str, Any]:

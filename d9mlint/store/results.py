@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from d9mlint import __version__
+from d9mlint.base.coverage import Coverage
 from d9mlint.base.findings import Finding
 from d9mlint.base.source import Trouble
 from d9mlint.ir.nodes import SCHEMA, Comment
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from d9mlint.config.discover import Discovery
     from d9mlint.config.settings import Settings
 
-FORMAT = 2
+FORMAT = 3
 KEPT = 16
 """How many results are kept; the oldest go."""
 MANY = 64
@@ -38,13 +39,16 @@ MANY = 64
 class Analysis(msgspec.Struct):
     """What the checks found in all files, before suppressions. ``comments`` by path; ``rules`` are all pages,
     so that a run that finds its result here needs no knowledge base; ``warnings`` are about files that say
-    which versions the project is meant for."""
+    which versions the project is meant for; ``coverage`` is that of every entry point;
+    ``no_entry`` is whether there is none, and functions that one would call."""
 
     findings: list[Finding]
     comments: dict[str, list[Comment]]
     config_files: list[str]
     rules: list[RulePage]
     warnings: list[str] = []
+    coverage: list[Coverage] = []
+    no_entry: bool = False
 
 
 class _Entry(msgspec.Struct):
@@ -73,7 +77,7 @@ def _key(found: Discovery, settings: Settings, lines: Sequence[str]) -> str:
     key = hashlib.blake2b(digest_size=20)
     chosen = (settings.select, settings.extend_select, settings.ignore, settings.extend_ignore)
     origins = [settings.origins.get(k, "") for k in ("select", "extend-select", "ignore", "extend-ignore")]
-    target = (settings.torch_version, settings.tensorflow_version, settings.device)
+    target = (settings.torch_version, settings.tensorflow_version, settings.device, settings.entry_points)
     for part in (
         FORMAT,
         __version__,

@@ -1,0 +1,33 @@
+"""What the analysis of an entry point followed, and what it did not."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+GapKind = Literal["dynamic-call", "project-import", "library-call", "device", "budget"]
+
+
+class Gap(msgspec.Struct, frozen=True, order=True):
+    """Something that a run did not follow and that may matter: a call whose target is not known, an import that
+    no project file answers, a library function that nothing is known of and that receives a model, loss, loader or
+    optimizer, a device that could not be determined, or what was cut by a budget. ``text`` says which."""
+
+    path: str
+    start: int
+    end: int
+    kind: GapKind
+    text: str
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """What was followed from one entry point: its file and, for a console script, its function. Statements are
+    those of the project files that it runs; not followed are those in functions that it was not seen to call."""
+
+    entry: str
+    function: str
+    files: int
+    followed: int
+    not_followed: int
+    gaps: tuple[Gap, ...]

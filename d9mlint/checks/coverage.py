@@ -1,0 +1,161 @@
+"""What an analysis run does not follow: it is noted for the coverage, and is no hazard by itself."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.base.coverage import Coverage, Gap
+from d9mlint.interp import values as v
+from d9mlint.interp.data import PASS_THROUGH
+from d9mlint.interp.library.builtins import MODELS
+from d9mlint.interp.tensors import TENSOR
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.entry_run import EntryReport, Project
+    from d9mlint.interp.hooks import CallEvent, Hooks
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.project.modules import ModuleFile
+
+# Types of plain values have methods that train nothing.
+_PLAIN = frozenset({*sys.stdlib_module_names, "builtins", "object", "super"}) | frozenset(
+    kind.__name__ for kind in (tuple, list, set, dict, str, bytes, int, float, bool, complex, type(None))
+)
+_MODELS = ("torch.nn.", "tf.keras.", "keras.", "lightning.", "pytorch_lightning.", "flax.")
+_OPTIMIZERS = ("torch.optim.", "tf.keras.optimizers.", "keras.optimizers.", "optax.")
+_LOADERS = ("torch.utils.data.DataLoader", "tf.data.Dataset", "torch_geometric.loader.")
+
+
+def register(hooks: Hooks) -> None:
+    """Listen to calls that nothing is known of."""
+    hooks.any_call.append(_call)
+
+
+def _call(interp: Interp, call: CallEvent) -> None:
+    node = call.node
+    if interp.entry is None or not isinstance(node, m.Call):
+        return
+    api = call.api
+    if api == "torch.device" or api.endswith(".to"):
+        _device(interp, call)
+        return
+    root, _, rest = api.partition(".")
+    if root == "?" and not rest:
+        # A name that holds no known function, or an expression that is computed: `getattr(module, name)(model)`.
+        what = _received(interp, call.args) or ("" if _looked_up(node.func) else None)
+        if what is not None:
+            given = f" and receives {what}" if what else ""
+            interp.gap(
+                "dynamic-call", f"the call of `{_written(node.func)}` is decided at run time{given}", node
+            )
+        return
+    if root in _PLAIN or root in interp.kb.libraries or api in MODELS or api in PASS_THROUGH:
+        return
+    what = _received(interp, call.args, losses=root != "?")
+    if not what:
+        return
+    if root == "?":
+        interp.gap("dynamic-call", f"the object whose `{rest}` receives {what} is not known", node)
+    else:
+        interp.gap("library-call", f"nothing is known of `{api}`, which receives {what}", node)
+
+
+def _looked_up(func: m.Expr) -> bool:
+    """Whether what is called is found by a computation: a call, a subscript."""
+    return isinstance(func, (m.Call, m.Subscript))
+
+
+def _written(func: m.Expr) -> str:
+    if isinstance(func, m.Name):
+        return func.id
+    if isinstance(func, m.Call):
+        return f"{_written(func.func)}(...)"
+    if isinstance(func, m.Subscript):
+        return f"{_written(func.value)}[...]"
+    if isinstance(func, m.Attr):
+        return f"{_written(func.value)}.{func.name}"
+    return "..."
+
+
+def _received(interp: Interp, args: v.Args, losses: bool = True) -> str:
+    """What of a training a call is given: empty for nothing."""
+    for value in args.values():
+        for one in v.alternatives(value):
+            found = _role(interp, one)
+            if found and (losses or found != "a loss"):
+                return found
+    return ""
+
+
+def _role(interp: Interp, value: v.Value) -> str:
+    if isinstance(value, v.Inst):
+        for base in value.cls.external_bases():
+            found = _named(interp.kb.canonical(base))
+            if found:
+                return found
+        return ""
+    if not isinstance(value, v.Obj):
+        return ""
+    if value.type == TENSOR:
+        form = value.form
+        return "a loss" if form is not None and form.grad and form.sizes == () else ""
+    return _named(value.type)
+
+
+def _named(name: str) -> str:
+    if name.startswith(_OPTIMIZERS):
+        return "an optimizer"
+    if name.startswith(_LOADERS):
+        return "a loader"
+    if not name.startswith(_MODELS):
+        return ""
+    return "a loss" if name.endswith(("Loss", "Crossentropy", "Error")) else "a model"
+
+
+def _device(interp: Interp, call: CallEvent) -> None:
+    """A device that the code does not show is taken for a GPU."""
+    if call.api == "torch.device":
+        name = call.args.get("type", 0)
+        unknown = name is not None and not all(isinstance(one, v.Lit) for one in v.alternatives(name))
+    else:
+        target = call.args.get("device", 0)
+        moves = call.owner is not None and _role(interp, call.owner) == "a model"
+        unknown = moves and (target is v.UNKNOWN or isinstance(target, v.Member))
+    if unknown:
+        interp.gap("device", "the device is not known; it may be a GPU", call.node)
+
+
+def coverage_of(project: Project, report: EntryReport) -> Coverage:
+    """The coverage of an entry point by its report."""
+    followed = total = 0
+    for index in report.files:
+        counts = _statements(project.modules.files[index])
+        total += sum(counts)
+        followed += sum(counts[function] for function in report.reached.get(index, ()))
+    gaps = {*report.gaps, *(Gap(c.path, c.start, c.end, "budget", c.reason) for c in report.cuts)}
+    if report.failure:
+        gaps.add(Gap(report.entry, 0, 0, "budget", report.failure))
+    return Coverage(
+        report.entry, report.function, len(report.files), followed, total - followed, tuple(sorted(gaps))
+    )
+
+
+def _statements(file: ModuleFile) -> list[int]:
+    """How many statements each function of a file has; those of a class count where it is defined."""
+    if not file.statements:
+        counts = [_count(fn.body) for fn in file.facts.functions]
+        for cls in file.facts.classes:
+            counts[max(cls.parent, 0)] += _count(cls.body)
+        file.statements = counts
+    return file.statements
+
+
+def _count(body: list[m.Stmt]) -> int:
+    number = len(body)
+    for stmt in body:
+        if isinstance(stmt, (m.If, m.For, m.While, m.With, m.Try, m.Match)):
+            parts: list[Any] = [getattr(stmt, name, ()) for name in ("body", "orelse", "final")]
+            parts += [one.body for name in ("handlers", "cases") for one in getattr(stmt, name, ())]
+            number += sum(_count(part) for part in parts if part)
+    return number

@@ -1,0 +1,131 @@
+"""What was not followed is said, for each entry point, and named entry points are followed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from d9mlint.base.findings import Confidence
+from d9mlint.config.settings import Settings
+from d9mlint.pipeline import Result, check
+from d9mlint.report import render
+from d9mlint.report.common import Options
+from d9mlint.report.coverage import coverage_data, coverage_line
+
+TRAIN = """\
+import argparse
+
+import torch
+import unheard_of
+from nets import Net, missing
+from .gone import helper
+
+BUILDERS = {}
+
+
+def unused():
+    return 1
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device")
+    parser.add_argument("--name")
+    args = parser.parse_args()
+    torch.manual_seed(0)
+    model = Net().to(torch.device(args.device or input()))
+    other = BUILDERS[args.name](3)
+    unheard_of.fit(model)
+    unheard_of.log("text")
+    print(model(torch.randn(2)))
+"""
+NETS = "import torch\n\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+OP = "def add(out, index, source):\n    return out.index_add_(0, index, source)\n"
+
+
+def lint(root: Path, files: dict[str, str], **values: object) -> Result:
+    (root / "pyproject.toml").touch()
+    for name, text in files.items():
+        (root / name).write_text(text)
+    return check([str(root)], Settings(cache=False, **values))  # type: ignore[arg-type]
+
+
+def test_what_is_not_followed_is_listed(tmp_path: Path) -> None:
+    (data,) = coverage_data(lint(tmp_path, {"train.py": TRAIN, "nets.py": NETS}))
+    assert data["entry"] == "train.py" and data["files"] == 2
+    assert data["statements"]["not_followed"] == 1
+    found = {(one["row"], one["kind"]) for one in data["not_followed"]}
+    assert found == {
+        (6, "project-import"),
+        (21, "device"),
+        (22, "dynamic-call"),
+        (23, "library-call"),
+    }
+    assert any(
+        "unheard_of.fit" in one["message"] and "a model" in one["message"] for one in data["not_followed"]
+    )
+
+
+def test_it_is_advice_that_changes_no_exit_code(tmp_path: Path) -> None:
+    result = lint(tmp_path, {"train.py": TRAIN, "nets.py": NETS}, select=("DET004",))
+    assert {item.finding.severity.value for item in result.items} == {"advice"}
+    assert len(result.items) == 4 and result.incomplete == 0
+    assert not lint(tmp_path, {}).items
+
+
+@pytest.mark.parametrize("output_format", ["full", "concise", "html"])
+def test_the_summary_says_so(tmp_path: Path, output_format: str) -> None:
+    result = lint(tmp_path, {"train.py": TRAIN, "nets.py": NETS})
+    text = render(result, output_format, Options(str(tmp_path), False, 120, False))
+    assert "4 places in 1 program were not followed" in text
+    assert ("23:5" in text) == (output_format == "html")
+
+
+def test_sarif_has_notifications(tmp_path: Path) -> None:
+    result = lint(tmp_path, {"train.py": TRAIN, "nets.py": NETS})
+    log = json.loads(render(result, "sarif", Options(str(tmp_path), False, 120, False)))
+    notes = log["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+    assert len(notes) == 4 and {note["level"] for note in notes} == {"note"}
+
+
+def test_machine_formats_say_it_on_standard_error(tmp_path: Path) -> None:
+    lint(tmp_path, {"train.py": TRAIN, "nets.py": NETS})
+    command = [sys.executable, "-m", "d9mlint", "--output-format", "json", "."]
+    for _ in range(2):  # the second run reads the cache
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, "[]\n")
+        assert "4 places in 1 program were not followed" in done.stderr
+    shown = subprocess.run(
+        [sys.executable, "-m", "d9mlint", "graph", "--coverage", "."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert "train.py:23:5: unknown library call" in shown.stdout and shown.returncode == 0
+
+
+def test_a_program_that_is_followed_says_nothing(tmp_path: Path) -> None:
+    text = "import torch\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n    print(torch.randn(3))\n"
+    assert coverage_line(lint(tmp_path, {"train.py": text})) == ""
+
+
+def test_a_tree_without_entry_points_says_so(tmp_path: Path) -> None:
+    result = lint(tmp_path, {"ops.py": OP})
+    assert result.no_entry and "No entry point" in coverage_line(result)
+    (item,) = result.items
+    assert item.finding.confidence is Confidence.MEDIUM
+    assert item.finding.flow[0].message.startswith("no entry point reaches `add()`")
+
+
+def test_the_configuration_names_entry_points(tmp_path: Path) -> None:
+    files = {"jobs.py": "import torch\n\n\ndef run(seed=None):\n    return torch.randn(3)\n"}
+    assert not lint(tmp_path, files).items
+    named = lint(tmp_path, files, entry_points=("jobs.py:run",))
+    assert [item.finding.code for item in named.items] == ["DET101"]
+    assert named.coverage[0].function == "run" and not named.no_entry
+    wrong = lint(tmp_path, files, entry_points=("job.py",))
+    assert any("job.py" in warning for warning in wrong.warnings)
