@@ -28,6 +28,7 @@ def main():
 
 if __name__ == "__main__":
     main()
+    torch.ones(1, requires_grad=True).sum().backward()
 """
 
 
