@@ -127,6 +127,7 @@ def test_a_call_is_taken_over_only_where_it_would_do_the_same(calls: str, seeded
         ("print(stack(names()))\nprint(stack(sorted(names())))\n", True),
         ("print(stack(sorted(names())))\nprint(stack(sorted(names())))\n", False),
         ("found = names()\nfound.sort()\nprint(stack(found))\n", False),
+        ("a = names()\nb = names()\nb.sort()\nstack(b)\nstack(a)\n", True),
         ("found = names()\nprint(stack(['a']))\nprint(stack(found))\n", True),
         ("box = Box(sorted(names()))\nbox.stack()\nbox.names = names()\nbox.stack()\n", True),
         ("box = Box(names())\nbox.names.sort()\nbox.stack()\nBox(['a']).stack()\n", False),
