@@ -120,7 +120,7 @@ def test_dependencies_are_few_and_light() -> None:
 def test_the_commands_of_the_readme_are_on_its_first_screen_and_what_ci_runs() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     first = "\n".join(readme.splitlines()[:22])
-    setup = "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest"
+    setup = "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest -n auto --dist loadfile"
     assert "&& .venv/bin/d9mlint tests/example_project" in first and setup in first
     assert setup in (ROOT / ".ci/run").read_text(encoding="utf-8")
 
