@@ -232,3 +232,12 @@ def test_a_second_run_reads_no_yaml(tmp_path: Path) -> None:
 def test_sampling_draws_from_torch_for_every_distribution(name: str) -> None:
     found = knowledge.load().rng(f"torch.distributions.{name}.sample")
     assert [entry.draws for entry in found] == [["torch"]]
+
+
+def test_two_pages_with_one_code_are_a_mistake(tmp_path: Path) -> None:
+    page = "---\ncode: DET301\nname: {}\nfamily: settings\nsummary: s\nseverity: error\nconfidence: high\n"
+    page += "default: true\nsince: 0.1.0\nlibraries: [torch]\n---\n# DET301 {}\n"
+    for name in ("first", "second"):
+        (tmp_path / f"DET301-{name}.md").write_text(page.format(name, name))
+    with pytest.raises(KnowledgeError, match=r"^DET301-second\.md:2: .* already used in DET301-first\.md"):
+        load_compiled(tmp_path)

@@ -167,7 +167,11 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
         name = path.relative_to(root).as_posix()
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".md":
-            rules.append(parse_page(name, text))
+            page = parse_page(name, text)
+            twin = next((p for p in rules if page.code == p.code or page.name == p.name), None)
+            if twin is not None:
+                raise KnowledgeError(name, 2, f"the code or the name is already used in {twin.path}")
+            rules.append(page)
             continue
         part = name.removeprefix("knowledge/")
         if part == "aliases.yaml":
