@@ -47,7 +47,9 @@ def test_fixes_of_examples_parse_add_no_findings_and_are_stable(program: Program
     for path, data in fixed.changes.items():
         ast.parse(make_source(path, data).text)
     old, new = (Counter(i.finding.code for i in r.items) for r in (before, fixed.result))
-    assert not new - old, "findings that were not there before"
+    # Only what is seeded can be asked to be independent of the batch.
+    allowed = Counter(DET702=old["DET701"])
+    assert not new - old - allowed, "findings that were not there before"
     assert not [i.finding.message for i in fixed.result.items if i.finding.fix is not None]
     assert not _fixed(tmp_path, program.settings, fixed.changes).changes
 

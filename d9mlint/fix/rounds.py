@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,13 +53,17 @@ def fix(
     originals: dict[str, bytes] = {}
     broken: dict[tuple[str, str, str], Finding] = {}
     applied: list[tuple[str, str, str]] = []
+    # A fix that leaves its finding where it was is not made over and over. Twice: another finding on an equal
+    # line may have the mark of one that is gone.
+    tried: Counter[tuple[str, str, str]] = Counter()
     result = lint(overlay)
     for _ in range(ROUNDS):
         by_path: dict[str, list[Finding]] = {}
         for item in result.items:
             f = item.finding
             path = f.fixed_path
-            if is_fixable(f, options) and (f.path, item.fingerprint, f.message) not in broken:
+            key = (f.path, item.fingerprint, f.message)
+            if is_fixable(f, options) and key not in broken and tried[key] < 2:
                 if path not in may_change:
                     # A file that is read and not linted, as where one module is named, is not changed.
                     may_change[path] = path in result.files and writable(path)
@@ -76,6 +81,7 @@ def fix(
                 originals.setdefault(path, source.data)
                 changes[path] = data
                 done += [(path, f.code, names[f.code]) for f in mended]
+                tried.update((f.path, marks[id(f)], f.message) for f in mended)
         if not done:
             break
         applied += done

@@ -135,6 +135,24 @@ class Code:
                 return above
         return self.tree
 
+    def runs_at_import(self, start: int, end: int) -> bool:
+        """Whether what stands there runs when the module does: in no function's body, as defaults are."""
+        node = self.at(start, end)
+        if node is None:
+            return False
+        for parent in self.ancestors(node):
+            if isinstance(parent, ast.Lambda) and node is parent.body:
+                return False
+            if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)) and node in parent.body:
+                return False
+            node = parent
+        return True
+
+    def is_import_at(self, offset: int) -> bool:
+        """Whether the statement at module level there imports something."""
+        index = self.top_at(offset)
+        return index is not None and isinstance(self.tree.body[index], (ast.Import, ast.ImportFrom))
+
     def in_loop(self, node: ast.AST) -> bool:
         """Whether a node is run again and again in its own function."""
         child = node

@@ -63,6 +63,13 @@ class Context:
     def entry_offset(self, finding: Finding) -> int | None:
         """Where the entry point's own file leads to what a finding is about."""
         entry = self.entry(finding)
+        own, code = self.own(finding), self.code(entry)
+        if own is not None and own.runs_at_import(finding.start, finding.end):
+            # A default argument is reported with the call that uses it, and drawn where it is defined.
+            if finding.path == entry:
+                return finding.start
+            if code is None or not finding.flow or not code.is_import_at(finding.flow[0].start):
+                return None
         if finding.flow:
             first = finding.flow[0]
             return first.start if first.path == entry else None

@@ -78,8 +78,10 @@ def _place(code: Code, offsets: Iterable[int]) -> tuple[ast.stmt | None, bool]:
     stmt = code.tree.body[index]
     if isinstance(stmt, ast.ClassDef):
         return None, False
-    if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        # A launcher calls the function.
+    if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef)) and all(
+        offset >= code.start(stmt.body[0]) for i, offset in known if i == index
+    ):
+        # A launcher calls the function. Defaults and decorators run where it is defined.
         return _first(code, stmt.body), False
     if code.is_main_guard(stmt):
         assert isinstance(stmt, ast.If)
