@@ -8,7 +8,7 @@ from d9mlint.base.findings import Applicability, Fix, Severity
 from d9mlint.checks.base import Reporter, argument_node, replace_fix
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import CUDA, TORCH_TRAIN, TRAINER_SWITCH, may_use_cuda, trains, where
+from d9mlint.interp.activity import CUDA, TORCH_TRAIN, TRAINER_SWITCH, infers, may_use_cuda, where
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
 from d9mlint.knowledge.versions import compare, parse, split
@@ -96,7 +96,7 @@ def _benchmark(hooks: Hooks, reporter: Reporter) -> None:
         if interp.entry is not None and setting is not None and setting.value is False and not setting.option:
             for place, _ in interp.notes.get("benchmark", []):
                 reporter.withdraw("DET301", place.site)
-        elif interp.entry is not None and not trains(interp):
+        elif interp.entry is not None and infers(interp):
             # In inference alone, the benchmark is a choice: it is reported without a fix that is made unasked.
             for place, option in interp.notes.get("benchmark", []):
                 if reporter.withdraw("DET301", place.site):

@@ -31,6 +31,7 @@ TRAIN = "train"
 CUDA = "cuda"
 OTHER_ACCELERATORS = ("xpu", "mps")
 LOADS = "loads-weights"
+INFERS = "infers"
 SAVES = "saves"
 
 _OUTPUT_METHODS = (
@@ -106,6 +107,12 @@ def where(interp: Interp, flag: str) -> Where | None:
 def trains(interp: Interp) -> bool:
     """Whether the run reached training of any kind."""
     return TRAIN in interp.places
+
+
+def infers(interp: Interp) -> bool:
+    """Whether the run uses a model that it does not train: nothing trains, and weights are loaded, a model is put
+    into evaluation mode, or gradients are switched off."""
+    return not trains(interp) and (LOADS in interp.places or INFERS in interp.places)
 
 
 def register(hooks: Hooks) -> None:
@@ -189,6 +196,14 @@ def register(hooks: Hooks) -> None:
     def recording(interp: Interp, call: CallEvent) -> None:
         known = v.truth(call.args.get("mode", 0) or v.UNKNOWN)
         interp.set_mode("torch.no_grad", v.UNKNOWN if known is None else v.Lit(not known), call.node)
+
+    @hooks.on_call("torch.no_grad", "torch.inference_mode")
+    def without_gradients(interp: Interp, call: CallEvent) -> None:
+        note(interp, INFERS, call.node, call.api)
+
+    @hooks.on_method("eval")
+    def evaluates(interp: Interp, call: CallEvent) -> None:
+        note(interp, INFERS, call.node, call.api)
 
     @hooks.on_method("cuda")
     def cuda_method(interp: Interp, call: CallEvent) -> None:
