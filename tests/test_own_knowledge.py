@@ -222,4 +222,5 @@ def test_the_example_of_the_readme(run: Run, project: Project) -> None:
     root = project({"train.py": textwrap.dedent(code), "facts.yaml": facts, "pyproject.toml": CONFIGURATION})
     found = codes(run, root, "--min-severity=advice")
     assert "DET401" in found and "DET201" in found and "DET101" not in found
-    assert "DET101" in codes(run, root, "--isolated")
+    # Of a helper that is only named like one, it is not known whether it seeds.
+    assert "DET101" in codes(run, root, "--isolated", "--min-severity=advice")

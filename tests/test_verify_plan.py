@@ -372,8 +372,8 @@ import torch.nn.functional as F
 
 
 def main(sizes):
-    z = torch.zeros(3, dtype=torch.float64)
-    i = torch.tensor([0, 1, 2])
+    z = torch.zeros(3, dtype=torch.float64, device="cuda")
+    i = torch.tensor([0, 1, 1])
     z[i] = 1.0
     z.cuda().put_(i, torch.randn(sizes), accumulate=True)
     y = torch.put(z, i, z, accumulate=True)
@@ -398,7 +398,7 @@ def test_what_is_literal_in_a_call_is_known(tmp_path: Path) -> None:
     calls = {i.finding.subject: i.finding.call for i in lint([str(tmp_path)], settings).items if i.finding.op}
     # A number written to all places has no order.
     assert "torch.Tensor.__setitem__" not in calls
-    index = Operand(shape=(3,), dtype="int64", values=(0, 1, 2))
+    index = Operand(shape=(3,), dtype="int64", values=(0, 1, 1))
     three = Operand(shape=(3,), dtype="float64")
     assert calls["torch.put"] == call(literals={"accumulate": True}, t0=three, t1=index, t2=three)
     method = calls["torch.Tensor.put_"]

@@ -11,6 +11,7 @@ from d9mlint.checks.settings_tf import other_backend
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
+    ENTERED,
     TF_FIT,
     TF_TAPE,
     TF_TRAIN,
@@ -265,7 +266,9 @@ def _outside_gradients(interp: Interp, found: Candidate) -> bool:
     # A layer is made in one place and called in others.
     if found.entry.passes != "backward" or found.in_tape or found.api.rpartition(".")[2][:1].isupper():
         return False
-    return TF_TAPE in interp.places and TF_FIT not in interp.places and "tf1-graph" not in interp.notes
+    if ENTERED in interp.places or "tf1-graph" in interp.notes:
+        return False
+    return TF_TAPE in interp.places and TF_FIT not in interp.places
 
 
 def _may_be(interp: Interp, variable: str, values: list[str]) -> bool:

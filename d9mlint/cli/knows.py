@@ -248,6 +248,7 @@ _TESTS = {
     "not_equals": "is not",
     "all_equal": "is nothing but",
     "one_of": "is one of",
+    "is_a": "is a value of the type",
     "given": "given",
     "truthy": "true",
     "greater": "is greater than",

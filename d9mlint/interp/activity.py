@@ -32,6 +32,7 @@ CUDA = "cuda"
 OTHER_ACCELERATORS = ("xpu", "mps")
 LOADS = "loads-weights"
 INFERS = "infers"
+ENTERED = "enters-by-hand"
 SAVES = "saves"
 
 _OUTPUT_METHODS = (
@@ -196,6 +197,11 @@ def register(hooks: Hooks) -> None:
     def recording(interp: Interp, call: CallEvent) -> None:
         known = v.truth(call.args.get("mode", 0) or v.UNKNOWN)
         interp.set_mode("torch.no_grad", v.UNKNOWN if known is None else v.Lit(not known), call.node)
+
+    @hooks.on_method("__enter__")
+    def entered(interp: Interp, call: CallEvent) -> None:
+        # A tape that is entered by hand records until it is left by hand, wherever that is.
+        note(interp, ENTERED, call.node, call.api)
 
     @hooks.on_call("torch.no_grad", "torch.inference_mode")
     def without_gradients(interp: Interp, call: CallEvent) -> None:
