@@ -378,7 +378,7 @@ def main(sizes):
     z.cuda().put_(i, torch.randn(sizes), accumulate=True)
     y = torch.put(z, i, z, accumulate=True)
     model = torch.nn.Linear(8, 8).cuda()
-    v = F.pad(model(torch.rand(2, 3, 8, 8)), (1, 1, 1, 1), mode="reflect")
+    v = F.pad(model(torch.rand(2, 3, 8, 8).cuda()), (1, 1, 1, 1), mode="reflect")
     v.sum().backward()
     torch.optim.SGD(model.parameters(), 0.1).step()
 
