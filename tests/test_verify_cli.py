@@ -149,7 +149,7 @@ def test_each_finding_ends_with_a_verdict(verified: subprocess.CompletedProcess[
     ends = " ".join(out[out.index("\nVerdicts\n") :].split())
     assert "train.py:12:15 DET401 torch.put confirmed: 5 of 5 runs distinct on the CPU" in ends
     assert (
-        "train.py:14:17 DET401 torch.Tensor.put_ the op can differ: 5 of 5 runs distinct on the CPU" in ends
+        "train.py:14:39 DET401 torch.Tensor.put_ the op can differ: 5 of 5 runs distinct on the CPU" in ends
     )
     assert "train.py:15:13 DET401 torch.nn.functional.pad equal in 5 runs at this size on the CPU" in ends
     assert (

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.trace.test_facts import codes
+from tests.trace.test_fact_for_linter import codes
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.full
