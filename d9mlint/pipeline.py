@@ -256,16 +256,19 @@ def _analysis(
 ) -> Analysis:
     """The findings of the checks, from the cache when nothing that bears on them has changed."""
     cache = ResultCache(directory) if directory is not None else None
+    own = [_own_files(part) for part in parts]
     if cache is None:
-        return _analyse(found, sources, parts, None, {}, clock, progress)
+        return _analyse(found, sources, parts, own, None, {}, clock, progress)
     digests = {path: content_digest(value) for path, value in data.items()}
-    key = "".join(run_key(found, digests, part.settings, _own_digest(part)) for part in parts)
+    key = "".join(
+        run_key(found, digests, part.settings, _digest(files)) for part, files in zip(parts, own, strict=True)
+    )
     if len(parts) > 1:
         key = content_digest("\0".join([key, *(f"{p.directory}\0{p.pins}" for p in parts)]).encode())
     analysis = cache.read(key)
     clock.lap("cache")
     if analysis is None:
-        analysis = _analyse(found, sources, parts, cache, digests, clock, progress)
+        analysis = _analyse(found, sources, parts, own, cache, digests, clock, progress)
         cache.write(key, analysis)
         clock.lap("cache")
     return analysis
@@ -275,6 +278,7 @@ def _analyse(
     found: Discovery,
     sources: Sources,
     parts: Sequence[Part],
+    own: Sequence[Sequence[LayerFile]],
     cache: ResultCache | None,
     digests: Mapping[str, str],
     clock: _Clock,
@@ -320,13 +324,13 @@ def _analyse(
     # Files that a nested configuration excludes are still part of the program, under the root's settings.
     nested = frozenset(path for part in parts[1:] for path in part.files)
     shares: list[Share] = []
-    for part, versions in zip(parts, targets, strict=True):
-        facts = knowledge.load_with(_own_files(part), top) if part.settings.knowledge else known
+    for part, versions, layers in zip(parts, targets, own, strict=True):
+        facts = knowledge.load_with(layers, top)
         analyzer = Analyzer(project, facts, versions, part.settings.device, Rules(facts, codes))
         kept = None
         if cache is not None:
             contents = [digests[file.path] for file in project.modules.files]
-            key = entries_key(found, digests, part.settings, _own_digest(part))
+            key = entries_key(found, digests, part.settings, _digest(layers))
             if len(parts) > 1:
                 key = content_digest(repr((key, part.pins, sorted(codes))).encode())
             kept = EntryCache(cache.place, key, contents)
@@ -357,18 +361,21 @@ def _analyse(
 
 
 def _own_files(part: Part) -> Sequence[LayerFile]:
-    """The files of a user's own facts that the configuration of a project names. Raises KnowledgeError."""
+    """The files of a user's own facts that the configuration of a project names. Raises UsageError."""
+    if not part.settings.knowledge:
+        return ()
     from d9mlint.knowledge.layers import read_files
 
     return read_files(part.settings.knowledge, part.settings.origins.get("knowledge", ""))
 
 
-def _own_digest(part: Part) -> str:
-    if not part.settings.knowledge:
+def _digest(files: Sequence[LayerFile]) -> str:
+    """What changes when a user's own facts do; empty, at no cost, where there are none."""
+    if not files:
         return ""
     from d9mlint.knowledge.layers import files_digest
 
-    return files_digest(_own_files(part))
+    return files_digest(files)
 
 
 def _with_fixes(

@@ -200,7 +200,7 @@ def test_every_entry_can_be_shown(run: Run, project: Project) -> None:
         *known.rng_entries(),
         *known.hazards,
         *known.role_entries(),
-        *known.setting_entries(),
+        *known.settings(),
     ]
     assert len(entries) > 400
     for entry in entries:

@@ -81,7 +81,7 @@ def _facts(known: Knowledge) -> tuple[tuple[str, Iterable[Any]], ...]:
         ("rng", known.rng_entries()),
         ("hazard", known.hazards),
         ("role", known.role_entries()),
-        ("setting", known.setting_entries()),
+        ("setting", known.settings()),
     )
 
 
@@ -140,10 +140,8 @@ def _op(entry: OpEntry) -> Iterator[str]:
     yield f"  op of {entry.library}: its {passes} {'can differ between runs' if differs else 'is known'} on {devices}"
     if entry.condition:
         yield f"  condition: {entry.condition}"
-    for text in _conditions("only when", entry.when):
-        yield text
-    for text in _conditions("not when", entry.unless):
-        yield text
+    yield from _conditions("only when", entry.when)
+    yield from _conditions("not when", entry.unless)
     for variable, values in entry.unless_env.items():
         yield f"  not with {variable}={' or '.join(values)}"
     for item in entry.history:
@@ -169,10 +167,8 @@ def _rng(entry: RngEntry) -> Iterator[str]:
             yield f"  a seed of None means {meaning}"
     if entry.draws:
         yield f"  draws from: {', '.join(entry.draws)}, {_WHEN[entry.at]}"
-    for text in _conditions("only when", entry.when):
-        yield text
-    for text in _conditions("not when", entry.unless):
-        yield text
+    yield from _conditions("only when", entry.when)
+    yield from _conditions("not when", entry.unless)
     for effect in entry.sets:
         yield f"  sets {effect.name} to {_literal(effect.value)}" + (
             f" on versions {effect.versions}" if effect.versions else ""

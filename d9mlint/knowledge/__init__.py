@@ -75,7 +75,7 @@ class Knowledge:
         self._tensors: dict[str, TensorEntry] = {}
         self._devices: dict[str, DeviceEntry] = {}
         self._runners: dict[str, tuple[RunnerEntry, ...]] = {}
-        self._runner_patterns: list[tuple[re.Pattern[str], RunnerEntry]] = []
+        self._runner_patterns: Patterns[RunnerEntry] = Patterns()
         self._order_functions: dict[str, OrderEntry | None] = {}
         self._order_methods: dict[str, OrderEntry | None] = {}
         self._inferred: dict[str, InferredEntry] = {}
@@ -163,16 +163,15 @@ class Knowledge:
             for api in tensor.apis:
                 names = [api] if "." in api else [f"torch.{api}", f"torch.Tensor.{api}"]
                 self._tensors.update((self.canonical(name), tensor) for name in names)
-        for told in compiled.inferred:
-            self._inferred.update((name, told) for name in told.apis)
-            self._inferred_prefixes += [(prefix, told) for prefix in told.prefixes]
+        for release in compiled.inferred:
+            self._inferred.update((name, release) for name in release.apis)
+            self._inferred_prefixes += [(prefix, release) for prefix in release.prefixes]
         for device in compiled.devices:
             self._devices.update((self.canonical(api), device) for api in device.apis)
         for runner in compiled.runners:
             for api in runner.apis:
                 if "*" in api:
-                    pattern = re.escape(api).replace(r"\*", ".*")
-                    self._runner_patterns.append((re.compile(pattern), runner))
+                    self._runner_patterns.add(api, runner)
                 else:
                     name = self.canonical(api)
                     self._runners[name] = (*self._runners.get(name, ()), runner)
@@ -260,10 +259,6 @@ class Knowledge:
         """The parts that calls of libraries play, each entry once."""
         return list({e.id: e for layer in self._layers for e in layer.roles}.values())
 
-    def setting_entries(self) -> list[SettingEntry]:
-        """All settings, each once."""
-        return list({entry.id: entry for entry in self._settings.values()}.values())
-
     def op_methods(self, name: str) -> tuple[OpEntry, ...]:
         """Ops that are tensor or variable methods with this bare name."""
         return self._op_methods.get(name, ())
@@ -307,7 +302,7 @@ class Knowledge:
         return self._devices.get(canonical)
 
     def inferred(self, name: str) -> InferredEntry | None:
-        """The release that the use of a name tells."""
+        """The release that the use of a name implies."""
         found = self._inferred.get(name)
         if found is None and name.startswith(("tf.", "keras.", "tf_keras.")):
             found = next((one for prefix, one in self._inferred_prefixes if name.startswith(prefix)), None)
@@ -318,8 +313,7 @@ class Knowledge:
         name = self.canonical(dotted)
         found = self._runners.get(name)
         if found is None:
-            found = tuple(one for pattern, one in self._runner_patterns if pattern.fullmatch(name))
-            self._runners[name] = found
+            found = self._runners[name] = self._runner_patterns.of(name)
         return found
 
     def setting(self, name: str) -> SettingEntry | None:

@@ -75,7 +75,11 @@ ENTRIES: dict[str, type[Any]] = {
     "runners": RunnerEntry,
     "inferred": InferredEntry,
 }
-"""The kinds of entries by the name of the list or directory that holds them."""
+"""The kinds of entries by the name of the list, file or directory that holds them."""
+DIRECTORIES = frozenset({"hazards", "ops", "rng"})
+"""The kinds that have a directory of files."""
+TABLES = {"results": "results", "seeders": "seeders", "versions": "newest"}
+"""Files that hold one plain mapping, and what that is called once it is compiled."""
 
 
 def rules_directory() -> Path:
@@ -145,23 +149,9 @@ def _write(path: Path, data: bytes) -> None:
 
 def compile_rules(root: Path, digest: str = "") -> Compiled:
     """Read and check all of ``rules/``. Raises KnowledgeError at the first mistake."""
-    generators: list[GeneratorEntry] = []
-    rng: list[RngEntry] = []
-    ops: list[OpEntry] = []
-    roles: list[RoleEntry] = []
-    hazards: list[HazardEntry] = []
-    orders: list[OrderEntry] = []
-    settings: list[SettingEntry] = []
     rules: list[RulePage] = []
-    exact: dict[str, str] = {}
-    prefixes: dict[str, str] = {}
-    results: dict[str, str] = {}
-    seeders: dict[str, list[str]] = {}
-    newest: dict[str, str] = {}
-    tensors: list[TensorEntry] = []
-    devices: list[DeviceEntry] = []
-    runners: list[RunnerEntry] = []
-    inferred: list[InferredEntry] = []
+    parts: dict[str, list[Any]] = {kind: [] for kind in ENTRIES}
+    tables: dict[str, dict[str, Any]] = {name: {} for name in ("exact", "prefixes", *TABLES.values())}
     seen: dict[tuple[type[Any], str], str] = {}
     for path in rule_files(root):
         name = path.relative_to(root).as_posix()
@@ -173,63 +163,21 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
                 raise KnowledgeError(name, 2, f"the code or the name is already used in {twin.path}")
             rules.append(page)
             continue
-        part = name.removeprefix("knowledge/")
-        if part == "aliases.yaml":
-            tables = _plain(name, text)
-            exact.update(tables.get("exact", {}))
-            prefixes.update(tables.get("prefixes", {}))
-        elif part == "results.yaml":
-            results.update(_plain(name, text))
-        elif part == "seeders.yaml":
-            seeders.update(_plain(name, text))
-        elif part == "generators.yaml":
-            generators += entries(name, text, GeneratorEntry, seen)
-        elif part.startswith("hazards/"):
-            hazards += entries(name, text, HazardEntry, seen)
-        elif part == "versions.yaml":
-            newest.update(_plain(name, text))
-        elif part.startswith("rng/"):
-            rng += entries(name, text, RngEntry, seen)
-        elif part.startswith("ops/"):
-            ops += entries(name, text, OpEntry, seen)
-        elif part == "roles.yaml":
-            roles += entries(name, text, RoleEntry, seen)
-        elif part == "orders.yaml":
-            orders += entries(name, text, OrderEntry, seen)
-        elif part == "settings.yaml":
-            settings += entries(name, text, SettingEntry, seen)
-        elif part == "tensors.yaml":
-            tensors += entries(name, text, TensorEntry, seen)
-        elif part == "devices.yaml":
-            devices += entries(name, text, DeviceEntry, seen)
-        elif part == "runners.yaml":
-            runners += entries(name, text, RunnerEntry, seen)
-        elif part == "inferred.yaml":
-            inferred += entries(name, text, InferredEntry, seen)
+        # A kind of entries has a file of its name, or a directory of files.
+        kind, slash, _ = name.removeprefix("knowledge/").partition("/")
+        kind = kind if slash else kind.removesuffix(".yaml")
+        if kind in ENTRIES and bool(slash) == (kind in DIRECTORIES):
+            parts[kind] += entries(name, text, ENTRIES[kind], seen)
+        elif kind == "aliases" and not slash:
+            data = _plain(name, text)
+            for table in ("exact", "prefixes"):
+                tables[table].update(data.get(table, {}))
+        elif kind in TABLES and not slash:
+            tables[TABLES[kind]].update(_plain(name, text))
         else:
             raise KnowledgeError(name, 1, "no part of the knowledge base is expected here")
-    check_generators(generators, rng, hazards, seen)
-    return Compiled(
-        SCHEMA,
-        digest,
-        generators,
-        rng,
-        ops,
-        roles,
-        hazards,
-        orders,
-        settings,
-        rules,
-        exact,
-        prefixes,
-        results,
-        seeders,
-        newest,
-        tensors,
-        devices,
-        runners,
-        inferred,
-    )
+    check_generators(parts["generators"], parts["rng"], parts["hazards"], seen)
+    return msgspec.structs.replace(Compiled(digest=digest, rules=rules), **parts, **tables)
 
 
 def check_generators(

@@ -59,10 +59,11 @@ def coverage_data(result: Result) -> list[dict[str, Any]]:
                     "kind": gap.kind,
                     "message": gap.text,
                     "filename": relative_to(gap.path, result.root),
-                    "row": _place(result, gap)[0],
-                    "column": _place(result, gap)[1],
+                    "row": row,
+                    "column": column,
                 }
                 for gap in one.gaps
+                for row, column in [_place(result, gap)]
             ],
         }
         for one in result.coverage

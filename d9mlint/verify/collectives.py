@@ -160,10 +160,12 @@ def run(options: Options, plan: Plan | None = None) -> int:
         return ranks.leave(code)
     code, whole = _session(ranks, options, plan or Plan())
     code = ranks.leave(code)
-    if not whole:
-        return _end_now(code)
-    dist.destroy_process_group()
-    return code
+    # From here on nothing is lost: an exception of a signal inside of a destructor would abort this rank when
+    # torchrun stops it because another one has ended first.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if whole:
+        dist.destroy_process_group()
+    return _end_now(code)
 
 
 def _session(ranks: Ranks, options: Options, plan: Plan) -> tuple[int, bool]:

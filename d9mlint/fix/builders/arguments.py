@@ -8,7 +8,7 @@ from collections.abc import Callable
 from d9mlint.base.findings import Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
-from d9mlint.fix.builders.context import SAFE, UNSAFE, Context, made
+from d9mlint.fix.builders.context import SAFE, Context, made
 
 GENERATOR = "torch.utils.data.random_split"
 
@@ -17,10 +17,10 @@ def keyword(name: str, value: str, position: int | None = None) -> Callable[[Con
     """A builder that gives the reported call an argument."""
 
     def build(context: Context, finding: Finding) -> Fix | None:
-        code = context.own(finding)
-        call = code.call(finding.start, finding.end) if code else None
-        if code is None or call is None:
+        found = context.call(finding)
+        if found is None:
             return None
+        code, call = found
         edits = changes.set_argument(code, call, name, value, position)
         return made(f"pass `{name}={value}`", edits)
 
@@ -32,10 +32,10 @@ def wished(context: Context, finding: Finding) -> Fix | None:
     if len(finding.remedy) < 2:
         return None
     name, value, *rest = finding.remedy
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None:
+    found = context.call(finding)
+    if found is None:
         return None
+    code, call = found
     position = int(rest[0]) if rest else None
     if rest and len(call.args) == position and not call.keywords and not _starred(call):
         return made(f"pass `{value}`", changes.append_argument(code, call, value))
@@ -48,10 +48,10 @@ def _starred(call: ast.Call) -> bool:
 
 def torch_generator(context: Context, finding: Finding) -> Fix | None:
     """A seeded generator of its own for a loader, sampler or split."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None:
+    found = context.call(finding)
+    if found is None:
         return None
+    code, call = found
     edits = generator_edits(code, call)
     return made("pass a seeded `generator=`", edits)
 
@@ -122,10 +122,10 @@ def _assigned(code: Code, stmt: ast.Assign, finding: Finding) -> Fix | None:
 
 def trainer_flag(context: Context, finding: Finding) -> Fix | None:
     """DET312: ``deterministic=True``, ``full_determinism=True``."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None:
+    found = context.call(finding)
+    if found is None:
         return None
+    code, call = found
     name = finding.subject.rpartition("(")[2].rstrip(")")
     value = changes.argument(call, name)
     if not isinstance(value, ast.Constant) or name == "benchmark":
@@ -170,10 +170,10 @@ def compile_mode(context: Context, finding: Finding) -> Fix | None:
 
 def one_thread(context: Context, finding: Finding) -> Fix | None:
     """DET311: one thread where several are asked for."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None:
+    found = context.call(finding)
+    if found is None:
         return None
+    code, call = found
     names = ("intra_op_parallelism_threads", "inter_op_parallelism_threads")
     values = [changes.argument(call, "num_threads", 0 if call.args else None)]
     values += [changes.argument(call, name) for name in names]
@@ -187,10 +187,10 @@ def one_thread(context: Context, finding: Finding) -> Fix | None:
 
 def gated(context: Context, finding: Finding) -> Fix | None:
     """DET313: gradients that wait for each other."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None:
+    found = context.call(finding)
+    if found is None:
         return None
+    code, call = found
     if finding.subject.endswith("gradients") and "compute" not in finding.subject:
         edits = changes.set_argument(code, call, "gate_gradients", "True", 4)
         return made("pass `gate_gradients=True`", edits)
@@ -219,10 +219,10 @@ def ordered_stage(context: Context, finding: Finding) -> Fix | None:
 
 def one_worker(context: Context, finding: Finding) -> Fix | None:
     """DET208: one worker in place of several."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None:
+    found = context.call(finding)
+    if found is None:
         return None
+    code, call = found
     edits: list[Edit] = []
     workers = changes.argument(call, "workers")
     processes = changes.argument(call, "use_multiprocessing")
@@ -251,9 +251,11 @@ def op_argument(context: Context, finding: Finding) -> Fix | None:
 
 def reseeded_worker(context: Context, finding: Finding) -> Fix | None:
     """DET212: a seed that differs between workers and is the same in every run."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None or len(call.args) + len(call.keywords) != 1 or _starred(call):
+    found = context.call(finding)
+    if found is None:
+        return None
+    code, call = found
+    if len(call.args) + len(call.keywords) != 1 or _starred(call):
         return None
     given = call.args[0] if call.args else call.keywords[0].value
     name, needed = changes.module_name(code, "torch", call, code.start(code.top(call)))
@@ -287,5 +289,3 @@ BUILDERS: dict[str, Callable[[Context, Finding], Fix | None]] = {
     "DET406": wished,
     "DET407": op_argument,
 }
-
-__all__ = ["BUILDERS", "UNSAFE"]

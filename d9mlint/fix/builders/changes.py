@@ -167,17 +167,6 @@ def insert_after(code: Code, stmt: ast.stmt, lines: list[str]) -> tuple[Edit, ..
     return (Edit(stop, stop, "".join(f"\n{indent}{line}" if line else "\n" for line in lines)),)
 
 
-def insert_first(code: Code, body: list[ast.stmt], lines: list[str]) -> tuple[Edit, ...] | None:
-    """Put statements at the start of a body, behind its docstring and its imports."""
-    first = 0
-    while first < len(body) - 1 and (
-        code.is_docstring(body[first])
-        or isinstance(body[first], (ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom))
-    ):
-        first += 1
-    return insert_before(code, body[first], lines)
-
-
 def delete_statement(code: Code, stmt: ast.stmt) -> tuple[Edit, ...]:
     """Take a statement away. What stands beside it on its line stays, comments too."""
     start, end = code.start(stmt), code.end(stmt)

@@ -33,9 +33,11 @@ GETTERS = {
 
 def complete(context: Context, finding: Finding) -> Fix | None:
     """DET601: put what is missing into the dictionary that is saved. None where one part of it cannot be found."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None or not call.args or not finding.remedy:
+    found = context.call(finding)
+    if found is None:
+        return None
+    code, call = found
+    if not call.args or not finding.remedy:
         return None
     saved = _dictionary(code, call)
     if saved is None:
@@ -83,11 +85,7 @@ def _dictionary(code: Code, call: ast.Call) -> ast.Dict | None:
         return value
     if not isinstance(value, ast.Name):
         return None
-    found = [
-        n.value
-        for n in ast.walk(code.scope(call))
-        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == value.id for t in n.targets)
-    ]
+    found = code.assigned(value)
     return found[0] if len(found) == 1 and isinstance(found[0], ast.Dict) else None
 
 
@@ -187,10 +185,10 @@ def _added(code: Code, saved: ast.Dict, entries: list[str]) -> tuple[Edit, ...]:
 
 def restored(context: Context, finding: Finding) -> Fix | None:
     """DET602: restore behind the load what this file saves, by the keys under which it is saved."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None:
+    found = context.call(finding)
+    if found is None:
         return None
+    code, call = found
     stmt = code.statement(call)
     if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or stmt.value is not call:
         return None

@@ -177,6 +177,15 @@ class Code:
             found = self._names[scope] = frozenset(_bound(scope))
         return found
 
+    def assigned(self, name: ast.Name) -> list[ast.expr]:
+        """The values that are assigned to a name in the scope that it stands in."""
+        return [
+            node.value
+            for node in ast.walk(self.scope(name))
+            if isinstance(node, ast.Assign)
+            and any(isinstance(t, ast.Name) and t.id == name.id for t in node.targets)
+        ]
+
     def is_main_guard(self, stmt: ast.stmt) -> bool:
         """Whether a statement is ``if __name__ == "__main__":``."""
         return isinstance(stmt, ast.If) and any(

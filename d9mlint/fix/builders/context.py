@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,12 @@ class Context:
     def own(self, finding: Finding) -> Code | None:
         """The file that a finding is in."""
         return self.code(finding.path)
+
+    def call(self, finding: Finding) -> tuple[Code, ast.Call] | None:
+        """The file that a finding is in and the call that it is about; None where it is about no call."""
+        code = self.own(finding)
+        call = code.call(finding.start, finding.end) if code is not None else None
+        return None if code is None or call is None else (code, call)
 
     def entry(self, finding: Finding) -> str:
         """The file of the entry point whose run a finding was made in; empty where there is none."""

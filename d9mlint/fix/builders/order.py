@@ -18,10 +18,10 @@ _CHOICES = frozenset({"sample", "choice", "choices", "extend", "cycle", "chain",
 
 def listing(context: Context, finding: Finding) -> Fix | None:
     """DET209 for what cannot be wrapped as it is: walks sort their names, scans sort by name."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None:
+    found = context.call(finding)
+    if found is None:
         return None
+    code, call = found
     if finding.subject == "os.scandir":
         above = code.parents[call]
         if isinstance(above, (ast.withitem, ast.Assign, ast.Return)):
@@ -113,10 +113,10 @@ def _sort_here(code: Code, node: ast.expr) -> tuple[Edit, ...] | None:
 
 def input_order(context: Context, finding: Finding) -> Fix | None:
     """DET211: results in the order in which work was handed in."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None:
+    found = context.call(finding)
+    if found is None:
         return None
+    code, call = found
     name = finding.subject.rpartition(".")[2]
     if name == "imap_unordered":
         return made("use `imap`", changes.rename_called(code, call, "imap"))
@@ -136,12 +136,7 @@ def _is_ordered(code: Code, node: ast.expr) -> bool:
         return True
     if not isinstance(node, ast.Name):
         return False
-    scope = code.scope(node)
-    values = [
-        n.value
-        for n in ast.walk(scope)
-        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)
-    ]
+    values = code.assigned(node)
     return bool(values) and all(
         isinstance(v, (ast.List, ast.ListComp, ast.Dict, ast.DictComp)) for v in values
     )
@@ -154,9 +149,11 @@ HELPER = "seed_worker"
 
 def seeded_workers(context: Context, finding: Finding) -> Fix | None:
     """DET201: a ``worker_init_fn`` that seeds NumPy and ``random``, and a seeded generator. The helper is inserted once."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None or "own" in finding.remedy or "other" in finding.remedy:
+    found = context.call(finding)
+    if found is None:
+        return None
+    code, call = found
+    if "own" in finding.remedy or "other" in finding.remedy:
         return None
     helper = _existing_helper(code)
     edits: list[Edit] = []
@@ -216,10 +213,10 @@ def _insert_helper(code: Code, before: ast.stmt) -> tuple[str, tuple[Edit, ...] 
 
 def epoch_set(context: Context, finding: Finding) -> Fix | None:
     """DET203: tell the sampler the epoch at the start of each."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None:
+    found = context.call(finding)
+    if found is None:
         return None
+    code, call = found
     stmt = code.statement(call)
     if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1:
         return None

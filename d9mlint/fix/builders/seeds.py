@@ -173,9 +173,11 @@ def _converts(code: Code, call: ast.Call) -> bool:
 
 def remove_call(context: Context, finding: Finding) -> Fix | None:
     """DET112: a seeding call that repeats what another has done."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None or not isinstance(code.parents[call], ast.Expr):
+    found = context.call(finding)
+    if found is None:
+        return None
+    code, call = found
+    if not isinstance(code.parents[call], ast.Expr):
         return None
     return made("remove the call", changes.delete_statement(code, code.statement(call)), SAFE)
 
@@ -185,9 +187,11 @@ def remove_call(context: Context, finding: Finding) -> Fix | None:
 
 def seeded_environment(context: Context, finding: Finding) -> Fix | None:
     """DET111: seed an environment, or a space of it, once, where it is made."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None or not isinstance(call.func, ast.Attribute):
+    found = context.call(finding)
+    if found is None:
+        return None
+    code, call = found
+    if not isinstance(call.func, ast.Attribute):
         return None
     owner = call.func.value
     space = ""
@@ -224,10 +228,10 @@ def sampling_params(context: Context, finding: Finding) -> Fix | None:
     """DET701: a seed for vLLM's sampling parameters; a seed at the start of the program for other generation."""
     if _rng(finding):
         return seed_block(context, finding)
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
-    if code is None or call is None:
+    found = context.call(finding)
+    if found is None:
         return None
+    code, call = found
     edits: tuple[Edit, ...] | None = changes.set_argument(code, call, "seed", "0")
     return made("pass `seed=0`", edits)
 
