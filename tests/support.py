@@ -9,13 +9,16 @@ to be wrong; a todo that starts to pass fails the run.
 from __future__ import annotations
 
 import ctypes
+import difflib
 import json
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from d9mlint.config.settings import load_settings
+from d9mlint.fix.rounds import fix
 from d9mlint.pipeline import Result, check
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -197,3 +200,76 @@ def block_settings(info: tuple[str, ...]) -> dict[str, Any]:
     names = {"torch": "torch-version", "tensorflow": "tensorflow-version", "device": "device"}
     pairs = (word.split("=", 1) for word in info if "=" in word)
     return {names[key]: value for key, value in pairs}
+
+
+class Example(NamedTuple):
+    """A block of a rule page or of ``tests/cases/DETnnn/``, and the block before it where it shows fixed code."""
+
+    code: str
+    path: Path
+    block: Block
+    before: Block | None
+
+
+def examples(paths: Iterable[Path]) -> list[Example]:
+    """The Python blocks of files; the rule's code is the name of the folder or the beginning of the file's."""
+    found = []
+    for path in paths:
+        previous: Block | None = None
+        for block in blocks(path.read_text(encoding="utf-8")):
+            if block.language != "python" or "ignore" in block.info:
+                continue
+            rule = (path.name if path.name.startswith("DET") else path.parent.name)[:6]
+            found.append(Example(rule, path, block, previous if "fixed" in block.info else None))
+            previous = block
+    return found
+
+
+def page_paths() -> list[Path]:
+    """The rule pages, in order."""
+    return sorted(RULES.glob("DET*.md"))
+
+
+def further_paths() -> list[Path]:
+    """The files of further examples of rules, in order."""
+    return sorted(CASES.glob("DET*/*.md"))
+
+
+def example_mismatches(example: Example, directory: Path) -> list[str]:
+    """What a block does otherwise than its comments say, or than its fix shows."""
+    code, path, block, before = example
+    settings = {"extend-select": [code], **block_settings(block.info)}
+    if before is not None:
+        return _fix_mismatches(example, before, directory)
+    program = make_program(code, split_files(block.text), settings)
+    write_program(program, directory)
+    mentioned = {code} | {c.split()[0] for codes in program.errors.values() for c in codes}
+    wrong = mismatches(program, directory, only=mentioned)
+    return [f"{path.name}:{block.line}", *wrong] if wrong else []
+
+
+def _fix_mismatches(example: Example, before: Block, directory: Path) -> list[str]:
+    code, path, block, _ = example
+    overrides = {
+        "select": [code, "DET101", "DET301"] if code == "DET003" else [code],
+        "cache": False,
+        "jobs": 1,
+    }
+    overrides.update(block_settings(before.info))
+    program = make_program(code, split_files(before.text), {})
+    write_program(program, directory)
+    settings = load_settings(str(directory), overrides=overrides)
+    fixed = fix(
+        lambda overlay: check([str(directory)], settings, overlay=overlay), {}, "unsafe" in block.info
+    )
+    wrong: list[str] = []
+    for name, text in split_files(block.text).items():
+        wanted = expectations(text)[0]
+        place = directory / name
+        got = fixed.changes.get(place.resolve().as_posix(), place.read_bytes()).decode()
+        if got != wanted:
+            wrong += [
+                f"{path.name}:{block.line}",
+                *difflib.unified_diff(wanted.splitlines(), got.splitlines()),
+            ]
+    return wrong

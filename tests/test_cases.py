@@ -1,4 +1,4 @@
-"""Whole programs in Markdown: ``tests/cases/*.md``."""
+"""Whole programs in Markdown: ``tests/cases/*.md``, and further examples of rules: ``tests/cases/DETnnn/*.md``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,19 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support import CASES, Program, blocks, make_program, mismatches, write_program
+from support import (
+    CASES,
+    RULES,
+    Example,
+    Program,
+    blocks,
+    example_mismatches,
+    examples,
+    further_paths,
+    make_program,
+    mismatches,
+    write_program,
+)
 
 
 def _cases() -> list[Program]:
@@ -42,3 +54,18 @@ def test_case(program: Program, tmp_path: Path) -> None:
     write_program(program, tmp_path)
     wrong = mismatches(program, tmp_path)
     assert not wrong, program.name + "\n" + "\n".join(wrong)
+
+
+FURTHER = examples(further_paths())
+
+
+@pytest.mark.parametrize("example", FURTHER, ids=[f"{one.code}:{one.block.line}" for one in FURTHER])
+def test_further_example(example: Example, tmp_path: Path) -> None:
+    wrong = example_mismatches(example, tmp_path)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_folders_are_named_after_rules() -> None:
+    pages = {path.name[:6] for path in RULES.glob("DET*.md")}
+    assert {path.parent.name for path in further_paths()} <= pages
+    assert len(FURTHER) >= 80

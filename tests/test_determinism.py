@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import RULES, blocks, split_files
+from support import blocks, further_paths, page_paths, split_files
 
 Run = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project of all the programs in the rule pages: large enough to be read by several processes."""
+    """A project of all the examples of the rules: large enough to be read by several processes."""
     root = tmp_path_factory.mktemp("tree")
     (root / "pyproject.toml").write_text("[project]\nname = 'tree'\n")
-    for page in sorted(RULES.glob("DET*.md")):
+    for page in [*page_paths(), *further_paths()]:
         for block in blocks(page.read_text(encoding="utf-8")):
             if block.language == "python":
                 for name, text in split_files(block.text).items():
-                    path = root / page.name[:6] / f"b{block.line}" / name
+                    path = root / f"{page.parent.name}_{page.stem}" / f"b{block.line}" / name
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_text(text, encoding="utf-8")
     filler = "".join(f"def f{i}(x):\n    return [x + {i}, {{'k': x}}]\n\n\n" for i in range(400))

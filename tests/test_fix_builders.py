@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support import Program, block_settings, make_program, notebook, split_files, write_program
-from test_cases import _cases
+from test_cases import FURTHER, _cases
 from test_rule_pages import PAGES
 
 from d9mlint.base.source import make_source
@@ -27,7 +27,7 @@ PROGRAMS = [
         split_files(block.text),
         {"extend-select": [code], **block_settings(block.info)},
     )
-    for code, _, block, before in PAGES
+    for code, _, block, before in [*PAGES, *FURTHER]
     if before is None
 ] + _cases()
 
