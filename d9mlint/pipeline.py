@@ -22,9 +22,11 @@ from d9mlint.store.cache_dir import CacheDir, own_directory
 from d9mlint.store.results import Analysis, ResultCache, content_digest, run_key
 
 if TYPE_CHECKING:
+    from d9mlint.analysis import Runs, Share
     from d9mlint.config.settings import Settings
     from d9mlint.config.targets import Targets
     from d9mlint.evidence.model import Evidence
+    from d9mlint.interp.entry_run import Project
     from d9mlint.ir.nodes import FileFacts
     from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.layers import LayerFile
@@ -148,6 +150,37 @@ def check(
     return result._replace(
         timings=clock.laps, slowest=clock.slowest, warnings=(*trouble, *found.warnings, *analysis.warnings)
     )
+
+
+class Inspection(NamedTuple):
+    """The parts of a run, for whoever asks about them and not only about the findings."""
+
+    found: Discovery
+    sources: Sources
+    parts: list[Part]
+    plan: Plan
+    analysis: Analysis
+    runs: Runs
+    result: Result
+
+
+def inspect(paths: Sequence[str], settings: Settings) -> Inspection:
+    """As ``check``, with all that leads to the result."""
+    clock = _Clock()
+    known = baselines.read_baseline(settings.baseline) if settings.baseline else frozenset[str]()
+    found = _discover(paths, settings, None)
+    data: dict[str, bytes | Trouble] = {path: _content(path, found) for path in found.files}
+    sources = Sources(data)
+    directory, _ = usable_cache(settings, found.root)
+    cache = ResultCache(directory) if directory is not None else None
+    digests = {path: content_digest(value) for path, value in data.items()}
+    parts = split(found, settings)
+    own = [_own_files(part) for part in parts]
+    plan = _plan(found, sources, parts, own, cache, digests, clock, None)
+    analysis, runs = _judged(plan, found, sources, parts, clock)
+    rules = {page.code: page for page in analysis.rules}
+    result = _merged([_decide_part(found, part, settings, analysis, sources, rules, known) for part in parts])
+    return Inspection(found, sources, parts, plan, analysis, runs, result)
 
 
 def _decide_part(
@@ -274,6 +307,19 @@ def _analysis(
     return analysis
 
 
+class Plan(NamedTuple):
+    """What is to be analyzed: the shares of the projects with their targets, the program that they have in common,
+    its facts by path, and what is known of libraries. ``unknown`` are warnings about entry points that the
+    configuration names and that are none."""
+
+    shares: list[Share]
+    targets: list[Targets]
+    project: Project
+    facts: dict[str, FileFacts]
+    known: Knowledge
+    unknown: list[str]
+
+
 def _analyse(
     found: Discovery,
     sources: Sources,
@@ -284,15 +330,27 @@ def _analyse(
     clock: _Clock,
     progress: Callable[[str], None] | None,
 ) -> Analysis:
+    plan = _plan(found, sources, parts, own, cache, digests, clock, progress)
+    return _judged(plan, found, sources, parts, clock)[0]
+
+
+def _plan(
+    found: Discovery,
+    sources: Sources,
+    parts: Sequence[Part],
+    own: Sequence[Sequence[LayerFile]],
+    cache: ResultCache | None,
+    digests: Mapping[str, str],
+    clock: _Clock,
+    progress: Callable[[str], None] | None,
+) -> Plan:
+    """Read the facts of all files and prepare the analysis."""
     from d9mlint import knowledge
-    from d9mlint.analysis import Share, analyze_shares
-    from d9mlint.checks.coverage import coverage_of
-    from d9mlint.checks.incomplete import incomplete, not_followed
+    from d9mlint.analysis import Share
     from d9mlint.checks.registry import Rules
     from d9mlint.config.targets import find_targets
     from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile
     from d9mlint.store.entry_cache import EntryCache
-    from d9mlint.store.executors import executor_for
     from d9mlint.store.results import entries_key
 
     known = knowledge.load()
@@ -335,7 +393,20 @@ def _analyse(
                 key = content_digest(repr((key, part.pins, sorted(codes))).encode())
             kept = EntryCache(cache.place, key, contents)
         shares.append(Share(analyzer, part.files if shares else frozenset(by_path) - nested, kept))
-    spent = {}
+    return Plan(shares, targets, project, by_path, known, unknown)
+
+
+def _judged(
+    plan: Plan, found: Discovery, sources: Sources, parts: Sequence[Part], clock: _Clock
+) -> tuple[Analysis, Runs]:
+    """The findings of all runs, with their fixes, and the runs themselves."""
+    from d9mlint.analysis import analyze_shares
+    from d9mlint.checks.coverage import coverage_of
+    from d9mlint.checks.incomplete import incomplete, not_followed
+    from d9mlint.store.executors import executor_for
+
+    shares, targets, project, by_path, known, unknown = plan
+    spent: dict[str, float] = {}
     runs = analyze_shares(shares, executor_for(_jobs(parts[0].settings)), spent)
     for share in shares:
         if share.cache is not None:
@@ -349,7 +420,7 @@ def _analyse(
     findings += _problems(sources, by_path)
     findings, unfixed = _with_fixes(findings, found, sources, parts, targets, known)
     clock.lap("fixes")
-    return Analysis(
+    analysis = Analysis(
         findings=sorted(findings, key=lambda f: f.sort_key),
         comments={p: f.comments for p, f in by_path.items() if f.comments},
         config_files=sorted({path for report in runs.reports for path in report.config_files}),
@@ -358,6 +429,7 @@ def _analyse(
         coverage=covered,
         no_entry=not covered and any(len(one.functions) > 1 for one in by_path.values()),
     )
+    return analysis, runs
 
 
 def _own_files(part: Part) -> Sequence[LayerFile]:

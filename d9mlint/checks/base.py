@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
 
 
+def silent(interp: Interp, code: str, place: Where | Any, reason: str) -> None:
+    """Say why a rule does not report a place that it has looked at. Only ``d9mlint explain`` listens."""
+    if interp.hooks.silences:
+        site = place.site if isinstance(place, Where) else interp.here(place)
+        for hook in interp.hooks.silences:
+            hook(interp, code, site, reason)
+
+
 class Reporter:
     """Collects the findings of one analysis run. The same finding at the same place is kept once: the most
     confident, then the most severe."""
@@ -53,6 +61,10 @@ class Reporter:
         findings are of medium confidence at most and say that no entry point leads to them.
         """
         if code not in self.codes or (entry_wide and interp.entry is None):
+            if entry_wide and interp.entry is None:
+                silent(
+                    interp, code, place, "it is about whole programs, and no entry point reaches this line"
+                )
             return
         if not isinstance(place, Where):
             place = Where(interp, place, subject)

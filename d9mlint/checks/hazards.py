@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence, Severity
-from d9mlint.checks.base import Reporter
+from d9mlint.checks.base import Reporter, silent
 from d9mlint.checks.data import what_is_drawn
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
@@ -102,6 +102,7 @@ def _judge(
     if all_hold(args, entry.when, owner) is not True or any_holds(args, entry.unless, owner) is not False:
         return
     if _unseen(args, [*entry.when, *entry.unless]):
+        silent(interp, entry.rule, node, "an argument that decides may be in `*args` or `**kwargs`")
         return
     context = (
         entry.unless_called
@@ -111,14 +112,23 @@ def _judge(
         or entry.only_called
     )
     if context and interp.entry is None:
+        silent(
+            interp,
+            entry.rule,
+            node,
+            "what the rest of the program does decides, and no entry point reaches it",
+        )
         return
     if any(interp.state.level(rng).level != UNSEEDED for rng in entry.unless_seeded):
+        silent(interp, entry.rule, node, "the generator is seeded, or may be")
         return
     if entry.callback is not None:
         function = args.get(entry.callback.arg, entry.callback.pos)
         if not isinstance(function, (v.Func, v.Partial, v.Inst)):
+            silent(interp, entry.rule, node, "the function that is passed is not one of the project")
             return
         if not what_is_drawn(interp, interp.frame, [function]) & set(entry.callback.draws):
+            silent(interp, entry.rule, node, "the function that is passed draws no random numbers")
             return
     place = Where(interp, node, f"{entry.id}")
     given = {test.arg: args.get(test.arg, test.pos) or v.Lit(test.default) for test in _tests(entry.when)}
@@ -126,6 +136,7 @@ def _judge(
 
     def report() -> None:
         if _taken_back(interp, entry):
+            silent(interp, entry.rule, place, "a call, a mode, a variable or the device makes it harmless")
             return
         reporter.report(
             interp,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Confidence, Severity
-from d9mlint.checks.base import Reporter
+from d9mlint.checks.base import Reporter, silent
 from d9mlint.checks.op_calls import known_call
 from d9mlint.checks.settings_tf import other_backend
 from d9mlint.checks.text import call_text
@@ -147,13 +147,20 @@ def _candidate(
     if answer is False or excused is True:
         return
     if entry.library in TF_LIBRARIES and _only_predicts(call):
+        _silent(interp, entry, call.node, "the layer is called with `training=False`")
         return
-    if entry.passes == "backward" and (
-        no_gradient(interp) or (entry.library == "torch" and _needs_no_gradient(call, entry))
-    ):
-        return
+    if entry.passes == "backward":
+        if no_gradient(interp):
+            reason = "only its backward pass varies, and gradients are switched off here"
+            _silent(interp, entry, call.node, reason)
+            return
+        if entry.library == "torch" and _needs_no_gradient(call, entry):
+            reason = "only its backward pass varies, and its input does not require grad"
+            _silent(interp, entry, call.node, reason)
+            return
     past = history(interp, entry)
     if past is None or past.behaviour == "deterministic":
+        _silent(interp, entry, call.node, _in_version(interp, entry, past))
         return
     sure = Confidence.HIGH
     if (
@@ -177,6 +184,22 @@ def _candidate(
         where_, call_text(call), entry, past, sure, call.api, known, _device(interp, call), _in_tape(interp)
     )
     interp.notes.setdefault("ops", []).append(found)
+
+
+def _silent(interp: Interp, entry: OpEntry, place: Any, reason: str) -> None:
+    """Why an op is not reported, for ``d9mlint explain``."""
+    if interp.hooks.silences:
+        silent(interp, _code(entry), place, f"{entry.id}: {reason}")
+
+
+def _in_version(interp: Interp, entry: OpEntry, past: OpHistory | None) -> str:
+    """Why the op does not vary in the target version, for ``silent``."""
+    if interp.targets is None or not interp.hooks.silences:
+        return ""
+    version = f"{entry.library} {interp.targets.version(entry.library).version}".strip()
+    return (
+        f"it is deterministic in {version}" if past is not None else f"it is not known to vary in {version}"
+    )
 
 
 def _needs_no_gradient(call: CallEvent, entry: OpEntry) -> bool:
@@ -231,16 +254,25 @@ def _end(interp: Interp, reporter: Reporter) -> None:
         raises_on_cpu = torch_on and found.past.behaviour == "raises" and "cpu" in found.entry.devices
         on_cpu = found.device == "cpu" if found.device or used else True
         races_on_cpu = library == "torch" and on_cpu and found.entry.devices == ["cpu"]
+        code = _code(found.entry)
         if not gpu and not raises_on_cpu and not races_on_cpu:
+            _silent(interp, found.entry, found.place, _device_reason(interp, found, used))
             continue
-        if not is_tf and torch_unknown and _code(found.entry) != "DET407":
+        if not is_tf and torch_unknown and code != "DET407":
+            _silent(
+                interp, found.entry, found.place, "whether deterministic mode is on could not be determined"
+            )
             continue
         if is_tf and (other_backend(interp) or _outside_gradients(interp, found)):
+            _silent(interp, found.entry, found.place, "no gradient of TensorFlow is taken of it")
             continue
         if any(_may_be(interp, name, values) for name, values in found.entry.unless_env.items()):
+            names = ", ".join(found.entry.unless_env)
+            _silent(interp, found.entry, found.place, f"the environment makes it deterministic: {names}")
             continue
         if found.past.switch and (not tf_on or "tf-patched" in interp.notes):
             # Without any switch DET306 speaks; the patch is the one switch that such ops need.
+            _silent(interp, found.entry, found.place, "DET306 reports that no deterministic mode is on")
             continue
         training = where(interp, TF_TRAIN if is_tf else TORCH_TRAIN)
         if training is None and not gpu:
@@ -251,13 +283,25 @@ def _end(interp: Interp, reporter: Reporter) -> None:
             and library not in OWN_DEVICE
             and not open_world
         ):
+            reason = "only its backward pass varies, and the program is not seen to train on this device"
+            _silent(interp, found.entry, found.place, reason)
             continue
-        if _code(found.entry) == "DET405":
+        if code == "DET405":
             # Networks of one family that a table offers are built at one place: they are told as one.
             if (found.place.site, found.text) in told:
                 continue
             told.add((found.place.site, found.text))
         _judge(interp, reporter, found, tf_on if is_tf else torch_on, gpu)
+
+
+def _device_reason(interp: Interp, found: Candidate, used: list[str]) -> str:
+    """Why no device on which the op varies is used, for ``silent``."""
+    devices = ", ".join(found.entry.devices)
+    if interp.device == "cpu":
+        return f"it varies on {devices}, and the configuration says that the program runs on the CPU"
+    if found.device:
+        return f"it varies on {devices}, and its inputs are on {found.device}"
+    return f"it varies on {devices}, and the program is seen to use {', '.join(used) or 'the CPU only'}"
 
 
 def _outside_gradients(interp: Interp, found: Candidate) -> bool:
@@ -291,6 +335,7 @@ def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: 
     if code == "DET405":
         setting = interp.state.env.get(RNN_VARIABLE)
         if setting is not None and (setting.value is None or setting.value in RNN_VALUES):
+            _silent(interp, entry, found.place, f"{RNN_VARIABLE} is set")
             return
         message = f"`{found.text}` on CUDA without {RNN_VARIABLE}: cuDNN's recurrent kernels may differ between runs"
     elif on and past.behaviour == "raises":
@@ -299,9 +344,12 @@ def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: 
         severity = Severity.ERROR
         message = f"`{found.text}` raises RuntimeError in deterministic mode{on_gpu} ({version})"
     elif on and past.behaviour == "deterministic_alternative" and not (_own_switch(entry) or past.switch):
+        reason = "deterministic mode is on, in which the op has a deterministic implementation"
+        _silent(interp, entry, found.place, reason)
         return
     elif entry.default_mode == "deterministic":
         # Known for what it does under the mode alone: without it there is nothing to say.
+        _silent(interp, found.entry, found.place, "it is deterministic unless deterministic mode is on")
         return
     elif on and code != "DET404":
         message = (

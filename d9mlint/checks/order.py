@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Applicability, Confidence, Edit, Fix, Severity
-from d9mlint.checks.base import Reporter
+from d9mlint.checks.base import Reporter, silent
 from d9mlint.interp.order_kinds import OBJECT, TEXT
 from d9mlint.ir import nodes as m
 
@@ -25,6 +25,16 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     def end(interp: Interp) -> None:
         for key in interp.orders.finish():
             _report(interp, reporter, key, interp.orders.origins[key])
+        for key, origin in interp.orders.origins.items() if interp.hooks.silences else ():
+            if key not in interp.orders.decided:
+                silent(
+                    interp,
+                    key[0],
+                    origin.place,
+                    "the order is arbitrary, but was not seen to decide a result",
+                )
+            elif key in interp.orders.excused:
+                silent(interp, key[0], origin.place, "another rule reports it")
 
     hooks.ends.append(end)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks import generators
-from d9mlint.checks.base import Reporter, argument_node
+from d9mlint.checks.base import Reporter, argument_node, silent
 from d9mlint.checks.releases import is_release
 from d9mlint.checks.text import node_text
 from d9mlint.interp import values as v
@@ -334,6 +334,9 @@ class _Seeds:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
             place = strong or (weak if where(interp, LOADS) is None and not imported else None)
         if place is None:
+            if weak is not None:
+                reason = "the program does not train, and loads weights over the initial ones or is a module of others"
+                silent(interp, generator.rule, weak, reason)
             return
         confidence = None
         # The smoke test of a module that other files import: nobody compares two runs of it.

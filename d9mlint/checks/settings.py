@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Applicability, Fix, Severity
-from d9mlint.checks.base import Reporter, argument_node, replace_fix
+from d9mlint.checks.base import Reporter, argument_node, replace_fix, silent
 from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import CUDA, TORCH_TRAIN, TRAINER_SWITCH, infers, may_use_cuda, where
@@ -72,6 +72,12 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 def _benchmark(hooks: Hooks, reporter: Reporter) -> None:
     def assigned(interp: Interp, name: str, value: v.Value, node: Any) -> None:
         if interp.device == "cpu" or not _is_true(value):
+            reason = (
+                "the configuration says that the program runs on the CPU"
+                if _is_true(value)
+                else "it is not True"
+            )
+            silent(interp, "DET301", interp._node, reason)
             return
         place = Where(interp, interp._node, BENCHMARK)
         option = v.option_of(value) or _own_option(interp)
@@ -95,6 +101,7 @@ def _benchmark(hooks: Hooks, reporter: Reporter) -> None:
         setting = interp.state.modes.get("torch.cudnn.benchmark")
         if interp.entry is not None and setting is not None and setting.value is False and not setting.option:
             for place, _ in interp.notes.get("benchmark", []):
+                silent(interp, "DET301", place, "`cudnn.benchmark` is set to False again in any case")
                 reporter.withdraw("DET301", place.site)
         elif interp.entry is not None and infers(interp):
             # In inference alone, the benchmark is a choice: it is reported without a fix that is made unasked.
@@ -158,14 +165,20 @@ def _report_benchmark(
 
 def _missing_mode(interp: Interp, reporter: Reporter) -> None:
     place = where(interp, TORCH_TRAIN)
-    if interp.entry is None or place is None or not may_use_cuda(interp):
+    if interp.entry is None or place is None:
+        return
+    if not may_use_cuda(interp):
+        silent(interp, "DET302", place, "the program is not seen to use CUDA")
         return
     if interp.notes.get("mode-unknown") or interp.notes.get("mode-on"):
+        silent(interp, "DET302", place, "the program turns deterministic mode on, or may")
         return
     setting = interp.mode(DETERMINISTIC)
     if setting.value is None or setting.value:
+        silent(interp, "DET302", place, "deterministic mode is on at the end of the program, or may be")
         return
     if "mode-call" in interp.notes and not setting.option:
+        silent(interp, "DET302", place, "DET303 reports the call that turns deterministic mode off")
         return
     cudnn = interp.state.modes.get("torch.cudnn.deterministic")
     if setting.option:
@@ -213,6 +226,7 @@ def _cublas(interp: Interp, reporter: Reporter) -> None:
     place, _env, _flags = found
     uses = may_use_cuda(interp) or CUDA in interp.state.flags
     if not uses:
+        silent(interp, "DET305", place, "the program is not seen to use CUDA")
         return
     now = interp.state.env.get("CUBLAS_WORKSPACE_CONFIG")
     if interp.targets.matches("torch", "<1.7") or (
@@ -231,6 +245,7 @@ def _cublas(interp: Interp, reporter: Reporter) -> None:
     elif ("late-env", "CUBLAS_WORKSPACE_CONFIG") in interp.notes:
         message = "`CUBLAS_WORKSPACE_CONFIG` is set after CUDA was used: cuBLAS may already have allocated its workspaces"
     else:
+        silent(interp, "DET305", place, "`CUBLAS_WORKSPACE_CONFIG` is set before CUDA is used")
         return
     target = interp.targets.version("torch")
     reporter.report(

@@ -41,6 +41,7 @@ SUBCOMMANDS = (
     "clean",
     "completion",
     "config",
+    "explain",
     "graph",
     "knows",
     "recipe",
@@ -71,6 +72,10 @@ class Commands(click.Group):
             from d9mlint.cli.verify import verify
 
             return verify
+        if cmd_name == "explain":
+            from d9mlint.cli.explain import explain
+
+            return explain
         if cmd_name == "knows":
             from d9mlint.cli.knows import knows
 

@@ -216,17 +216,17 @@ def _setting(entry: SettingEntry) -> Iterator[str]:
 
 def _conditions(word: str, conditions: Iterable[Condition]) -> Iterator[str]:
     for condition in conditions:
-        yield f"  {word} {_condition(condition)}"
+        yield f"  {word} {condition_text(condition)}"
 
 
-def _condition(condition: Condition) -> str:
+def condition_text(condition: Condition) -> str:
     """A condition in words; see ``Condition`` for its parts."""
     import msgspec
 
     for name, word in (("all_of", " and "), ("any_of", " or "), ("none_of", " nor ")):
         inner = getattr(condition, name)
         if inner:
-            text = word.join(f"({_condition(one)})" for one in inner)
+            text = word.join(f"({condition_text(one)})" for one in inner)
             return f"neither {text}" if name == "none_of" else text
     data = msgspec.to_builtins(condition)
     subject = "the receiver" if condition.arg == "self" else condition.arg

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -30,6 +30,7 @@ from d9mlint.project.modules import ModuleFile, Modules
 
 if TYPE_CHECKING:
     from d9mlint.config.targets import Targets
+    from d9mlint.interp.recording import Recording, Spot
     from d9mlint.ir.nodes import FileFacts
     from d9mlint.knowledge import Knowledge
 
@@ -49,6 +50,9 @@ class ProjectFile(NamedTuple):
     path: str
     relative: str
     facts: FileFacts
+
+
+AnyInterp = TypeVar("AnyInterp", bound=Interp)
 
 
 class EntryReport(msgspec.Struct):
@@ -115,8 +119,21 @@ class Analyzer:
         """Run an entry point: its module as ``__main__``, then the commands it registers."""
         return self._run(entry.file, entry, lambda interp: _run_program(interp, entry))
 
+    def record_entry(self, index: int, spot: Spot) -> tuple[EntryReport, Recording]:
+        """Run an entry point, and note what is known at a line."""
+        entry = self.project.entries[index]
+        return self._recorded(entry.file, entry, lambda interp: _run_program(interp, entry), spot)
+
+    def record_unreached(self, of: tuple[int, tuple[int, ...]], spot: Spot) -> tuple[EntryReport, Recording]:
+        """Look at the unreached functions of a module, and note what is known at a line."""
+        file = self.project.modules.files[of[0]]
+        return self._recorded(file, None, self._unreached(file, frozenset(of[1])), spot)
+
     def run_unreached(self, file: ModuleFile, reached: frozenset[int]) -> EntryReport:
         """Look at the functions of a module that no entry point reaches, with unknown arguments."""
+        return self._run(file, None, self._unreached(file, reached))
+
+    def _unreached(self, file: ModuleFile, reached: frozenset[int]) -> Callable[[Interp], None]:
         # Not what other modules left over: reports are made in any order.
         budget = max(LEAST_STEPS, min(MAX_STEPS, UNREACHED_STEPS // max(1, len(self.project.modules.files))))
         judged = frozenset((file.path, i) for i in range(len(file.facts.functions)) if i not in reached)
@@ -126,7 +143,7 @@ class Analyzer:
             interp.budget = budget
             _run_module(interp, file)
 
-        return self._run(file, None, start)
+        return start
 
     def entry_name(self, index: int) -> str:
         """What names the run of an entry point among those of its project."""
@@ -156,7 +173,27 @@ class Analyzer:
     def _run(self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None]) -> EntryReport:
         hooks = Hooks()
         findings = self.rules.start(hooks)
-        interp = Interp(
+        imports = self._entry_imports if entry else self._open_imports
+        interp = self._interp(Interp, hooks, entry, imports)
+        return self._report(interp, findings, file, entry, start)
+
+    def _recorded(
+        self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None], spot: Spot
+    ) -> tuple[EntryReport, Recording]:
+        from d9mlint.interp.recording import RecordedInterp, Recorder
+
+        hooks = Hooks()
+        findings = self.rules.start(hooks)
+        # What an import does is to be seen: none is taken over from another run.
+        interp = self._interp(RecordedInterp, hooks, entry, ImportCache())
+        interp.recorder = Recorder(spot, hooks)
+        report = self._report(interp, findings, file, entry, start)
+        return report, interp.recorder.recording()
+
+    def _interp(
+        self, kind: type[AnyInterp], hooks: Hooks, entry: Entry | None, imports: ImportCache
+    ) -> AnyInterp:
+        return kind(
             self.project.modules,
             self.knowledge,
             hooks,
@@ -164,8 +201,17 @@ class Analyzer:
             device=self.device,
             entry=entry.file if entry else None,
             imported=self.project.imported,
-            imports=self._entry_imports if entry else self._open_imports,
+            imports=imports,
         )
+
+    def _report(
+        self,
+        interp: Interp,
+        findings: Callable[[], list[Finding]],
+        file: ModuleFile,
+        entry: Entry | None,
+        start: Callable[[Interp], None],
+    ) -> EntryReport:
         interp.import_log = ImportLog()
         failure = ""
         limit = sys.getrecursionlimit()
@@ -175,7 +221,7 @@ class Analyzer:
         depth = HEAP.depth
         try:
             start(interp)
-            for hook in hooks.ends:
+            for hook in interp.hooks.ends:
                 hook(interp)
         except BudgetExceeded:
             pass  # the cut is noted

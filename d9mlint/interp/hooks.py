@@ -63,6 +63,10 @@ class Hooks:
     draws: list[Callable[[Interp, str, Rng, RngEntry, Any], None]] = field(default_factory=list)
     # Draws from an RNG that a helper may have seeded of which only the name is known.
     doubtful_draws: list[Callable[[Interp, str, Rng, RngEntry, Any], None]] = field(default_factory=list)
+    # Every draw from a generator that a library keeps, with what is known of its seed.
+    all_draws: list[Callable[[Interp, str, Rng, RngEntry, Any], None]] = field(default_factory=list)
+    # A rule has looked at a place and does not report it, for a reason. Only `explain` listens.
+    silences: list[Callable[[Interp, str, Site, str], None]] = field(default_factory=list)
     # A seed at a site comes after the draw of a default argument that is used.
     late_seeds: list[Callable[[Interp, str, RngEntry, Any, Site], None]] = field(default_factory=list)
     # A library object is called: a layer, a transform.

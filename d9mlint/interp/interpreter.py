@@ -30,7 +30,8 @@ from d9mlint.project.modules import Found, ModuleFile, Modules
 
 if TYPE_CHECKING:
     from d9mlint.config.targets import Targets
-    from d9mlint.interp.memo import Outcome
+    from d9mlint.interp.conditions import Outcome
+    from d9mlint.interp.memo import Outcome as CallOutcome
     from d9mlint.interp.places import Where
     from d9mlint.interp.rng import Draw
     from d9mlint.knowledge import Knowledge
@@ -156,7 +157,7 @@ class Interp:
         self.branching = 0
         # Options whose defaults decided the branches that are running.
         self.options: list[str] = []
-        self.memo: dict[Any, list[Outcome]] = {}
+        self.memo: dict[Any, list[CallOutcome]] = {}
         self.variants: dict[tuple[str, int], set[Any]] = {}
         self.reruns: dict[tuple[str, int], int] = {}
         self.active: dict[tuple[str, int], None] = {}
@@ -523,11 +524,15 @@ class Interp:
         env.vars = before_vars
         self.state = state
 
+    def decide(self, stmt: m.If | m.While) -> Outcome:
+        """What the test of an ``if`` or ``while`` gives."""
+        return self._expr.condition(self, stmt.test)
+
     def exec_if(self, stmt: m.If) -> None:
         """``if``: follow what the test decides."""
         for hook in self.hooks.tests:
             hook(self, stmt)
-        test = self._expr.condition(self, stmt.test)
+        test = self.decide(stmt)
 
         ended = [False, False]
 
@@ -611,7 +616,7 @@ class Interp:
         self._havoc(stmt)
         for hook in self.hooks.tests:
             hook(self, stmt)
-        test = self._expr.condition(self, stmt.test)
+        test = self.decide(stmt)
         if test.answer is not False or test.option:
             self._loop_body(stmt.body, stmt, havoc=False)
         self._leave_loop()

@@ -81,6 +81,8 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
         interp.orders.decide_loops()
     level = interp.state.level(rng)
     generator = interp.kb.generators[rng]
+    for every_hook in interp.hooks.all_draws:
+        every_hook(interp, rng, level, entry, node)
     if generator.starts == "constant":
         return False
     if level.level == UNSEEDED and generator.seeded_from:

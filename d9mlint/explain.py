@@ -1,0 +1,320 @@
+"""``d9mlint explain FILE:LINE``: what the analysis knows at a line, and what each rule says of it and why.
+
+The analysis runs as always and says which entry points reach the function around the line. Those runs are made
+once more with a recorder (see ``interp.recording``), by all rules; their findings are then followed through
+selection, comments, thresholds and the baseline, as far as each of them comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.base.errors import UsageError
+from d9mlint.config.discover import absolute
+from d9mlint.config.selection import FileIgnores, expand, select, shown
+from d9mlint.interp.recording import Match, Recording, Spot, Visit, find_spot, statements_of
+
+if TYPE_CHECKING:
+    from d9mlint.analysis import Share
+    from d9mlint.base.findings import Finding
+    from d9mlint.base.source import Source
+    from d9mlint.config.projects import Part
+    from d9mlint.config.settings import Settings
+    from d9mlint.config.targets import Target
+    from d9mlint.interp.entry_run import EntryReport
+    from d9mlint.ir.nodes import FileFacts
+    from d9mlint.pipeline import Inspection
+    from d9mlint.project.entry_points import Entry
+
+MOST_ENTRIES = 4
+"""So many entry points that reach the line are looked at, unless one is named."""
+PROGRAM_RULES = frozenset({"DET302", "DET305", "DET306"})
+"""Rules about a program as a whole, which stand where it trains."""
+REPORTED, SUPPRESSED, HELD_BACK, NOT_SELECTED, SILENT = (
+    "reported",
+    "suppressed",
+    "held back",
+    "not selected",
+    "silent",
+)
+
+
+class Verdict(NamedTuple):
+    """What a rule says of the line: ``state`` is one of the words above; ``finding`` what it would report."""
+
+    code: str
+    name: str
+    state: str
+    reasons: tuple[str, ...]
+    finding: Finding | None = None
+
+
+class Run(NamedTuple):
+    """An entry point that reaches the line (None: the run over code that none reaches), and what it noted."""
+
+    entry: Entry | None
+    recording: Recording
+    targets: tuple[tuple[str, Target], ...]
+    verdicts: tuple[Verdict, ...]
+    budget: bool
+    failure: str
+
+
+class Explanation(NamedTuple):
+    """All about a line. ``others`` are further entry points that reach it; ``functions`` are the names of the
+    entry points that run the file without reaching the function around the line."""
+
+    source: Source
+    row: int
+    function: str
+    runs: tuple[Run, ...]
+    others: tuple[str, ...]
+    passing: tuple[str, ...]
+    inspection: Inspection
+
+
+def explain(
+    path: str, row: int, settings: Settings, *, rules: Sequence[str] = (), entry: str = ""
+) -> Explanation:
+    """What is known at a row (1-based, cells of a notebook joined) of a file. ``rules`` are asked about in any
+    case; ``entry`` names the entry point to look at. Raises UsageError where there is no such line."""
+    from d9mlint.pipeline import inspect
+
+    seen = inspect([path], settings)
+    name = absolute(path)
+    source = seen.sources[name]
+    problem = source.problem or seen.plan.facts[name].problem
+    if problem is not None:
+        raise UsageError(f"{path} cannot be analyzed: {problem.message}.")
+    facts = seen.plan.facts[name]
+    spot = _spot(path, name, source, facts, row)
+    share, part = _share(seen, name)
+    asked = [code for word in rules for code in expand(word, seen.plan.known.rules, "--rule")]
+    index = seen.plan.project.index[name]
+    reaching = _reaching(seen, index, spot.function, entry)
+    passing = _passing(seen, index, spot.function)
+    runs: list[Run] = []
+    for at, of_entry in reaching[:MOST_ENTRIES]:
+        report, recording = _loud(seen, of_entry).record_entry(at, spot)
+        one = seen.plan.project.entries[at]
+        runs.append(_run(seen, part, of_entry, one, report, recording, spot, asked))
+    if not reaching:
+        reached = {i for report in seen.runs.entries for i in report.reached.get(index, ())}
+        report, recording = _loud(seen, share).record_unreached((index, tuple(sorted(reached))), spot)
+        runs.append(_run(seen, part, share, None, report, recording, spot, asked))
+    others = [_entry_name(seen, at) for at, _ in reaching[MOST_ENTRIES:]]
+    qualname = facts.functions[spot.function].qualname if spot.function else ""
+    return Explanation(source, row, qualname, tuple(runs), tuple(others), tuple(passing), seen)
+
+
+def _spot(path: str, name: str, source: Source, facts: FileFacts, row: int) -> Spot:
+    if not 1 <= row <= source.lines:
+        raise UsageError(f"{path} has {source.lines} lines; there is no line {row}.")
+    start = source.starts[row - 1]
+    end = source.starts[row] if row < source.lines else len(source.text)
+    text = source.text[start:end]
+    found = find_spot(facts, name, start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
+    if found is not None:
+        return found
+    rows = sorted({source.row_column(stmt.start)[0] for stmt, _, _ in statements_of(facts)})
+    near = min(rows, key=lambda one: (abs(one - row), one), default=0)
+    hint = f" The nearest line with one is {near}." if near else ""
+    raise UsageError(f"No statement stands at {path}:{row}.{hint}")
+
+
+def _share(seen: Inspection, path: str) -> tuple[Share, Part]:
+    """The project that a file belongs to."""
+    pairs = list(zip(seen.plan.shares, seen.parts, strict=True))
+    return next((pair for pair in reversed(pairs) if path in pair[1].files), pairs[0])
+
+
+def _loud(seen: Inspection, share: Share) -> Any:
+    """The analysis of a project by all rules, also those that are not selected."""
+    from d9mlint.checks.registry import Rules
+    from d9mlint.interp.entry_run import Analyzer
+
+    quiet = share.analyzer
+    rules = Rules(quiet.knowledge, quiet.knowledge.rules)
+    return Analyzer(quiet.project, quiet.knowledge, quiet.targets, quiet.device, rules)
+
+
+def _entry_name(seen: Inspection, at: int) -> str:
+    entry = seen.plan.project.entries[at]
+    return entry.file.relative + (f":{entry.function}" if entry.function else "")
+
+
+def _reaching(seen: Inspection, index: int, function: int, wanted: str) -> list[tuple[int, Share]]:
+    """The entry points whose runs reach a function of a file (0: its module body)."""
+    found: list[tuple[int, Share]] = []
+    names: list[str] = []
+    reports = {(r.entry, r.function): r for r in seen.runs.entries}
+    for at, entry in enumerate(seen.plan.project.entries):
+        report = reports.get((entry.file.path, entry.function or ""))
+        name = _entry_name(seen, at)
+        names.append(name)
+        if report is None or function not in report.reached.get(index, ()):
+            continue
+        if not wanted or wanted in (name, entry.file.relative, entry.file.path, absolute(wanted)):
+            found.append((at, _share(seen, entry.file.path)[0]))
+    if wanted and not found:
+        known = ", ".join(names[:MOST_ENTRIES]) or "none"
+        raise UsageError(f"No entry point {wanted} reaches this line. Entry points of the project: {known}.")
+    # The file's own program first, then by name.
+    own = seen.plan.project.modules.files[index].path
+    found.sort(key=lambda one: (seen.plan.project.entries[one[0]].file.path != own, one[0]))
+    return found
+
+
+def _passing(seen: Inspection, index: int, function: int) -> list[str]:
+    """Entry points that run the file, but not the function."""
+    names: list[str] = []
+    for at, entry in enumerate(seen.plan.project.entries):
+        for report in seen.runs.entries:
+            same = (report.entry, report.function) == (entry.file.path, entry.function or "")
+            if same and index in report.files and function not in report.reached.get(index, ()):
+                names.append(_entry_name(seen, at))
+    return names
+
+
+def _run(
+    seen: Inspection,
+    part: Part,
+    share: Share,
+    entry: Entry | None,
+    report: EntryReport,
+    recording: Recording,
+    spot: Spot,
+    asked: Sequence[str],
+) -> Run:
+    libraries = {m.library for v in recording.visits for c in v.calls for m in c.entries if m.library}
+    targets = share.analyzer.targets
+    versions = [(name, targets.version(name)) for name in sorted(libraries)]
+    verdicts = _verdicts(seen, part, report, recording, spot, asked)
+    known = tuple((name, target) for name, target in versions if target.version)
+    return Run(entry, recording, known, tuple(verdicts), recording.exhausted, report.failure)
+
+
+# -------------------------------------------------------------------------------------------- verdicts
+
+
+def _verdicts(
+    seen: Inspection, part: Part, report: EntryReport, recording: Recording, spot: Spot, asked: Sequence[str]
+) -> list[Verdict]:
+    """What each rule that has to do with the line says of it."""
+    rules = seen.plan.known.rules
+    here = [f for f in report.findings if f.path == spot.path and f.start < spot.end and f.end > spot.start]
+    # What is found for the file as a whole, such as a comment that hides nothing, no run has found.
+    extra = [
+        i.finding for i in seen.result.items if i.finding.path == spot.path and not i.finding.entry_point
+    ]
+    here += [
+        f
+        for f in extra
+        if f.start < spot.end
+        and f.end > spot.start
+        and all((f.code, f.start, f.subject) != (g.code, g.start, g.subject) for g in here)
+    ]
+    silences: dict[str, list[str]] = {}
+    for code, reason in recording.silences:
+        silences.setdefault(code, []).append(reason)
+    matched: dict[str, list[Match]] = {}
+    for visit in recording.visits:
+        for call in visit.calls:
+            for match in call.entries:
+                if match.rule:
+                    matched.setdefault(match.rule, []).append(match)
+        for draw in visit.draws:
+            matched.setdefault(seen.plan.known.generators[draw.level.generator].rule, [])
+    verdicts = [_followed(seen, part, finding) for finding in here]
+    done = {one.code for one in verdicts}
+    for code in sorted({*silences, *matched, *asked} - done):
+        if code not in rules:
+            continue
+        reasons = dict.fromkeys(
+            [*silences.get(code, ()), *_reasons(seen, code, matched.get(code, ()), recording)]
+        )
+        reasons.update(dict.fromkeys(_elsewhere(seen, code, report, recording)))
+        verdicts.append(Verdict(code, rules[code].name, SILENT, tuple(reasons) or (_NOTHING,)))
+    return sorted(verdicts, key=lambda one: (one.code, one.state))
+
+
+_NOTHING = "nothing on this line is what it looks for, as far as the analysis sees"
+
+
+def _followed(seen: Inspection, part: Part, finding: Finding) -> Verdict:
+    """How far a finding comes on its way to the report."""
+    rules = seen.plan.known.rules
+    name = rules[finding.code].name
+    same = (finding.code, finding.path, finding.start, finding.subject)
+    for item in seen.result.items:
+        one = item.finding
+        if (one.code, one.path, one.start, one.subject) == same:
+            return Verdict(finding.code, name, REPORTED, (), one)
+    for hidden in seen.result.hidden:
+        one = hidden.item.finding
+        if (one.code, one.path, one.start, one.subject) == same:
+            return Verdict(finding.code, name, SUPPRESSED, (f"the comment `{hidden.comment}` hides it",), one)
+    selection = select(rules, part.settings)
+    if finding.code not in selection.codes:
+        default = "" if rules[finding.code].default else ", which is off by default"
+        return Verdict(finding.code, name, NOT_SELECTED, (f"the rule is not selected{default}",), finding)
+    if finding.code in FileIgnores(rules, part.settings, seen.found.root).codes(finding.path):
+        return Verdict(finding.code, name, HELD_BACK, ("`per-file-ignores` names this file",), finding)
+    if not shown([finding], selection, part.settings):
+        limits = f"severity {finding.severity.value}, confidence {finding.confidence.value}"
+        least = f"min-severity {part.settings.min_severity or 'warning'}, min-confidence {part.settings.min_confidence}"
+        return Verdict(finding.code, name, HELD_BACK, (f"it has {limits}; to be shown: {least}",), finding)
+    if part.settings.baseline:
+        return Verdict(finding.code, name, HELD_BACK, ("the baseline has it",), finding)
+    return Verdict(finding.code, name, HELD_BACK, ("another finding of this line stands for it",), finding)
+
+
+def _reasons(seen: Inspection, code: str, matches: Sequence[Match], recording: Recording) -> list[str]:
+    """Why a rule is silent as far as entries of the knowledge base and seeds say it."""
+    reasons: list[str] = []
+    unmet = dict.fromkeys(match.id for match in matches if match.applies and match.holds is False)
+    if unmet:
+        reasons.append(f"the conditions of {', '.join(unmet)} are not met")
+    unsure = dict.fromkeys(m.id for m in matches if m.kind == "hazard" and m.applies and m.holds is None)
+    if unsure:
+        reasons.append(f"whether the conditions of {', '.join(unsure)} are met is unknown")
+    for match in matches:
+        if not match.applies and match.kind != "op":
+            version = f"{match.library} {match.target}".strip()
+            wanted = f" (the entry is about {match.versions})" if match.versions else ""
+            reasons.append(f"{match.id} does not apply to {version}{wanted}")
+    for draw in (one for visit in recording.visits for one in visit.draws):
+        level = draw.level
+        if seen.plan.known.generators[level.generator].rule != code:
+            continue
+        if level.level == "seeded":
+            reasons.append(f"{level.title} is seeded here{_at(seen, level.site)}")
+        elif level.level == "maybe":
+            by = f" by `{level.helper}`" if level.helper else ""
+            reasons.append(f"{level.title} may be seeded here{by}{_at(seen, level.site)}")
+    return reasons
+
+
+def _elsewhere(seen: Inspection, code: str, report: EntryReport, recording: Recording) -> list[str]:
+    """Where else a rule that reports once for a program has reported a draw of the same generator."""
+    drawn = {draw.level.generator for visit in recording.visits for draw in visit.draws}
+    trains = [site for text, site in recording.activity if text == "trains"]
+    for finding in report.findings:
+        if finding.code == code and (finding.subject in drawn or (code in PROGRAM_RULES and trains)):
+            return [f"it reports the program once{_at(seen, finding)}"]
+    return []
+
+
+def _at(seen: Inspection, place: Any) -> str:
+    if place is None or place.path not in seen.sources:
+        return ""
+    from d9mlint.config.discover import relative_to
+
+    row, _ = seen.sources[place.path].row_column(place.start)
+    return f" at {relative_to(place.path, seen.found.root)}:{row}"
+
+
+def unresolved(visit: Visit) -> list[str]:
+    """The calls of a visit of which not even the receiver is known."""
+    return [call.api for call in visit.calls if call.api.startswith("?") and not call.entries]

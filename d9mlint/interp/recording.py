@@ -1,0 +1,674 @@
+"""What an analysis run knows at one line, noted while it runs: for ``d9mlint explain``.
+
+An ordinary run notes nothing and pays nothing for it. A recorded run is the same run by a subclass of ``Interp``
+that looks at the state whenever a statement of the line is about to run, at the values of its expressions, at its
+calls, and at what rules say of places that they do not report. Nothing of it feeds back into the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from d9mlint.interp import values as v
+from d9mlint.interp.activity import TRAIN, accelerators
+from d9mlint.interp.argtests import all_hold, any_holds, holds
+from d9mlint.interp.conditions import Outcome
+from d9mlint.interp.data import ENTROPY
+from d9mlint.interp.hooks import CallEvent
+from d9mlint.interp.interpreter import Interp
+from d9mlint.interp.places import flow, scope
+from d9mlint.interp.shapes import NOTHING, Form
+from d9mlint.interp.state import MAYBE, SEEDED, Setting, Site
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
+
+if TYPE_CHECKING:
+    from d9mlint.base.findings import Step
+    from d9mlint.interp.hooks import Hooks
+    from d9mlint.interp.orders import Order
+    from d9mlint.interp.state import Rng, State
+    from d9mlint.ir.nodes import FileFacts
+    from d9mlint.knowledge.schema import Condition, HazardEntry, OpEntry, OrderEntry, RngEntry
+
+MOST_VISITS = 6
+"""So many different circumstances of a line are kept."""
+MOST_ALTERNATIVES = 4
+LEVELS = {SEEDED: "seeded", MAYBE: "maybe", 0: "unseeded"}
+CALLED = ".__call__"
+
+
+class Spot(NamedTuple):
+    """A line: its file and its range of offsets. ``statements`` begin or go on there, ``chain`` are those around
+    them in their function (by its index), outermost first, and ``nodes`` the ids of the expressions."""
+
+    path: str
+    start: int
+    end: int
+    function: int
+    chain: tuple[Any, ...]
+    statements: tuple[Any, ...]
+    nodes: frozenset[int]
+
+    @property
+    def watched(self) -> frozenset[int]:
+        """The ids of the statements that are looked at."""
+        return frozenset(map(id, (*self.chain, *self.statements)))
+
+
+class ValueFact(NamedTuple):
+    """What is known of a value. ``what`` says it in words; the rest is of a tensor or its order."""
+
+    what: str
+    device: str = ""
+    grad: bool | None = None
+    dtype: str = ""
+    sizes: tuple[int | None, ...] | None = None
+    order: tuple[tuple[str, Site], ...] = ()
+    entropy: bool = False
+    option: str = ""
+
+
+class Level(NamedTuple):
+    """How a generator is seeded: ``seeded``, ``maybe`` or ``unseeded``, where, by which option's default it is not,
+    and by which helper it may be."""
+
+    generator: str
+    title: str
+    level: str
+    site: Site | None
+    option: str = ""
+    helper: str = ""
+
+
+class Test(NamedTuple):
+    """A condition of a knowledge entry and its answer here; ``unless`` for one that must not hold."""
+
+    condition: Condition
+    answer: bool | None
+    unless: bool = False
+
+
+class Match(NamedTuple):
+    """An entry of the knowledge base that is about a call: its kind, the rule that reports it (empty for facts that
+    no rule reports), the versions it is about and whether the target version is one of them, and its conditions."""
+
+    kind: str
+    id: str
+    library: str
+    rule: str
+    versions: str
+    applies: bool
+    target: str
+    tests: tuple[Test, ...]
+    detail: str = ""
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the entry holds for the call."""
+        answers = [t.answer if not t.unless or t.answer is None else not t.answer for t in self.tests]
+        if not self.applies or False in answers:
+            return False
+        return None if None in answers else True
+
+
+class CallFact(NamedTuple):
+    """A call of the line: what is called, with what, and the entries that are about it."""
+
+    api: str
+    start: int
+    end: int
+    receiver: ValueFact | None
+    arguments: tuple[tuple[str, ValueFact], ...]
+    entries: tuple[Match, ...]
+
+
+class DrawFact(NamedTuple):
+    """A draw that belongs to the line, with how the generator is seeded when it happens."""
+
+    level: Level
+    entry: str
+    kind: str
+
+
+class ExprFact(NamedTuple):
+    """An expression of the line and its value."""
+
+    start: int
+    end: int
+    value: ValueFact
+
+
+class Visit(NamedTuple):
+    """One circumstance in which a statement of the line runs: the calls that lead there, the state before it, and
+    what it does. ``changes`` are generators, modes and variables that it sets."""
+
+    flow: tuple[Step, ...]
+    scope: str
+    generators: tuple[Level, ...]
+    modes: tuple[tuple[str, Setting], ...]
+    variables: tuple[tuple[str, Setting], ...]
+    contexts: tuple[str, ...]
+    options: tuple[str, ...]
+    aside: str
+    guessed: bool
+    uncertain: bool
+    loops: tuple[tuple[str, Site], ...]
+    calls: tuple[CallFact, ...]
+    draws: tuple[DrawFact, ...]
+    values: tuple[ExprFact, ...]
+    changes: tuple[str, ...]
+
+
+class Blocked(NamedTuple):
+    """Why a statement did not run although one around it did: at ``site``, ``reason`` in words."""
+
+    site: Site
+    reason: str
+
+
+class Recording(NamedTuple):
+    """What was noted. ``times`` says how often statements of the line ran; ``silences`` are rules with the reason
+    for which they do not report the line; ``activity`` is what the program does, with the first place of it;
+    ``exhausted`` whether the step budget was used up before."""
+
+    visits: tuple[Visit, ...]
+    times: int
+    blocked: tuple[Blocked, ...]
+    silences: tuple[tuple[str, str], ...]
+    activity: tuple[tuple[str, Site], ...]
+    devices: tuple[str, ...]
+    exhausted: bool
+
+
+# ------------------------------------------------------------------------------------------- the line
+
+
+def statements_of(facts: FileFacts) -> Iterator[tuple[Any, tuple[Any, ...], int]]:
+    """Every statement with those around it in its function, and that function's index."""
+
+    def below(body: Iterable[Any], chain: tuple[Any, ...], function: int) -> Iterator[Any]:
+        for stmt in body:
+            yield stmt, chain, function
+            inner = (*chain, stmt)
+            if isinstance(stmt, m.ClassDef):
+                yield from below(facts.classes[stmt.cls].body, inner, function)
+            for name in ("body", "orelse", "final"):
+                yield from below(getattr(stmt, name, ()), inner, function)
+            for part in (*getattr(stmt, "handlers", ()), *getattr(stmt, "cases", ())):
+                yield from below(part.body, inner, function)
+
+    for index, fn in enumerate(facts.functions):
+        yield from below(fn.body, (), index)
+
+
+def _own_nodes(facts: FileFacts, stmt: Any) -> Iterator[Any]:
+    """The expressions of a statement, without those of the statements inside of it."""
+    if isinstance(stmt, m.FunctionDef):
+        fn = facts.functions[stmt.function]
+        tops: list[Any] = [*fn.decorators, *(p.default for p in fn.params if p.default is not None)]
+    elif isinstance(stmt, m.ClassDef):
+        cls = facts.classes[stmt.cls]
+        tops = [*cls.decorators, *cls.bases, *(k.value for k in cls.keywords)]
+    elif isinstance(stmt, m.With):
+        tops = [x for item in stmt.items for x in (item.context, item.target) if x is not None]
+    elif isinstance(stmt, (m.If, m.While)):
+        tops = [stmt.test]
+    elif isinstance(stmt, m.For):
+        tops = [stmt.target, stmt.iter]
+    elif isinstance(stmt, m.Match):
+        tops = [stmt.subject]
+    elif isinstance(stmt, m.Try):
+        tops = []
+    else:
+        tops = [stmt]
+    for node in nodes(tops):
+        if node is not stmt:
+            yield node
+
+
+def find_spot(facts: FileFacts, path: str, start: int, end: int) -> Spot | None:
+    """The line between two offsets of a file; None where no statement stands there."""
+    found: list[tuple[Any, tuple[Any, ...], int]] = []
+    watched: set[int] = set()
+    for stmt, chain, function in statements_of(facts):
+        own = list(_own_nodes(facts, stmt))
+        spans = [(stmt.start, stmt.end), *((n.start, n.end) for n in own if hasattr(n, "start"))]
+        if not any(first < end and last > start for first, last in spans):
+            continue
+        found.append((stmt, chain, function))
+        watched.update(id(n) for n in own if hasattr(n, "start") and n.start < end and n.end > start)
+    if not found:
+        return None
+    # A lambda's body stands inside of a statement of another function: that statement is the line's.
+    outer = [one for one in found if facts.functions[one[2]].name != "<lambda>"] or found
+    _, chain, function = outer[0]
+    return Spot(path, start, end, function, chain, tuple(stmt for stmt, _, _ in found), frozenset(watched))
+
+
+# ------------------------------------------------------------------------------------- the recorded run
+
+
+class Recorder:
+    """Listens to one run at one line."""
+
+    def __init__(self, spot: Spot, hooks: Hooks) -> None:
+        self.spot = spot
+        self.watched = spot.watched
+        self._inside: list[_Open] = []
+        # By their circumstances without the calls that lead there; conditions of entries have no hash.
+        self._visits: list[Visit] = []
+        self._count = 0
+        self._decided: dict[int, tuple[Site, Outcome]] = {}
+        self._seen: set[int] = set()
+        self._ended: dict[int, Site] = {}
+        self._silences: dict[tuple[str, str], None] = {}
+        self._late: dict[DrawFact, None] = {}
+        self._activity: tuple[tuple[str, Site], ...] = ()
+        self._devices: tuple[str, ...] = ()
+        self._exhausted = False
+        hooks.any_call.insert(0, self._call)
+        hooks.all_draws.append(self._draw)
+        hooks.silences.append(self._silent)
+        hooks.ends.append(self._end)
+
+    def recording(self) -> Recording:
+        """What was noted, when the run has ended."""
+        visits = list(self._visits)
+        if visits and self._late:
+            # Objects draw where they were made, later than the line that makes them runs.
+            late = [one for one in self._late if one not in visits[0].draws]
+            visits[0] = visits[0]._replace(draws=(*visits[0].draws, *late))
+        return Recording(
+            tuple(visits),
+            self._count,
+            tuple(self._blocked()) if not visits else (),
+            tuple(self._silences),
+            self._activity,
+            self._devices,
+            self._exhausted,
+        )
+
+    # --------------------------------------------------------------------------------- statements
+
+    def before(self, interp: Interp, stmt: Any) -> None:
+        """A statement that is looked at is about to run."""
+        self._seen.add(id(stmt))
+        if any(stmt is one for one in self.spot.statements):
+            self._count += 1
+            self._exhausted = self._exhausted or interp.exhausted
+            self._inside.append(_Open(interp))
+
+    def after(self, interp: Interp, stmt: Any) -> None:
+        """It has run."""
+        if not any(stmt is one for one in self.spot.statements):
+            return
+        visit = self._inside.pop().visit(interp)
+        known = any(visit == one._replace(flow=visit.flow) for one in self._visits)
+        if not known and len(self._visits) < MOST_VISITS:
+            self._visits.append(visit)
+
+    def skipped(self, interp: Interp, stmt: Any, last: Any) -> None:
+        """The path has ended before the statement."""
+        self._ended.setdefault(id(stmt), interp.here(last))
+
+    def decided(self, interp: Interp, stmt: Any, outcome: Outcome) -> None:
+        """A test around the line gives this."""
+        if id(stmt) in self.watched:
+            old = self._decided.get(id(stmt))
+            if old is None or old[1].answer == outcome.answer:
+                self._decided[id(stmt)] = (interp.here(stmt), outcome)
+            else:
+                self._decided[id(stmt)] = (interp.here(stmt), Outcome(None))
+
+    def value(self, interp: Interp, node: Any, value: v.Value) -> None:
+        """An expression of the line has a value."""
+        if self._inside:
+            self._inside[-1].values[node.start, node.end] = ExprFact(node.start, node.end, describe(value))
+
+    def _blocked(self) -> Iterator[Blocked]:
+        chain = [*self.spot.chain, *self.spot.statements[:1]]
+        for index, stmt in enumerate(chain):
+            if id(stmt) in self._seen:
+                continue
+            around = chain[index - 1] if index else None
+            if id(stmt) in self._ended:
+                site = self._ended[id(stmt)]
+                yield Blocked(site, "every path ends here, by a return, a raise, an exit or a jump")
+            elif around is not None and id(around) in self._decided:
+                site, outcome = self._decided[id(around)]
+                if outcome.answer is not None:
+                    option = f", by the default of `{outcome.option}`" if outcome.option else ""
+                    yield Blocked(site, f"this test is {str(outcome.answer).lower()}{option}")
+            return
+
+    # --------------------------------------------------------------------------------- what happens
+
+    def _here(self, interp: Interp, node: Any) -> bool:
+        return id(node) in self.spot.nodes or (
+            interp.frame.file.path == self.spot.path
+            and isinstance(node, msgspec.Struct)
+            and any(node is one for one in self.spot.statements)
+        )
+
+    def _call(self, interp: Interp, call: CallEvent) -> None:
+        if self._inside and self._here(interp, call.node):
+            self._inside[-1].calls[call.api, call.node.start, call.node.end] = _call_fact(interp, call)
+
+    def _draw(self, interp: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
+        if not self._here(interp, node):
+            return
+        fact = DrawFact(_level(interp, rng, level), entry.id, entry.kind)
+        if self._inside:
+            self._inside[-1].draws[fact] = None
+        else:
+            self._late[fact] = None
+
+    def _silent(self, interp: Interp, code: str, site: Site, reason: str) -> None:
+        if site.path == self.spot.path and site.start < self.spot.end and site.end > self.spot.start:
+            self._silences[code, reason] = None
+
+    def _end(self, interp: Interp) -> None:
+        wanted = {TRAIN: "trains", "cuda": "uses CUDA", "cuda-api": "uses CUDA", "cuda-device": "may use CUDA",
+                  "xpu": "uses XPU", "mps": "uses MPS", "no-gpu": "hides the GPU"}  # fmt: skip
+        found: dict[str, Site] = {}
+        for flag, text in wanted.items():
+            place = interp.places.get(flag)
+            if place is not None:
+                found.setdefault(text, place.site)
+        self._activity = tuple(found.items())
+        self._devices = tuple(accelerators(interp))
+
+
+class _Open:
+    """A statement of the line that is running."""
+
+    def __init__(self, interp: Interp) -> None:
+        self.values: dict[tuple[int, int], ExprFact] = {}
+        self.calls: dict[tuple[str, int, int], CallFact] = {}
+        self.draws: dict[DrawFact, None] = {}
+        state = interp.state
+        self._flow = flow(interp)
+        self._scope = scope(interp)
+        self._before = _settings(interp, state)
+        self._contexts = tuple(dict.fromkeys(interp.contexts))
+        self._options = tuple(dict.fromkeys(interp.options))
+        self._aside = state.aside
+        self._guessed = interp.guessing > 0
+        self._uncertain = interp.uncertain > 0
+        self._loops = tuple(x for loop in interp.orders.loops for x in _origins(loop.order))
+
+    def visit(self, interp: Interp) -> Visit:
+        """All that was noted."""
+        generators, modes, variables = self._before
+        after = _settings(interp, interp.state)
+        changes = [
+            *(f"seed of {one.title}" for one in after[0] if one not in generators),
+            *(f"`{name}`" for name, x in after[1] if (name, x) not in modes),
+            *(f"the variable `{name}`" for name, x in after[2] if (name, x) not in variables),
+        ]
+        return Visit(
+            self._flow,
+            self._scope,
+            generators,
+            modes,
+            variables,
+            self._contexts,
+            self._options,
+            self._aside,
+            self._guessed,
+            self._uncertain,
+            self._loops,
+            tuple(self.calls.values()),
+            tuple(self.draws),
+            tuple(sorted(self.values.values(), key=lambda one: (one.start, -one.end))),
+            tuple(changes),
+        )
+
+
+_State = tuple[tuple[Level, ...], tuple[tuple[str, Setting], ...], tuple[tuple[str, Setting], ...]]
+
+
+def _settings(interp: Interp, state: State) -> _State:
+    levels = tuple(_level(interp, rng, state.level(rng)) for rng in interp.kb.generators)
+    return levels, tuple(sorted(state.modes.items(), key=_name)), tuple(sorted(state.env.items(), key=_name))
+
+
+def _name(item: tuple[str, Any]) -> str:
+    return item[0]
+
+
+def _level(interp: Interp, rng: str, level: Rng) -> Level:
+    generator = interp.kb.generators[rng]
+    return Level(rng, generator.title, LEVELS[level.level], level.site, level.option, level.helper)
+
+
+class RecordedInterp(Interp):
+    """A run that notes what it knows at one line."""
+
+    recorder: Recorder
+
+    def block(self, body: Iterable[m.Stmt]) -> None:
+        if self.frame.file.path != self.recorder.spot.path:
+            super().block(body)
+            return
+        watched = self.recorder.watched
+        body = list(body)
+        if not any(id(stmt) in watched for stmt in body):
+            super().block(body)
+            return
+        last: Any = None
+        ended = False
+        for stmt in body:
+            if id(stmt) not in watched:
+                super().block((stmt,))
+            elif self.state.alive:
+                self.recorder.before(self, stmt)
+                super().block((stmt,))
+                self.recorder.after(self, stmt)
+            else:
+                self.recorder.skipped(self, stmt, last)
+                return
+            last = stmt if last is None or self.state.alive or not ended else last
+            ended = not self.state.alive
+
+    def eval(self, node: m.Expr) -> v.Value:
+        value = super().eval(node)
+        if id(node) in self.recorder.spot.nodes:
+            self.recorder.value(self, node, value)
+        return value
+
+    def decide(self, stmt: m.If | m.While) -> Outcome:
+        outcome = super().decide(stmt)
+        self.recorder.decided(self, stmt, outcome)
+        return outcome
+
+
+# --------------------------------------------------------------------------------------------- calls
+
+
+def _call_fact(interp: Interp, call: CallEvent) -> CallFact:
+    args = call.args
+    named = [*((str(i), x) for i, x in enumerate(args.pos)), *args.kw.items()]
+    receiver = describe(call.owner) if call.owner is not None else None
+    return CallFact(
+        call.api,
+        call.node.start,
+        call.node.end,
+        receiver,
+        tuple((name, describe(x)) for name, x in named),
+        tuple(matches(interp, call)),
+    )
+
+
+def matches(interp: Interp, call: CallEvent) -> Iterator[Match]:
+    """The entries of the knowledge base that are about a call, with the answers of their conditions."""
+    kb, args, owner = interp.kb, call.args, call.owner
+    bare = call.api.rpartition(".")[2]
+    unknown = call.api.startswith("?.")
+    for rng in kb.rng(call.api) or (kb.rng_methods(bare) if unknown else ()):
+        yield _of_rng(interp, rng, args)
+    used = call.api.endswith(CALLED)
+    api = call.api.removesuffix(CALLED)
+    for op in kb.ops(api) or (kb.op_methods(bare) if unknown else ()):
+        if (op.at == "use") is used or unknown:
+            yield _of_op(interp, op, args, owner)
+    for hazard in kb.hazards_of(call.api):
+        yield _of_hazard(interp, hazard, args, owner)
+    order = kb.order(call.api, owner is not None)
+    if order is not None and order.role != "type":
+        yield _of_order(order, args)
+    for role in kb.roles(call.api):
+        tests = tuple(Test(c, holds(args, c, owner)) for c in role.when)
+        yield Match("role", role.id, role.library, "", "", True, "", tests, role.role)
+
+
+def _target(interp: Interp, library: str, versions: str) -> tuple[bool, str]:
+    """Whether the target version of a library is in a range, and which one it is."""
+    if interp.targets is None:
+        return True, ""
+    found = interp.targets.version(library)
+    return not versions or interp.targets.matches(library, versions), found.version
+
+
+def _tests(args: v.Args, when: Any, unless: Any, owner: v.Value | None) -> tuple[Test, ...]:
+    return (
+        *(Test(one, all_hold(args, [one], owner)) for one in when),
+        *(Test(one, any_holds(args, [one], owner), unless=True) for one in unless),
+    )
+
+
+def _of_rng(interp: Interp, entry: RngEntry, args: v.Args) -> Match:
+    applies, target = _target(interp, entry.library, entry.versions)
+    rules = {interp.kb.generators[r].rule for r in entry.draws if r in interp.kb.generators}
+    kind = {"split": "DET109", "sampling": "DET701", "tf-shuffle": "DET207", "anti-seed": "DET107"}
+    rule = kind.get(entry.kind) or (rules.pop() if len(rules) == 1 else "")
+    does = [
+        *([f"seeds {', '.join(entry.seeds)}"] if entry.seeds else []),
+        *([f"draws from {', '.join(entry.draws)}"] if entry.draws else []),
+        *([f"sets {', '.join(effect.name for effect in entry.sets)}"] if entry.sets else []),
+    ]
+    tests = _tests(args, entry.when, entry.unless, None)
+    return Match(
+        "rng", entry.id, entry.library, rule, entry.versions, applies, target, tests, "; ".join(does)
+    )
+
+
+def _of_op(interp: Interp, entry: OpEntry, args: v.Args, owner: v.Value | None) -> Match:
+    past = next(
+        (
+            one
+            for one in entry.history
+            if interp.targets is not None and interp.targets.matches(entry.library, one.versions)
+        ),
+        None,
+    )
+    _, target = _target(interp, entry.library, "")
+    rule = entry.rule or ("DET403" if entry.library in ("tensorflow", "keras") else "DET401")
+    devices = ", ".join(entry.devices)
+    passes = "forward and backward pass" if entry.passes == "both" else f"{entry.passes} pass"
+    detail = f"{_BEHAVIOURS.get(past.behaviour if past is not None else '')} ({passes} on {devices})"
+    tests = _tests(args, entry.when, entry.unless, owner)
+    versions = past.versions if past is not None else ""
+    return Match("op", entry.id, entry.library, rule, versions, past is not None, target, tests, detail)
+
+
+def _of_hazard(interp: Interp, entry: HazardEntry, args: v.Args, owner: v.Value | None) -> Match:
+    applies, target = _target(interp, entry.library, entry.versions)
+    tests = _tests(args, entry.when, entry.unless, owner)
+    return Match("hazard", entry.id, entry.library, entry.rule, entry.versions, applies, target, tests)
+
+
+def _of_order(entry: OrderEntry, args: v.Args) -> Match:
+    rule = entry.rule if entry.role == "source" else ""
+    tests = _tests(args, entry.when, entry.unless, None)
+    return Match("order", entry.id, entry.library, rule, "", True, "", tests, _ORDERS[entry.role])
+
+
+_BEHAVIOURS = {
+    "deterministic_alternative": "varies, but not in deterministic mode",
+    "raises": "varies, and raises an error in deterministic mode",
+    "silent": "varies, also in deterministic mode",
+    "deterministic": "deterministic",
+    "": "not known in this version",
+}
+_ORDERS = {
+    "source": "gives elements in arbitrary order",
+    "carry": "keeps the order of what it is given",
+    "pair": "takes sequences side by side",
+    "end": "its result does not depend on the order",
+    "sink": "the order of what it is given counts",
+    "show": "shows what it is given",
+    "step": "changes a model",
+    "write": "writes what it is given",
+    "grow": "adds to its receiver",
+    "settle": "sorts its receiver",
+    "type": "",
+}
+
+
+# --------------------------------------------------------------------------------------------- values
+
+
+def describe(value: v.Value | None, depth: int = 0) -> ValueFact:
+    """What is known of a value. Reads past the log of reads: the run does not notice."""
+    what, form, order, entropy, option = _parts(value, depth)
+    return ValueFact(
+        what,
+        form.device,
+        form.grad,
+        form.dtype or "",
+        form.sizes,
+        _origins(order) if order is not None else (),
+        entropy,
+        option,
+    )
+
+
+def _parts(value: Any, depth: int) -> tuple[str, Form, Order | None, bool, str]:
+    form, order, entropy, option = NOTHING, getattr(value, "order", None), False, ""
+    if isinstance(value, v.Lit):
+        text = repr(value.value)
+        what, option = text if len(text) <= 60 else text[:57] + "...", value.option
+    elif isinstance(value, v.Ext):
+        what = f"`{value.name}`"
+    elif isinstance(value, v.Obj):
+        form = value._form or NOTHING
+        entropy = value._data == ENTROPY if isinstance(value._data, str) else False
+        if value.type == "torch.Tensor":
+            what = "tensor" + (" (likely)" if value.likely else "")
+        elif value.type in ("?", "") or value.type.startswith("?."):
+            what = f"result of `{value.api}`" if value.api != "?" else "unknown"
+        else:
+            what = f"`{value.type}`" if value.type != value.api else f"result of `{value.api}`"
+    elif isinstance(value, v.Func):
+        what = f"function `{value.fn.qualname}` of {value.file.relative}"
+    elif isinstance(value, v.Cls):
+        what = f"class `{value.cls.qualname}` of {value.file.relative}"
+    elif isinstance(value, v.Inst):
+        what = f"instance of `{value.cls.cls.qualname}`"
+    elif isinstance(value, v.Mod):
+        what = f"module `{value.name}`"
+    elif isinstance(value, v.Items):
+        kind = {"t": "tuple", "l": "list", "s": "set"}.get(value.kind, "list")
+        count = len(value._elts)
+        what = f"{kind} of {'at least ' if value._open else ''}{count}"
+    elif isinstance(value, v.Mapping):
+        what = "dictionary"
+    elif isinstance(value, v.Member):
+        owner = _parts(value.owner, depth + 1)[0] if depth < 2 else "a value"
+        what = f"attribute `{value.name}` of {owner}"
+    elif isinstance(value, v.Partial):
+        what = "partial function"
+    elif isinstance(value, v.AnyOf):
+        known = [describe(one, depth + 1) for one in value.values[:MOST_ALTERNATIVES]] if depth < 2 else []
+        what = "one of: " + ", ".join(dict.fromkeys(one.what for one in known)) if known else "one of several"
+    else:
+        what = "unknown"
+    return what, form, order, entropy, option
+
+
+def _origins(order: Order) -> tuple[tuple[str, Site], ...]:
+    return tuple((rule, Site(path, start, end)) for rule, path, start, end in order.keys)

@@ -1,0 +1,287 @@
+"""``d9mlint explain FILE:LINE``: what the analysis knows at a line, and why rules report it or stay silent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from d9mlint.base.errors import UsageError
+from d9mlint.cli.knows import condition_text
+from d9mlint.config.settings import load_settings
+from d9mlint.explain import explain
+from d9mlint.report.explanation import Explained
+
+Run = Callable[..., Any]
+Project = Callable[[dict[str, str]], Path]
+
+TRAIN = """\
+import os
+import random
+import torch
+from layers import pool, scatter
+
+
+def main():
+    torch.manual_seed(0)
+    torch.use_deterministic_algorithms(True)
+    x = torch.randn(4, 8, device="cuda", requires_grad=True)
+    index = torch.tensor([0, 0, 1, 1], device="cuda")
+    out = torch.zeros(2, 8, device="cuda").index_add(0, index, x)
+    random.shuffle([1, 2])
+    random.random()
+    for name in os.listdir("data"):
+        print(name)
+    pool(out).sum().backward()
+    with torch.no_grad():
+        scatter(x.cpu(), index.cpu())
+
+
+if __name__ == "__main__":
+    main()
+"""
+LAYERS = """\
+import torch
+import torch.nn.functional as F
+
+FAST = False
+
+
+def pool(x):
+    if FAST:
+        return x.scatter_add(0, x, x)
+    return F.interpolate(x, scale_factor=2, mode="bilinear")
+
+
+def scatter(x, index):
+    return x.index_add(0, index, x)  # d9mlint: ignore[DET401]
+
+
+def unused(x):
+    return torch.bincount(x)
+"""
+
+
+def told(
+    root: Path, place: str, entry: str = "", rules: tuple[str, ...] = (), **given: Any
+) -> dict[str, Any]:
+    """The explanation of ``file:line``, as JSON has it."""
+    path, _, row = place.rpartition(":")
+    settings = load_settings(str(root), overrides={"cache": False, "torch-version": "2.4", **given})
+    return Explained(
+        explain(str(root / path), int(row), settings, entry=entry, rules=rules), condition_text
+    ).data()
+
+
+def line(text: str, code: str) -> int:
+    """The row of a line that holds some code."""
+    return next(row for row, one in enumerate(text.splitlines(), 1) if code in one)
+
+
+def of(data: dict[str, Any], code: str, run: int = 0) -> dict[str, Any]:
+    """What a rule says."""
+    (found,) = [rule for rule in data["runs"][run]["rules"] if rule["code"] == code]
+    return dict(found)
+
+
+@pytest.fixture
+def program(project: Project) -> Path:
+    return project({"train.py": TRAIN, "layers.py": LAYERS})
+
+
+def at(root: Path, file: str, code: str, **given: Any) -> dict[str, Any]:
+    text = (root / file).read_text()
+    return told(root, f"{file}:{line(text, code)}", **given)
+
+
+def test_the_mode_that_silences_an_op_is_shown_with_its_line(program: Path) -> None:
+    data = at(program, "train.py", "index_add")
+    (visit,) = data["runs"][0]["visits"]
+    assert data["runs"][0]["entry_point"] == "train.py"
+    assert visit["modes"]["torch.deterministic"] == {
+        "value": True,
+        "at": {"filename": "train.py", "row": 9, "column": 5},
+        "option": None,
+    }
+    assert visit["generators"]["torch"]["state"] == "seeded"
+    assert visit["generators"]["torch"]["at"]["row"] == 8
+    assert visit["generators"]["python"]["state"] == "unseeded"
+    facts = {value["code"]: value for value in visit["values"]}
+    assert (facts["x"]["device"], facts["x"]["requires_grad"], facts["x"]["dtype"]) == (
+        "cuda",
+        True,
+        "float32",
+    )
+    assert facts["index"]["dtype"] == "int64"
+    rule = of(data, "DET401")
+    assert rule["state"] == "silent"
+    assert any("deterministic mode is on" in reason for reason in rule["reasons"])
+
+
+def test_the_call_path_leads_into_another_module_and_conditions_have_answers(program: Path) -> None:
+    data = at(program, "layers.py", "F.interpolate(")
+    (run,) = data["runs"]
+    (visit,) = run["visits"]
+    assert [step["message"] for step in visit["call_path"]] == [
+        "main() is called here",
+        "pool() is called here",
+    ]
+    (call,) = visit["calls"]
+    answers = {
+        match["id"]: [c["answer"] for c in match["conditions"]]
+        for match in call["knowledge"]
+        if match["kind"] == "op"
+    }
+    assert answers["torch.interpolate_bilinear"] == [True, True]
+    assert answers["torch.interpolate_linear"] == [False]
+    assert run["versions"]["torch"]["version"] == "2.4"
+
+
+def test_a_line_that_does_not_run_names_the_test_that_decides(program: Path) -> None:
+    (run,) = at(program, "layers.py", "x.scatter_add(")["runs"]
+    assert run["visits"] == []
+    (blocked,) = run["not_run_because"]
+    assert blocked["at"]["row"] == line(LAYERS, "if FAST:")
+    assert blocked["reason"] == "this test is false"
+
+
+def test_code_behind_a_return_names_the_return(project: Project) -> None:
+    text = "import torch\n\n\ndef main():\n    return 1\n    torch.bincount(1)\n\n\nmain()\nprint(1)\n"
+    (run,) = told(project({"a.py": text}), "a.py:6")["runs"]
+    assert run["not_run_because"][0]["at"]["row"] == 5
+
+
+def test_what_a_rule_reports_is_reported_and_what_comes_later_refers_to_it(program: Path) -> None:
+    assert of(at(program, "train.py", "random.shuffle"), "DET103")["state"] == "reported"
+    later = of(at(program, "train.py", "random.random"), "DET103")
+    assert later["state"] == "silent"
+    assert later["reasons"] == [f"it reports the program once at train.py:{line(TRAIN, 'random.shuffle')}"]
+
+
+def test_an_order_that_decides_nothing(program: Path) -> None:
+    data = at(program, "train.py", "os.listdir")
+    (value,) = [one for one in data["runs"][0]["visits"][0]["values"] if one["order"]]
+    assert value["order"][0]["rule"] == "DET209"
+    assert of(data, "DET209")["reasons"] == ["the order is arbitrary, but was not seen to decide a result"]
+
+
+def test_the_device_of_the_inputs_silences_an_op(program: Path) -> None:
+    data = at(program, "layers.py", "x.index_add(")
+    assert data["runs"][0]["visits"][0]["contexts"] == ["torch.no_grad"]
+    rule = of(data, "DET401")
+    assert rule["state"] == "silent" and any("its inputs are on cpu" in reason for reason in rule["reasons"])
+
+
+def test_a_comment_a_threshold_and_a_selection_are_reasons(project: Project) -> None:
+    text = """\
+import torch
+
+x = torch.randn(4, 8, device="cuda", requires_grad=True)
+i = torch.tensor([0, 0, 1, 1], device="cuda")
+torch.zeros(2, 8, device="cuda").index_add(0, i, x).sum().backward()
+torch.zeros(2, 8, device="cuda").index_add(0, i, x).sum().backward()  # d9mlint: ignore[DET401]
+"""
+    root = project({"train.py": text})
+    assert of(told(root, "train.py:5"), "DET401")["state"] == "reported"
+    hidden = of(told(root, "train.py:6"), "DET401")
+    assert hidden["state"] == "suppressed" and "ignore[DET401]" in hidden["reasons"][0]
+    unselected = of(told(root, "train.py:5", select=("DET1",)), "DET401")
+    assert unselected["state"] == "not selected"
+    held = of(told(root, "train.py:5", **{"min-severity": "error"}), "DET401")
+    assert held["state"] == "held back" and "min-severity error" in held["reasons"][0]
+
+
+def test_the_version_decides(project: Project) -> None:
+    text = """\
+import torch
+
+x = torch.randn(8, device="cuda", requires_grad=True)
+x.cumsum(0).sum().backward()
+torch.bincount(torch.tensor([1, 2], device="cuda"))
+"""
+    root = project({"train.py": text})
+    new = of(told(root, "train.py:5", **{"torch-version": "2.13"}), "DET401")
+    assert new["state"] == "silent" and any("deterministic in torch 2.13" in r for r in new["reasons"])
+
+
+def test_no_entry_point_reaches_it(program: Path) -> None:
+    data = at(program, "layers.py", "torch.bincount")
+    (run,) = data["runs"]
+    assert run["entry_point"] is None and run["times"] == 1
+    assert data["entry_points_that_pass_by"] == ["train.py"]
+    assert data["function"] == "unused"
+
+
+def test_several_entry_points_and_one_that_is_named(project: Project) -> None:
+    use = "import torch\nfrom layers import unused\n\nunused(torch.tensor([1], device='{}'))\n"
+    root = project({"a.py": use.format("cpu"), "b.py": use.format("cuda"), "layers.py": LAYERS})
+    row = line(LAYERS, "torch.bincount")
+    both = told(root, f"layers.py:{row}")["runs"]
+    assert [run["entry_point"] for run in both] == ["a.py", "b.py"]
+    devices = [run["visits"][0]["calls"][0]["arguments"]["0"]["device"] for run in both]
+    assert devices == ["cpu", "cuda"]
+    (one,) = told(root, f"layers.py:{row}", entry="b.py")["runs"]
+    assert one["entry_point"] == "b.py"
+    with pytest.raises(UsageError, match=r"No entry point c.py reaches"):
+        told(root, f"layers.py:{row}", entry="c.py")
+
+
+def test_a_rule_that_is_asked_about_answers(program: Path) -> None:
+    data = at(program, "layers.py", "torch.bincount", rules=("DET210",))
+    assert of(data, "DET210")["reasons"][0].startswith("nothing on this line is what it looks for")
+
+
+def test_recording_changes_nothing_that_is_found(program: Path) -> None:
+    from d9mlint.explain import _loud
+    from d9mlint.interp.recording import find_spot
+    from d9mlint.pipeline import inspect
+
+    seen = inspect([str(program)], load_settings(str(program), overrides={"cache": False}))
+    name = f"{program}/layers.py"
+    spot = find_spot(seen.plan.facts[name], name, LAYERS.index("return F."), LAYERS.index("return F.") + 20)
+    assert spot is not None
+    loud = _loud(seen, seen.plan.shares[0])
+    plain = loud.run_entry_at(0)
+    recorded, recording = loud.record_entry(0, spot)
+    assert recording.times > 0
+    assert (recorded.findings, recorded.steps, recorded.reached) == (
+        plain.findings,
+        plain.steps,
+        plain.reached,
+    )
+
+
+def test_the_command_prints_text_and_says_what_is_wrong_with_a_place(run: Run, program: Path) -> None:
+    got = run("explain", "train.py:12", "--torch-version", "2.4", cwd=program)
+    assert got.code == 0 and got.err == ""
+    assert "mode: torch.deterministic is True, set at train.py:9" in got.out
+    assert "DET401 nondeterministic-torch-op is silent" in got.out
+    empty = run("explain", "train.py:5", cwd=program)
+    assert empty.code == 2 and "The nearest line with one is" in empty.err
+    assert "there is no line 999" in run("explain", "train.py:999", cwd=program).err
+    assert "not of the form FILE:LINE" in run("explain", "train.py", cwd=program).err
+
+
+def test_a_line_of_a_notebook_cell(project: Project) -> None:
+    cells = [["import torch\n"], ["x = 1\n", "torch.randn(3)\n"]]
+    notebook = {
+        "cells": [
+            {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
+            for source in cells
+        ],
+        "metadata": {},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    root = project({"a.ipynb": json.dumps(notebook)})
+    from click.testing import CliRunner
+
+    from d9mlint.cli.explain import explain as command
+
+    done = CliRunner().invoke(
+        command, [f"{root}/a.ipynb:2:2", "--output-format", "json"], standalone_mode=False
+    )
+    assert json.loads(done.output)["code"] == "torch.randn(3)"
