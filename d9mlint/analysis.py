@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import gc
+import os
+import pickle
 import time
-from collections.abc import Callable, Container, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
+from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding
 from d9mlint.checks.merge import merge
 from d9mlint.interp.entry_run import Analyzer, EntryReport
+from d9mlint.ir.codec import FRAMES, unpack
+from d9mlint.ir.limits import frames
+from d9mlint.knowledge.loader import Compiled
 from d9mlint.store.executors import Executor, Serial
 
 if TYPE_CHECKING:
+    from d9mlint.config.targets import Targets
     from d9mlint.store.entry_cache import EntryCache
-
-FEW = 4
-"""So few runs are made in this process: starting others would take longer."""
 
 
 class Runs(NamedTuple):
@@ -57,63 +63,152 @@ def analyze_shares(
 
     The CPU seconds of the runs that are made are added to ``spent``, by the path of their file."""
     executor = executor or Serial()
-    project = shares[0].analyzer.project
+    job = AnalysisJob([share.analyzer for share in shares])
+    project = job.project
     files = project.modules.files
-    entries: list[EntryReport] = []
     spent = {} if spent is None else spent
-    for analyzer, own, cache in shares:
-        inputs = [index for index, entry in enumerate(project.entries) if entry.file.path in own]
-        entries += _reports(inputs, analyzer.entry_name, analyzer.run_entry_at, executor, cache, spent)
+    tasks = [
+        Task(index, entry)
+        for index, share in enumerate(shares)
+        for entry, known in enumerate(project.entries)
+        if known.file.path in share.own
+    ]
+    entries = _reports(tasks, job, shares, executor, spent)
     left = _left(shares[0].analyzer, entries)
-    unreached: list[EntryReport] = []
-    for analyzer, own, cache in shares:
-        mine = [one for one in left if files[one[0]].path in own]
-        unreached += _reports(
-            mine, analyzer.unreached_name, analyzer.run_unreached_at, executor, cache, spent
-        )
-    return Runs(entries, unreached)
+    tasks = [
+        Task(index, module, reached)
+        for index, share in enumerate(shares)
+        for module, reached in left
+        if files[module].path in share.own
+    ]
+    return Runs(entries, _reports(tasks, job, shares, executor, spent))
 
 
 Unreached = tuple[int, tuple[int, ...]]
 """A module by its place among the project's files, and those of its functions that entry points reach."""
-Input = TypeVar("Input")
+
+
+class Task(NamedTuple):
+    """An analysis run of a ``share``: that of an entry point, by its ``place`` among those of the project; or, where
+    functions are given that entry points have ``reached``, that of the rest of a module by its place."""
+
+    share: int
+    place: int
+    reached: tuple[int, ...] | None = None
+
+
+class _Packed(NamedTuple):
+    """A job for other processes. Facts and knowledge are encoded, the rest is plain data."""
+
+    root: str
+    files: list[tuple[str, str, bytes]]
+    libraries: list[str]
+    named: list[tuple[str, str]]
+    shares: list[tuple[list[bytes], Targets, str, list[str]]]
+
+
+class AnalysisJob:
+    """The analysis runs of a project, whose results are the report and the CPU seconds of each."""
+
+    opener = "d9mlint.analysis:open_job"
+
+    def __init__(self, analyzers: Sequence[Analyzer]) -> None:
+        self.analyzers = analyzers
+        self.project = analyzers[0].project
+
+    def run(self, task: Task) -> tuple[EntryReport, float]:
+        """The result of a task."""
+        began = time.process_time()
+        analyzer = self.analyzers[task.share]
+        if task.reached is None:
+            report = analyzer.run_entry_at(task.place)
+        else:
+            report = analyzer.run_unreached_at((task.place, task.reached))
+        return report, time.process_time() - began
+
+    def name(self, task: Task) -> str:
+        """What names the run of a task among those of its project."""
+        analyzer = self.analyzers[task.share]
+        if task.reached is None:
+            return analyzer.entry_name(task.place)
+        return analyzer.unreached_name((task.place, task.reached))
+
+    def packed(self) -> bytes:
+        """The job as bytes, for processes that do not inherit it."""
+        project = self.project
+        encode = msgspec.msgpack.encode
+        with frames(FRAMES):
+            files = [(file.path, file.relative, encode(file.facts)) for file in project.modules.files]
+        shares = [
+            (
+                [encode(layer) for layer in one.knowledge.layers[1:]],
+                one.targets,
+                one.device,
+                sorted(one.rules.codes),
+            )
+            for one in self.analyzers
+        ]
+        return pickle.dumps(_Packed(project.root, files, sorted(project.libraries), project.named, shares))
+
+
+def open_job(data: bytes) -> AnalysisJob:
+    """The job that was packed. Raises UsageError where this process does not see the project's files."""
+    from d9mlint import knowledge
+    from d9mlint.checks.registry import Rules
+    from d9mlint.interp.entry_run import Project, ProjectFile
+
+    packed: _Packed = pickle.loads(data)
+    facts = [(path, relative, unpack(encoded)) for path, relative, encoded in packed.files]
+    # Configuration files beside the code are read where the code is analyzed.
+    if not os.path.isdir(packed.root):
+        raise UsageError(
+            f"{packed.root} is missing there: the project must have the same path on all workers."
+        )
+    project = Project(
+        [ProjectFile(path, relative, one) for path, relative, one in facts if one is not None],
+        packed.root,
+        frozenset(packed.libraries),
+        packed.named,
+    )
+    analyzers = []
+    for layers, targets, device, codes in packed.shares:
+        known = knowledge.load_layers([msgspec.msgpack.decode(layer, type=Compiled) for layer in layers])
+        analyzers.append(Analyzer(project, known, targets, device, Rules(known, codes)))
+    return AnalysisJob(analyzers)
 
 
 def _reports(
-    inputs: Sequence[Input],
-    name: Callable[[Input], str],
-    task: Callable[[Input], EntryReport],
+    tasks: Sequence[Task],
+    job: AnalysisJob,
+    shares: Sequence[Share],
     executor: Executor,
-    cache: EntryCache | None,
     spent: dict[str, float],
 ) -> list[EntryReport]:
-    """The report of each input, from the cache where nothing that it read has changed. The CPU seconds of the
+    """The report of each task, from the cache where nothing that it read has changed. The CPU seconds of the
     others are added to ``spent``."""
-    known = {i: cache.get(name(one)) for i, one in enumerate(inputs)} if cache is not None else {}
-    missing = [i for i in range(len(inputs)) if known.get(i) is None]
-    if len(missing) <= FEW:
+    known: dict[Task, EntryReport] = {}
+    for task in tasks:
+        cache = shares[task.share].cache
+        report = cache.get(job.name(task)) if cache is not None else None
+        if report is not None:
+            known[task] = report
+    missing = [task for task in tasks if task not in known]
+    if len(missing) <= executor.few:
         executor = Serial()
-    reports: dict[int, EntryReport] = {}
-
-    def timed(one: Input) -> tuple[EntryReport, float]:
-        began = time.process_time()
-        report = task(one)
-        return report, time.process_time() - began
-
     if missing:
         # Facts live as long as the run: looking for garbage among them again and again costs a sixth of it.
         gc.collect()
         gc.freeze()
-        # The imports of the first run are there for all others, in whatever process.
-        first, *rest = missing
-        made = [timed(inputs[first]), *executor.map(timed, [inputs[i] for i in rest])]
-        for index, (report, seconds) in zip(missing, made, strict=True):
-            reports[index] = report
+        # The imports of the first run are there for all others, in whatever process inherits them.
+        first = missing[:1] if executor.inherits else []
+        made = [*map(job.run, first), *executor.map(job, missing[len(first) :])]
+        for task, (report, seconds) in zip(missing, made, strict=True):
+            known[task] = report
             spent[report.entry] = spent.get(report.entry, 0.0) + seconds
-    for index, report in reports.items():
-        if cache is not None:
-            cache.put(name(inputs[index]), report)
-    return [reports.get(i) or known[i] for i in range(len(inputs))]  # type: ignore[misc]
+            cache = shares[task.share].cache
+            if cache is not None:
+                cache.put(job.name(task), report)
+    return [known[task] for task in tasks]
 
 
 def _left(analyzer: Analyzer, entries: Sequence[EntryReport]) -> list[Unreached]:

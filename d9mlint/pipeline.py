@@ -138,7 +138,8 @@ def check(
     clock.lap("read")
     cache, trouble = usable_cache(settings, found.root)
     parts = split(found, settings)
-    analysis = _analysis(found, data, sources, parts, cache, clock, progress)
+    said: list[str] = []
+    analysis = _analysis(found, data, sources, parts, cache, clock, progress, said)
     rules = {page.code: page for page in analysis.rules}
     if not comments:
         analysis = msgspec.structs.replace(analysis, comments={})
@@ -148,7 +149,9 @@ def check(
     result = _with_known_evidence(result, [*evidence, *settings.evidence])
     clock.lap("decide")
     return result._replace(
-        timings=clock.laps, slowest=clock.slowest, warnings=(*trouble, *found.warnings, *analysis.warnings)
+        timings=clock.laps,
+        slowest=clock.slowest,
+        warnings=(*trouble, *found.warnings, *said, *analysis.warnings),
     )
 
 
@@ -177,7 +180,7 @@ def inspect(paths: Sequence[str], settings: Settings) -> Inspection:
     parts = split(found, settings)
     own = [_own_files(part) for part in parts]
     plan = _plan(found, sources, parts, own, cache, digests, clock, None)
-    analysis, runs = _judged(plan, found, sources, parts, clock)
+    analysis, runs = _judged(plan, found, sources, parts, clock, [])
     rules = {page.code: page for page in analysis.rules}
     result = _merged([_decide_part(found, part, settings, analysis, sources, rules, known) for part in parts])
     return Inspection(found, sources, parts, plan, analysis, runs, result)
@@ -286,12 +289,14 @@ def _analysis(
     directory: str | None,
     clock: _Clock,
     progress: Callable[[str], None] | None,
+    said: list[str],
 ) -> Analysis:
-    """The findings of the checks, from the cache when nothing that bears on them has changed."""
+    """The findings of the checks, from the cache when nothing that bears on them has changed. What is to be
+    ``said`` about this run alone is no part of them."""
     cache = ResultCache(directory) if directory is not None else None
     own = [_own_files(part) for part in parts]
     if cache is None:
-        return _analyse(found, sources, parts, own, None, {}, clock, progress)
+        return _analyse(found, sources, parts, own, None, {}, clock, progress, said)
     digests = {path: content_digest(value) for path, value in data.items()}
     key = "".join(
         run_key(found, digests, part.settings, _digest(files)) for part, files in zip(parts, own, strict=True)
@@ -301,7 +306,7 @@ def _analysis(
     analysis = cache.read(key)
     clock.lap("cache")
     if analysis is None:
-        analysis = _analyse(found, sources, parts, own, cache, digests, clock, progress)
+        analysis = _analyse(found, sources, parts, own, cache, digests, clock, progress, said)
         cache.write(key, analysis)
         clock.lap("cache")
     return analysis
@@ -329,9 +334,10 @@ def _analyse(
     digests: Mapping[str, str],
     clock: _Clock,
     progress: Callable[[str], None] | None,
+    said: list[str],
 ) -> Analysis:
     plan = _plan(found, sources, parts, own, cache, digests, clock, progress)
-    return _judged(plan, found, sources, parts, clock)[0]
+    return _judged(plan, found, sources, parts, clock, said)[0]
 
 
 def _plan(
@@ -397,7 +403,7 @@ def _plan(
 
 
 def _judged(
-    plan: Plan, found: Discovery, sources: Sources, parts: Sequence[Part], clock: _Clock
+    plan: Plan, found: Discovery, sources: Sources, parts: Sequence[Part], clock: _Clock, said: list[str]
 ) -> tuple[Analysis, Runs]:
     """The findings of all runs, with their fixes, and the runs themselves."""
     from d9mlint.analysis import analyze_shares
@@ -407,7 +413,10 @@ def _judged(
 
     shares, targets, project, by_path, known, unknown = plan
     spent: dict[str, float] = {}
-    runs = analyze_shares(shares, executor_for(_jobs(parts[0].settings)), spent)
+    first = parts[0].settings
+    executor = executor_for(_jobs(first), first.executor)
+    runs = analyze_shares(shares, executor, spent)
+    said += executor.warnings()
     for share in shares:
         if share.cache is not None:
             share.cache.write()
@@ -475,7 +484,7 @@ def _with_fixes(
 def _jobs(settings: Settings) -> int:
     """How many processes may work: as many as were asked for, else one for each core."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return settings.jobs or cores
+    return 1 if settings.executor == "serial" else settings.jobs or cores
 
 
 def _gather(

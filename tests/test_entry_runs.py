@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import os
 import random
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from d9mlint.config.targets import find_targets
 from d9mlint.frontend.extract import extract
 from d9mlint.interp import import_cache
 from d9mlint.interp.entry_run import Analyzer, EntryReport, Project, ProjectFile
-from d9mlint.store.executors import Processes, executor_for
+from d9mlint.store.executors import executor_for
 
 ROOT = "/project"
 
@@ -415,16 +414,6 @@ def test_reports_are_the_same_from_any_number_of_processes() -> None:
     for jobs in (1, 2, 7):
         analyzer = Analyzer(Project(facts, ROOT), known, targets, "cuda", Rules(known, known.rules))
         assert analyze(analyzer, executor_for(jobs)) == expected
-
-
-def test_a_process_that_dies_costs_no_report() -> None:
-    def task(number: int) -> int:
-        if number == 3 and os.getpid() != parent:
-            os._exit(9)
-        return number * 2
-
-    parent = os.getpid()
-    assert Processes(2).map(task, list(range(20))) == [2 * n for n in range(20)]
 
 
 def lint(directory: Path, *options: str) -> str:

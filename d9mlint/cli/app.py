@@ -317,6 +317,12 @@ def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
             help="YAML files of facts about your own functions and libraries.",
         ),
         click.option("--jobs", "-j", type=int, metavar="N", help="Number of worker processes."),
+        click.option(
+            "--executor",
+            metavar="NAME[:ADDRESS]",
+            help="Where programs are analyzed: serial, processes (default), dask or ray, with the address of a cluster "
+            "or on this machine.",
+        ),
         click.option("--cache/--no-cache", default=None, help="Cache results."),
         click.option("--cache-dir", metavar="DIR", help="Directory that holds .d9mlint_cache."),
         click.option("--color", type=Choice(COLORS), help="When to use colors in text output."),

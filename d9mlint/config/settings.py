@@ -31,6 +31,7 @@ FORMATS = (
 SEVERITIES = ("advice", "warning", "error")
 CONFIDENCES = ("low", "medium", "high")
 DEVICES = ("cuda", "cpu")
+EXECUTORS = ("serial", "processes", "dask", "ray")
 COLORS = ("auto", "always", "never")
 
 
@@ -62,6 +63,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[str, ...] = ()
     knowledge: tuple[str, ...] = ()
     jobs: int = 0
+    executor: str = "processes"
     cache: bool = True
     cache_dir: str = ""
     fix: bool = False
@@ -114,6 +116,11 @@ KEYS: dict[str, Key] = {
     "evidence": Key("paths", "evidence files (written by --verify) to show next to findings"),
     "knowledge": Key("paths", "files of facts about your own functions and libraries"),
     "jobs": Key("int", "number of worker processes (0: one per core)"),
+    "executor": Key(
+        "executor",
+        "where programs are analyzed: serial, processes, dask or ray; for the last two with the address of a "
+        "cluster, as in dask:tcp://10.0.0.1:8786, else on this machine",
+    ),
     "cache": Key("bool", "whether to cache results"),
     "cache-dir": Key("path", "directory that holds .d9mlint_cache (default: the project root)"),
     "fix": Key("bool", "whether to apply safe fixes"),
@@ -159,6 +166,8 @@ def load_settings(
     for key in PLACES_TO_WRITE:
         if key in values and key not in (overrides or {}):
             _must_be_inside(key, values[key], origins[key], directory)
+    if "executor" in values and "executor" not in (overrides or {}):
+        _must_be_local(values["executor"], origins["executor"], directory)
     for key, value in (overrides or {}).items():
         values[key] = _check(key, value, "command line", os.getcwd())
         origins[key] = "command line"
@@ -174,7 +183,7 @@ def _must_be_inside(key: str, value: str, origin: str, directory: str) -> None:
     """Raises UsageError for a place outside of the project, and of the user's cache home for the cache, that
     the project's own configuration names. A configuration file outside of the project is the user's."""
     top = os.path.realpath(boundary(directory))
-    if not value or not is_below(os.path.realpath(origin.rpartition(":")[0]), top):
+    if not value or not _is_of_project(origin, top):
         return
     allowed = [top, *(cache_homes() if key == "cache-dir" else ())]
     place = os.path.realpath(value)
@@ -182,6 +191,23 @@ def _must_be_inside(key: str, value: str, origin: str, directory: str) -> None:
         raise UsageError(
             f"{origin}: {key} {value} is outside of the project ({top}); use --{key} on the command line instead."
         )
+
+
+def _must_be_local(executor: str, origin: str, directory: str) -> None:
+    """Raises UsageError for a cluster that the project's own configuration names: what is linted does not make
+    this program open connections, or start servers."""
+    if executor.partition(":")[0] in ("dask", "ray") and _is_of_project(
+        origin, os.path.realpath(boundary(directory))
+    ):
+        raise UsageError(
+            f"{origin}: a project's configuration cannot choose the executor {_cut(executor)}; use --executor on the "
+            "command line or a configuration file outside of the project instead."
+        )
+
+
+def _is_of_project(origin: str, top: str) -> bool:
+    """Whether a value comes from a configuration file in the project whose real directory is ``top``."""
+    return is_below(os.path.realpath(origin.rpartition(":")[0]), top)
 
 
 def cache_homes() -> list[str]:
@@ -337,6 +363,8 @@ def _check(key: str, value: Any, place: str, directory: str) -> Any:
         raise wrong("a string")
     if spec.kind == "requirement":
         _require(value, place, wrong)
+    if spec.kind == "executor":
+        _check_executor(value, place)
     if spec.kind == "choice" and value not in spec.choices:
         known = ", ".join(spec.choices)
         hint = nearest(value, spec.choices)
@@ -348,6 +376,19 @@ def _check(key: str, value: Any, place: str, directory: str) -> Any:
     if spec.kind == "path" and value:
         return absolute(os.path.expanduser(value), directory)
     return value
+
+
+def _check_executor(value: str, place: str) -> None:
+    """Raises UsageError for what is no executor."""
+    name, colon, address = value.partition(":")
+    if name not in EXECUTORS:
+        known = ", ".join(EXECUTORS)
+        raise UsageError(
+            f"{place}: executor must be one of {known}, not {_shown(value)}.{nearest(name, EXECUTORS)}"
+        )
+    if colon and (name not in ("dask", "ray") or not address.isprintable() or not address.strip()):
+        what = "needs an address after the colon" if name in ("dask", "ray") else "takes no address"
+        raise UsageError(f"{place}: executor {name} {what}.")
 
 
 def _shown(value: Any) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -40,6 +41,14 @@ class Targets:
         self._prefix = prefix
         self._given = {name: version for name, version in given.items() if version}
         self._known: dict[str, Target] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All that answers depend on, so that they are the same in a process on another machine."""
+        return {**self.__dict__, "_pins": self._pins, "_installed": self._installed}
+
+    @cached_property
+    def _installed(self) -> dict[str, str]:
+        return installed()
 
     @cached_property
     def _pins(self) -> Pins:
@@ -90,7 +99,13 @@ class Targets:
     def key(self) -> tuple[tuple[str, ...], ...]:
         """What the answers hang on, for caches."""
         pins = tuple((pin.library, pin.spec, pin.place) for pin in self._pins.pins)
-        return (*sorted(self._given.items()), ("pins",), *pins, ("installed",), *sorted(installed().items()))
+        return (
+            *sorted(self._given.items()),
+            ("pins",),
+            *pins,
+            ("installed",),
+            *sorted(self._installed.items()),
+        )
 
     def __repr__(self) -> str:
         return f"Targets{self.key()!r}"
@@ -105,7 +120,7 @@ class Targets:
         companion = self._companion(library)
         if companion is not None:
             return companion
-        have = installed().get(library)
+        have = self._installed.get(library)
         if have is not None:
             return Target(have, have, "installed")
         newest = releases(library)

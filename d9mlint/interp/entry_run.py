@@ -77,7 +77,9 @@ class EntryReport(msgspec.Struct):
 
 
 class RuleSet(Protocol):
-    """The rules of a run."""
+    """The rules of a run, by their codes."""
+
+    codes: frozenset[str]
 
     def start(self, hooks: Hooks) -> Callable[[], list[Finding]]:
         """Listen to a run; the result gives what was found when it has ended."""
@@ -95,6 +97,9 @@ class Project:
     ) -> None:
         self.modules = Modules([ModuleFile(f.path, f.relative, f.facts) for f in files], root, libraries)
         named = list(named)
+        self.root = root
+        self.libraries = libraries
+        self.named = named
         # What is named as an entry point is run for itself, whoever imports it too.
         self.imported = imported_files(self.modules) - {path for path, _ in named}
         self.entries: list[Entry] = find_entries(self.modules, self.imported, named)

@@ -48,9 +48,9 @@ class Knowledge:
         self._rng: dict[str, tuple[RngEntry, ...]] = {}
         self._rng_methods: dict[str, tuple[RngEntry, ...]] = {}
         self._rng_wild: Patterns[RngEntry] = Patterns()
-        self._layers = (compiled, *layers)
+        self.layers = (compiled, *layers)
         self.generators: dict[str, GeneratorEntry] = {
-            entry.id: entry for layer in self._layers for entry in layer.generators
+            entry.id: entry for layer in self.layers for entry in layer.generators
         }
         self._replacing: dict[str, list[GeneratorEntry]] = {}
         for generator in self.generators.values():
@@ -64,7 +64,7 @@ class Knowledge:
         self._result_patterns: Patterns[str] = Patterns()
         self._hazards: dict[str, tuple[HazardEntry, ...]] = {}
         self._hazard_patterns: Patterns[HazardEntry] = Patterns()
-        self.hazards = tuple({e.id: e for layer in self._layers for e in layer.hazards}.values())
+        self.hazards = tuple({e.id: e for layer in self.layers for e in layer.hazards}.values())
         self._ops: dict[str, tuple[OpEntry, ...]] = {}
         self._op_methods: dict[str, tuple[OpEntry, ...]] = {}
         self._settings: dict[str, SettingEntry] = {}
@@ -253,11 +253,11 @@ class Knowledge:
 
     def rng_entries(self) -> list[RngEntry]:
         """What all known functions do to random number generators, each entry once."""
-        return list({e.id: e for layer in self._layers for e in layer.rng}.values())
+        return list({e.id: e for layer in self.layers for e in layer.rng}.values())
 
     def role_entries(self) -> list[RoleEntry]:
         """The parts that calls of libraries play, each entry once."""
-        return list({e.id: e for layer in self._layers for e in layer.roles}.values())
+        return list({e.id: e for layer in self.layers for e in layer.roles}.values())
 
     def op_methods(self, name: str) -> tuple[OpEntry, ...]:
         """Ops that are tensor or variable methods with this bare name."""
@@ -342,6 +342,11 @@ def _apis(layer: Compiled) -> Iterator[str]:
 def load(root: Path | None = None) -> Knowledge:
     """The knowledge base, read once a process. Raises KnowledgeError."""
     return Knowledge(load_compiled(root))
+
+
+def load_layers(layers: Sequence[Compiled]) -> Knowledge:
+    """The knowledge base with layers on top. Raises KnowledgeError."""
+    return Knowledge(load_compiled(), layers) if layers else load()
 
 
 def load_with(files: Sequence[LayerFile], top: str) -> Knowledge:

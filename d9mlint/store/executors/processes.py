@@ -1,0 +1,65 @@
+"""Analysis runs in several processes of this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+from d9mlint.store.executors.protocol import Job, R, T, in_order, parts_of
+
+
+class Processes:
+    """Several processes, made by fork: they have what this process has, and send back results only.
+
+    Where a process dies (memory), what it had not finished is done in this process.
+    """
+
+    few = 4
+    inherits = True
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+        self._warnings: list[str] = []
+
+    def map(self, job: Job[T, R], tasks: Sequence[T]) -> list[R]:
+        """The result of each task, in order."""
+        parts = parts_of(tasks, self.jobs)
+        results: dict[int, list[R]] = {}
+        _Shared.job = job
+        try:
+            with ProcessPoolExecutor(self.jobs, multiprocessing.get_context("fork")) as pool:
+                futures = [pool.submit(_run_part, part) for part in parts]
+                for index, future in enumerate(futures):
+                    try:
+                        results[index] = future.result()
+                    except BrokenProcessPool:
+                        self._warnings.append(
+                            "A worker process died; what it had not finished was analyzed in the main process."
+                        )
+                        break
+        except OSError:
+            # No process can be started here: this one does the work.
+            pass
+        finally:
+            _Shared.job = None
+        return in_order(job, parts, results)
+
+    def warnings(self) -> list[str]:
+        """What went wrong since this was last asked."""
+        said, self._warnings = self._warnings, []
+        return said
+
+
+class _Shared:
+    """What forked processes inherit: a job need not be sent."""
+
+    job: Job[Any, Any] | None = None
+
+
+def _run_part(part: Sequence[Any]) -> list[Any]:
+    job = _Shared.job
+    assert job is not None
+    return [job.run(task) for task in part]

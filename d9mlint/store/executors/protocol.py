@@ -1,0 +1,77 @@
+"""What an executor is.
+
+A job is what all tasks of a run have in common: the facts of the project and the rules. An executor runs tasks of
+a job, here or in other processes, and returns their results in the order of the tasks, whatever the order in
+which they were made. Tasks and results are plain data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+Task = TypeVar("Task", contravariant=True)
+Output = TypeVar("Output", covariant=True)
+T = TypeVar("T")
+R = TypeVar("R")
+
+PARTS_PER_WORKER = 4
+"""Work is handed out in so many parts for each worker, so that a slow part does not keep the others waiting."""
+
+
+class Job(Protocol[Task, Output]):
+    """What the tasks of a run have in common."""
+
+    opener: str
+    """The ``module:function`` that makes an equal job of what ``packed`` returns."""
+
+    def run(self, task: Task) -> Output:
+        """The result of a task."""
+
+    def packed(self) -> bytes:
+        """The job as bytes, for processes that do not inherit it."""
+
+
+class Executor(Protocol):
+    """Runs tasks."""
+
+    few: int
+    """So few tasks are not worth the start of other processes."""
+    inherits: bool
+    """Whether what this process has done before is there in the others, too."""
+
+    def map(self, job: Job[T, R], tasks: Sequence[T]) -> list[R]:
+        """The result of each task, in order. Raises UsageError where the tasks cannot be run as asked."""
+
+    def warnings(self) -> list[str]:
+        """What went wrong since this was last asked, without harm to the results."""
+
+
+class Serial:
+    """Everything in this process."""
+
+    few = 0
+    inherits = True
+
+    def map(self, job: Job[T, R], tasks: Sequence[T]) -> list[R]:
+        """The result of each task, in order."""
+        return [job.run(task) for task in tasks]
+
+    def warnings(self) -> list[str]:
+        """None."""
+        return []
+
+
+def parts_of(tasks: Sequence[T], workers: int) -> list[Sequence[T]]:
+    """The tasks in parts to hand out. Neighbors stay together: they often import the same modules, which a
+    process then analyzes once."""
+    size = max(1, len(tasks) // (workers * PARTS_PER_WORKER))
+    return [tasks[i : i + size] for i in range(0, len(tasks), size)]
+
+
+def in_order(job: Job[T, R], parts: Sequence[Sequence[T]], results: dict[int, list[R]]) -> list[R]:
+    """The results of all parts in order; a part that has none is run here."""
+    for index, part in enumerate(parts):
+        if index not in results:
+            results[index] = [job.run(task) for task in part]
+    return [result for index in range(len(parts)) for result in results[index]]

@@ -1,0 +1,188 @@
+"""Executors: the same report from each, lost workers, and clusters that are not there."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from executor_jobs import Doubling, Unfit
+
+from d9mlint.base.errors import UsageError
+from d9mlint.store.executors import Executor, Processes, Serial, executor_for
+
+Run = Callable[..., Any]
+Project = Callable[[dict[str, str]], Path]
+
+PROGRAM = """\
+import os
+import torch
+import yaml
+import shared
+config = yaml.safe_load(open("config.yaml"))
+if __name__ == "__main__":
+    x = torch.rand({number})
+    for name in os.listdir("."):
+        print(name, shared.draw(), x)
+    if config["benchmark"]:
+        torch.backends.cudnn.benchmark = True
+"""
+SHARED = """\
+import numpy as np
+
+
+def draw():
+    return np.random.rand(3)
+
+
+def unused(words):
+    return [word for word in set("a b c".split())]
+"""
+FILES = {
+    **{f"run_{number}.py": PROGRAM.format(number=number) for number in range(9)},
+    "shared.py": SHARED,
+    "config.yaml": "benchmark: true\n",
+    "facts.yaml": "ops: []\n",
+    "pyproject.toml": '[project]\nname = "x"\ndependencies = ["torch==2.4"]\n[tool.d9mlint]\nknowledge = ["facts.yaml"]\n',
+    # What is linted is not imported by any worker.
+    **{f"{name}.py": "raise SystemExit(70)\n" for name in ("msgspec", "distributed", "ray", "pickle")},
+}
+CLUSTERS = [
+    pytest.param(
+        name,
+        marks=[
+            pytest.mark.full,
+            pytest.mark.skipif(importlib.util.find_spec(module) is None, reason=f"needs the extra {name}"),
+        ],
+    )
+    for name, module in (("dask", "distributed"), ("ray", "ray"))
+]
+
+
+@pytest.mark.parametrize("executor", ["processes", *CLUSTERS])
+def test_the_report_is_the_same(run: Run, project: Project, executor: str) -> None:
+    root = project(FILES)
+    options = ("--output-format=json", "--no-cache", "--select=ALL", "--min-severity=advice", "--jobs=2")
+    expected = run(*options, "--executor=serial", cwd=root)
+    assert expected.code == 1 and expected.out.count("DET101") >= 9 and expected.out.count("DET301") >= 9
+    assert run(*options, f"--executor={executor}", cwd=root) == expected
+
+
+@pytest.fixture
+def cluster() -> Iterator[Callable[[str], Executor]]:
+    made: list[Any] = []
+
+    def make(name: str) -> Executor:
+        if name == "dask":
+            from d9mlint.store.executors.dask import Dask
+
+            made.append(Dask("", 2))
+        elif name == "ray":
+            from d9mlint.store.executors.ray import Ray
+
+            os.environ["PYTHONPATH"] = str(Path(__file__).parent)
+            made.append(Ray("", 2))
+        else:
+            return Processes(2)
+        return made[-1]
+
+    before = os.environ.get("PYTHONPATH")
+    yield make
+    for one in made:
+        one.close()
+    os.environ.pop("PYTHONPATH", None)
+    if before is not None:
+        os.environ["PYTHONPATH"] = before
+
+
+@pytest.mark.parametrize("name", ["processes", *CLUSTERS])
+def test_a_lost_worker_costs_no_result(
+    cluster: Callable[[str], Executor], tmp_path: Path, name: str
+) -> None:
+    executor = cluster(name)
+    expected = [2 * number for number in range(20)]
+    assert executor.map(Doubling(str(tmp_path / "once"), os.getpid(), False), range(20)) == expected
+    executor.warnings()
+    assert executor.map(Doubling(str(tmp_path / "always"), os.getpid(), True), range(20)) == expected
+    (said,) = executor.warnings()
+    assert "main process" in said and executor.warnings() == []
+    if name != "processes":
+        with pytest.raises(UsageError, match=r"A worker on \S+: /data/project is missing there\."):
+            executor.map(Unfit("", 0, False), range(20))
+
+
+@pytest.mark.full
+@pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs the extra dask")
+def test_a_cluster_at_an_address(run: Run, project: Project, cluster: Callable[[str], Any]) -> None:
+    root = project(FILES)
+    options = ("--output-format=json", "--no-cache", "--jobs=2")
+    host = cluster("dask")
+    host.connect()
+    address = host._client.scheduler.address
+    expected = run(*options, "--executor=serial", cwd=root)
+    assert run(*options, f"--executor=dask:{address}", cwd=root) == expected
+    # It was not this command's to end.
+    assert host.map(Doubling("", os.getpid(), False), [1, 2]) == [2, 4]
+
+
+@pytest.mark.parametrize("name", ["dask", "ray"])
+def test_a_cluster_that_is_not_there(run: Run, project: Project, name: str) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        done = run("--no-cache", f"--executor={name}:{address}", cwd=project(FILES))
+    assert done.code == 2 and done.out == ""
+    if importlib.util.find_spec("distributed" if name == "dask" else "ray") is None:
+        assert f"d9mlint[{name}]" in done.err
+    else:
+        assert done.err == f"error: --executor {name}: there is no cluster at {address}: Connection refused.\n"
+
+
+def test_a_cluster_without_its_library(run: Run, project: Project, tmp_path: Path) -> None:
+    root = project(FILES)
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "distributed.py").write_text("raise ImportError('No module named distributed')\n")
+    done = run("--no-cache", "--executor=dask", cwd=root, env={"PYTHONPATH": str(hidden)})
+    assert done.code == 2
+    assert "pip install 'd9mlint[dask]'" in done.err and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("dusk", "executor must be one of serial, processes, dask, ray, not 'dusk'. Did you mean dask?"),
+        ("serial:8", "executor serial takes no address."),
+        ("dask:", "executor dask needs an address after the colon."),
+    ],
+)
+def test_executors_that_there_are_not(run: Run, project: Project, value: str, said: str) -> None:
+    done = run(f"--executor={value}", cwd=project({"a.py": ""}))
+    assert (done.code, done.err) == (2, f"error: command line: {said}\n")
+
+
+@pytest.mark.parametrize("value", ["dask", "dask:tcp://10.0.0.1:8786", "ray:auto"])
+def test_a_project_does_not_choose_a_cluster(
+    run: Run, project: Project, tmp_path_factory: pytest.TempPathFactory, value: str
+) -> None:
+    root = project({"a.py": "import torch\n", "d9mlint.toml": f'executor = "{value}"\n'})
+    done = run(cwd=root)
+    assert done.code == 2 and done.err.count("\n") == 1
+    assert f"d9mlint.toml:1: a project's configuration cannot choose the executor {value}" in done.err
+    # The command line goes before it, and a configuration outside of the project is the user's.
+    assert run("--executor=serial", cwd=root).code == 0
+    own = tmp_path_factory.mktemp("own") / "d9mlint.toml"
+    own.write_text(f'executor = "{value}"\n')
+    (root / "d9mlint.toml").write_text('executor = "serial"\n')
+    shown = run("--config", str(own), "--show-settings", cwd=root)
+    assert shown.code == 0 and f'executor = "{value}"' in shown.out
+
+
+def test_the_default_is_as_many_processes_as_may_work() -> None:
+    assert isinstance(executor_for(1, "processes"), Serial)
+    assert isinstance(executor_for(2, "processes"), Processes)
+    assert isinstance(executor_for(2, "serial"), Serial)
