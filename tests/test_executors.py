@@ -100,9 +100,7 @@ def cluster() -> Iterator[Callable[[str], Executor]]:
 
 
 @pytest.mark.parametrize("name", ["processes", *CLUSTERS])
-def test_a_lost_worker_costs_no_result(
-    cluster: Callable[[str], Executor], tmp_path: Path, name: str
-) -> None:
+def test_a_lost_worker_costs_no_result(cluster: Callable[[str], Executor], tmp_path: Path, name: str) -> None:
     executor = cluster(name)
     expected = [2 * number for number in range(20)]
     assert executor.map(Doubling(str(tmp_path / "once"), os.getpid(), False), range(20)) == expected
@@ -139,7 +137,9 @@ def test_a_cluster_that_is_not_there(run: Run, project: Project, name: str) -> N
     if importlib.util.find_spec("distributed" if name == "dask" else "ray") is None:
         assert f"d9mlint[{name}]" in done.err
     else:
-        assert done.err == f"error: --executor {name}: there is no cluster at {address}: Connection refused.\n"
+        assert (
+            done.err == f"error: --executor {name}: there is no cluster at {address}: Connection refused.\n"
+        )
 
 
 def test_a_cluster_without_its_library(run: Run, project: Project, tmp_path: Path) -> None:
