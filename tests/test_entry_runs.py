@@ -295,6 +295,28 @@ def test_adding_removing_and_reordering_entry_points_changes_no_report() -> None
         assert pair == {first: alone[first], second: alone[second]}, (first, second)
 
 
+@pytest.mark.parametrize(
+    ("files", "entries"),
+    [
+        # A helper that comes back to the script for one function does not make the script a library.
+        (
+            {"train.py": "from tools import save\n", "tools.py": "def save():\n    import train\n"},
+            {"train.py"},
+        ),
+        ({"a.py": "import b\n", "b.py": "import c\n", "c.py": "import a\n"}, {"a.py", "b.py", "c.py"}),
+        # What brings the cycle in is the entry point, and so it is for the modules of a package.
+        ({"main.py": "import a\n", "a.py": "import b\n", "b.py": "import a\n"}, {"main.py"}),
+        ({"p/__init__.py": "from p import a\n", "p/a.py": "import p\n"}, set()),
+    ],
+)
+def test_scripts_that_import_each_other_are_run(files: dict[str, str], entries: set[str]) -> None:
+    draw = "import torch\nprint(torch.rand(3))\n"
+    runs = run(
+        {name: text + (draw if text.startswith(("import", "from")) else "") for name, text in files.items()}
+    )
+    assert {Path(report.entry).relative_to(ROOT).as_posix() for report in runs.entries} == entries
+
+
 def test_renaming_entry_points_changes_no_codes() -> None:
     """Another name is another place in the order of runs."""
     expected = {name: sorted(f.code for f in report.findings) for name, report in reports(ENTRIES).items()}

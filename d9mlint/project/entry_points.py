@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from d9mlint.base.paths import is_inside, read_limited
@@ -101,26 +101,71 @@ def _imports(body: list[m.Stmt]) -> Iterator[m.Import | m.ImportFrom]:
 
 
 def imported_files(modules: Modules) -> frozenset[str]:
-    """Paths of the files that some other file imports at its top level or in a function."""
-    found: set[str] = set()
-    for file in modules.files:
-        for function in file.facts.functions:
-            for stmt in _imports(function.body):
-                if isinstance(stmt, m.Import):
-                    targets = [modules.absolute(file, "", a.name) for a in stmt.names]
-                elif stmt.level:
-                    targets = [modules.relative(file, stmt.level, stmt.module)]
-                    targets += [
-                        modules.relative(file, stmt.level, ".".join(filter(None, (stmt.module, a.name))))
-                        for a in stmt.names
-                    ]
-                else:
-                    targets = [modules.absolute(file, "", stmt.module)]
-                    targets += [modules.absolute(file, "", f"{stmt.module}.{a.name}") for a in stmt.names]
-                for target in targets:
-                    if target is not None and target.file is not None and target.file is not file:
-                        found.add(target.file.path)
-    return frozenset(found)
+    """Paths of the files that some other file imports at its top level or in a function.
+
+    Scripts that import each other and that nothing else imports are started all the same: they are not among them.
+    In a package, such a cycle is how its modules belong together.
+    """
+    imports = {file.path: frozenset(_targets(modules, file)) for file in modules.files}
+    found = frozenset(path for targets in imports.values() for path in targets)
+    for cycle in _cycles(imports):
+        package = any(os.path.basename(path) == "__init__.py" for path in cycle)
+        if not package and not any(targets & cycle for path, targets in imports.items() if path not in cycle):
+            found -= cycle
+    return found
+
+
+def _targets(modules: Modules, file: ModuleFile) -> Iterator[str]:
+    """Paths of the other files that a file imports."""
+    for function in file.facts.functions:
+        for stmt in _imports(function.body):
+            if isinstance(stmt, m.Import):
+                targets = [modules.absolute(file, "", a.name) for a in stmt.names]
+            elif stmt.level:
+                targets = [modules.relative(file, stmt.level, stmt.module)]
+                targets += [
+                    modules.relative(file, stmt.level, ".".join(filter(None, (stmt.module, a.name))))
+                    for a in stmt.names
+                ]
+            else:
+                targets = [modules.absolute(file, "", stmt.module)]
+                targets += [modules.absolute(file, "", f"{stmt.module}.{a.name}") for a in stmt.names]
+            for target in targets:
+                if target is not None and target.file is not None and target.file is not file:
+                    yield target.file.path
+
+
+def _cycles(imports: Mapping[str, frozenset[str]]) -> Iterator[frozenset[str]]:
+    """The largest sets of files that import each other, directly or through others (Tarjan's algorithm, without
+    recursion: chains of imports may be long)."""
+    numbers: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    open_: dict[str, None] = {}
+    for start in imports:
+        if start in numbers:
+            continue
+        pending = [(start, iter(sorted(imports[start])))]
+        numbers[start] = lowest[start] = len(numbers)
+        open_[start] = None
+        while pending:
+            path, targets = pending[-1]
+            target = next(targets, None)
+            if target is None:
+                pending.pop()
+                if pending:
+                    lowest[pending[-1][0]] = min(lowest[pending[-1][0]], lowest[path])
+                if lowest[path] == numbers[path]:
+                    cycle = {open_.popitem()[0]}
+                    while path not in cycle:
+                        cycle.add(open_.popitem()[0])
+                    if len(cycle) > 1:
+                        yield frozenset(cycle)
+            elif target not in numbers:
+                numbers[target] = lowest[target] = len(numbers)
+                open_[target] = None
+                pending.append((target, iter(sorted(imports[target]))))
+            elif target in open_:
+                lowest[path] = min(lowest[path], numbers[target])
 
 
 def _acts(body: list[m.Stmt]) -> bool:
