@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding
 from d9mlint.checks.merge import merge
-from d9mlint.interp.entry_run import Analyzer, EntryReport
+from d9mlint.interp.entry_run import Analyzer
 from d9mlint.ir.codec import FRAMES, unpack
 from d9mlint.ir.limits import frames
 from d9mlint.knowledge.loader import Compiled

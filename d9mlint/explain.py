@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.errors import UsageError
-from d9mlint.config.discover import absolute
+from d9mlint.base.paths import absolute
 from d9mlint.config.selection import FileIgnores, expand, select, shown
 from d9mlint.interp.recording import Match, Recording, Spot, Visit, find_spot, statements_of
 
 if TYPE_CHECKING:
     from d9mlint.analysis import Share
+    from d9mlint.base.entry_report import EntryReport
     from d9mlint.base.findings import Finding
     from d9mlint.base.source import Source
     from d9mlint.config.projects import Part
     from d9mlint.config.settings import Settings
     from d9mlint.config.targets import Target
-    from d9mlint.interp.entry_run import EntryReport
     from d9mlint.ir.nodes import FileFacts
     from d9mlint.pipeline import Inspection
     from d9mlint.project.entry_points import Entry
@@ -309,7 +309,7 @@ def _elsewhere(seen: Inspection, code: str, report: EntryReport, recording: Reco
 def _at(seen: Inspection, place: Any) -> str:
     if place is None or place.path not in seen.sources:
         return ""
-    from d9mlint.config.discover import relative_to
+    from d9mlint.base.paths import relative_to
 
     row, _ = seen.sources[place.path].row_column(place.start)
     return f" at {relative_to(place.path, seen.found.root)}:{row}"

@@ -11,8 +11,9 @@ import msgspec
 
 from d9mlint.base.coverage import Coverage
 from d9mlint.base.findings import Finding, Severity
+from d9mlint.base.paths import absolute, boundary, relative_to
 from d9mlint.base.source import Source, Trouble, make_source, read_bytes
-from d9mlint.config.discover import Discovery, absolute, boundary, discover, relative_to
+from d9mlint.config.discover import Discovery, discover
 from d9mlint.config.entry_points import named_entries
 from d9mlint.config.projects import Part, split
 from d9mlint.config.selection import FileIgnores, fixed_codes, select, shown

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from d9mlint.config.settings import load_settings
-from d9mlint.fix.rounds import fix
+from d9mlint.fix_rounds import fix
 from d9mlint.pipeline import Result, check
 
 ROOT = Path(__file__).resolve().parent.parent

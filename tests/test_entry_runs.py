@@ -15,11 +15,12 @@ import pytest
 
 from d9mlint import knowledge
 from d9mlint.analysis import Runs, analyze
+from d9mlint.base.entry_report import EntryReport
 from d9mlint.checks.registry import Rules
 from d9mlint.config.targets import find_targets
 from d9mlint.frontend.extract import extract
 from d9mlint.interp import import_cache
-from d9mlint.interp.entry_run import Analyzer, EntryReport, Project, ProjectFile
+from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile
 from d9mlint.store.executors import executor_for
 
 ROOT = "/project"

@@ -20,8 +20,8 @@ from d9mlint.base.findings import Applicability, Edit, Finding, Fix, Severity
 from d9mlint.base.source import make_source
 from d9mlint.config.settings import load_settings
 from d9mlint.fix.edits import BrokenFix, apply_edits, without_overlaps
-from d9mlint.fix.rounds import fix
 from d9mlint.fix.write import NotWritten, write_source
+from d9mlint.fix_rounds import fix
 from d9mlint.pipeline import check
 
 Run = Callable[..., Any]

@@ -15,7 +15,7 @@ from test_rule_pages import PAGES
 
 from d9mlint.base.source import make_source
 from d9mlint.config.settings import load_settings
-from d9mlint.fix.rounds import Fixed, fix
+from d9mlint.fix_rounds import Fixed, fix
 from d9mlint.pipeline import check
 
 Run = Callable[..., Any]

@@ -13,9 +13,9 @@ import pytest
 
 from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding, Severity
+from d9mlint.evidence import wording
 from d9mlint.evidence.model import NOT_RUN, Evidence, Machine, Setting
 from d9mlint.evidence.verdicts import setting_verdict
-from d9mlint.report.evidence import wording
 from d9mlint.verify import settings, settings_session, workspace
 from d9mlint.verify.session import Options, measure
 from d9mlint.verify.settings import PROBES, RESUME

@@ -31,3 +31,12 @@ class Coverage(msgspec.Struct, frozen=True):
     followed: int
     not_followed: int
     gaps: tuple[Gap, ...]
+
+
+class Cut(msgspec.Struct, frozen=True, order=True):
+    """Where a run was cut off: why, and the place."""
+
+    reason: str
+    path: str
+    start: int
+    end: int

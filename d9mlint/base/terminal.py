@@ -82,3 +82,8 @@ def close_stream(number: int) -> None:
         os.close(null)
     except OSError:
         pass
+
+
+def count(number: int, word: str, plural: str = "") -> str:
+    """``1 file``, ``2 files``."""
+    return f"{number} {word}" if number == 1 else f"{number} {plural or word + 's'}"

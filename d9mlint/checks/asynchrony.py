@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.checks.base import Reporter
 from d9mlint.checks.storage import root
-from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda
 from d9mlint.interp.argtests import all_hold
@@ -19,6 +18,7 @@ from d9mlint.interp.data import TENSOR
 from d9mlint.interp.devices import on_accelerator
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.places import Where
+from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:

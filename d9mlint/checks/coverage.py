@@ -13,7 +13,8 @@ from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.interp.entry_run import EntryReport, Project
+    from d9mlint.base.entry_report import EntryReport
+    from d9mlint.interp.entry_run import Project
     from d9mlint.interp.hooks import CallEvent, Hooks
     from d9mlint.interp.interpreter import Interp
     from d9mlint.project.modules import ModuleFile

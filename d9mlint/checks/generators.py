@@ -8,13 +8,13 @@ import msgspec
 
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Reporter
-from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.data import is_entropy
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import all_hold, any_holds, is_quiet
 from d9mlint.interp.state import Site
+from d9mlint.interp.text import call_text
 
 if TYPE_CHECKING:
     from d9mlint.interp.hooks import CallEvent, Hooks

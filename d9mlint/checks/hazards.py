@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Reporter, silent
 from d9mlint.checks.data import what_is_drawn
-from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import all_hold, any_holds, plain
 from d9mlint.interp.state import UNSEEDED
+from d9mlint.interp.text import call_text
 
 if TYPE_CHECKING:
     from d9mlint.interp.hooks import CallEvent, Hooks
@@ -85,7 +85,7 @@ def _names_of_class(interp: Interp, call: CallEvent) -> list[str]:
 def _assigned(
     interp: Interp, name: str, value: v.Value, node: Any, *, reporter: Reporter, entry: HazardEntry
 ) -> None:
-    _judge(interp, reporter, entry, v.Args([], {VALUE: value}), interp._node, name)
+    _judge(interp, reporter, entry, v.Args([], {VALUE: value}), interp.statement, name)
 
 
 def _judge(

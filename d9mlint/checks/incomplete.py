@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from d9mlint.base.coverage import Coverage, Gap
+from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.findings import Finding, Severity, Step
-from d9mlint.config.discover import relative_to
-from d9mlint.interp.entry_run import EntryReport
+from d9mlint.base.paths import relative_to
 
 CODE = "DET004"
 MAX_STEPS_SHOWN = 5

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from d9mlint.checks.base import Reporter
-from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.state import UNSEEDED
+from d9mlint.interp.text import call_text
 
 if TYPE_CHECKING:
     from d9mlint.interp.hooks import CallEvent, Hooks

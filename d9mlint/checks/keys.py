@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.checks.base import Reporter, argument_node
 from d9mlint.checks.seeds import entropy_source
-from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import seed_value
+from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
@@ -145,7 +145,7 @@ def _held(loop: Loop) -> set[int]:
 
 def _in_comprehension(interp: Interp, call: Any, name: str) -> bool:
     """Whether a call with this name as its key stands in a comprehension that does not bind the name."""
-    statement = interp._node
+    statement = interp.statement
     if statement is None or not isinstance(call, m.Call):
         return False
     for node in nodes([statement]):

@@ -9,7 +9,6 @@ from d9mlint.base.findings import Severity, Step
 from d9mlint.checks.base import Reporter, argument_node
 from d9mlint.checks.data import GENERATOR_TYPES, what_is_drawn
 from d9mlint.checks.order import enclosing_function
-from d9mlint.checks.text import call_text, node_text
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.context import NO_GRADIENT
@@ -19,6 +18,7 @@ from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.state import SEEDED, UNSEEDED
+from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, parents
 
@@ -166,7 +166,7 @@ def _evaluates(interp: Interp, node: Any) -> bool:
     """Whether a sampler is made of, or kept as, something for evaluation, by name."""
     data = argument_node(node, "dataset", 0)
     names = [data.id] if isinstance(data, m.Name) else []
-    stmt = interp._node
+    stmt = interp.statement
     if isinstance(stmt, m.Assign):
         names += [t.id for t in stmt.targets if isinstance(t, m.Name)]
     return any(_EVALUATION.search(name) for name in names)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Reporter
 from d9mlint.checks.storage import behind, root
-from d9mlint.checks.text import node_text
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.places import Where
+from d9mlint.interp.text import node_text
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Reporter, silent
 from d9mlint.checks.op_calls import known_call
 from d9mlint.checks.settings_tf import other_backend
-from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     ENTERED,
@@ -25,6 +24,7 @@ from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.hooks import CallEvent
 from d9mlint.interp.places import Where
 from d9mlint.interp.tensors import detached, device, no_gradient
+from d9mlint.interp.text import call_text
 
 if TYPE_CHECKING:
     from d9mlint.base.known_calls import KnownCall

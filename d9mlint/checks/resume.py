@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Reporter, argument_node
 from d9mlint.checks.checkpoints import contents
-from d9mlint.checks.text import call_text, node_text
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.places import Where
+from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
 from d9mlint.ir.traversal import nodes

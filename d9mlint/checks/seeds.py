@@ -8,7 +8,6 @@ from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks import generators
 from d9mlint.checks.base import Reporter, argument_node, silent
 from d9mlint.checks.releases import is_release
-from d9mlint.checks.text import node_text
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, SAVES, trains, where
 from d9mlint.interp.context import TRAINING_CONTEXT
@@ -16,6 +15,7 @@ from d9mlint.interp.data import is_entropy
 from d9mlint.interp.places import Where, scope
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.state import SEEDED, UNSEEDED, Rng, Site
+from d9mlint.interp.text import node_text
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:

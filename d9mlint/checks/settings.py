@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Applicability, Fix, Severity
 from d9mlint.checks.base import Reporter, argument_node, replace_fix, silent
-from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import CUDA, TORCH_TRAIN, TRAINER_SWITCH, infers, may_use_cuda, where
 from d9mlint.interp.places import Where
+from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.knowledge.versions import compare, parse, split
 
@@ -77,12 +77,12 @@ def _benchmark(hooks: Hooks, reporter: Reporter) -> None:
                 if _is_true(value)
                 else "it is not True"
             )
-            silent(interp, "DET301", interp._node, reason)
+            silent(interp, "DET301", interp.statement, reason)
             return
-        place = Where(interp, interp._node, BENCHMARK)
+        place = Where(interp, interp.statement, BENCHMARK)
         option = v.option_of(value) or _own_option(interp)
         interp.notes.setdefault("benchmark", []).append((place, option))
-        _report_benchmark(interp, reporter, place, option, _true_fix(interp._node))
+        _report_benchmark(interp, reporter, place, option, _true_fix(interp.statement))
 
     hooks.attributes.setdefault(BENCHMARK, []).append(assigned)
 
@@ -269,7 +269,7 @@ def _disabled(hooks: Hooks, reporter: Reporter) -> None:
             reporter.report(
                 interp,
                 "DET303",
-                interp._node,
+                interp.statement,
                 "`cudnn.deterministic = False` lets cuDNN use non-deterministic algorithms",
                 "set it to `True`, or remove the line",
                 subject=name,
@@ -282,7 +282,7 @@ def _disabled(hooks: Hooks, reporter: Reporter) -> None:
             reporter.report(
                 interp,
                 "DET309",
-                interp._node,
+                interp.statement,
                 "`fill_uninitialized_memory = False` makes reads of uninitialized memory differ between runs",
                 "keep the default, or make sure that every `torch.empty` is written before it is read",
                 subject=name,
@@ -403,7 +403,7 @@ def _deprecated(hooks: Hooks, reporter: Reporter) -> None:
         _missing(interp, reporter, call.api, call.node, True)
 
     def attribute(interp: Interp, name: str, value: v.Value, node: Any) -> None:
-        _missing(interp, reporter, name, interp._node, False)
+        _missing(interp, reporter, name, interp.statement, False)
 
     for name in NEWER_ATTRIBUTES:
         hooks.attributes.setdefault(name, []).append(attribute)
@@ -531,7 +531,7 @@ def _autotuning(hooks: Hooks, reporter: Reporter) -> None:
 
     def attribute(interp: Interp, name: str, value: v.Value, node: Any) -> None:
         if _is_true(value):
-            tuned(interp, interp._node, f"`{name} = True`", name)
+            tuned(interp, interp.statement, f"`{name} = True`", name)
 
     for name in ("max_autotune", "max_autotune_gemm", "max_autotune_pointwise", "coordinate_descent_tuning"):
         hooks.attributes.setdefault(f"torch._inductor.config.{name}", []).append(attribute)

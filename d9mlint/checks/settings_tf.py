@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Reporter
 from d9mlint.checks.releases import is_release, named
-from d9mlint.checks.text import call_text
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import TF_TRAIN, where
 from d9mlint.interp.places import Where
+from d9mlint.interp.text import call_text
 
 if TYPE_CHECKING:
     from d9mlint.interp.hooks import CallEvent, Hooks

@@ -72,7 +72,7 @@ def _parallel_map(hooks: Hooks, reporter: Reporter) -> None:
             if isinstance(value, v.Lit) and value.value is False:
                 report(
                     interp,
-                    interp._node,
+                    interp.statement,
                     f"`options.{name} = False` yields elements in completion order",
                     "tf.data_map_parallel",
                 )

@@ -15,8 +15,8 @@ import click
 
 from d9mlint import __version__
 from d9mlint.base.errors import UsageError, nearest
+from d9mlint.base.paths import absolute, common_directory
 from d9mlint.base.terminal import say
-from d9mlint.config.discover import absolute, common_directory
 from d9mlint.config.settings import (
     COLORS,
     CONFIDENCES,

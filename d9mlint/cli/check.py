@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.base.errors import UsageError
 from d9mlint.base.files import write_output
+from d9mlint.base.paths import absolute, boundary, relative_to
 from d9mlint.base.terminal import clean, clean_patch, close_stream, encode, in_workflow, inert, say
-from d9mlint.config.discover import absolute, boundary, relative_to
 from d9mlint.config.settings import Settings
 from d9mlint.pipeline import INCOMPLETE, STDIN, Result, check
 from d9mlint.report import render
@@ -385,7 +385,7 @@ def _fix(
     lint: Callable[[Mapping[str, bytes]], Result],
     progress: Progress,
 ) -> int:
-    from d9mlint.fix.rounds import fix, unified_diff
+    from d9mlint.fix_rounds import fix, unified_diff
 
     writer = _Writer()
     writes = not request.show_diff and stdin is None

@@ -13,7 +13,7 @@ import click
 from d9mlint import __version__
 from d9mlint.base import terminal
 from d9mlint.base.errors import UsageError, nearest
-from d9mlint.config.discover import absolute, common_directory, find_root, relative_to
+from d9mlint.base.paths import absolute, common_directory, find_root, relative_to
 from d9mlint.config.settings import KEYS, find_config, load_settings, show_settings
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def config(key: str | None, show: bool) -> int:
 @click.option("--coverage", is_flag=True, help="Show what each entry point follows, and what it does not.")
 def graph(paths: tuple[str, ...], output_format: str, coverage: bool) -> int:
     """Show the entry points of a program and the project files that each one imports."""
-    from d9mlint.project.graph import entry_graph
+    from d9mlint.cli.graph import entry_graph
 
     paths = paths or (".",)
     settings = load_settings(common_directory([absolute(p) for p in paths]))

@@ -10,7 +10,7 @@ import click
 
 from d9mlint.base import terminal
 from d9mlint.base.errors import UsageError, nearest
-from d9mlint.config.discover import absolute, boundary
+from d9mlint.base.paths import absolute, boundary
 from d9mlint.config.settings import load_settings
 
 if TYPE_CHECKING:

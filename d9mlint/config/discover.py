@@ -12,11 +12,18 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from d9mlint.base.errors import UsageError, nearest
-from d9mlint.base.paths import is_inside, read_limited
+from d9mlint.base.paths import (
+    absolute,
+    boundary,
+    common_directory,
+    find_root,
+    is_huge,
+    is_inside,
+    parents,
+    read_limited,
+    relative_to,
+)
 from d9mlint.config.gitignore import Ignore, ignored, make_ignore
-
-MARKERS = ("pyproject.toml", "d9mlint.toml", ".git", "setup.py", "setup.cfg")
-"""A directory that holds one of these is a project's root."""
 
 # fmt: off
 DEFAULT_EXCLUDE = (
@@ -48,69 +55,6 @@ class Discovery(NamedTuple):
     configs: dict[str, list[str]]
     outside: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
-
-
-def absolute(path: str, cwd: str | None = None) -> str:
-    """An absolute path with slashes, without following links."""
-    if cwd is None and not os.path.isabs(path):
-        try:
-            cwd = os.getcwd()
-        except OSError as error:
-            raise UsageError(f"The working directory cannot be read: {error.strerror or error}.") from error
-    full = os.path.normpath(os.path.join(cwd or "", path))
-    return full.replace(os.sep, "/") if os.sep != "/" else full
-
-
-def relative_to(path: str, base: str) -> str:
-    """A path relative to ``base`` with slashes; the absolute path when it is not below it."""
-    prefix = base.rstrip("/") + "/"
-    return path[len(prefix) :] if path.startswith(prefix) else path
-
-
-def common_directory(arguments: Sequence[str]) -> str:
-    """The innermost directory that holds all arguments."""
-    directories = [a if os.path.isdir(a) else os.path.dirname(a) for a in arguments]
-    try:
-        return absolute(os.path.commonpath(directories))
-    except ValueError:
-        return directories[0]
-
-
-def find_root(directory: str) -> tuple[str, bool]:
-    """The project root at or above a directory and whether a marker shows it; else the directory itself."""
-    for candidate in parents(directory):
-        if is_huge(candidate):
-            break
-        if any(os.path.lexists(os.path.join(candidate, marker)) for marker in MARKERS):
-            return candidate, True
-    return directory, False
-
-
-def boundary(directory: str) -> str:
-    """The directory that a project's own configuration may reach into: the top of the git repository around
-    ``directory``, or the project's root without git."""
-    for candidate in parents(directory):
-        if os.path.lexists(os.path.join(candidate, ".git")):
-            return candidate
-    return find_root(directory)[0]
-
-
-def parents(directory: str) -> list[str]:
-    """A directory and everything above it, innermost first."""
-    result = [directory]
-    while os.path.dirname(directory) != directory:
-        directory = os.path.dirname(directory)
-        result.append(directory)
-    return result
-
-
-def is_huge(directory: str) -> bool:
-    """Whether a directory is no project but everybody's: the root, a home, the temporary directory."""
-    known = {
-        absolute(p)
-        for p in (os.path.expanduser("~"), os.environ.get("TMPDIR", "/tmp"), "/tmp", "/home", "/usr")
-    }
-    return os.path.dirname(directory) == directory or directory in known
 
 
 def discover(

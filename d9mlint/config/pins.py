@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from d9mlint.base.paths import TooLarge, is_inside, read_limited
+from d9mlint.base.paths import TooLarge, absolute, boundary, is_inside, read_limited
 from d9mlint.base.yaml_limits import load_yaml
-from d9mlint.config.discover import absolute, boundary
 from d9mlint.config.markers import holds
 from d9mlint.knowledge.versions import DIGITS
 

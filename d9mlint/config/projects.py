@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from d9mlint.config.discover import Discovery, parents
+from d9mlint.base.paths import parents
+from d9mlint.config.discover import Discovery
 from d9mlint.config.gitignore import make_ignore
 from d9mlint.config.settings import CONFIG_NAMES, KEYS, Settings, field, find_config, load_settings
 

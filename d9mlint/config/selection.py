@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.base.errors import UsageError, nearest
-from d9mlint.config.discover import relative_to
+from d9mlint.base.paths import relative_to
 from d9mlint.config.gitignore import Ignore, make_ignore
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import msgspec
 
 from d9mlint.base.errors import UsageError, nearest
 from d9mlint.base.files import is_below
-from d9mlint.base.paths import is_inside, read_limited
-from d9mlint.config.discover import DEFAULT_EXCLUDE, absolute, boundary, parents
+from d9mlint.base.paths import absolute, boundary, is_inside, parents, read_limited
+from d9mlint.config.discover import DEFAULT_EXCLUDE
 
 FORMATS = (
     "full",

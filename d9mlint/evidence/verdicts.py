@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from d9mlint.base.known_calls import CallCondition, all_hold
+from d9mlint.evidence import wording
 from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, NOW, Evidence, Machine, Measurement, Setting, load
-from d9mlint.report.evidence import wording
 
 if TYPE_CHECKING:
     from d9mlint.base.findings import Finding

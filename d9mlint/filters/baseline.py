@@ -11,8 +11,7 @@ from typing import Any
 from d9mlint.base.errors import UsageError
 from d9mlint.base.files import write_output
 from d9mlint.base.findings import Finding, fingerprint
-from d9mlint.base.paths import read_limited
-from d9mlint.config.discover import relative_to
+from d9mlint.base.paths import read_limited, relative_to
 
 VERSION = 1
 KEYS = ("fingerprint", "path", "code", "scope")

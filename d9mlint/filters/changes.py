@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from d9mlint.base.errors import UsageError
 from d9mlint.base.files import is_below
+from d9mlint.base.paths import absolute
 from d9mlint.base.source import Source, make_source
-from d9mlint.config.discover import absolute
 
 DEEPEST = 24
 """So often are the parts of two texts divided before what is left counts as changed."""

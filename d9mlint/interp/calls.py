@@ -240,7 +240,7 @@ def call_function(
     rounds, interp.rounds = interp.rounds, 1
     env = v.Env(func.env)
     bind_arguments(interp, func, args, env)
-    outer, node_before = interp.frame, interp._node
+    outer, node_before = interp.frame, interp.statement
     frame = Frame(func.mod, func.file, env, fn.qualname, outer, interp.here(node), func)
     frame.on_yield = on_yield
     before = interp.state.copy()
@@ -254,7 +254,7 @@ def call_function(
     with interp.within(*decorators):
         interp.block(fn.body)
     del interp.active[name]
-    interp.frame, interp._node = outer, node_before
+    interp.frame, interp.statement = outer, node_before
     ends = [s for _, s in frame.returns]
     results = [value for value, _ in frame.returns]
     if interp.state.alive:

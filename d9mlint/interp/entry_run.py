@@ -12,14 +12,11 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-import msgspec
-
-from d9mlint.base.coverage import Gap
+from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.findings import Finding
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import TRAIN
 from d9mlint.interp.calls import blank_instance
-from d9mlint.interp.cuts import Cut
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.hooks import Hooks
 from d9mlint.interp.import_cache import ImportCache, ImportLog
@@ -53,27 +50,6 @@ class ProjectFile(NamedTuple):
 
 
 AnyInterp = TypeVar("AnyInterp", bound=Interp)
-
-
-class EntryReport(msgspec.Struct):
-    """What an analysis run found, reached and read. ``entry`` is the path of the entry point, or of the module
-    whose unreached code was looked at. Files are meant by their place among the project's files: ``reached``
-    has the functions of each (by their index in its facts), ``files`` are those that were run.
-    ``config_files`` are the configuration files that were opened; ``cuts`` say where the run was cut
-    off, ``gaps`` what else it did not follow, ``trains`` whether a model is trained."""
-
-    entry: str
-    function: str
-    findings: list[Finding]
-    reached: dict[int, list[int]]
-    files: list[int]
-    config_files: list[str]
-    steps: int
-    cuts: list[Cut]
-    failure: str = ""
-    relative: str = ""
-    trains: bool = False
-    gaps: list[Gap] = []
 
 
 class RuleSet(Protocol):
@@ -264,7 +240,7 @@ def _run_program(interp: Interp, entry: Entry) -> None:
     name = "__main__" if entry.function is None else interp.modules.name_of(entry.file)
     mod = interp.run_file(entry.file, name)
     interp.frame = interp.base_frame(mod, entry.file)
-    interp._node = None
+    interp.statement = None
     if entry.function is not None:
         target = mod.env.vars.get(entry.function)
         if isinstance(target, v.Func):
@@ -290,14 +266,14 @@ def _run_module(interp: Interp, file: ModuleFile) -> None:
     # The import brings in what the module needs; then its own body is run again, and judged.
     name = interp.modules.name_of(file)
     interp.frame = interp.base_frame(v.Mod(name, file), file)
-    interp._node = None
+    interp.statement = None
     interp.import_parents(file, name.split("."))
     interp.visited.clear()
     interp.frame = None  # type: ignore[assignment]
     mod = interp.run_file(file, name)
     interp.frame = interp.base_frame(mod, file)
     # Nothing in the code makes these calls: they have no place.
-    interp._node = None
+    interp.statement = None
     for value in list(mod.env.vars.values()):
         if isinstance(value, v.Func) and value.file is file:
             if value.key in interp.judged and value.key not in interp.visited:

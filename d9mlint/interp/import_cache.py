@@ -17,8 +17,7 @@ from d9mlint.interp.notes import NoteLog
 from d9mlint.interp.places import flow_into
 
 if TYPE_CHECKING:
-    from d9mlint.base.coverage import Gap
-    from d9mlint.interp.cuts import Cut
+    from d9mlint.base.coverage import Cut, Gap
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.orders import Key, Origin
     from d9mlint.interp.places import Where

@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.base.coverage import Gap, GapKind
+from d9mlint.base.coverage import Cut, Gap, GapKind
 from d9mlint.interp import values as v
-from d9mlint.interp.cuts import Cut
 from d9mlint.interp.heap import HEAP, NAME
 from d9mlint.interp.hooks import Hooks, Loop
 from d9mlint.interp.import_cache import ImportCache, ImportLog
@@ -364,10 +363,10 @@ class Interp:
     def here(self, node: Any = None) -> Site:
         """The place of a node in the current file."""
         file = self.frame.file
-        node = node if node is not None else self._node
+        node = node if node is not None else self.statement
         return Site(file.path, getattr(node, "start", 0), getattr(node, "end", 0))
 
-    _node: Any = None
+    statement: Any = None
 
     def lookup(self, name: str) -> v.Value | None:
         """A name in the current scopes; None if no project code or builtin defines it."""
@@ -470,7 +469,7 @@ class Interp:
                     self.cut(f"the budget of {self.budget:,} steps is used up", stmt)
                 elif self.steps > 2 * self.budget:
                     raise BudgetExceeded
-            self._node = stmt
+            self.statement = stmt
             _EXEC[type(stmt)](self, stmt)
 
     def branch(self, runs: list[Callable[[], None]], keep: int | None = None, option: str = "") -> None:

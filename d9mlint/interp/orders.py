@@ -167,7 +167,7 @@ class Orders:
     ) -> Order:
         """An order that comes about here."""
         if not hasattr(node, "start"):
-            node = _placed(node) or interp._node
+            node = _placed(node) or interp.statement
         site = interp.here(node)
         key = (rule, site.path, site.start, site.end)
         if key not in self.origins:
@@ -339,7 +339,7 @@ class Orders:
     def _source(
         self, interp: Interp, entry: OrderEntry, api: str, args: v.Args, node: Any, result: v.Value
     ) -> v.Value:
-        from d9mlint.checks.text import node_text
+        from d9mlint.interp.text import node_text
 
         name = node_text(node, api)
         order = self.made(
@@ -471,7 +471,7 @@ class Orders:
 
     def _accumulated(self, interp: Interp, node: Any) -> Order | None:
         """``data = concatenate([data, x])`` in a loop: the order of the loop is that of the data."""
-        stmt = interp._node
+        stmt = interp.statement
         if not self.loops or not isinstance(stmt, m.Assign) or stmt.value is not node:
             return None
         names = {t.id for t in stmt.targets if isinstance(t, m.Name)}
@@ -643,7 +643,7 @@ class Orders:
 
     def stored(self, interp: Interp, owner: v.Value, index: v.Value, value: v.Value) -> None:
         """``owner[index] = value``."""
-        stmt = interp._node
+        stmt = interp.statement
         if (
             self.loops
             and isinstance(stmt, m.Assign)

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from d9mlint.base.paths import is_inside, read_limited
-from d9mlint.config.discover import boundary
+from d9mlint.base.paths import boundary, is_inside, read_limited
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 from d9mlint.project.modules import ModuleFile, Modules

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Applicability, Finding
+from d9mlint.base.paths import relative_to
 from d9mlint.base.source import Source
 from d9mlint.base.terminal import clean as clean
-from d9mlint.config.discover import relative_to
+from d9mlint.base.terminal import count as count
 from d9mlint.evidence.model import NOW
 
 if TYPE_CHECKING:
@@ -81,11 +82,6 @@ def is_fixable(finding: Finding, options: Options) -> bool:
         return False
     kind = finding.fix.applicability
     return kind is Applicability.SAFE or (kind is Applicability.UNSAFE and options.unsafe_fixes)
-
-
-def count(number: int, word: str, plural: str = "") -> str:
-    """``1 file``, ``2 files``."""
-    return f"{number} {word}" if number == 1 else f"{number} {plural or word + 's'}"
 
 
 def summary(result: Result, options: Options) -> list[str]:

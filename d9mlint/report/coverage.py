@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.base.paths import relative_to
 from d9mlint.base.terminal import clean
-from d9mlint.config.discover import relative_to
 from d9mlint.report.common import count
 
 if TYPE_CHECKING:

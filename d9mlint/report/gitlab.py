@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.config.discover import boundary, relative_to
+from d9mlint.base.paths import boundary, relative_to
 from d9mlint.report.common import Options, said
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import html
 from typing import TYPE_CHECKING
 
 from d9mlint import __version__
-from d9mlint.config.discover import relative_to
+from d9mlint.base.paths import relative_to
 from d9mlint.report import full
 from d9mlint.report.common import Options, clean, flow_note, is_fixable, place, row_place, said, summary
 from d9mlint.report.coverage import coverage_html_rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from d9mlint import __version__
-from d9mlint.config.discover import boundary, relative_to
+from d9mlint.base.paths import boundary, relative_to
 from d9mlint.report import rule_page
 from d9mlint.report.common import Options, edits_in_order
 from d9mlint.report.coverage import NO_ENTRY

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from d9mlint.interp.entry_run import EntryReport
+from d9mlint.base.entry_report import EntryReport
 from d9mlint.store.cache_dir import CacheDir
 from d9mlint.store.results import file_digest
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 
 from d9mlint.base.errors import UsageError
+from d9mlint.evidence import wording
 from d9mlint.evidence.model import DIFFERS, EQUAL, Evidence, load, write
-from d9mlint.report.evidence import wording
 from d9mlint.verify.recipes import load_recipes
 from d9mlint.verify.session import NoDevice, Options, measure
 from d9mlint.verify.settings import PROBES

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.base.paths import is_inside, read_limited
+from d9mlint.base.paths import boundary, is_inside, read_limited
 from d9mlint.base.yaml_limits import load_yaml
-from d9mlint.config.discover import boundary
 from d9mlint.interp import values as v
 
 if TYPE_CHECKING:

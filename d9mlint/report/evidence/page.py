@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 
+from d9mlint.evidence import wording
 from d9mlint.evidence.model import DIFFERS, NOT_RUN, Evidence
+from d9mlint.evidence.wording import Op, Series, plain
 from d9mlint.report.common import count
-from d9mlint.report.evidence import plot, wording
-from d9mlint.report.evidence.wording import Op, Series, plain
+from d9mlint.report.evidence import plot
 
 STYLE = (
     """

@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from d9mlint.evidence import wording
 from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, Evidence, Measurement
+from d9mlint.evidence.wording import Op, Series, plain
 from d9mlint.report.common import count
-from d9mlint.report.evidence import wording
-from d9mlint.report.evidence.wording import Op, Series, plain
 
 WIDTH, HEIGHT = 264, 132
 LEFT, RIGHT, TOP, BOTTOM = 30, 20, 12, 28

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from d9mlint.evidence import wording
 from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, Evidence, document
+from d9mlint.evidence.wording import Op, Series, plain
 from d9mlint.report.common import Options, count, paint, width
-from d9mlint.report.evidence import wording
-from d9mlint.report.evidence.wording import Op, Series, plain
 
 HEADINGS = {DIFFERS: "Differ", EQUAL: "Equal at this size", NOT_RUN: "Not run"}
 MEASURES = ("V_ermv", "V_c", "max ulp")

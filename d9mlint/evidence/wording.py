@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from d9mlint.base.terminal import clean, count
 from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement, Setting
-from d9mlint.report.common import clean, count
 
 WEAK = "small generic inputs that were not built to provoke a difference"
 DEFINITIONS = (

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from d9mlint.config.discover import relative_to
+from d9mlint.base.paths import relative_to
 from d9mlint.config.entry_points import named_entries
 from d9mlint.config.projects import split
 from d9mlint.config.settings import Settings

@@ -1,0 +1,29 @@
+"""What one analysis run found, as plain data: it crosses processes, is kept in caches, and is merged."""
+
+from __future__ import annotations
+
+import msgspec
+
+from d9mlint.base.coverage import Cut, Gap
+from d9mlint.base.findings import Finding
+
+
+class EntryReport(msgspec.Struct):
+    """What an analysis run found, reached and read. ``entry`` is the path of the entry point, or of the module
+    whose unreached code was looked at. Files are meant by their place among the project's files: ``reached``
+    has the functions of each (by their index in its facts), ``files`` are those that were run.
+    ``config_files`` are the configuration files that were opened; ``cuts`` say where the run was cut
+    off, ``gaps`` what else it did not follow, ``trains`` whether a model is trained."""
+
+    entry: str
+    function: str
+    findings: list[Finding]
+    reached: dict[int, list[int]]
+    files: list[int]
+    config_files: list[str]
+    steps: int
+    cuts: list[Cut]
+    failure: str = ""
+    relative: str = ""
+    trains: bool = False
+    gaps: list[Gap] = []
