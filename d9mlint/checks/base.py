@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from d9mlint.base.findings import Applicability, Confidence, Edit, Finding, Fix, Severity, Step
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
+from d9mlint.interp.violations import Violation
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.base.known_calls import KnownCall
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.memory import Memory
+    from d9mlint.interp.view import RunView
     from d9mlint.knowledge import Knowledge
 
 
-def silent(interp: Interp, code: str, place: Where | Any, reason: str) -> None:
-    """Say why a rule does not report a place that it has looked at. Only ``d9mlint explain`` listens."""
-    if interp.hooks.silences:
-        site = place.site if isinstance(place, Where) else interp.here(place)
-        for hook in interp.hooks.silences:
-            hook(interp, code, site, reason)
+def silent(run: RunView, code: str, place: Where | Any, reason: str) -> None:
+    """Say why a rule does not report a place that it has looked at. Only ``d9mlint explain`` asks."""
+    if run.silences is not None:
+        run.silences(code, place.site if isinstance(place, Where) else run.here(place), reason)
 
 
 class Reporter:
     """Collects the findings of one analysis run. The same finding at the same place is kept once: the most
     confident, then the most severe."""
 
-    def __init__(self, knowledge: Knowledge, codes: frozenset[str]) -> None:
+    def __init__(self, run: RunView, knowledge: Knowledge, codes: frozenset[str]) -> None:
+        self.run = run
         self.knowledge = knowledge
         self.rules = knowledge.rules
         self.codes = codes
@@ -37,9 +40,99 @@ class Reporter:
         """Whether any of these rules is wanted."""
         return any(code in self.codes for code in codes)
 
+    def add(self, violation: Violation) -> None:
+        """Add a violation as a finding.
+
+        Those about a whole program are not made in the run over unreached code, whose findings are of medium
+        confidence at most and say that no entry point leads to them.
+        """
+        run, code, place = self.run, violation.code, violation.place
+        if code not in self.codes or (violation.entry_wide and run.entry is None):
+            if violation.entry_wide and run.entry is None:
+                silent(run, code, place, "it is about whole programs, and no entry point reaches this line")
+            return
+        run.memory.reported(violation)
+        if run.entry is None and place.function not in run.judged:
+            return
+        page = self.rules[code]
+        level = violation.severity or Severity(page.severity)
+        sure = violation.confidence or Confidence(page.confidence)
+        if (place.guessed or run.entry is None) and sure is Confidence.HIGH:
+            sure = Confidence.MEDIUM
+        steps = place.flow
+        if run.entry is None:
+            steps = (unreached_step(run, place.function), *steps)
+        subject = violation.subject or place.subject
+        key = (code, place.site.path, place.site.start, place.site.end, subject)
+        old = self._found.get(key)
+        if old is not None and (old.confidence.rank, old.severity.rank) >= (sure.rank, level.rank):
+            return
+        self._found[key] = Finding(
+            code=code,
+            path=place.site.path,
+            start=place.site.start,
+            end=place.site.end,
+            message=violation.message,
+            help=violation.help,
+            severity=level,
+            confidence=sure,
+            subject=subject,
+            scope=place.scope,
+            entry_point=place.entry,
+            flow=steps,
+            fix=violation.fix,
+            targets=violation.targets,
+            op=violation.op,
+            call=violation.call,
+            remedy=violation.remedy,
+        )
+
+    def report(
+        self, interp: Interp, code: str, place: Where | Any, message: str, help: str, **details: Any
+    ) -> None:
+        """Add a finding at a node or a remembered place."""
+        if not isinstance(place, Where):
+            place = Where(interp, place, details.get("subject", ""))
+        self.add(Violation(code, place, message, help, **details))
+
+    def withdraw(self, code: str, site: Site) -> bool:
+        """Take back the findings of a rule at a place; whether there were any. Only at the end of a run: no import
+        takes back anything."""
+        keys = [k for k in self._found if k[0] == code and k[1:4] == tuple(site)]
+        for key in keys:
+            del self._found[key]
+        return bool(keys)
+
+    def findings(self) -> list[Finding]:
+        """All findings in their total order."""
+        return sorted(self._found.values(), key=lambda f: f.sort_key)
+
+
+class Rule:
+    """A rule, or a few that belong together, in one run: its fields are the state of the run (see
+    ``interp.memory``), its methods listen to events (see ``interp.listening``).
+
+    It is started for a run where one of ``codes`` is wanted; without codes, always.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, run: RunView, reporter: Reporter) -> None:
+        self.run = run
+        self.reporter = reporter
+
+    @property
+    def memory(self) -> Memory:
+        """Where the fields of the rule are remembered."""
+        return self.run.memory
+
+    @property
+    def marks(self) -> MutableMapping[str, object]:
+        """Where the fields of the rule that mark paths are."""
+        return self.run.marks
+
     def report(
         self,
-        interp: Interp,
         code: str,
         place: Where | Any,
         message: str,
@@ -55,84 +148,33 @@ class Reporter:
         entry_wide: bool = False,
         remedy: tuple[str, ...] = (),
     ) -> None:
-        """Add a finding at a node or a remembered place. Level and confidence are the rule page's unless given.
-
-        ``entry_wide`` findings are about a whole program: they are not made in the run over unreached code, whose
-        findings are of medium confidence at most and say that no entry point leads to them.
-        """
-        if code not in self.codes or (entry_wide and interp.entry is None):
-            if entry_wide and interp.entry is None:
-                silent(
-                    interp, code, place, "it is about whole programs, and no entry point reaches this line"
-                )
-            return
+        """The rule is violated at a node or a remembered place; see ``interp.violations``."""
         if not isinstance(place, Where):
-            place = Where(interp, place, subject)
-        where: Where = place
-        options: dict[str, Any] = {
-            "subject": subject,
-            "severity": severity,
-            "confidence": confidence,
-            "fix": fix,
-            "targets": targets,
-            "op": op,
-            "call": call,
-            "entry_wide": entry_wide,
-            "remedy": remedy,
-        }
-        interp.notes.reported(
-            lambda run, name, depth: run.hooks.report(
-                run, code, where.replayed(run, name, depth), message, help, **options
+            place = Where(self.run, place, subject)
+        self.reporter.add(
+            Violation(
+                code,
+                place,
+                message,
+                help,
+                subject,
+                severity,
+                confidence,
+                fix,
+                targets,
+                op,
+                call,
+                entry_wide,
+                remedy,
             )
         )
-        if interp.entry is None and place.function not in interp.judged:
-            return
-        page = self.rules[code]
-        level = severity or Severity(page.severity)
-        sure = confidence or Confidence(page.confidence)
-        if (place.guessed or interp.entry is None) and sure is Confidence.HIGH:
-            sure = Confidence.MEDIUM
-        steps = place.flow
-        if interp.entry is None:
-            steps = (unreached_step(interp, place.function), *steps)
-        key = (code, place.site.path, place.site.start, place.site.end, subject or place.subject)
-        old = self._found.get(key)
-        if old is not None and (old.confidence.rank, old.severity.rank) >= (sure.rank, level.rank):
-            return
-        self._found[key] = Finding(
-            code=code,
-            path=place.site.path,
-            start=place.site.start,
-            end=place.site.end,
-            message=message,
-            help=help,
-            severity=level,
-            confidence=sure,
-            subject=subject or place.subject,
-            scope=place.scope,
-            entry_point=place.entry,
-            flow=steps,
-            fix=fix,
-            targets=targets,
-            op=op,
-            call=call,
-            remedy=remedy,
-        )
 
-    def withdraw(self, code: str, site: Site) -> bool:
-        """Take back the findings of a rule at a place; whether there were any. Only at the end of a run: no import
-        takes back anything."""
-        keys = [k for k in self._found if k[0] == code and k[1:4] == tuple(site)]
-        for key in keys:
-            del self._found[key]
-        return bool(keys)
-
-    def findings(self) -> list[Finding]:
-        """All findings in their total order."""
-        return sorted(self._found.values(), key=lambda f: f.sort_key)
+    def silent(self, code: str, place: Where | Any, reason: str) -> None:
+        """Say why a place that was looked at is not reported. Only ``d9mlint explain`` asks."""
+        silent(self.run, code, place, reason)
 
 
-def unreached_step(interp: Interp, function: tuple[str, int]) -> Step:
+def unreached_step(interp: RunView, function: tuple[str, int]) -> Step:
     """The note of a finding in an open world: nothing in the project shows how its function is called."""
     path, index = function
     fn = interp.modules.by_path[path].facts.functions[index]

@@ -11,7 +11,6 @@ from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.library.loaders import LOADER, use
 from d9mlint.interp.places import Where
-from d9mlint.interp.state import MAYBE, Rng
 
 if TYPE_CHECKING:
     from d9mlint.interp.hooks import CallEvent, Hooks
@@ -160,10 +159,8 @@ def what_is_drawn(interp: Interp, frame: Any, parts: list[v.Value | None], races
     ``other`` for those of augmentation libraries. The state is as it was afterwards. ``races`` is for those who
     listen to the draws themselves."""
     log: set[str] = set()
-    with interp.fork():
-        interp.frame = frame
-        for rng in interp.kb.generators:
-            interp.state.rng[rng] = Rng(MAYBE)
+    with interp.fork(frame=frame):
+        interp.forget_seeds()
         interp.notes["draw-log"] = log
         interp.notes["race-log"] = races
         with interp.within(CPU_CONTEXT):

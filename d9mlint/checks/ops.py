@@ -188,13 +188,13 @@ def _candidate(
 
 def _silent(interp: Interp, entry: OpEntry, place: Any, reason: str) -> None:
     """Why an op is not reported, for ``d9mlint explain``."""
-    if interp.hooks.silences:
+    if interp.silences is not None:
         silent(interp, _code(entry), place, f"{entry.id}: {reason}")
 
 
 def _in_version(interp: Interp, entry: OpEntry, past: OpHistory | None) -> str:
     """Why the op does not vary in the target version, for ``silent``."""
-    if interp.targets is None or not interp.hooks.silences:
+    if interp.targets is None or interp.silences is None:
         return ""
     version = f"{entry.library} {interp.targets.version(entry.library).version}".strip()
     return (

@@ -25,7 +25,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
     def end(interp: Interp) -> None:
         for key in interp.orders.finish():
             _report(interp, reporter, key, interp.orders.origins[key])
-        for key, origin in interp.orders.origins.items() if interp.hooks.silences else ():
+        for key, origin in interp.orders.origins.items() if interp.silences is not None else ():
             if key not in interp.orders.decided:
                 silent(
                     interp,

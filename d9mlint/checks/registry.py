@@ -30,11 +30,12 @@ from d9mlint.checks import (
 )
 from d9mlint.checks.base import Reporter
 from d9mlint.interp import activity
+from d9mlint.interp.hooks import Hooks
 from d9mlint.interp.library.loaders import on_iterate
 
 if TYPE_CHECKING:
     from d9mlint.base.findings import Finding
-    from d9mlint.interp.hooks import Hooks
+    from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge import Knowledge
 
 # What the program does is noted first: rules ask for it. Among themselves their order does not matter.
@@ -67,15 +68,22 @@ class Rules:
         self.knowledge = knowledge
         self.codes = frozenset(codes)
 
-    def start(self, hooks: Hooks) -> Callable[[], list[Finding]]:
+    def start(self, interp: Interp) -> Callable[[], list[Finding]]:
         """Listen to a run; the result gives what was found when it has ended."""
-        reporter = Reporter(self.knowledge, self.codes)
-        hooks.report = reporter.report
-        hooks.iterations.append(on_iterate)
-        activity.register(hooks)
-        coverage.register(hooks)
-        storage.register(hooks)
-        releases.register(hooks)
+        reporter = Reporter(interp, self.knowledge, self.codes)
+        interp.report = reporter.add
+        models = Hooks()
+        models.iterations.append(on_iterate)
+        activity.register(models)
+        coverage.register(models)
+        storage.register(models)
+        releases.register(models)
+        models.adopt(interp, interp.listeners)
         for family in _FAMILIES:
+            if isinstance(family, type):
+                interp.listeners.add(family(interp, reporter))
+                continue
+            hooks = Hooks()
             family.register(hooks, reporter)
+            hooks.adopt(interp, interp.listeners)
         return reporter.findings

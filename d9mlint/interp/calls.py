@@ -11,8 +11,15 @@ from d9mlint.interp.containers import CONTAINERS, parts
 from d9mlint.interp.context import CPU_CONTEXT, FROZEN, TRAINING_CONTEXT
 from d9mlint.interp.data import ENTROPY, TENSOR, put_on_device
 from d9mlint.interp.devices import Runner, runner, runner_of
+from d9mlint.interp.events import (
+    CallEvent,
+    DecoratorEvent,
+    InstanceEvent,
+    IterationEvent,
+    ObjectCallEvent,
+    ResultEvent,
+)
 from d9mlint.interp.heap import HEAP
-from d9mlint.interp.hooks import CallEvent
 from d9mlint.interp.library import reflection
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER
@@ -64,8 +71,7 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         return call_instance(interp, func, args, node)
     if isinstance(func, v.Obj):
         return call_object(interp, func, args, node)
-    for hook in interp.hooks.any_call:
-        hook(interp, CallEvent("?", args, node))
+    interp.listeners.tell(CallEvent("?", args, node))
     callbacks(interp, "", args, node)
     if func is v.UNKNOWN and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
         called = node.func.id if isinstance(node.func, m.Name) else node.func.name
@@ -207,7 +213,7 @@ def call_function(
         interp.guessing > 0,
         interp.uncertain > 0,
         len(interp.library_attributes),
-        interp.entry is None and interp.hooks is interp.muted_hooks,
+        interp.muted,
         HEAP.rebound,
         interp.orders.key(),
     )
@@ -412,8 +418,7 @@ def blank_instance(interp: Interp, cls: v.Cls) -> v.Inst:
 def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v.Value:
     """Apply a decorator: project ones are called, library ones are remembered on the function."""
     if isinstance(decorator, (v.Ext, v.Obj, v.Member)) or decorator is v.UNKNOWN:
-        for hook in interp.hooks.calls.get("@decorator", ()):
-            hook(interp, CallEvent("@decorator", v.Args([decorator, value]), node))
+        interp.listeners.tell(DecoratorEvent(decorator, value, node))
         if isinstance(value, v.Func):
             value.decorated = (*value.decorated, decorator)
         reflection.keep(decorator, value)
@@ -438,8 +443,7 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
     from d9mlint.interp.expressions import bind_method
 
     inst = v.Inst(cls, args, node if isinstance(node, m.Call) else None)
-    for hook in interp.hooks.instances:
-        hook(interp, inst)
+    interp.listeners.tell(InstanceEvent(inst))
     init = cls.find("__init__")
     if init is not None:
         call(interp, bind_method(interp, init, inst, cls, node), args, node)
@@ -511,7 +515,7 @@ def run_methods(
     data. Methods ``without`` are not called."""
     if (inst, without) in interp.methods_run or (inst, frozenset()) in interp.methods_run:
         return
-    interp.notes.changed()
+    interp.memory.changed()
     interp.methods_run.add((inst, without))
     for cls in inst.cls.mro():
         for name, member in list(cls.env.all().items()):
@@ -536,10 +540,8 @@ def call_external(interp: Interp, name: str, args: v.Args, node: Any) -> v.Value
 def _call_external(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
     from d9mlint.interp.library.builtins import MODELS
 
-    for hook in interp.hooks.calls.get(api, ()):
-        hook(interp, CallEvent(api, args, node))
-    for hook in interp.hooks.any_call:
-        hook(interp, CallEvent(api, args, node))
+    event = CallEvent(api, args, node)
+    interp.listeners.tell_call(event)
     entries = interp.kb.rng(api)
     unseeded = rng.apply(interp, entries, args, node) if entries else False
     if not entries:
@@ -566,8 +568,7 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
     derived = api.startswith(_DERIVING) and any(rng.is_entropy(value) for value in args.values())
     if derived or rng.entropy_result(kinds, unseeded and "draw" in kinds):
         result.data = ENTROPY
-    for result_hook in interp.hooks.results:
-        result_hook(interp, CallEvent(api, args, node), result)
+    interp.listeners.tell(ResultEvent(event, result))
     return result
 
 
@@ -663,7 +664,7 @@ def _train_elsewhere(interp: Interp, args: v.Args, node: Any) -> None:
     given = [one for value in args.values() for one in v.alternatives(value)]
     for one in given:
         if isinstance(one, v.Obj) and one.type == LOADER:
-            interp.hooks.iterate(interp, one)
+            interp.listeners.tell(IterationEvent(one))
     for one in given:
         if isinstance(one, v.Inst) and one.cls.find("forward") is not None:
             call_instance(interp, one, v.Args(star=True, dstar=True), node)
@@ -718,13 +719,9 @@ def _call_member(
     if not entries:
         entries = tuple(e for e in interp.kb.rng_methods(name) if _may_be_method_of(types, e.apis, name))
     event = CallEvent(interp.kb.canonical(api), args, node, owner)
-    for one in dict.fromkeys(f"{t}.{name}" for t in types):
-        for hook in interp.hooks.calls.get(interp.kb.canonical(one), ()):
-            hook(interp, event)
-    for hook in interp.hooks.methods.get(name, ()):
-        hook(interp, event)
-    for hook in interp.hooks.any_call:
-        hook(interp, event)
+    interp.listeners.tell_method(
+        event, name, [interp.kb.canonical(one) for one in dict.fromkeys(f"{t}.{name}" for t in types)]
+    )
     unseeded = rng.apply(interp, entries, args, node) if entries else False
     if not entries:
         rng.may_seed(interp, name, args, node, method=True)
@@ -767,8 +764,7 @@ def _call_member(
         isinstance(owner, v.Obj) and owner.data == ENTROPY and name in _ENTROPY_METHODS
     ):
         result_obj.data = ENTROPY
-    for result_hook in interp.hooks.results:
-        result_hook(interp, event, result_obj)
+    interp.listeners.tell(ResultEvent(event, result_obj))
     return result_obj
 
 
@@ -951,8 +947,7 @@ def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
 
 
 def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
-    for object_hook in interp.hooks.object_calls:
-        object_hook(interp, obj, args)
+    interp.listeners.tell(ObjectCallEvent(obj, args))
     if obj.api == "torch.nn.Sequential" and args.pos and not obj.args.star and parts(obj):
         value = args.pos[0]
         for part in parts(obj):
@@ -970,11 +965,9 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
     if any(entry.at == "use" for entry in interp.kb.ops(obj.api)):
         # What a module was made with decides as much as what it is given.
         both = v.Args(args.pos, {**obj.args.kw, **args.kw}, args.star, args.dstar)
-        for any_hook in interp.hooks.any_call:
-            any_hook(interp, CallEvent(f"{obj.api}.__call__", both, node, None))
+        interp.listeners.tell(CallEvent(f"{obj.api}.__call__", both, node, None))
     event = CallEvent(f"{obj.type}.__call__", args, node, obj)
-    for hook in interp.hooks.calls.get(event.api, ()):
-        hook(interp, event)
+    interp.listeners.tell_named(event)
     entries = interp.kb.rng(event.api)
     if entries:
         rng.apply(interp, entries, args, node)

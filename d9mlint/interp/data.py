@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import any_part, is_dict, parts, put
+from d9mlint.interp.events import ItemEvent, ItemUpdateEvent, ItemWriteEvent, IterationEvent, OperatorEvent
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.ir import nodes as m
 
@@ -46,8 +47,7 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         return format_percent(left, right)
     if op == "/" and any(isinstance(side, v.Obj) and side.type == PATH for side in (left, right)):
         return v.Obj(PATH)
-    for hook in interp.hooks.operators:
-        hook(interp, op, left, right, node)
+    interp.listeners.tell(OperatorEvent(op, left, right, node))
     for side in (left, right):
         if is_entropy(side):
             return side
@@ -121,8 +121,7 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
     if isinstance(target, m.Subscript):
         owner = interp.eval(target.value)
         index = interp.eval(target.index)
-        for hook in interp.hooks.item_updates:
-            hook(interp, owner, index, stmt.op, value, stmt)
+        interp.listeners.tell(ItemUpdateEvent(owner, index, stmt.op, value, stmt))
         if interp.orders.any:
             interp.orders.stored(interp, owner, index, value)
         tensors.write(interp, owner, "", value)
@@ -165,7 +164,7 @@ def element(interp: Interp, value: v.Value) -> v.Value:
     if isinstance(value, v.Mapping):
         return v.UNKNOWN
     if isinstance(value, v.Inst):
-        interp.hooks.iterate(interp, value)
+        interp.listeners.tell(IterationEvent(value))
         found = value.cls.find("__iter__")
         if found is not None:
             from d9mlint.interp.expressions import bind_method
@@ -179,7 +178,7 @@ def element(interp: Interp, value: v.Value) -> v.Value:
             return v.Items("t", [v.UNKNOWN, one]) if value.api == "builtins.enumerate" else one
         if value.api == "builtins.zip":
             return v.Items("t", [element(interp, x) for x in value.args.pos], value.args.star)
-        interp.hooks.iterate(interp, value)
+        interp.listeners.tell(IterationEvent(value))
         if parts(value):
             return any_part(value)
         if value.type == LOADER:
@@ -253,8 +252,7 @@ def _parameter(parameters: v.Obj) -> v.Value:
 
 def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript) -> v.Value:
     """``value[index]``."""
-    for hook in interp.hooks.items:
-        hook(interp, value, index, node)
+    interp.listeners.tell(ItemEvent(value, index, node))
     if isinstance(value, v.Mapping):
         if isinstance(index, v.Lit):
             at_key: v.Value | None = value.items.get(index.value)
@@ -386,8 +384,7 @@ def _some(value: v.Mapping) -> v.Value:
 
 def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
     """``owner[index] = value``."""
-    for hook in interp.hooks.item_writes:
-        hook(interp, owner, index, value, node)
+    interp.listeners.tell(ItemWriteEvent(owner, index, value, node))
     if interp.orders.any:
         interp.orders.stored(interp, owner, index, value)
     tensors.write(interp, owner, "", value)

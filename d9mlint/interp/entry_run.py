@@ -17,8 +17,8 @@ from d9mlint.base.findings import Finding
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import TRAIN
 from d9mlint.interp.calls import blank_instance
+from d9mlint.interp.events import EndEvent
 from d9mlint.interp.heap import HEAP
-from d9mlint.interp.hooks import Hooks
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.interpreter import MAX_STEPS, BudgetExceeded, Interp
 from d9mlint.interp.library.options import option_params
@@ -57,7 +57,7 @@ class RuleSet(Protocol):
 
     codes: frozenset[str]
 
-    def start(self, hooks: Hooks) -> Callable[[], list[Finding]]:
+    def start(self, interp: Interp) -> Callable[[], list[Finding]]:
         """Listen to a run; the result gives what was found when it has ended."""
 
 
@@ -152,32 +152,25 @@ class Analyzer:
         return found
 
     def _run(self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None]) -> EntryReport:
-        hooks = Hooks()
-        findings = self.rules.start(hooks)
         imports = self._entry_imports if entry else self._open_imports
-        interp = self._interp(Interp, hooks, entry, imports)
-        return self._report(interp, findings, file, entry, start)
+        return self._report(self._interp(Interp, entry, imports), file, entry, start)
 
     def _recorded(
         self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None], spot: Spot
     ) -> tuple[EntryReport, Recording]:
         from d9mlint.interp.recording import RecordedInterp, Recorder
 
-        hooks = Hooks()
-        findings = self.rules.start(hooks)
         # What an import does is to be seen: none is taken over from another run.
-        interp = self._interp(RecordedInterp, hooks, entry, ImportCache())
-        interp.recorder = Recorder(spot, hooks)
-        report = self._report(interp, findings, file, entry, start)
+        interp = self._interp(RecordedInterp, entry, ImportCache())
+        # It hears of everything before the rules.
+        interp.recorder = Recorder(spot, interp)
+        report = self._report(interp, file, entry, start)
         return report, interp.recorder.recording()
 
-    def _interp(
-        self, kind: type[AnyInterp], hooks: Hooks, entry: Entry | None, imports: ImportCache
-    ) -> AnyInterp:
+    def _interp(self, kind: type[AnyInterp], entry: Entry | None, imports: ImportCache) -> AnyInterp:
         return kind(
             self.project.modules,
             self.knowledge,
-            hooks,
             targets=self.targets,
             device=self.device,
             entry=entry.file if entry else None,
@@ -188,11 +181,11 @@ class Analyzer:
     def _report(
         self,
         interp: Interp,
-        findings: Callable[[], list[Finding]],
         file: ModuleFile,
         entry: Entry | None,
         start: Callable[[Interp], None],
     ) -> EntryReport:
+        findings = self.rules.start(interp)
         interp.import_log = ImportLog()
         failure = ""
         limit = sys.getrecursionlimit()
@@ -202,8 +195,7 @@ class Analyzer:
         depth = HEAP.depth
         try:
             start(interp)
-            for hook in interp.hooks.ends:
-                hook(interp)
+            interp.listeners.tell(EndEvent())
         except BudgetExceeded:
             pass  # the cut is noted
         except RecursionError:

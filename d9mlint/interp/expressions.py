@@ -23,6 +23,7 @@ from d9mlint.interp.data import (
     set_item,
     subscript,
 )
+from d9mlint.interp.events import AttributeEvent, ObjectAttributeEvent
 from d9mlint.interp.heap import HEAP, Cells
 from d9mlint.interp.library.options import FLAGS, NAMESPACE, as_default
 from d9mlint.interp.library.reflection import extend_path
@@ -655,8 +656,7 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
     """``owner.name = value``."""
     if isinstance(owner, v.Ext):
         dotted = interp.kb.canonical(f"{owner.name}.{name}")
-        for hook in interp.hooks.attributes.get(dotted, ()):
-            hook(interp, dotted, value, node)
+        interp.listeners.tell_attribute(AttributeEvent(dotted, value, node))
         if dotted == "sys.path":
             extend_path(interp, dotted, v.NO_ARGS, node)
         mode = MODE_ATTRIBUTES.get(dotted)
@@ -673,8 +673,7 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         if interp.orders.any:
             interp.orders.set_attribute(owner, name, value)
     elif isinstance(owner, v.Obj):
-        for hook in interp.hooks.object_attributes.get(name, ()):
-            hook(interp, owner, name, value, node)
+        interp.listeners.tell_object_attribute(ObjectAttributeEvent(owner, name, value, node))
         if name == "requires_grad":
             _requires_grad(interp, owner, value)
         _store(interp, owner.attrs, name, value)

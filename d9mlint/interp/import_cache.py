@@ -1,7 +1,7 @@
 """What importing a module does, remembered by one analysis run and taken over by others.
 
 A large package is imported by every script of its project. An import is remembered with everything that it
-read (objects, scopes, modules, notes of rules) and everything that it did (modules loaded, objects written,
+read (objects, scopes, modules, what rules remember) and everything that it did (modules loaded, objects written,
 what the program was seen to do). Another run takes it over where all that it read is the same, and otherwise
 runs the module itself; either way the outcome is the same. Imports that seed, or make a rule remember
 something, are never taken over.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
 from d9mlint.interp.heap import HEAP, Access
-from d9mlint.interp.notes import NoteLog
+from d9mlint.interp.memory import MemoryLog
 from d9mlint.interp.places import flow_into
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Imported(NamedTuple):
     steps: int
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
-    notes: NoteLog
+    memory: MemoryLog
 
 
 class ImportLog:
@@ -151,7 +151,7 @@ class ImportCache:
         methods = {method: len(found) for method, found in interp.methods.items()}
         outer_log, interp.import_log = interp.import_log, ImportLog()
         act = HEAP.push()
-        with interp.notes.recorded() as notes:
+        with interp.memory.recorded() as memory:
             mod = interp.run_file(file, name)
         HEAP.pop()
         log, interp.import_log = interp.import_log, outer_log
@@ -159,7 +159,7 @@ class ImportCache:
             outer_log.add(log.lookups, log.used, log.libraries, log.blanks)
         after = interp.state
         quiet = (
-            notes.quiet
+            memory.quiet
             and (interp.entry is None or (after.rng, after.modes, after.env) == before)
             and counts == _counts(interp)
             and not interp.exhausted
@@ -199,7 +199,7 @@ class ImportCache:
                     interp.steps - steps,
                     tuple(act.reads.values()),
                     tuple(act.writes.values()),
-                    notes,
+                    memory,
                 )
             )
             HEAP.share(act.start)
@@ -228,7 +228,7 @@ def _still_true(interp: Interp, known: Imported) -> bool:
         return False
     if not all(v.same_access(access) for access in known.reads):
         return False
-    return interp.notes.agree(known.notes)
+    return interp.memory.agrees(known.memory)
 
 
 def _take_over(interp: Interp, known: Imported) -> v.Mod:
@@ -264,7 +264,7 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     if interp.import_log is not None:
         interp.import_log.add(known.lookups, known.used, known.asked, known.blanks_found)
     HEAP.take_over(known.reads, known.writes)
-    interp.notes.take_over(known.notes)
-    for again in known.notes.reports:
-        again(interp, known.mod.name, known.depth)
+    interp.memory.take_over(known.memory)
+    for violation in known.memory.reports:
+        interp.report(violation.replayed(interp, known.mod.name, known.depth))
     return known.mod

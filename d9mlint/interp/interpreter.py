@@ -16,10 +16,20 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.coverage import Cut, Gap, GapKind
 from d9mlint.interp import values as v
+from d9mlint.interp.events import (
+    BareNameEvent,
+    ContextEvent,
+    EnvironmentEvent,
+    ImportEvent,
+    Loop,
+    LoopEvent,
+    TestEvent,
+)
 from d9mlint.interp.heap import HEAP, NAME
-from d9mlint.interp.hooks import Hooks, Loop
+from d9mlint.interp.hooks import Notes
 from d9mlint.interp.import_cache import ImportCache, ImportLog
-from d9mlint.interp.notes import Notes
+from d9mlint.interp.listening import Listeners
+from d9mlint.interp.memory import Memory
 from d9mlint.interp.orders import Order, Orders
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, join_states, prefer
 from d9mlint.interp.tensors import forget
@@ -33,6 +43,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.memo import Outcome as CallOutcome
     from d9mlint.interp.places import Where
     from d9mlint.interp.rng import Draw
+    from d9mlint.interp.violations import Violation
     from d9mlint.knowledge import Knowledge
 
 MAX_DEPTH = 60
@@ -106,6 +117,10 @@ class Frame:
         self.on_yield: Callable[[v.Value], None] | None = None
 
 
+def _nowhere(violation: Violation) -> None:
+    """There are no rules."""
+
+
 class Interp:
     """An abstract run. ``entry`` is the file it starts from, None for the run over what was not reached."""
 
@@ -113,7 +128,6 @@ class Interp:
         self,
         modules: Modules,
         knowledge: Knowledge,
-        hooks: Hooks,
         *,
         targets: Targets | None = None,
         device: str = "cuda",
@@ -123,12 +137,17 @@ class Interp:
     ) -> None:
         from d9mlint.interp import calls
         from d9mlint.interp import expressions as expr
+        from d9mlint.interp.library.loaders import use
 
         self.modules = modules
         self.kb = knowledge
-        self.hooks = hooks
-        # Names that rules listen to resolve star imports; nothing else of the rules is there.
-        self.muted_hooks = Hooks(calls={name: [] for name in hooks.calls}) if entry is None else hooks
+        self.listeners = Listeners()
+        # The same without observers of a speculation.
+        self.unobserved = self.listeners
+        # Whether this is what a worker process runs when it starts.
+        self.in_worker = False
+        # Whether nobody is to hear of what happens: an import in a run over unreached code.
+        self.muted = False
         self.targets = targets
         self.device = device
         self.entry = entry
@@ -170,8 +189,12 @@ class Interp:
         self.cuts: set[Cut] = set()
         self.gaps: set[Gap] = set()
         self.pending: list[Callable[[], None]] = []
-        # What rules remember of this run, and the first place at which it did something.
-        self.notes = Notes()
+        # What rules and models remember of this run, and the first place at which it did something.
+        self.memory = Memory()
+        # Takes what an import has violated in another run.
+        self.report: Callable[[Violation], None] = _nowhere
+        # Takes why a rule does not report a place that it has looked at, where somebody asks.
+        self.silences: Callable[[str, Site, str], None] | None = None
         # Libraries that the program has imported, by the first part of their names.
         self.libraries: set[str] = set()
         self.places: dict[str, Where] = {}
@@ -191,6 +214,7 @@ class Interp:
         self._eval = expr.EVAL
         self._expr = expr
         self._calls = calls
+        self._use = use
 
     # ------------------------------------------------------------------------------ entry and modules
 
@@ -266,14 +290,14 @@ class Interp:
     def unjudged(self) -> Iterator[None]:
         """Import a module in a run over unreached code: its own run judges it, and who imports it before is not
         known, so rules do not listen, and seeds, modes and variables are afterwards what they were."""
-        state, hooks = self.state, self.hooks
+        state, listeners = self.state, self.listeners
         kept = (dict(state.rng), dict(state.modes), dict(state.env), dict(state.flags))
-        outermost = hooks is not self.muted_hooks
+        outermost = not self.muted
         pending, cuts = len(self.pending), self.cuts
         steps, budget, exhausted = self.steps, self.budget, self.exhausted
         rng, modes = dict(self.module_rng), dict(self.module_modes)
         if outermost:
-            self.hooks = self.muted_hooks
+            self.muted, self.listeners = True, listeners.muted()
             self.steps, self.budget, self.exhausted, self.cuts = 0, MAX_STEPS, False, set()
         try:
             yield
@@ -283,7 +307,7 @@ class Interp:
             self.module_rng, self.module_modes = rng, modes
             del self.pending[pending:]
             if outermost:
-                self.hooks = hooks
+                self.muted, self.listeners = False, listeners
                 self.steps, self.budget, self.exhausted, self.cuts = steps, budget, exhausted, cuts
 
     def library_attributes_key(self) -> tuple[str, ...]:
@@ -301,23 +325,31 @@ class Interp:
             self.gaps.add(Gap(site.path, site.start, site.end, kind, text))
 
     @contextmanager
-    def fork(self) -> Iterator[None]:
-        """Speculate: what happens inside leaves no trace in the run but findings at their places."""
-        frame, state, memo, notes = self.frame, self.state, self.memo, self.notes
+    def fork(self, *observers: object, frame: Frame | None = None, worker: bool = False) -> Iterator[Interp]:
+        """Speculate: what happens inside leaves no trace in the run but violations at their places. See
+        ``view.RunView.fork``."""
+        listeners, in_worker = self.listeners, self.in_worker
+        outer_frame = self.frame
+        state, memo, memory = self.state, self.memo, self.memory
         rng, modes = dict(self.module_rng), dict(self.module_modes)
         places, contexts, loops = dict(self.places), list(self.contexts), list(self.loops)
-        kept = {key: type(x)(x) if isinstance(x, (list, set, dict)) else x for key, x in notes.items()}
-        self.state, self.memo, self.notes = state.copy(), {}, Notes(kept)
+        self.state, self.memo, self.memory = state.copy(), {}, memory.forked()
         variants, self.variants = self.variants, {}
         order_loops = list(self.orders.loops)
         loaded = dict(self.loaded)
         self.speculating += 1
         try:
+            if not self.muted:
+                self.listeners = self.unobserved.plus(observers) if observers else self.unobserved
+            self.in_worker = worker
+            if frame is not None:
+                self.frame = frame
             with HEAP.speculation():
-                yield
+                yield self
         finally:
             self.speculating -= 1
-            self.frame, self.state, self.memo, self.notes = frame, state, memo, notes
+            self.listeners, self.in_worker = listeners, in_worker
+            self.frame, self.state, self.memo, self.memory = outer_frame, state, memo, memory
             self.module_rng, self.module_modes = rng, modes
             self.places, self.contexts, self.variants = places, contexts, variants
             self.loops = loops
@@ -328,6 +360,25 @@ class Interp:
                 self.loaded = loaded
                 for name, found in self.methods.items():
                     self.methods[name] = [one for one in found if id(one[0].mod) not in gone]
+
+    def use(self, value: v.Value) -> None:
+        """Use a dataset, a sampler or a transform, as a loader does."""
+        self._use(self, value, None)
+
+    def forget_seeds(self) -> None:
+        """Whether any RNG is seeded is not known from here."""
+        for rng in self.kb.generators:
+            self.state.rng[rng] = Rng(MAYBE)
+
+    @property
+    def notes(self) -> Notes:
+        """What rules remember that have no fields yet."""
+        return Notes(self.memory)
+
+    @property
+    def marks(self) -> dict[str, object]:
+        """Marks of the present path."""
+        return self.state.flags
 
     def import_parents(self, file: ModuleFile, parts: list[str]) -> v.Mod | None:
         """Import ``a``, ``a.b``, ... in order, as Python does; the last module, None for a library."""
@@ -385,7 +436,7 @@ class Interp:
             return found
         for star in self.frame.mod.env.stars:
             candidate = self.kb.canonical(f"{star}.{name}")
-            if self.kb.rng(candidate) or self.kb.ops(candidate) or candidate in self.hooks.calls:
+            if self.kb.rng(candidate) or self.kb.ops(candidate) or candidate in self.listeners.calls:
                 return v.Ext(f"{star}.{name}")
         if name in _BUILTINS:
             return v.Ext(f"builtins.{name}")
@@ -529,8 +580,7 @@ class Interp:
 
     def exec_if(self, stmt: m.If) -> None:
         """``if``: follow what the test decides."""
-        for hook in self.hooks.tests:
-            hook(self, stmt)
+        self.listeners.tell(TestEvent(stmt))
         test = self.decide(stmt)
 
         ended = [False, False]
@@ -595,12 +645,10 @@ class Interp:
         HEAP.clock += 1
         loop = Loop(stmt, self.frame.file.path, self.frame, HEAP.clock)
         self.loops.append(loop)
-        for hook in self.hooks.loops:
-            hook(self, loop, True)
+        self.listeners.tell(LoopEvent(loop, True))
 
     def _leave_loop(self) -> None:
-        for hook in self.hooks.loops:
-            hook(self, self.loops[-1], False)
+        self.listeners.tell(LoopEvent(self.loops[-1], False))
         self.loops.pop()
 
     def may_unroll(self, count: int) -> bool:
@@ -613,8 +661,7 @@ class Interp:
         self._enter_loop(stmt)
         self._forget_tensors(stmt)
         self._havoc(stmt)
-        for hook in self.hooks.tests:
-            hook(self, stmt)
+        self.listeners.tell(TestEvent(stmt))
         test = self.decide(stmt)
         if test.answer is not False or test.option:
             self._loop_body(stmt.body, stmt, havoc=False)
@@ -714,15 +761,13 @@ class Interp:
             entered = self._calls.enter(self, context, item.context, after)
             names.extend(entered.names)
             contexts.append(context)
-            for hook in self.hooks.contexts:
-                hook(self, context, stmt, True)
+            self.listeners.tell(ContextEvent(context, stmt, True))
             if item.target is not None:
                 self._expr.assign(self, item.target, entered.value)
         with self.within(*names):
             run()
         for context in reversed(contexts):
-            for hook in self.hooks.contexts:
-                hook(self, context, stmt, False)
+            self.listeners.tell(ContextEvent(context, stmt, False))
         for restore in reversed(after):
             restore()
 
@@ -891,8 +936,7 @@ class Interp:
         """Note the first import of a library."""
         top = name.partition(".")[0]
         self.libraries.add(top)
-        for hook in self.hooks.imports:
-            hook(self, name, stmt)
+        self.listeners.tell(ImportEvent(name, stmt))
 
     # ----------------------------------------------------------------------- modes, seeds, environment
 
@@ -905,8 +949,7 @@ class Interp:
             text = str(known)
         if default_only and name in self.state.env:
             return
-        for hook in self.hooks.env:
-            hook(self, name, value, node)
+        self.listeners.tell(EnvironmentEvent(name, value, node))
         self.state.env[name] = Setting(text, self.here(node), v.option_of(value))
 
     def set_mode(self, name: str, value: v.Value, node: Any) -> None:
@@ -930,6 +973,10 @@ class Interp:
     def base_frame(self, mod: v.Mod, file: ModuleFile) -> Frame:
         """A frame in a module's scope, for calls from outside any code."""
         return Frame(mod, file, mod.env, file.relative, None, None)
+
+    def later(self, judge: Callable[[], None]) -> None:
+        """Put something off to the end."""
+        self.pending.append(judge)
 
     def drain(self) -> None:
         """Run what was put off to the end: loaders that nothing was seen to iterate."""
@@ -974,8 +1021,7 @@ def _join_vars(scopes: list[dict[str, v.Value]]) -> dict[str, v.Value]:
 def _exec_expr(interp: Interp, stmt: m.ExprStmt) -> None:
     value = interp.eval(stmt.value)
     if isinstance(stmt.value, m.Name):
-        for hook in interp.hooks.bare_names:
-            hook(interp, value, stmt.value)
+        interp.listeners.tell(BareNameEvent(value, stmt.value))
 
 
 def _exec_assign(interp: Interp, stmt: m.Assign) -> None:

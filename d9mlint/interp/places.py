@@ -9,7 +9,8 @@ from d9mlint.interp.state import Site
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.interp.interpreter import Frame, Interp
+    from d9mlint.interp.interpreter import Frame
+    from d9mlint.interp.view import RunView
 
 
 class Where:
@@ -30,7 +31,7 @@ class Where:
         "subject",
     )
 
-    def __init__(self, interp: Interp, node: Any, subject: str = "", option: str = "") -> None:
+    def __init__(self, interp: RunView, node: Any, subject: str = "", option: str = "") -> None:
         self.site: Site = _called(interp.here(node), node)
         self.flow = flow(interp)
         self.scope = scope(interp)
@@ -42,7 +43,7 @@ class Where:
         self.aside = interp.state.aside
         self.order = interp.steps
 
-    def replayed(self, interp: Interp, name: str, dropped: int) -> Where:
+    def replayed(self, interp: RunView, name: str, dropped: int) -> Where:
         """The same place in another run, which came to the import of module ``name`` by other calls; ``dropped``
         is the length of the flow into the import in the run that remembered the place."""
         new = Where.__new__(Where)
@@ -62,7 +63,7 @@ def _called(site: Site, node: Any) -> Site:
     return site
 
 
-def scope(interp: Interp) -> str:
+def scope(interp: RunView) -> str:
     """Qualified name of the function that is running, empty at module level."""
     frame: Frame | None = interp.frame
     while frame is not None and frame.func is None and frame.is_class:
@@ -70,7 +71,7 @@ def scope(interp: Interp) -> str:
     return frame.func.fn.qualname if frame is not None and frame.func is not None else ""
 
 
-def function(interp: Interp) -> tuple[str, int]:
+def function(interp: RunView) -> tuple[str, int]:
     """The function that is running, by file and index; a module body has index 0."""
     frame: Frame | None = interp.frame
     while frame is not None:
@@ -82,14 +83,14 @@ def function(interp: Interp) -> tuple[str, int]:
     return ("", 0)
 
 
-def flow_into(interp: Interp, name: str) -> tuple[Step, ...]:
+def flow_into(interp: RunView, name: str) -> tuple[Step, ...]:
     """The flow to the present place and into the import of a module that stands here."""
     site = interp.here()
     step = Step(site.path, site.start, site.end, f"import of {name} starts here")
     return (*flow(interp), step) if site.end else flow(interp)
 
 
-def flow(interp: Interp) -> tuple[Step, ...]:
+def flow(interp: RunView) -> tuple[Step, ...]:
     """The calls from the entry point to the present place."""
     steps: list[Step] = []
     for frame in interp.stack():

@@ -17,8 +17,9 @@ from d9mlint.interp.activity import TRAIN, accelerators
 from d9mlint.interp.argtests import all_hold, any_holds, holds
 from d9mlint.interp.conditions import Outcome
 from d9mlint.interp.data import ENTROPY
-from d9mlint.interp.hooks import CallEvent
+from d9mlint.interp.events import CallEvent, EndEvent, GlobalDrawEvent
 from d9mlint.interp.interpreter import Interp
+from d9mlint.interp.listening import on
 from d9mlint.interp.places import flow, scope
 from d9mlint.interp.shapes import NOTHING, Form
 from d9mlint.interp.state import MAYBE, SEEDED, Setting, Site
@@ -27,7 +28,6 @@ from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.base.findings import Step
-    from d9mlint.interp.hooks import Hooks
     from d9mlint.interp.orders import Order
     from d9mlint.interp.state import Rng, State
     from d9mlint.ir.nodes import FileFacts
@@ -254,7 +254,8 @@ def find_spot(facts: FileFacts, path: str, start: int, end: int) -> Spot | None:
 class Recorder:
     """Listens to one run at one line."""
 
-    def __init__(self, spot: Spot, hooks: Hooks) -> None:
+    def __init__(self, spot: Spot, interp: Interp) -> None:
+        self.interp = interp
         self.spot = spot
         self.watched = spot.watched
         self._inside: list[_Open] = []
@@ -269,10 +270,8 @@ class Recorder:
         self._activity: tuple[tuple[str, Site], ...] = ()
         self._devices: tuple[str, ...] = ()
         self._exhausted = False
-        hooks.any_call.insert(0, self._call)
-        hooks.all_draws.append(self._draw)
-        hooks.silences.append(self._silent)
-        hooks.ends.append(self._end)
+        interp.listeners.add(self)
+        interp.silences = self._silent
 
     def recording(self) -> Recording:
         """What was noted, when the run has ended."""
@@ -353,11 +352,17 @@ class Recorder:
             and any(node is one for one in self.spot.statements)
         )
 
-    def _call(self, interp: Interp, call: CallEvent) -> None:
+    @on(CallEvent)
+    def called(self, call: CallEvent) -> None:
+        """Something is called."""
+        interp = self.interp
         if self._inside and self._here(interp, call.node):
             self._inside[-1].calls[call.api, call.node.start, call.node.end] = _call_fact(interp, call)
 
-    def _draw(self, interp: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
+    @on(GlobalDrawEvent)
+    def drawn(self, event: GlobalDrawEvent) -> None:
+        """A generator is drawn from."""
+        interp, (rng, level, entry, node) = self.interp, event
         if not self._here(interp, node):
             return
         fact = DrawFact(_level(interp, rng, level), entry.id, entry.kind)
@@ -366,11 +371,14 @@ class Recorder:
         else:
             self._late[fact] = None
 
-    def _silent(self, interp: Interp, code: str, site: Site, reason: str) -> None:
+    def _silent(self, code: str, site: Site, reason: str) -> None:
         if site.path == self.spot.path and site.start < self.spot.end and site.end > self.spot.start:
             self._silences[code, reason] = None
 
-    def _end(self, interp: Interp) -> None:
+    @on(EndEvent)
+    def ended(self, event: EndEvent) -> None:
+        """The run has ended."""
+        interp = self.interp
         wanted = {TRAIN: "trains", "cuda": "uses CUDA", "cuda-api": "uses CUDA", "cuda-device": "may use CUDA",
                   "xpu": "uses XPU", "mps": "uses MPS", "no-gpu": "hides the GPU"}  # fmt: skip
         found: dict[str, Site] = {}

@@ -9,6 +9,14 @@ import msgspec
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds, holds, plain
 from d9mlint.interp.data import is_entropy
+from d9mlint.interp.events import (
+    AnyDrawEvent,
+    DoubtfulDrawEvent,
+    DrawEvent,
+    GlobalDrawEvent,
+    LateSeedEvent,
+    SeedEvent,
+)
 from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng
 
 if TYPE_CHECKING:
@@ -71,8 +79,7 @@ def is_quiet(args: v.Args, entry: RngEntry) -> bool:
 
 def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
     """An RNG is drawn from here; True when it is surely unseeded."""
-    for any_hook in interp.hooks.any_draw:
-        any_hook(interp, rng, entry)
+    interp.listeners.tell(AnyDrawEvent(rng, entry))
     if rng in ("own", "entropy"):
         return False
     rng = meant_here(interp, rng)
@@ -81,8 +88,7 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
         interp.orders.decide_loops()
     level = interp.state.level(rng)
     generator = interp.kb.generators[rng]
-    for every_hook in interp.hooks.all_draws:
-        every_hook(interp, rng, level, entry, node)
+    interp.listeners.tell(GlobalDrawEvent(rng, level, entry, node))
     if generator.starts == "constant":
         return False
     if level.level == UNSEEDED and generator.seeded_from:
@@ -96,11 +102,9 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
         return level.level == UNSEEDED
     interp.state.flags.setdefault(f"draw:{rng}", interp.here(node))
     if level.helper and interp.entry is not None:
-        for hook in interp.hooks.doubtful_draws:
-            hook(interp, rng, level, entry, node)
+        interp.listeners.tell(DoubtfulDrawEvent(rng, level, entry, node))
     if level.level == UNSEEDED and interp.entry is not None and not interp.exhausted:
-        for hook in interp.hooks.draws:
-            hook(interp, rng, level, entry, node)
+        interp.listeners.tell(DrawEvent(rng, level, entry, node))
     return level.level == UNSEEDED
 
 
@@ -123,12 +127,10 @@ def use_default(interp: Interp, drawn: list[Draw]) -> None:
             if one.level.level != UNSEEDED:
                 continue
             now = interp.state.level(one.rng)
-            for hook in interp.hooks.draws:
-                hook(interp, one.rng, one.level, one.entry, one.node)
+            interp.listeners.tell(DrawEvent(one.rng, one.level, one.entry, one.node))
             if now.level == SEEDED and now.site is not None:
                 # It was seeded after the function had been defined.
-                for late in interp.hooks.late_seeds:
-                    late(interp, one.rng, one.entry, one.node, now.site)
+                interp.listeners.tell(LateSeedEvent(one.rng, one.entry, one.node, now.site))
 
 
 def may_seed(interp: Interp, name: str, args: v.Args, node: Any, *, method: bool) -> None:
@@ -197,8 +199,7 @@ def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
     if isinstance(value, v.Obj) and value.order is not None:
         # A seed that differs is reported as one.
         interp.orders.excused.update(value.order.keys)
-    for hook in interp.hooks.seeds:
-        hook(interp, entry, args, node, rngs)
+    interp.listeners.tell(SeedEvent(entry, args, node, rngs))
     site = interp.here(node)
     saved = next((x.data for x in args.values() if isinstance(x, v.Obj) and isinstance(x.data, Saved)), None)
     if saved is not None:

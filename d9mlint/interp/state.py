@@ -50,7 +50,7 @@ class State:
         self.modes: dict[str, Setting] = {}
         self.env: dict[str, Setting] = {}
         # First place at which something happened on this path: "draw:torch", "train", "cuda".
-        self.flags: dict[str, Any] = {}
+        self.flags: dict[str, object] = {}
 
     def copy(self) -> State:
         """An independent copy."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.interp.hooks import CallEvent
+    from d9mlint.interp.events import CallEvent
 
 
 def node_text(node: Any, fallback: str) -> str:

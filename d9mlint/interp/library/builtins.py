@@ -22,6 +22,7 @@ from d9mlint.interp.data import (
     put_on_device,
 )
 from d9mlint.interp.devices import runner
+from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.kinds import instance_of
 from d9mlint.interp.library import options as opt
 from d9mlint.interp.library.keys import KEY_MODELS
@@ -99,7 +100,7 @@ def _sequence(kind: str) -> Model:
         if not args.pos:
             return v.Items(kind, [], False)
         first = args.pos[0]
-        interp.hooks.iterate(interp, first)
+        interp.listeners.tell(IterationEvent(first))
         if isinstance(first, v.Items):
             return v.Items(kind, list(first.elts), first.open)
         if kind == "s":

@@ -1,0 +1,264 @@
+"""What happens in an abstract run, as the rules hear of it: one immutable type for each kind of event.
+
+The interpreter tells; rules and the interpreter's own models listen (see ``listening``). No event gives a listener a
+way to change the run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.interp import values as v
+from d9mlint.ir.traversal import nodes
+
+if TYPE_CHECKING:
+    from d9mlint.interp.state import Rng, Site
+    from d9mlint.ir import nodes as m
+    from d9mlint.knowledge.schema import RngEntry
+
+
+class Loop(NamedTuple):
+    """A loop that is running: its statement, the path of the file it stands in, the function it belongs to (by
+    its activation's frame), and the time before which values are older than the loop."""
+
+    stmt: Any
+    path: str
+    frame: Any
+    start: int
+
+    @property
+    def key(self) -> str:
+        """The loop's place, as a name."""
+        return f"{self.path}:{self.stmt.start}"
+
+    def holds(self, path: str, offset: int) -> bool:
+        """Whether a place is in the loop's statement or body."""
+        if path != self.path or offset < self.stmt.start:
+            return False
+        return any(offset < getattr(node, "end", 0) for node in nodes([self.stmt]))
+
+
+class CallEvent(NamedTuple):
+    """A call of a library function, class or method. ``api`` is the canonical name (``torch.Tensor.add_`` for
+    a method of a known type, ``?.add_`` for one of an unknown receiver); ``owner`` the receiver."""
+
+    api: str
+    args: v.Args
+    node: Any
+    owner: v.Value | None = None
+
+
+class DecoratorEvent(NamedTuple):
+    """A decorator of a library is applied to a function or class."""
+
+    decorator: v.Value
+    decorated: v.Value
+    node: Any
+
+
+class ResultEvent(NamedTuple):
+    """What a library call gave, for calls whose result is an object."""
+
+    call: CallEvent
+    result: v.Value
+
+
+class ObjectCallEvent(NamedTuple):
+    """A library object is called: a layer, a transform."""
+
+    obj: v.Obj
+    args: v.Args
+
+
+class AttributeEvent(NamedTuple):
+    """An attribute of a library module is set, by its canonical name."""
+
+    name: str
+    value: v.Value
+    node: Any
+
+
+class ObjectAttributeEvent(NamedTuple):
+    """An attribute of a library object is set."""
+
+    owner: v.Obj
+    name: str
+    value: v.Value
+    node: Any
+
+
+class EnvironmentEvent(NamedTuple):
+    """An environment variable is set; the state still has its old value."""
+
+    name: str
+    value: v.Value
+    node: Any
+
+
+class ImportEvent(NamedTuple):
+    """A library is imported, by its dotted name."""
+
+    name: str
+    node: Any
+
+
+class DrawEvent(NamedTuple):
+    """An RNG is drawn from that is not seeded."""
+
+    rng: str
+    level: Rng
+    entry: RngEntry
+    node: Any
+
+
+class DoubtfulDrawEvent(NamedTuple):
+    """An RNG is drawn from that a helper may have seeded of which only the name is known."""
+
+    rng: str
+    level: Rng
+    entry: RngEntry
+    node: Any
+
+
+class AnyDrawEvent(NamedTuple):
+    """An RNG is drawn from, seeded or not; ``own`` for a generator that an object keeps."""
+
+    rng: str
+    entry: RngEntry
+
+
+class GlobalDrawEvent(NamedTuple):
+    """A generator that a library keeps is drawn from, seeded or not."""
+
+    rng: str
+    level: Rng
+    entry: RngEntry
+    node: Any
+
+
+class SeedEvent(NamedTuple):
+    """A call seeds these RNGs; the state still has their old levels."""
+
+    entry: RngEntry
+    args: v.Args
+    node: Any
+    rngs: list[str]
+
+
+class LateSeedEvent(NamedTuple):
+    """A default argument is used that was drawn before the seed at ``site``."""
+
+    rng: str
+    entry: RngEntry
+    node: Any
+    site: Site
+
+
+class LoopEvent(NamedTuple):
+    """A loop begins, or its body has run."""
+
+    loop: Loop
+    begins: bool
+
+
+class TestEvent(NamedTuple):
+    """An ``if`` or ``while`` is about to be decided."""
+
+    stmt: m.If | m.While
+
+
+class ContextEvent(NamedTuple):
+    """A context manager is entered or left."""
+
+    context: v.Value
+    stmt: m.With
+    begins: bool
+
+
+class IterationEvent(NamedTuple):
+    """A value is iterated."""
+
+    value: v.Value
+
+
+class ItemEvent(NamedTuple):
+    """``owner[key]`` is read."""
+
+    owner: v.Value
+    key: v.Value
+    node: Any
+
+
+class ItemWriteEvent(NamedTuple):
+    """``owner[key] = value``."""
+
+    owner: v.Value
+    key: v.Value
+    value: v.Value
+    node: Any
+
+
+class ItemUpdateEvent(NamedTuple):
+    """``owner[key] op= value``."""
+
+    owner: v.Value
+    key: v.Value
+    op: str
+    value: v.Value
+    node: Any
+
+
+class OperatorEvent(NamedTuple):
+    """A binary operator is applied."""
+
+    op: str
+    left: v.Value
+    right: v.Value
+    node: Any
+
+
+class BareNameEvent(NamedTuple):
+    """A name stands alone as a statement."""
+
+    value: v.Value
+    node: Any
+
+
+class InstanceEvent(NamedTuple):
+    """An instance of a project class is made."""
+
+    instance: v.Inst
+
+
+class EndEvent(NamedTuple):
+    """The program has ended."""
+
+
+Event = (
+    CallEvent
+    | DecoratorEvent
+    | ResultEvent
+    | ObjectCallEvent
+    | AttributeEvent
+    | ObjectAttributeEvent
+    | EnvironmentEvent
+    | ImportEvent
+    | DrawEvent
+    | DoubtfulDrawEvent
+    | AnyDrawEvent
+    | GlobalDrawEvent
+    | SeedEvent
+    | LateSeedEvent
+    | LoopEvent
+    | TestEvent
+    | ContextEvent
+    | IterationEvent
+    | ItemEvent
+    | ItemWriteEvent
+    | ItemUpdateEvent
+    | OperatorEvent
+    | BareNameEvent
+    | InstanceEvent
+    | EndEvent
+)
+"""Everything that a rule can listen to."""

@@ -1,0 +1,168 @@
+"""Who listens to which events of a run.
+
+A listener is an object with the state of one run. Its methods say with a decorator what they listen to; they are told
+in the order in which the listeners were added.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
+
+from d9mlint.interp.events import (
+    AttributeEvent,
+    CallEvent,
+    Event,
+    ObjectAttributeEvent,
+)
+
+L = TypeVar("L")
+E = TypeVar("E")
+Method = Callable[[L, E], None]
+Handler = Callable[[E], None]
+
+_LISTENS = "_d9mlint_listens"
+
+
+class Listening(NamedTuple):
+    """What a method listens to: a type of events and, for calls and attributes, their names; ``method`` when these
+    are bare names of methods, whatever the receiver."""
+
+    event: type[Any]
+    names: tuple[str, ...] = ()
+    method: bool = False
+
+
+def _listens(listening: Listening) -> Callable[[Method[L, E]], Method[L, E]]:
+    def mark(method: Method[L, E]) -> Method[L, E]:
+        setattr(method, _LISTENS, (*getattr(method, _LISTENS, ()), listening))
+        return method
+
+    return mark
+
+
+def on(event: type[E]) -> Callable[[Method[L, E]], Method[L, E]]:
+    """Decorator of a method: listen to all events of a type."""
+    return _listens(Listening(event))
+
+
+def on_call(*names: str) -> Callable[[Method[L, CallEvent]], Method[L, CallEvent]]:
+    """Decorator of a method: listen to calls of these canonical names."""
+    return _listens(Listening(CallEvent, names))
+
+
+def on_method(*names: str) -> Callable[[Method[L, CallEvent]], Method[L, CallEvent]]:
+    """Decorator of a method: listen to calls of methods by bare name, whatever the receiver."""
+    return _listens(Listening(CallEvent, names, method=True))
+
+
+def on_attribute(*names: str) -> Callable[[Method[L, AttributeEvent]], Method[L, AttributeEvent]]:
+    """Decorator of a method: listen to attributes of library modules being set, by canonical names."""
+    return _listens(Listening(AttributeEvent, names))
+
+
+def on_object_attribute(
+    *names: str,
+) -> Callable[[Method[L, ObjectAttributeEvent]], Method[L, ObjectAttributeEvent]]:
+    """Decorator of a method: listen to attributes of library objects being set, by bare names."""
+    return _listens(Listening(ObjectAttributeEvent, names))
+
+
+@functools.cache
+def listened(kind: type[Any]) -> tuple[tuple[str, Listening], ...]:
+    """The methods of a class that listen, and to what, in the order in which they are written."""
+    names = dict.fromkeys(name for one in reversed(kind.__mro__) for name in vars(one))
+    return tuple((name, one) for name in names for one in getattr(getattr(kind, name), _LISTENS, ()))
+
+
+def listened_by(listener: object) -> tuple[tuple[str, Listening], ...]:
+    """The methods of an object that listen, and to what."""
+    kind: Any = type(listener)
+    return listened(kind)
+
+
+class Listeners:
+    """The listeners of a run, by what they listen to."""
+
+    __slots__ = ("attributes", "calls", "handlers", "methods", "object_attributes")
+
+    def __init__(self) -> None:
+        self.calls: dict[str, list[Handler[CallEvent]]] = {}
+        self.methods: dict[str, list[Handler[CallEvent]]] = {}
+        self.attributes: dict[str, list[Handler[AttributeEvent]]] = {}
+        self.object_attributes: dict[str, list[Handler[ObjectAttributeEvent]]] = {}
+        self.handlers: dict[type[Any], list[Handler[Any]]] = {}
+
+    def add(self, listener: object) -> None:
+        """Tell an object what its methods listen to."""
+        for name, listening in listened_by(listener):
+            self.listen(listening, getattr(listener, name))
+
+    def listen(self, to: Listening, handler: Handler[Any]) -> None:
+        """Tell a function of these events."""
+        if not to.names:
+            self.handlers.setdefault(to.event, []).append(handler)
+            return
+        table: dict[str, list[Handler[Any]]]
+        if to.event is CallEvent:
+            table = self.methods if to.method else self.calls
+        else:
+            table = self.attributes if to.event is AttributeEvent else self.object_attributes
+        for name in to.names:
+            table.setdefault(name, []).append(handler)
+
+    def tell(self, event: Event) -> None:
+        """Something happens that has no name."""
+        for handler in self.handlers.get(type(event), ()):
+            handler(event)
+
+    def tell_call(self, event: CallEvent) -> None:
+        """A function or class is called."""
+        for handler in self.calls.get(event.api, ()):
+            handler(event)
+        for handler in self.handlers.get(CallEvent, ()):
+            handler(event)
+
+    def tell_named(self, event: CallEvent) -> None:
+        """A call that only those hear of who listen to its name."""
+        for handler in self.calls.get(event.api, ()):
+            handler(event)
+
+    def tell_method(self, event: CallEvent, name: str, names: Iterable[str]) -> None:
+        """A method is called; its receiver may go by several ``names``."""
+        for one in names:
+            for handler in self.calls.get(one, ()):
+                handler(event)
+        for handler in self.methods.get(name, ()):
+            handler(event)
+        for handler in self.handlers.get(CallEvent, ()):
+            handler(event)
+
+    def tell_attribute(self, event: AttributeEvent) -> None:
+        """An attribute of a library module is set."""
+        for handler in self.attributes.get(event.name, ()):
+            handler(event)
+
+    def tell_object_attribute(self, event: ObjectAttributeEvent) -> None:
+        """An attribute of a library object is set."""
+        for handler in self.object_attributes.get(event.name, ()):
+            handler(event)
+
+    def plus(self, observers: Iterable[object]) -> Listeners:
+        """These, and observers of a speculation, which listen to events without names."""
+        new = Listeners()
+        new.calls, new.methods = self.calls, self.methods
+        new.attributes, new.object_attributes = self.attributes, self.object_attributes
+        new.handlers = {event: list(handlers) for event, handlers in self.handlers.items()}
+        for one in observers:
+            for name, listening in listened_by(one):
+                assert not listening.names
+                new.listen(listening, getattr(one, name))
+        return new
+
+    def muted(self) -> Listeners:
+        """Nobody listens; but names that are listened to are still known."""
+        new = Listeners()
+        new.calls = {name: [] for name in self.calls}
+        return new

@@ -1,0 +1,346 @@
+"""What listeners remember: typed state of one run, and marks of the path that the run is on.
+
+A rule declares what it remembers as fields of its class::
+
+    class Rule:
+        places = remembered(list[Where])
+        released = remembered(bool)
+        first = remembered_table(str, Where)
+
+Each run has its own memory, so that what one entry point does is never known to another. While an import is
+recorded, the memory says which fields it read and whether it changed any: an import that changes what a rule
+remembers is not taken over by another run, and one that read something only where it is the same. What an import
+reports is reported again by the run that takes it over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload
+
+if TYPE_CHECKING:
+    from d9mlint.interp.violations import Violation
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+
+class Cell(NamedTuple):
+    """The name of something that is remembered: the class and field that declare it, and the key in a table."""
+
+    owner: str
+    field: str
+    key: Any = None
+
+
+class Plain(NamedTuple):
+    """What a cell held when it was read: nothing, or a value that can be compared."""
+
+    there: bool
+    value: object
+
+
+class _Changing:
+    """What a cell held that cannot be compared: whoever holds a list or a set may add to it."""
+
+
+CHANGING = _Changing()
+
+
+class MemoryLog:
+    """What happened to the memory during an import."""
+
+    __slots__ = ("quiet", "reads", "reports")
+
+    def __init__(self) -> None:
+        self.quiet = True
+        self.reports: list[Violation] = []
+        self.reads: dict[Cell, Plain | _Changing] = {}
+
+
+class Memory:
+    """What the listeners of a run remember. They reach it through the fields of their classes alone."""
+
+    __slots__ = ("_cells", "_logs")
+
+    def __init__(self, cells: dict[Cell, Any] | None = None) -> None:
+        self._cells: dict[Cell, Any] = {} if cells is None else cells
+        self._logs: list[MemoryLog] = []
+
+    @contextmanager
+    def recorded(self) -> Iterator[MemoryLog]:
+        """What happens to the memory meanwhile."""
+        log = MemoryLog()
+        self._logs.append(log)
+        try:
+            yield log
+        finally:
+            self._logs.pop()
+            if self._logs:
+                outer = self._logs[-1]
+                outer.quiet = outer.quiet and log.quiet
+                outer.reports += log.reports
+                for cell, held in log.reads.items():
+                    outer.reads.setdefault(cell, held)
+
+    def forked(self) -> Memory:
+        """The same memory for a speculation: what happens there is forgotten."""
+        return Memory(
+            {c: type(x)(x) if isinstance(x, (list, set, dict)) else x for c, x in self._cells.items()}
+        )
+
+    def changed(self) -> None:
+        """Something that a run's outcome depends on was noted."""
+        for log in self._logs:
+            log.quiet = False
+
+    def reported(self, violation: Violation) -> None:
+        """A rule is violated."""
+        if self._logs:
+            self._logs[-1].reports.append(violation)
+
+    def agrees(self, log: MemoryLog) -> bool:
+        """Whether all that an import read is the same here."""
+        return all(isinstance(held, Plain) and self._held(cell) == held for cell, held in log.reads.items())
+
+    def take_over(self, log: MemoryLog) -> None:
+        """An import that read this was taken over."""
+        if self._logs:
+            for cell, held in log.reads.items():
+                self._logs[-1].reads.setdefault(cell, held)
+
+    def get(self, cell: Cell, default: Any = None) -> Any:
+        """What a cell holds."""
+        self._read(cell)
+        return self._cells.get(cell, default)
+
+    def make(self, cell: Cell, make: Callable[[], Any]) -> Any:
+        """What a cell holds, made where it holds nothing."""
+        found = self._cells.get(cell, self)
+        if found is self:
+            self._read(cell)
+            found = make()
+            if not isinstance(found, (bool, int, str, type(None))):
+                self.changed()
+                self._cells[cell] = found
+            return found
+        self._read(cell)
+        return found
+
+    def set(self, cell: Cell, value: Any) -> None:
+        """Remember a value."""
+        if isinstance(value, (bool, str, int)) and self._held(cell) == Plain(True, value):
+            # Nothing changes where it is the same already.
+            self._read(cell)
+            return
+        self.changed()
+        self._cells[cell] = value
+
+    def forget(self, cell: Cell) -> None:
+        """Remember nothing any more."""
+        if cell in self._cells:
+            self.changed()
+            del self._cells[cell]
+
+    def holds(self, cell: Cell) -> bool:
+        """Whether a cell holds anything."""
+        self._read(cell)
+        return cell in self._cells
+
+    def keys(self, owner: str, field: str) -> list[Any]:
+        """The keys of a table."""
+        if self._logs:
+            self.changed()
+        return [cell.key for cell in self._cells if cell.owner == owner and cell.field == field]
+
+    def _held(self, cell: Cell) -> Plain | _Changing:
+        if cell not in self._cells:
+            return Plain(False, None)
+        value = self._cells[cell]
+        return Plain(True, value) if isinstance(value, (str, int, bool, type(None))) else CHANGING
+
+    def _read(self, cell: Cell) -> None:
+        if self._logs:
+            held = self._held(cell)
+            self._logs[-1].reads.setdefault(cell, held)
+            if held is CHANGING:
+                self.changed()
+
+
+class Remembering(Protocol):
+    """Who has a memory: a listener of a run."""
+
+    @property
+    def memory(self) -> Memory:
+        """The memory of the run."""
+
+
+class Remembered(Generic[T]):
+    """A field of a listener's class that is state of one run."""
+
+    __slots__ = ("_cell", "_make")
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._cell = Cell("", "")
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self._cell = Cell(f"{owner.__module__}.{owner.__qualname__}", name)
+
+    @overload
+    def __get__(self, listener: None, owner: type[Any]) -> Remembered[T]: ...
+
+    @overload
+    def __get__(self, listener: Remembering, owner: type[Any]) -> T: ...
+
+    def __get__(self, listener: Remembering | None, owner: type[Any]) -> Remembered[T] | T:
+        if listener is None:
+            return self
+        value: T = listener.memory.make(self._cell, self._make)
+        return value
+
+    def __set__(self, listener: Remembering, value: T) -> None:
+        listener.memory.set(self._cell, value)
+
+
+def remembered(kind: type[T]) -> Remembered[T]:
+    """A field that holds a ``kind``, at first an empty one: ``list[Where]``, ``set[str]``, ``bool``."""
+    return Remembered(kind)
+
+
+def remembered_once(kind: type[T]) -> Remembered[T | None]:
+    """A field that holds a ``kind`` or, at first, None."""
+
+    def nothing() -> T | None:
+        return None
+
+    return Remembered(nothing)
+
+
+class Table(Generic[K, T]):
+    """A mapping that is state of one run; each key is remembered for itself."""
+
+    __slots__ = ("_cell", "_memory")
+
+    def __init__(self, memory: Memory, cell: Cell) -> None:
+        self._memory = memory
+        self._cell = cell
+
+    def get(self, key: K) -> T | None:
+        """What is remembered under a key."""
+        value: T | None = self._memory.get(self._cell._replace(key=key))
+        return value
+
+    def __getitem__(self, key: K) -> T:
+        value: T = self._memory.get(self._cell._replace(key=key))
+        return value
+
+    def __contains__(self, key: K) -> bool:
+        return self._memory.holds(self._cell._replace(key=key))
+
+    def __setitem__(self, key: K, value: T) -> None:
+        self._memory.set(self._cell._replace(key=key), value)
+
+    def setdefault(self, key: K, make: Callable[[], T]) -> T:
+        """What is remembered under a key, made where there is nothing."""
+        value: T = self._memory.make(self._cell._replace(key=key), make)
+        return value
+
+    def pop(self, key: K) -> None:
+        """Forget a key."""
+        self._memory.forget(self._cell._replace(key=key))
+
+    def keys(self) -> list[K]:
+        """All keys."""
+        return self._memory.keys(self._cell.owner, self._cell.field)
+
+
+class RememberedTable(Generic[K, T]):
+    """A field of a listener's class that is a table."""
+
+    __slots__ = ("_cell",)
+
+    def __init__(self) -> None:
+        self._cell = Cell("", "")
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self._cell = Cell(f"{owner.__module__}.{owner.__qualname__}", name)
+
+    def __get__(self, listener: Remembering, owner: type[Any]) -> Table[K, T]:
+        return Table(listener.memory, self._cell)
+
+
+def remembered_table(key: type[K], kind: type[T]) -> RememberedTable[K, T]:
+    """A field that maps keys to values."""
+    return RememberedTable()
+
+
+class PathMarks(Generic[T]):
+    """What a listener marks the present path with, by name: it follows the branches of the program, and what a
+    function does is run again where the names of the marks differ."""
+
+    __slots__ = ("_kind", "_marks", "_prefix")
+
+    def __init__(self, marks: MutableMapping[str, object], prefix: str, kind: type[T]) -> None:
+        self._marks = marks
+        self._prefix = prefix
+        self._kind = kind
+
+    def get(self, name: str) -> T | None:
+        """The mark of this name."""
+        found = self._marks.get(self._prefix + name)
+        return found if isinstance(found, self._kind) else None
+
+    def __contains__(self, name: str) -> bool:
+        return self._prefix + name in self._marks
+
+    def __setitem__(self, name: str, mark: T) -> None:
+        self._marks[self._prefix + name] = mark
+
+    def setdefault(self, name: str, mark: T) -> None:
+        """Mark the path, where it has no mark of this name."""
+        self._marks.setdefault(self._prefix + name, mark)
+
+    def pop(self, name: str) -> T | None:
+        """Take a mark away."""
+        found = self._marks.pop(self._prefix + name, None)
+        return found if isinstance(found, self._kind) else None
+
+    def items(self) -> list[tuple[str, T]]:
+        """All marks of the path."""
+        size = len(self._prefix)
+        return [
+            (flag[size:], mark)
+            for flag, mark in self._marks.items()
+            if flag.startswith(self._prefix) and isinstance(mark, self._kind)
+        ]
+
+
+class OnPath(Protocol):
+    """Who marks the path of a run."""
+
+    @property
+    def marks(self) -> MutableMapping[str, object]:
+        """The marks of the present path."""
+
+
+class MarksPath(Generic[T]):
+    """A field of a listener's class that marks the path that the run is on."""
+
+    __slots__ = ("_kind", "_prefix")
+
+    def __init__(self, kind: type[T]) -> None:
+        self._kind = kind
+        self._prefix = ""
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self._prefix = f"{owner.__qualname__}.{name}:"
+
+    def __get__(self, listener: OnPath, owner: type[Any]) -> PathMarks[T]:
+        return PathMarks(listener.marks, self._prefix, self._kind)
+
+
+def marks_path(kind: type[T]) -> MarksPath[T]:
+    """A field that marks paths with a ``kind``."""
+    return MarksPath(kind)

@@ -1,0 +1,195 @@
+"""What rules see of a run: they ask, and change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from d9mlint.base.coverage import GapKind
+    from d9mlint.config.targets import Targets
+    from d9mlint.interp import values as v
+    from d9mlint.interp.events import Loop
+    from d9mlint.interp.interpreter import Frame
+    from d9mlint.interp.memory import Memory
+    from d9mlint.interp.orders import Orders
+    from d9mlint.interp.places import Where
+    from d9mlint.interp.state import Rng, Setting, Site
+    from d9mlint.ir import nodes as m
+    from d9mlint.knowledge import Knowledge
+    from d9mlint.project.modules import ModuleFile, Modules
+
+
+class StateView(Protocol):
+    """What is known at a point of a path: seeds, modes, variables."""
+
+    @property
+    def aside(self) -> str:
+        """The option that has to be given for the program to come here."""
+
+    @property
+    def env(self) -> Mapping[str, Setting]:
+        """Environment variables that were set."""
+
+    @property
+    def modes(self) -> Mapping[str, Setting]:
+        """Determinism modes that were set."""
+
+    def level(self, rng: str) -> Rng:
+        """Whether an RNG is seeded."""
+
+
+class Fork(Protocol):
+    """A run in speculation: what is done in it is forgotten."""
+
+    def forget_seeds(self) -> None:
+        """Whether any RNG is seeded is not known from here."""
+
+    def call(self, func: v.Value, args: v.Args, node: Any) -> v.Value:
+        """Call a value."""
+
+    def use(self, value: v.Value) -> None:
+        """Use a dataset, a sampler or a transform, as a loader does."""
+
+    def within(self, *names: str) -> AbstractContextManager[None]:
+        """Run with these context managers active."""
+
+
+class RunView(Protocol):
+    """One run of an entry point, or, with ``entry`` None, over code that none reaches."""
+
+    @property
+    def kb(self) -> Knowledge:
+        """The knowledge base."""
+
+    @property
+    def modules(self) -> Modules:
+        """The modules of the project."""
+
+    @property
+    def targets(self) -> Targets | None:
+        """The versions of libraries that are judged by."""
+
+    @property
+    def device(self) -> str:
+        """The device that the configuration names."""
+
+    @property
+    def entry(self) -> ModuleFile | None:
+        """The file that the run starts from."""
+
+    @property
+    def imported_files(self) -> frozenset[str]:
+        """Paths of the files that other files of the project import."""
+
+    @property
+    def judged(self) -> frozenset[tuple[str, int]]:
+        """In a run over unreached code: the functions that are judged."""
+
+    @property
+    def state(self) -> StateView:
+        """What is known here."""
+
+    @property
+    def frame(self) -> Frame:
+        """The activation that is running."""
+
+    @property
+    def statement(self) -> Any:
+        """The statement that is running, None outside of any code."""
+
+    @property
+    def places(self) -> Mapping[str, Where]:
+        """The first places at which the program did something; see ``activity``."""
+
+    @property
+    def contexts(self) -> Sequence[str]:
+        """Context managers and decorators that are active, by canonical names."""
+
+    @property
+    def loops(self) -> Sequence[Loop]:
+        """Loops that are running, outermost first."""
+
+    @property
+    def options(self) -> Sequence[str]:
+        """Options whose defaults decided the branches that are running."""
+
+    @property
+    def orders(self) -> Orders:
+        """Arbitrary orders and what they decide."""
+
+    @property
+    def memory(self) -> Memory:
+        """What listeners remember; they reach it through their fields."""
+
+    @property
+    def marks(self) -> MutableMapping[str, object]:
+        """Marks of the present path; listeners reach theirs through their fields."""
+
+    @property
+    def in_worker(self) -> bool:
+        """Whether this is what a worker process runs when it starts."""
+
+    @property
+    def importing(self) -> int:
+        """How many imports are running."""
+
+    @property
+    def guessing(self) -> int:
+        """How many calls are running whose target is guessed."""
+
+    @property
+    def branching(self) -> int:
+        """How many branches are running that may not happen."""
+
+    @property
+    def uncertain(self) -> int:
+        """How many calls are running that may not happen at all."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the budget is used up."""
+
+    @property
+    def steps(self) -> int:
+        """Statements run so far."""
+
+    @property
+    def silences(self) -> Callable[[str, Site, str], None] | None:
+        """Takes why a rule does not report a place that it has looked at, where somebody asks."""
+
+    def stack(self) -> list[Frame]:
+        """The frames from the entry point to here."""
+
+    def here(self, node: Any = None) -> Site:
+        """The place of a node in the current file."""
+
+    def uses(self, library: str) -> bool:
+        """Whether the program has imported a library."""
+
+    def mode(self, name: str) -> Setting:
+        """A mode's setting here; its value is False where nothing set it, None for unknown."""
+
+    def kb_matches(self, library: str, spec: str) -> bool:
+        """Whether the target version of a library lies in a range; False without targets."""
+
+    def workers_seed_numpy(self) -> bool:
+        """Whether DataLoader workers seed NumPy's global state."""
+
+    def eval(self, node: m.Expr) -> v.Value:
+        """The abstract value of an expression that the program evaluates here."""
+
+    def later(self, judge: Callable[[], None]) -> None:
+        """Judge when the program has run to its end, or the entry point's next command begins."""
+
+    def fork(
+        self, *observers: object, frame: Frame | None = None, worker: bool = False
+    ) -> AbstractContextManager[Fork]:
+        """Speculate: what happens inside leaves no trace but violations at their places.
+
+        ``observers`` are told what happens there, ``frame`` is the activation from which it is done, and with
+        ``worker`` it is what a worker process runs when it starts."""
+
+    def gap(self, kind: GapKind, text: str, node: Any) -> None:
+        """Something that may matter is not followed here."""

@@ -1,0 +1,37 @@
+"""What a rule says about a place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from d9mlint.base.findings import Confidence, Fix, Severity
+    from d9mlint.base.known_calls import KnownCall
+    from d9mlint.interp.places import Where
+    from d9mlint.interp.view import RunView
+
+
+class Violation(NamedTuple):
+    """A violation of the rule ``code`` at a place of a run. Severity and confidence are the rule page's unless given.
+
+    An ``entry_wide`` one is about a whole program: it is none in the run over unreached code. ``subject`` is what it
+    is about at this place, so that two of one rule can be told apart.
+    """
+
+    code: str
+    place: Where
+    message: str
+    help: str
+    subject: str = ""
+    severity: Severity | None = None
+    confidence: Confidence | None = None
+    fix: Fix | None = None
+    targets: tuple[str, ...] = ()
+    op: str = ""
+    call: KnownCall | None = None
+    entry_wide: bool = False
+    remedy: tuple[str, ...] = ()
+
+    def replayed(self, run: RunView, name: str, dropped: int) -> Violation:
+        """The same in another run; see ``Where.replayed``."""
+        return self._replace(place=self.place.replayed(run, name, dropped))
