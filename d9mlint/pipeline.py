@@ -615,7 +615,8 @@ def _with_severities(analysis: Analysis, settings: Settings, rules: Mapping[str,
     place = settings.origins.get("severity", "severity")
     chosen: dict[str, Severity] = {}
     for selector, level in sorted(settings.severity.items(), key=lambda pair: weight(pair[0])):
-        chosen |= dict.fromkeys(expand(selector, rules, place), Severity(level))
+        where = settings.origins.get(f"severity.{selector}", place)
+        chosen |= dict.fromkeys(expand(selector, rules, where), Severity(level))
     findings = [
         msgspec.structs.replace(f, severity=chosen[f.code]) if f.code in chosen else f
         for f in analysis.findings

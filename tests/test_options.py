@@ -76,7 +76,7 @@ def test_severities_and_the_required_version_are_configured(run: Run, project: P
     got = run(cwd=root)
     assert got.code == 2 and "d9mlint.toml:1" in got.err and "required-version is >=99" in got.err
     (root / "d9mlint.toml").write_text('[severity]\nDET301 = "bad"\n')
-    assert "severity must be a table of rules with one of advice, warning, error" in run(cwd=root).err
+    assert "d9mlint.toml:2: severity: DET301 must be one of advice, warning, error" in run(cwd=root).err
 
 
 def test_comments_survive_ruff_unless_noqa_is_asked_for(run: Run, project: Project) -> None:

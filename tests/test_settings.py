@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from d9mlint import knowledge
 from d9mlint.base.errors import UsageError
 from d9mlint.config.selection import select
-from d9mlint.config.settings import KEYS, Settings, field, load_settings, show_settings
+from d9mlint.config.settings import KEYS, Settings, config_schema, field, load_settings, show_settings
+from d9mlint.pipeline import check
 
 
 def write(path: Path, text: str) -> Path:
@@ -46,7 +48,11 @@ def test_files_extend_each_other(tmp_path: Path) -> None:
         ("d9mlint.toml", "jobs = true\n", "jobs must be a number"),
         ("d9mlint.toml", "select = 'DET1'\n", "select must be a list of strings"),
         ("d9mlint.toml", "\n\ntorch-version = 'new'\n", r":3: torch-version must be a version"),
-        ("d9mlint.toml", "[per-file-ignores]\n'a' = 3\n", r":1: per-file-ignores must be a list"),
+        ("d9mlint.toml", "[per-file-ignores]\n'a' = 3\n", r":2: per-file-ignores: a must be a list of rules, not 3"),
+        ("d9mlint.toml", "jobs = 1\n[severity]\nDET1 = 'error'\nDET202 = 'advise'\n", r":4: severity: DET202 must be one"),
+        ("d9mlint.toml", "severity.DET1 = 'error'\nseverity.DET2 = 3\n", r":2: severity: DET2 must be one"),
+        ("d9mlint.toml", "torch-version = \"2.4\\n\"\n", "torch-version must be a version"),
+        ("d9mlint.toml", "baseline = \"a\\u0000b\"\n", "baseline must be a path"),
         ("d9mlint.toml", "select = [\n", "not valid TOML"),
         ("d9mlint.toml", "extend = 'd9mlint.toml'\n", "extends itself"),
         ("d9mlint.toml", "extend = 'none.toml'\n", "does not exist"),
@@ -66,6 +72,54 @@ def test_every_key_has_a_field_and_is_shown_with_its_origin(tmp_path: Path) -> N
     assert all(hasattr(settings, field(key)) and f"\n{key} = " in "\n" + text for key in KEYS)
     assert f"jobs = 3  # {tmp_path}/d9mlint.toml:1" in text
     assert 'device = "cpu"  # command line' in text
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("jobs = 1\n[per-file-ignores]\n'a' = ['DET101']\n\n'no such/*' = ['DET999']\n", 5),
+        ("per-file-ignores = {'a' = ['DET999']}\n", 1),
+        ("jobs = 1\nper-file-ignores.'a.py' = ['DET101']\nper-file-ignores.'b.py' = ['DET999']\n", 3),
+        ("[severity]\nDET101 = 'advice'\nDET999 = 'error'\n", 3),
+    ],
+)
+def test_an_unknown_rule_in_a_table_is_named_with_the_line_of_its_entry(
+    tmp_path: Path, text: str, line: int
+) -> None:
+    write(tmp_path / "d9mlint.toml", text)
+    write(tmp_path / "a.py", "x = 1\n")
+    with pytest.raises(UsageError, match=rf"d9mlint\.toml:{line}: unknown rule DET999|:{line}: .*DET999"):
+        check([str(tmp_path)], load_settings(str(tmp_path)))
+
+
+def test_the_schema_accepts_what_the_tool_accepts_and_refuses_what_it_refuses(tmp_path: Path) -> None:
+    validator = jsonschema.Draft202012Validator(config_schema())
+    validator.check_schema(config_schema())
+    accepted = {
+        "extend": "x.toml",
+        "min-severity": "advice",
+        "per-file-ignores": {"a": ["DET1"]},
+        "torch-version": "2.4",
+        "jobs": 4,
+        "severity": {"DET202": "advice"},
+        "entry-points": ["train.py"],
+        "fix": True,
+    }
+    assert not list(validator.iter_errors(accepted))
+    for wrong in (
+        {"jobs": -1},
+        {"jobs": "4"},
+        {"selct": []},
+        {"min-severity": None},
+        {"min-severity": "bad"},
+        {"torch-version": "new"},
+        {"per-file-ignores": {"a": 3}},
+        {"severity": {"DET202": "worst"}},
+        {"select": "DET1"},
+    ):
+        assert list(validator.iter_errors(wrong)), wrong
+    described = config_schema()["properties"]
+    assert set(described) == {*KEYS, "extend"} and all(d["description"] for d in described.values())
 
 
 def codes(**keys: tuple[str, ...]) -> set[str]:

@@ -14,7 +14,15 @@ from d9mlint import __version__
 from d9mlint.base import terminal
 from d9mlint.base.errors import UsageError, nearest
 from d9mlint.base.paths import absolute, common_directory, find_root, relative_to
-from d9mlint.config.settings import KEYS, find_config, load_settings, show_settings
+from d9mlint.config.settings import (
+    EXTEND,
+    KEYS,
+    Key,
+    config_schema,
+    find_config,
+    load_settings,
+    show_settings,
+)
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -43,7 +51,8 @@ def key_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     """Completions of a configuration key."""
     from click.shell_completion import CompletionItem
 
-    return [CompletionItem(key, help=spec.about) for key, spec in KEYS.items() if key.startswith(incomplete)]
+    words = {**{key: spec.about for key, spec in KEYS.items()}, "extend": EXTEND, "schema": "JSON schema"}
+    return [CompletionItem(key, help=about) for key, about in words.items() if key.startswith(incomplete)]
 
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -141,19 +150,23 @@ def recipe(names: tuple[str, ...], every: bool, output_format: str) -> int:
 @click.argument("key", required=False, shell_complete=key_words)
 @click.option("--show", is_flag=True, help="Show the values in effect here and where each one comes from.")
 def config(key: str | None, show: bool) -> int:
-    """List the configuration keys, or explain one."""
+    """List the configuration keys, or explain one.
+
+    `d9mlint config schema` prints a JSON schema of the configuration, for editors.
+    """
     if show:
         here = absolute(".")
         click.echo(terminal.clean(f"# {find_config(here) or 'no configuration file'}"))
         click.echo(show_settings(load_settings(here)), nl=False)
         return 0
-    if key == "extend":
-        click.echo("extend (path): configuration file to inherit from; this file overrides its values")
+    if key == "schema":
+        click.echo(json.dumps(config_schema(), indent=2))
         return 0
-    if key is not None and key not in KEYS:
-        raise UsageError(f"Unknown configuration key {key}.{nearest(key, KEYS)}")
-    for name in [key] if key else sorted(KEYS):
-        spec = KEYS[name]
+    every = {**KEYS, "extend": Key(str, "path", EXTEND)}
+    if key is not None and key not in every:
+        raise UsageError(f"Unknown configuration key {key}.{nearest(key, [*every, 'schema'])}")
+    for name in [key] if key else sorted(every):
+        spec = every[name]
         choices = f" [{', '.join(spec.choices)}]" if spec.choices else ""
         click.echo(f"{name} ({spec.kind}){choices}: {spec.about}")
     return 0

@@ -101,7 +101,16 @@ class FileIgnores:
         place = settings.origins.get("per-file-ignores", "per-file-ignores")
         base = settings.base or root
         self._entries: list[tuple[Ignore, frozenset[str]]] = [
-            (make_ignore(base, [pattern]), frozenset(c for s in selectors for c in expand(s, rules, place)))
+            (
+                make_ignore(base, [pattern]),
+                frozenset(
+                    code
+                    for selector in selectors
+                    for code in expand(
+                        selector, rules, settings.origins.get(f"per-file-ignores.{pattern}", place)
+                    )
+                ),
+            )
             for pattern, selectors in settings.per_file_ignores.items()
         ]
         self._base = base

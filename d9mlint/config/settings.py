@@ -1,21 +1,24 @@
 """Settings: defaults, then the nearest configuration file, then the command line."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import msgspec
+from msgspec import Meta
 
 from d9mlint.base.errors import UsageError, nearest
 from d9mlint.base.files import is_below
 from d9mlint.base.paths import absolute, boundary, is_inside, parents, read_limited
 from d9mlint.config.discover import DEFAULT_EXCLUDE
 
-FORMATS = (
+Severity = Literal["advice", "warning", "error"]
+Confidence = Literal["low", "medium", "high"]
+Device = Literal["cuda", "cpu"]
+Color = Literal["auto", "always", "never"]
+Format = Literal[
     "full",
     "concise",
     "grouped",
@@ -27,110 +30,155 @@ FORMATS = (
     "junit",
     "rdjson",
     "html",
-)
-SEVERITIES = ("advice", "warning", "error")
-CONFIDENCES = ("low", "medium", "high")
-DEVICES = ("cuda", "cpu")
+]
+FORMATS: tuple[str, ...] = get_args(Format)
+SEVERITIES: tuple[str, ...] = get_args(Severity)
+CONFIDENCES: tuple[str, ...] = get_args(Confidence)
+DEVICES: tuple[str, ...] = get_args(Device)
+COLORS: tuple[str, ...] = get_args(Color)
 EXECUTORS = ("serial", "processes", "dask", "ray")
-COLORS = ("auto", "always", "never")
+
+MOST_JOBS = 10_000
+
+_VERSION = r"^[0-9]{1,9}(\.[0-9]{1,9}){0,3}$"
+# Patterns of Meta itself are compiled at every start; these are for the schema, and compiled when a value is checked.
+VERSION: dict[str, Any] = {"extra": {"kind": "version"}, "extra_json_schema": {"pattern": _VERSION}}
+PATH: dict[str, Any] = {"extra": {"kind": "path"}}
+"""Marks a value that is a path, relative to the file that it stands in."""
+Rules = tuple[str, ...]
+Patterns = tuple[str, ...]
+Paths = tuple[str, ...]
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class Keys(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+    """What a configuration file may hold: the type of a field is what is checked, its description is the help, the
+    reference and the JSON schema."""
+
+    select: Annotated[
+        Rules,
+        Meta(
+            description="rules to enable: codes, prefixes, names, families or ALL (default: the default rules)"
+        ),
+    ] = ()
+    extend_select: Annotated[Rules, Meta(description="rules to enable in addition")] = ()
+    ignore: Annotated[Rules, Meta(description="rules to disable")] = ()
+    extend_ignore: Annotated[Rules, Meta(description="rules to disable in addition")] = ()
+    per_file_ignores: Annotated[
+        dict[str, Rules], Meta(description="rules to ignore in files that match a pattern")
+    ] = {}
+    min_severity: Annotated[
+        Severity | None, Meta(description="minimum severity to report (default: warning)")
+    ] = None
+    min_confidence: Annotated[Confidence, Meta(description="minimum confidence to report")] = "medium"
+    exclude: Annotated[Patterns, Meta(description="patterns to exclude, replacing the defaults")] = tuple(
+        DEFAULT_EXCLUDE
+    )
+    extend_exclude: Annotated[Patterns, Meta(description="patterns to exclude in addition")] = ()
+    respect_gitignore: Annotated[bool, Meta(description="whether to skip files that git ignores")] = True
+    force_exclude: Annotated[
+        bool, Meta(description="whether exclusions apply to files that are named on the command line, too")
+    ] = False
+    required_version: Annotated[
+        str,
+        Meta(
+            description="versions of d9mlint that this configuration is for, such as >=0.1",
+            extra={"kind": "requirement"},
+        ),
+    ] = ""
+    severity: Annotated[
+        dict[str, Severity], Meta(description="severity of rules, replacing that of the rule page")
+    ] = {}
+    torch_version: Annotated[str, Meta(description="PyTorch version to check against", **VERSION)] = ""
+    tensorflow_version: Annotated[
+        str,
+        Meta(description="TensorFlow version to check against", **VERSION),
+    ] = ""
+    device: Annotated[Device, Meta(description="device that the program runs on")] = "cuda"
+    entry_points: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="files, or FILE:FUNCTION, that are entry points beside those that are found; "
+            "globs are allowed"
+        ),
+    ] = ()
+    output_format: Annotated[Format, Meta(description="output format")] = "full"
+    fail_on: Annotated[Severity, Meta(description="minimum severity that causes exit status 1")] = "warning"
+    baseline: Annotated[str, Meta(description="file of known findings, which are not reported", **PATH)] = ""
+    evidence: Annotated[
+        Paths, Meta(description="evidence files (written by --verify) to show next to findings", **PATH)
+    ] = ()
+    knowledge: Annotated[
+        Paths, Meta(description="files of facts about your own functions and libraries", **PATH)
+    ] = ()
+    jobs: Annotated[
+        int, Meta(description="number of worker processes (0: one per core)", ge=0, le=MOST_JOBS)
+    ] = 0
+    executor: Annotated[
+        str,
+        Meta(
+            description="where programs are analyzed: serial, processes, dask or ray; for the last two with the "
+            "address of a cluster, as in dask:tcp://10.0.0.1:8786, else on this machine",
+            extra={"kind": "executor"},
+            extra_json_schema={"pattern": f"^({'|'.join(EXECUTORS)})(:.+)?$"},
+        ),
+    ] = "processes"
+    cache: Annotated[bool, Meta(description="whether to cache results")] = True
+    cache_dir: Annotated[
+        str,
+        Meta(description="directory that holds .d9mlint_cache (default: the project root)", **PATH),
+    ] = ""
+    fix: Annotated[bool, Meta(description="whether to apply safe fixes")] = False
+    unsafe_fixes: Annotated[bool, Meta(description="whether to apply unsafe fixes too")] = False
+    fixable: Annotated[Rules, Meta(description="rules whose fixes are offered (default: ALL)")] = ("ALL",)
+    unfixable: Annotated[Rules, Meta(description="rules whose fixes are not offered")] = ()
+    color: Annotated[Color, Meta(description="when to use colors in text output")] = "auto"
+
+
+class Settings(Keys, frozen=True, kw_only=True):
     """All settings of a run. Paths are absolute. ``origins`` says where each value comes from;
     ``base`` is the directory that patterns are relative to (None: the project's root); ``nested`` is whether
     configuration files in directories below count."""
 
-    select: tuple[str, ...] = ()
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    extend_ignore: tuple[str, ...] = ()
-    per_file_ignores: dict[str, tuple[str, ...]] = {}
-    min_severity: str = ""
-    min_confidence: str = "medium"
-    exclude: tuple[str, ...] = tuple(DEFAULT_EXCLUDE)
-    extend_exclude: tuple[str, ...] = ()
-    respect_gitignore: bool = True
-    force_exclude: bool = False
-    required_version: str = ""
-    severity: dict[str, str] = {}
-    torch_version: str = ""
-    tensorflow_version: str = ""
-    device: str = "cuda"
-    entry_points: tuple[str, ...] = ()
-    output_format: str = "full"
-    fail_on: str = "warning"
-    baseline: str = ""
-    evidence: tuple[str, ...] = ()
-    knowledge: tuple[str, ...] = ()
-    jobs: int = 0
-    executor: str = "processes"
-    cache: bool = True
-    cache_dir: str = ""
-    fix: bool = False
-    unsafe_fixes: bool = False
-    fixable: tuple[str, ...] = ("ALL",)
-    unfixable: tuple[str, ...] = ()
-    color: str = "auto"
     base: str | None = None
     nested: bool = True
     origins: dict[str, str] = {}
 
 
 class Key(NamedTuple):
-    """One setting: its ``kind`` (``list``, ``table``, ``bool``, ``int``, ``path``, ``paths``, ``version``,
-    ``choice``), the values a choice has, and what it means."""
+    """One setting as a field of ``Keys`` describes it: its type, its ``kind`` (``list``, ``table``, ``bool``, ``int``,
+    ``path``, ``paths``, ``version``, ``requirement``, ``executor``, ``severities``, ``choice``), the values a choice has, and what
+    it means."""
 
+    type: Any
     kind: str
     about: str
     choices: tuple[str, ...] = ()
 
 
-KEYS: dict[str, Key] = {
-    "select": Key(
-        "list", "rules to enable: codes, prefixes, names, families or ALL (default: the default rules)"
-    ),
-    "extend-select": Key("list", "rules to enable in addition"),
-    "ignore": Key("list", "rules to disable"),
-    "extend-ignore": Key("list", "rules to disable in addition"),
-    "per-file-ignores": Key("table", "rules to ignore in files that match a pattern"),
-    "min-severity": Key("choice", "minimum severity to report (default: warning)", SEVERITIES),
-    "min-confidence": Key("choice", "minimum confidence to report", CONFIDENCES),
-    "exclude": Key("list", "patterns to exclude, replacing the defaults"),
-    "extend-exclude": Key("list", "patterns to exclude in addition"),
-    "respect-gitignore": Key("bool", "whether to skip files that git ignores"),
-    "force-exclude": Key("bool", "whether exclusions apply to files that are named on the command line, too"),
-    "required-version": Key(
-        "requirement", "versions of d9mlint that this configuration is for, such as >=0.1"
-    ),
-    "severity": Key("severities", "severity of rules, replacing that of the rule page"),
-    "torch-version": Key("version", "PyTorch version to check against"),
-    "tensorflow-version": Key("version", "TensorFlow version to check against"),
-    "device": Key("choice", "device that the program runs on", DEVICES),
-    "entry-points": Key(
-        "list",
-        "files, or FILE:FUNCTION, that are entry points beside those that are found; globs are allowed",
-    ),
-    "output-format": Key("choice", "output format", FORMATS),
-    "fail-on": Key("choice", "minimum severity that causes exit status 1", SEVERITIES),
-    "baseline": Key("path", "file of known findings, which are not reported"),
-    "evidence": Key("paths", "evidence files (written by --verify) to show next to findings"),
-    "knowledge": Key("paths", "files of facts about your own functions and libraries"),
-    "jobs": Key("int", "number of worker processes (0: one per core)"),
-    "executor": Key(
-        "executor",
-        "where programs are analyzed: serial, processes, dask or ray; for the last two with the address of a "
-        "cluster, as in dask:tcp://10.0.0.1:8786, else on this machine",
-    ),
-    "cache": Key("bool", "whether to cache results"),
-    "cache-dir": Key("path", "directory that holds .d9mlint_cache (default: the project root)"),
-    "fix": Key("bool", "whether to apply safe fixes"),
-    "unsafe-fixes": Key("bool", "whether to apply unsafe fixes too"),
-    "fixable": Key("list", "rules whose fixes are offered (default: ALL)"),
-    "unfixable": Key("list", "rules whose fixes are not offered"),
-    "color": Key("choice", "when to use colors in text output", COLORS),
-}
+def _keys() -> dict[str, Key]:
+    """The keys of a configuration file, by the fields of ``Keys``."""
+    # Not get_type_hints: this module leaves its annotations as objects, because reading them from text takes
+    # milliseconds at every start.
+    hints = Keys.__annotations__
+    found: dict[str, Key] = {}
+    for name in Keys.__struct_fields__:
+        plain, meta = get_args(hints[name])
+        parts = get_args(plain)
+        choices: tuple[str, ...] = ()
+        if plain is bool or plain is int or plain is str:
+            kind = (meta.extra or {}).get("kind", plain.__name__)
+        elif get_origin(plain) is tuple:
+            kind = "paths" if meta.extra else "list"
+        elif get_origin(plain) is dict:
+            kind = "table" if parts[1] is Rules else "severities"
+        else:
+            literal = plain if get_origin(plain) is Literal else parts[0]
+            kind, choices = "choice", get_args(literal)
+        found[name.replace("_", "-")] = Key(hints[name], kind, meta.description or "", choices)
+    return found
 
-MOST_JOBS = 10_000
+
+KEYS = _keys()
 
 CONFIG_NAMES = ("d9mlint.toml", "pyproject.toml")
 
@@ -138,6 +186,27 @@ CONFIG_NAMES = ("d9mlint.toml", "pyproject.toml")
 def field(key: str) -> str:
     """The attribute of Settings for a configuration key."""
     return key.replace("-", "_")
+
+
+EXTEND = "configuration file to inherit from; this file overrides its values"
+"""What the key ``extend`` means: it is resolved while files are read, and is no setting."""
+
+
+def config_schema() -> dict[str, Any]:
+    """The JSON schema (2020-12) of ``d9mlint.toml`` and of ``[tool.d9mlint]``, for editors."""
+    table = msgspec.json.schema(Keys)["$defs"]["Keys"]
+    properties: dict[str, Any] = dict(table["properties"], extend={"type": "string", "description": EXTEND})
+    # TOML has no null: the key is left out instead.
+    least = properties["min-severity"]
+    properties["min-severity"] = {"description": least["description"], **least["anyOf"][0]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "d9mlint",
+        "description": "d9mlint.toml, or the table [tool.d9mlint] of pyproject.toml",
+        "type": "object",
+        "properties": dict(sorted(properties.items())),
+        "additionalProperties": False,
+    }
 
 
 def load_settings(
@@ -306,7 +375,12 @@ def _read(path: str, chain: tuple[str, ...], top: str) -> tuple[dict[str, Any], 
         place = f"{path}:{key_line(path, prefix, key)}"
         if key not in KEYS:
             raise UsageError(f"{place}: unknown key {_cut(key)}.{nearest(key, [*KEYS, 'extend'])}")
-        values[key] = _check(key, value, place, directory)
+        entries = {
+            f"{key}.{name}": f"{path}:{entry_line(path, prefix, key, name)}"
+            for name in (value if isinstance(value, dict) else ())
+        }
+        values[key] = _check(key, value, place, directory, entries)
+        origins = {k: v for k, v in origins.items() if not k.startswith(f"{key}.")} | entries
         origins[key] = place
     return values, origins
 
@@ -330,52 +404,89 @@ def key_line(path: str, table: str, key: str) -> int:
     return header
 
 
-def _check(key: str, value: Any, place: str, directory: str) -> Any:
-    """A value in the type of its key. Raises UsageError naming the place."""
+def entry_line(path: str, table: str, key: str, name: str) -> int:
+    """The 1-based line of the entry ``name`` of a table under ``key``; that of the key when it is not found."""
+    quoted = rf"[\"']?{re.escape(name)}[\"']?\s*="
+    text = _text(path)
+    opened = key_line(path, table, key)
+    for number, line in enumerate(text.split("\n")[opened - 1 :], opened):
+        if number > opened and line.lstrip().startswith("["):
+            break
+        if re.match(rf"\s*(?:[\"']?{re.escape(key)}[\"']?\s*\.\s*)?{quoted}", line):
+            return number
+    return opened
+
+
+EXPECTED = {
+    "bool": "true or false",
+    "int": f"a number from 0 to {MOST_JOBS}",
+    "list": "a list of strings",
+    "paths": "a list of paths",
+    "table": "a table of patterns, each with a list of rules",
+    "severities": f"a table of rules, each with one of {', '.join(SEVERITIES)}",
+    "requirement": "a version range such as >=0.1",
+    "version": "a version such as 2.4",
+    "path": "a path",
+}
+"""What a value of a kind must be, in words."""
+ENTRIES = {"table": "a list of rules", "severities": f"one of {', '.join(SEVERITIES)}"}
+"""What each entry of a table must be, in words."""
+
+
+def _check(key: str, value: Any, place: str, directory: str, entries: Mapping[str, str] | None = None) -> Any:
+    """A value in the type of its key. Raises UsageError naming the place; ``entries`` are those of a table."""
     spec = KEYS[key]
-
-    def wrong(expected: str) -> UsageError:
-        return UsageError(f"{place}: {key} must be {expected}, not {_shown(value)}.")
-
-    if spec.kind == "bool":
-        if not isinstance(value, bool):
-            raise wrong("true or false")
-        return value
-    if spec.kind == "int":
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_JOBS:
-            raise wrong(f"a number from 0 to {MOST_JOBS}")
-        return value
-    if spec.kind == "list":
-        return _strings(value, wrong)
-    if spec.kind == "paths":
-        if any("\0" in path for path in _strings(value, wrong)):
-            raise wrong("a list of paths")
-        return tuple(absolute(os.path.expanduser(path), directory) for path in _strings(value, wrong))
-    if spec.kind == "table":
-        if not isinstance(value, dict):
-            raise wrong("a table of patterns with lists of rules")
-        return {str(k): _strings(v, wrong) for k, v in value.items()}
-    if spec.kind == "severities":
-        if not isinstance(value, dict) or not all(v in SEVERITIES for v in value.values()):
-            raise wrong(f"a table of rules with one of {', '.join(SEVERITIES)}")
-        return {str(k): str(v) for k, v in value.items()}
-    if not isinstance(value, str):
-        raise wrong("a string")
+    try:
+        checked = msgspec.convert(value, spec.type)
+        if spec.kind in ("path", "paths") and any(
+            "\0" in p for p in ([checked], checked)[spec.kind == "paths"]
+        ):
+            raise msgspec.ValidationError
+        if spec.kind == "version" and checked and not re.fullmatch(_VERSION[1:-1], checked):
+            raise msgspec.ValidationError
+    except msgspec.ValidationError:
+        if spec.kind == "choice" and isinstance(value, str):
+            known = ", ".join(spec.choices)
+            hint = nearest(value, spec.choices)
+            raise UsageError(f"{place}: {key} must be one of {known}, not {_shown(value)}.{hint}") from None
+        expected = EXPECTED.get(spec.kind, "a string")
+        if isinstance(value, dict) and spec.kind in ENTRIES:
+            name, part = next(pair for pair in value.items() if not _fits(dict([pair]), spec.type))
+            place = (entries or {}).get(f"{key}.{name}", place)
+            raise UsageError(
+                f"{place}: {key}: {name} must be {ENTRIES[spec.kind]}, not {_shown(part)}."
+            ) from None
+        raise UsageError(f"{place}: {key} must be {expected}, not {_shown(value)}.") from None
     if spec.kind == "requirement":
-        _require(value, place, wrong)
+        _require(checked, place)
     if spec.kind == "executor":
-        _check_executor(value, place)
-    if spec.kind == "choice" and value not in spec.choices:
-        known = ", ".join(spec.choices)
-        hint = nearest(value, spec.choices)
-        raise UsageError(f"{place}: {key} must be one of {known}, not {_shown(value)}.{hint}")
-    if spec.kind == "version" and not re.fullmatch(r"\d{1,9}(\.\d{1,9}){0,3}", value):
-        raise wrong("a version such as 2.4")
-    if spec.kind == "path" and "\0" in value:
-        raise wrong("a path")
-    if spec.kind == "path" and value:
-        return absolute(os.path.expanduser(value), directory)
-    return value
+        _check_executor(checked, place)
+    if spec.kind == "path" and checked:
+        return absolute(os.path.expanduser(checked), directory)
+    if spec.kind == "paths":
+        return tuple(absolute(os.path.expanduser(path), directory) for path in checked)
+    return checked
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _shown(value: Any) -> str:
+    """A wrong value as far as it helps to find it."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return "what it is"
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 def _check_executor(value: str, place: str) -> None:
@@ -404,8 +515,10 @@ def _cut(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def _require(value: str, place: str, wrong: Any) -> None:
+def _require(value: str, place: str) -> None:
     """Raises UsageError when this version of d9mlint is not one that the configuration is for."""
+    if not value:
+        return
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     from d9mlint import __version__
@@ -413,15 +526,10 @@ def _require(value: str, place: str, wrong: Any) -> None:
     try:
         wanted = SpecifierSet(value if value[:1] in "<>=!~" else f"=={value}")
     except InvalidSpecifier:
-        raise wrong("a version range such as >=0.1") from None
+        expected = EXPECTED["requirement"]
+        raise UsageError(f"{place}: required-version must be {expected}, not {_shown(value)}.") from None
     if not wanted.contains(__version__, prereleases=True):
         raise UsageError(f"{place}: this is d9mlint {__version__}, and required-version is {value}.")
-
-
-def _strings(value: Any, wrong: Any) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
-        raise wrong("a list of strings")
-    return tuple(value)
 
 
 def show_settings(settings: Settings) -> str:
@@ -436,6 +544,8 @@ def show_settings(settings: Settings) -> str:
 def _toml(value: Any) -> str:
     import json
 
+    if value is None:
+        return '""'
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
