@@ -109,6 +109,7 @@ def test_dependencies_are_few_and_light() -> None:
     listed = text.split("\ndependencies = [")[1].split("]")[0]
     assert set(re.findall(r'"([A-Za-z]+)', listed)) == {
         "click",
+        "Jinja",
         "libcst",
         "msgspec",
         "packaging",

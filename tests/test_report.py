@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import random
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 from support import ROOT, notebook
 
+from d9mlint.report.html import prose
 from d9mlint.report.line_hash import line_hashes
 
 Run = Callable[..., Any]
@@ -260,8 +263,36 @@ def test_rdjson_columns_count_bytes(run: Run, root: Path) -> None:
 def test_html_escapes_the_code(run: Run, root: Path) -> None:
     (root / "bad.py").write_text("x = (<script>alert(1)</script>\n")
     page = output(run, root, "html")
-    assert page.startswith("<!DOCTYPE html>") and "<script>" not in page
-    assert "&lt;script&gt;" in page and "DET301" in page
+    assert page.startswith("<!DOCTYPE html>") and page.count("<script>") == 1 and "alert(" in page
+    assert "<script>alert" not in page and "DET301" in page
+
+
+def test_html_says_why_shows_the_fix_and_links_what_it_lists(run: Run, project: Project) -> None:
+    root = project({"train.py": TRAIN, "b.py": TRAIN})
+    page = run("--select=DET301", "--output-format=html", "--torch-version=2.4", cwd=root).out
+    targets = set(re.findall(r'href="#([^"]+)"', page))
+    assert targets and targets <= set(re.findall(r'id="([^"]+)"', page))
+    assert "<code>cudnn.benchmark = True</code>" in page and "Why it matters" in page
+    assert "In benchmark mode cuDNN times several algorithms" in page
+    assert re.search(r'class="removed">[^<]*benchmark = True', page)
+    assert re.search(r'class="added">[^<]*benchmark = False', page)
+    assert re.search(r'<span class="hit">[^<]*benchmark = </span><span class="keyword hit">True</span>', page)
+    # The page's own script is what its policy allows, and nothing else is.
+    script = page.split("<script>")[1].split("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src &#39;sha256-{digest}&#39;" in page and "default-src &#39;none&#39;" in page
+
+
+def test_html_renders_the_markdown_of_rule_pages() -> None:
+    text = "One `a<b>` and\nmore, see [DET302](DET302-x.md) or <https://a.example/?x=1&y=2>.\n"
+    text += "\n* first\n  goes on\n* second\n"
+    text += "\n| a | b |\n|---|---|\n| `x` | y |\n\n```python\nif a < b:\n\n    pass\n```\nEnd [x](javascript:alert(1))."
+    shown = prose(text)
+    assert "<p>One <code>a&lt;b&gt;</code> and more, see DET302 or" in shown
+    assert '<a href="https://a.example/?x=1&amp;y=2" rel="noreferrer">' in shown
+    assert "<ul><li>first goes on</li><li>second</li></ul>" in shown
+    assert "<table><tr><th>a</th><th>b</th></tr><tr><td><code>x</code></td><td>y</td></tr></table>" in shown
+    assert "<pre>if a &lt; b:\n\n    pass</pre>" in shown and "javascript" not in shown
 
 
 def test_a_report_goes_to_a_file(run: Run, root: Path) -> None:

@@ -146,8 +146,8 @@ class Settings(Keys, frozen=True, kw_only=True):
 
 class Key(NamedTuple):
     """One setting as a field of ``Keys`` describes it: its type, its ``kind`` (``list``, ``table``, ``bool``, ``int``,
-    ``path``, ``paths``, ``version``, ``requirement``, ``executor``, ``severities``, ``choice``), the values a choice has, and what
-    it means."""
+    ``path``, ``paths``, ``version``, ``requirement``, ``executor``, ``severities``, ``choice``), the values
+    a choice has, and what it means."""
 
     type: Any
     kind: str
@@ -500,19 +500,6 @@ def _check_executor(value: str, place: str) -> None:
     if colon and (name not in ("dask", "ray") or not address.isprintable() or not address.strip()):
         what = "needs an address after the colon" if name in ("dask", "ray") else "takes no address"
         raise UsageError(f"{place}: executor {name} {what}.")
-
-
-def _shown(value: Any) -> str:
-    """A wrong value as far as it helps to find it."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):
-        return "what it is"
-    return _cut(text)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 def _require(value: str, place: str) -> None:

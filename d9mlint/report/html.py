@@ -1,121 +1,310 @@
-"""One HTML page without scripts or links to elsewhere: to keep beside a result, or to send."""
+"""One self-contained HTML page: to read, to keep beside a result, or to send. Its one script is the filter."""
 
 from __future__ import annotations
 
-import html
-from typing import TYPE_CHECKING
+import base64
+import functools
+import hashlib
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint import __version__
 from d9mlint.base.paths import relative_to
 from d9mlint.report import full
-from d9mlint.report.common import Options, clean, flow_note, is_fixable, place, row_place, said, summary
+from d9mlint.report.common import (
+    Options,
+    clean,
+    flow_note,
+    is_fixable,
+    place,
+    row_place,
+    said,
+    shown_path,
+    summary,
+)
 from d9mlint.report.coverage import coverage_html_rows
 from d9mlint.report.evidence import page as measured_html
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    from d9mlint.base.source import Source
+    from d9mlint.knowledge.schema import RulePage
     from d9mlint.pipeline import Item, Result
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem;
-  color: #1c1c1c; background: #fff; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.05rem; margin: 2rem 0 .3rem; }
-pre { background: #f5f5f5; border-left: 4px solid #bbb; padding: .6rem .8rem; overflow-x: auto;
-  margin: .4rem 0; }
-.error pre { border-color: #c62828; } .warning pre { border-color: #e69500; }
-.advice pre { border-color: #2a7ab0; }
-.level { border-radius: .25rem; color: #fff; font-size: .8rem; padding: .1rem .4rem; }
-.error .level { background: #c62828; } .warning .level { background: #9a6400; }
-.advice .level { background: #2a7ab0; }
-table { border-collapse: collapse; }
-td, th { border: 1px solid #ccc; padding: .2rem .6rem; text-align: left; }
-.where { color: #555; font-family: monospace; } ol { margin: .3rem 0; }
-@media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818; } pre { background: #242424; }
-  .where { color: #aaa; } td, th { border-color: #444; } }
-"""
+TEMPLATES = Path(__file__).parent / "templates"
+CONTEXT = 2
+"""Lines shown before and after a finding."""
+LONGEST_SPAN = 12
+"""Lines shown of a finding that spans more."""
+LONGEST_LINE = 500
+"""Characters shown of a line."""
+
+_TOKEN = re.compile(
+    r"(?P<comment>#.*)"
+    r"|(?P<string>[rbfuRBFU]{0,2}(?:\"(?:\\.|[^\"\\])*\"?|'(?:\\.|[^'\\])*'?))"
+    r"|(?P<keyword>\b(?:False|None|True|and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally"
+    r"|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield)\b)"
+    r"|(?P<number>\b\d[\w.]*)"
+)
+_INLINE = re.compile(
+    r"`([^`]+)`|\[([^\]]+)\]\((https?://[^)\s]+)\)|<(https?://[^>\s]+)>|\[([^\]]+)\]\([^)]*\)"
+)
+_ITEM = re.compile(r"\s*(?:[*-]|\d+\.) +")
+
+
+class Line(NamedTuple):
+    """A line of code: its number, its pieces with the class of each, and whether the finding is on it."""
+
+    number: int
+    pieces: tuple[tuple[str, str], ...]
+    hit: bool
+
+
+@functools.cache
+def environment() -> Environment:
+    """The templates; everything that is inserted is escaped unless it is Markup."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters["inline"] = inline
+    made.filters["prose"] = prose
+    return made
 
 
 def render(result: Result, options: Options) -> str:
-    """All findings with their code, the way that leads there, and counts by rule."""
+    """All findings with their code, why they matter, the way that leads there and the fix; counts by rule; what was
+    not followed; what was measured."""
+    from markupsafe import Markup
+
     plain = options._replace(color=False, width=140)
-    counts: dict[str, int] = {}
-    pages = {}
-    for item in result.items:
-        counts[item.finding.code] = counts.get(item.finding.code, 0) + 1
-        pages[item.finding.code] = item.rule
-    rows = "".join(
-        f"<tr><td>{code}</td><td>{_e(pages[code].name)}</td><td>{_e(pages[code].summary)}</td>"
-        f"<td>{number}</td></tr>\n"
-        for code, number in sorted(counts.items())
-    )
-    counted = f"<table><tr><th>Rule</th><th>Name</th><th>About</th><th>Findings</th></tr>\n{rows}</table>\n"
+    findings = [_finding(result, item, number, plain) for number, item in enumerate(result.items, 1)]
+    pages = {item.rule.code: item.rule for item in result.items}
     measured = measured_html.section(result.evidence) if result.evidence is not None else ""
-    return document(
+    return _page(
+        "report.html",
         "d9mlint report",
-        "".join(f"<p>{_e(line)}</p>\n" for line in summary(result, plain))
-        + (counted if rows else "")
-        + "".join(_section(result, item, plain) for item in result.items)
-        + _coverage(result)
-        + measured,
         measured_html.STYLE if measured else "",
+        script="filter.js" if len(findings) > 1 else "",
+        summary=summary(result, plain),
+        findings=findings,
+        rules=[_rule(page, findings) for _, page in sorted(pages.items())],
+        coverage=list(_coverage(result)),
+        measured=Markup(measured),
     )
-
-
-def _coverage(result: Result) -> str:
-    """What each entry point follows, and what it does not."""
-    rows = []
-    for one in result.coverage:
-        gaps = "".join(
-            f'<li><span class="where">{_e(clean(where))}</span> {_e(clean(text))}</li>'
-            for where, text in coverage_html_rows(result, one)
-        )
-        name = relative_to(one.entry, result.root) + (f":{one.function}" if one.function else "")
-        rows.append(
-            f"<tr><td>{_e(clean(name))}</td><td>{one.followed}</td><td>{one.not_followed}</td>"
-            f"<td>{f'<ul>{gaps}</ul>' if gaps else ''}</td></tr>\n"
-        )
-    if not rows:
-        return ""
-    head = "<tr><th>Entry point</th><th>Statements followed</th><th>Not followed</th><th>Where not</th></tr>"
-    return f"<h2>Coverage</h2>\n<table>{head}\n{''.join(rows)}</table>\n"
 
 
 def document(title: str, body: str, style: str = "") -> str:
     """A whole page around ``body``, which is HTML; ``style`` comes after that of all pages."""
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_e(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n<h1>{_e(title)}</h1>\n"
-        f"{body}<p>d9mlint {__version__}</p>\n</body>\n</html>\n"
-    )
+    from markupsafe import Markup
+
+    return _page("page.html", title, style, body=Markup(body))
 
 
-def _section(result: Result, item: Item, options: Options) -> str:
+def _page(template: str, title: str, style: str, script: str = "", **values: Any) -> str:
+    from markupsafe import Markup
+
+    code = (TEMPLATES / script).read_text(encoding="utf-8") if script else ""
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    return environment().get_template(template).render(
+        title=title,
+        version=__version__,
+        style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8") + style),
+        script=Markup(code),
+        policy="default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+        + (f"; script-src 'sha256-{digest}'" if code else ""),
+        **values,
+    )  # fmt: skip
+
+
+def _finding(result: Result, item: Item, number: int, options: Options) -> dict[str, Any]:
     f = item.finding
     source = result.sources[f.path]
-    shown = full.frame(source, f.start, f.end, f.severity.value, options)[1:]
-    parts = [
-        f'<section class="{f.severity.value}">',
-        f'<h2><span class="level">{f.severity.value}</span> {f.code} {_e(clean(f.message))}</h2>',
-        f'<div class="where">{_e(place(source, f.start, options))}</div>',
-        f"<pre>{_e(chr(10).join(shown))}</pre>",
-    ]
-    if f.help:
-        fixable = " (--fix does this)" if is_fixable(f, options) else ""
-        parts.append(f"<p><b>help:</b> {_e(clean(f.help))}{fixable}</p>")
-    if f.flow:
-        parts.append("<ol>")
-        for step in f.flow:
-            other = result.sources.get(step.path)
-            where = row_place(other, step.start, options) if other is not None else clean(step.path)
-            parts.append(f"<li>{_e(flow_note(clean(step.message), where))}</li>")
-        parts.append("</ol>")
-    if f.targets:
-        parts.append(f"<p>Assuming {_e(', '.join(f.targets))}.</p>")
-    if said(f):
-        parts.append(f'<p class="measured"><b>measured:</b> {_e(said(f))}</p>')
-    parts.append("</section>\n")
-    return "\n".join(parts)
+    fixed = result.sources[f.fixed_path]
+    return {
+        "id": f"f{number}",
+        "code": f.code,
+        "name": item.rule.name,
+        "severity": f.severity.value,
+        "confidence": f.confidence.value,
+        "message": clean(f.message),
+        "where": place(source, f.start, options),
+        "entry": clean(f.entry_point or ""),
+        "lines": lines(source, f.start, f.end),
+        "help": clean(f.help),
+        "fix": f.fix.applicability.value if f.fix is not None else "",
+        "applied": is_fixable(f, options),
+        "fixed_file": "" if fixed is source else shown_path(fixed.path, options),
+        "diff": full.diff(fixed, f.fix, options) if f.fix is not None else [],
+        "flow": [_step(result, step, options) for step in f.flow],
+        "assuming": [clean(target) for target in f.targets if target],
+        "measured": said(f),
+        "why": item.rule.sections.get("Why it matters", ""),
+    }
 
 
-def _e(text: str) -> str:
-    return html.escape(text)
+def _step(result: Result, step: Any, options: Options) -> dict[str, str]:
+    source = result.sources.get(step.path)
+    where = row_place(source, step.start, options) if source is not None else clean(step.path)
+    text = "" if source is None else _shown(source.line(source.row_column(step.start)[0]).strip())
+    return {"note": flow_note(clean(step.message), where), "code": text}
+
+
+def _rule(page: RulePage, findings: list[dict[str, Any]]) -> dict[str, Any]:
+    own = [finding for finding in findings if finding["code"] == page.code]
+    return {
+        "code": page.code,
+        "name": page.name,
+        "summary": page.summary,
+        "count": len(own),
+        "first": own[0]["id"],
+        "severity": own[0]["severity"],
+    }
+
+
+def _coverage(result: Result) -> Iterator[dict[str, Any]]:
+    """What each entry point follows, and what it does not."""
+    for one in result.coverage:
+        name = relative_to(one.entry, result.root) + (f":{one.function}" if one.function else "")
+        yield {
+            "entry": clean(name),
+            "followed": one.followed,
+            "not_followed": one.not_followed,
+            "gaps": [(clean(where), clean(text)) for where, text in coverage_html_rows(result, one)],
+        }
+
+
+def lines(source: Source, start: int, end: int) -> list[Line]:
+    """The lines around a span as pieces: code by the class of its tokens, the span with ``hit`` in addition."""
+    if not source.text:
+        return []
+    row, column = source.row_column(start)
+    end_row, end_column = source.row_column(max(start, end))
+    first, last, shift = 1, source.lines, 0
+    if source.cells:
+        cell = source.cell_at(start)
+        first, shift = cell.row, cell.row - 1
+        last = source.row_column(max(cell.end - 1, cell.start))[0]
+    if last > first and not source.line(last):
+        last -= 1
+    bottom = min(last, min(end_row, row + LONGEST_SPAN) + CONTEXT)
+    found = []
+    for number in range(max(first, row - CONTEXT), bottom + 1):
+        text = source.line(number)
+        left = column - 1 if number == row else len(text) - len(text.lstrip())
+        right = end_column - 1 if number == end_row else len(text)
+        hit = row <= number <= end_row and right > left
+        pieces = tuple(_pieces(text[:LONGEST_LINE], (left, right) if hit else (0, 0)))
+        found.append(Line(number - shift, pieces, row <= number <= end_row))
+    return found
+
+
+def _pieces(text: str, span: tuple[int, int]) -> Iterator[tuple[str, str]]:
+    """A line cut where a token or the span begins or ends."""
+    tokens = [(m.start(), m.end(), m.lastgroup or "") for m in _TOKEN.finditer(text)]
+    cuts = sorted({0, len(text), *span, *(x for a, b, _ in tokens for x in (a, b))})
+    for left, right in itertools.pairwise(cuts):
+        if left >= len(text):
+            break
+        kind = next((kind for a, b, kind in tokens if a <= left < b), "")
+        hit = "hit" if span[0] <= left < span[1] else ""
+        yield " ".join(filter(None, (kind, hit))), _shown(text[left:right])
+
+
+def _shown(text: str) -> str:
+    """Text with control characters made visible; tabs stay."""
+    return "\t".join(map(clean, text.split("\t")))
+
+
+def inline(text: str) -> Markup:
+    """Text with code spans and links of Markdown, everything else escaped. Links to other pages become their text."""
+    from markupsafe import Markup, escape
+
+    parts: list[Markup] = []
+    end = 0
+    for found in _INLINE.finditer(text):
+        parts.append(escape(text[end : found.start()]))
+        code, name, target, bare, local = found.groups()
+        if code is not None:
+            parts.append(Markup("<code>{}</code>").format(code))
+        elif local is not None:
+            parts.append(inline(local))
+        else:
+            shown = inline(name) if name is not None else Markup(escape(bare))
+            parts.append(Markup('<a href="{}" rel="noreferrer">{}</a>').format(target or bare, shown))
+        end = found.end()
+    return Markup("").join([*parts, escape(text[end:])])
+
+
+def prose(markdown: str) -> Markup:
+    """The Markdown of rule pages: paragraphs, lists, tables and blocks of code."""
+    from markupsafe import Markup
+
+    parts: list[Markup] = []
+    for kind, rows in _chunks(markdown):
+        if kind == "code":
+            parts.append(Markup("<pre>{}</pre>").format("\n".join(rows)))
+        elif kind == "list":
+            items: list[str] = []
+            for row in rows:
+                if _ITEM.match(row):
+                    items.append(_ITEM.sub("", row, count=1))
+                else:
+                    items[-1] += f" {row.strip()}"
+            parts.append(Markup("<ul>{}</ul>").format(Markup("").join(_tag("li", inline(i)) for i in items)))
+        elif kind == "table":
+            cells = [[inline(c.strip()) for c in row.strip().strip("|").split("|")] for row in rows]
+            body = [
+                _tag("tr", Markup("").join(_tag("th" if n == 0 else "td", c) for c in row))
+                for n, row in enumerate(cells)
+                if n != 1
+            ]
+            parts.append(_tag("table", Markup("").join(body)))
+        else:
+            parts.append(_tag("p", inline(" ".join(row.strip() for row in rows))))
+    return Markup("\n").join(parts)
+
+
+def _tag(name: str, content: Markup) -> Markup:
+    from markupsafe import Markup
+
+    return Markup(f"<{name}>{{}}</{name}>").format(content)
+
+
+def _chunks(markdown: str) -> Iterator[tuple[str, list[str]]]:
+    """Blocks of Markdown with their kind: ``code``, ``list``, ``table`` or ``text``."""
+    kind, rows = "", list[str]()
+    for row in [*markdown.splitlines(), ""]:
+        if kind == "code":
+            if row.lstrip().startswith("```"):
+                yield kind, rows
+                kind, rows = "", []
+            else:
+                rows.append(row)
+            continue
+        fence = row.lstrip().startswith("```")
+        new = "code" if fence else "list" if _ITEM.match(row) else "table" if row.startswith("|") else "text"
+        if (
+            rows
+            and (not row.strip() or new != kind)
+            and not (kind == "list" and new == "text" and row.startswith(" "))
+        ):
+            yield kind, rows
+            kind, rows = "", []
+        if row.strip():
+            kind = kind if rows else new
+            if not fence:
+                rows.append(row)
+    if rows:
+        yield kind, rows
