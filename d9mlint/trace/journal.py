@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import traceback
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -103,6 +104,11 @@ class Journal:
         elif letter == b"E":
             self.end = json.loads(payload)
 
+    @property
+    def steps(self) -> int:
+        """How many optimizer steps were taken."""
+        return sum(1 for record in self.records if record.kind == STEP)
+
     def text(self, table: str, number: int) -> str:
         """An entry of a table; empty where a journal was cut short before it."""
         entries = self.tables[table]
@@ -110,13 +116,18 @@ class Journal:
 
 
 class Writer:
-    """Writes one journal. Not safe for threads: the recorder calls it under its lock."""
+    """Writes one journal; the first chunk makes the file. Not safe for threads: the recorder calls it under its
+    lock."""
 
     def __init__(self, path: str, header: dict[str, Any]) -> None:
-        self.path = path
-        # Line buffers would split chunks: every chunk is one write.
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self.json(b"H", {"format": FORMAT, **header})
+        self.path, self.header = path, header
+        self._file: int | None = None
+        self._entries = dict.fromkeys(TABLES, 1)
+
+    @property
+    def open(self) -> bool:
+        """Whether something has been written, and the journal is not closed."""
+        return self._file is not None
 
     def json(self, letter: bytes, value: Any) -> None:
         """Write a chunk of JSON."""
@@ -126,14 +137,35 @@ class Writer:
         """Write packed records."""
         self._write(b"R", packed)
 
+    def texts(self, **tables: list[str]) -> None:
+        """Write the entries of string tables that have been added since the last call."""
+        new = {name: entries[self._entries[name] :] for name, entries in tables.items()}
+        new = {name: entries for name, entries in new.items() if entries}
+        if new:
+            self.json(b"T", new)
+            for name, entries in new.items():
+                self._entries[name] += len(entries)
+
+    def failed(self, error: Exception) -> None:
+        """Write the event that the tracer has failed."""
+        text = "".join(traceback.format_exception(error))
+        self.json(b"J", {"failed": f"{type(error).__name__}: {error}", "traceback": text})
+
     def _write(self, letter: bytes, payload: bytes) -> None:
+        if self._file is None:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+            self._file = os.open(self.path, flags, 0o600)
+            self.json(b"H", {"format": FORMAT, **self.header})
+        # Line buffers would split chunks: every chunk is one write.
         data = memoryview(CHUNK.pack(letter, len(payload)) + payload)
         while data:
             data = data[os.write(self._file, data) :]
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._file)
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
 
 def journals(directory: str) -> Iterator[Journal]:

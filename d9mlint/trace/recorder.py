@@ -14,7 +14,6 @@ import os
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -153,14 +152,12 @@ class Recorder:
     """Everything that is recorded in this process."""
 
     def __init__(self, path: str, header: dict[str, Any], level: str, sites: Sites, steps: int = 0) -> None:
-        self._path, self._header = path, header
         self.level = level
         self.sites = sites
         self._steps = steps
         self._lock = threading.RLock()
-        self._writer: journal.Writer | None = None
+        self._writer = journal.Writer(path, header)
         self._pending: list[Open] = []
-        self._written = dict.fromkeys(journal.TABLES, 1)
         self._names, self._shapes, self._args, self._streams = Interner(), Interner(), Interner(), Interner()
         self._plans: dict[Any, Plan] = {}
         self._threads: dict[int, Stream] = {}
@@ -231,19 +228,20 @@ class Recorder:
 
     def _after_fork(self) -> None:
         """A forked process, such as a worker of a DataLoader, writes its own journal."""
-        self._path = self._path.removesuffix(".journal") + f".{self._next_fork}-{os.getpid()}.journal"
-        self._header = {
-            **self._header,
-            "key": f"{self._header['key']}/fork {self._next_fork}",
-            "worker": True,
-            "pid": os.getpid(),
-        }
+        path, header = self._writer.path, self._writer.header
+        self._writer = journal.Writer(
+            path.removesuffix(".journal") + f".{self._next_fork}-{os.getpid()}.journal",
+            {
+                **header,
+                "key": f"{header['key']}/fork {self._next_fork}",
+                "worker": True,
+                "pid": os.getpid(),
+            },
+        )
         self._process = os.getpid()
         self._worker = True
         self._lock = threading.RLock()
-        self._writer = None
         self._pending = []
-        self._written = dict.fromkeys(journal.TABLES, 1)
         self._threads = {}
         self._thread_keys = {threading.get_ident(): "main"}
         self._thread_counts = {}
@@ -312,25 +310,17 @@ class Recorder:
                 if own is not None:
                     own.busy = busy
             pending, self._pending = self._pending, []
-            if not pending and self._writer is None:
+            if not pending and not self._writer.open:
                 return
-            writer = self._writer
-            if writer is None:
-                writer = self._writer = journal.Writer(self._path, self._header)
-            texts = {
-                "stream": self._streams.texts,
-                "name": self._names.texts,
-                "path": self.sites.texts,
-                "shape": self._shapes.texts,
-                "args": self._args.texts,
-            }
-            new = {t: texts[t][self._written[t] :] for t in journal.TABLES}
-            if any(new.values()):
-                writer.json(b"T", {t: entries for t, entries in new.items() if entries})
-                for table, entries in new.items():
-                    self._written[table] += len(entries)
+            self._writer.texts(
+                stream=self._streams.texts,
+                name=self._names.texts,
+                path=self.sites.texts,
+                shape=self._shapes.texts,
+                args=self._args.texts,
+            )
             pack = journal.RECORD.pack
-            writer.records(
+            self._writer.records(
                 b"".join(
                     [pack(*r[:9], r[9].result if isinstance(r[9], Value) else r[9] & MASK) for r in pending]
                 )
@@ -347,8 +337,6 @@ class Recorder:
         """Write an event, after all records before it."""
         with self._lock:
             self.flush()
-            if self._writer is None:
-                self._writer = journal.Writer(self._path, self._header)
             self._writer.json(b"J", value)
 
     def finish(self, **how: Any) -> None:
@@ -360,10 +348,9 @@ class Recorder:
             for call in self.ending:
                 self.event(call())
             self.on = False
-            if self._writer is not None:
+            if self._writer.open:
                 self._writer.json(b"E", {"steps": self.step, **how})
                 self._writer.close()
-                self._writer = None
 
     def _sweep(self) -> None:
         """Forget storages that are gone."""
@@ -465,10 +452,7 @@ class Recorder:
         """A mistake of the tracer must not become one of the program: stop, and say so in the journal."""
         self.on = False
         with contextlib.suppress(Exception), self._lock:
-            writer = self._writer or journal.Writer(self._path, self._header)
-            self._writer = writer
-            text = "".join(traceback.format_exception(error))
-            writer.json(b"J", {"failed": f"{type(error).__name__}: {error}", "traceback": text})
+            self._writer.failed(error)
 
     def _is_target(self, stream: Stream, plan: Plan, before: Any) -> bool:
         target = self.target
@@ -856,7 +840,7 @@ class Recorder:
         return _Mode(self)
 
     def backward_called(self, path: int) -> None:
-        """``backward()`` was called at a path: threads of the engine have no frames of their own."""
+        """``backward()`` was called at a path: threads of the engine have no frames of the program."""
         self._backward_call = path
 
 

@@ -12,7 +12,6 @@ import os
 import re
 import sys
 import threading
-import traceback
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -58,12 +57,11 @@ class Recorder:
     """Everything that is recorded in this process. TensorFlow calls back in the thread that executes."""
 
     def __init__(self, path: str, header: dict[str, Any], level: str, sites: Sites, steps: int = 0) -> None:
-        self._path, self._header, self.level, self.sites = path, header, level, sites
+        self.level, self.sites = level, sites
         self._steps = steps
         self._lock = threading.RLock()
-        self._writer: journal.Writer | None = None
+        self._writer = journal.Writer(path, header)
         self._pending: list[tuple[int, ...]] = []
-        self._written = dict.fromkeys(journal.TABLES, 1)
         self._names, self._shapes, self._args, self._streams = Interner(), Interner(), Interner(), Interner()
         self._eager = tf_names.eager_tensor()
         self._made: dict[int, int] = {}
@@ -130,24 +128,16 @@ class Recorder:
         """Write what is known."""
         with self._lock:
             pending, self._pending = self._pending, []
-            if os.getpid() != self._process or not (pending or self._writer):
+            if os.getpid() != self._process or not (pending or self._writer.open):
                 return
-            writer = self._writer
-            if writer is None:
-                writer = self._writer = journal.Writer(self._path, self._header)
-            texts = {
-                "stream": self._streams.texts,
-                "name": self._names.texts,
-                "path": self.sites.texts,
-                "shape": self._shapes.texts,
-                "args": self._args.texts,
-            }
-            new = {t: texts[t][self._written[t] :] for t in journal.TABLES}
-            if any(new.values()):
-                writer.json(b"T", {t: entries for t, entries in new.items() if entries})
-                for table, entries in new.items():
-                    self._written[table] += len(entries)
-            writer.records(b"".join([journal.RECORD.pack(*record) for record in pending]))
+            self._writer.texts(
+                stream=self._streams.texts,
+                name=self._names.texts,
+                path=self.sites.texts,
+                shape=self._shapes.texts,
+                args=self._args.texts,
+            )
+            self._writer.records(b"".join([journal.RECORD.pack(*record) for record in pending]))
 
     def finish(self, **how: Any) -> None:
         """The process ends on its own."""
@@ -156,10 +146,9 @@ class Recorder:
         with self._lock:
             self.flush()
             self.on = False
-            if self._writer is not None:
+            if self._writer.open:
                 self._writer.json(b"E", {"steps": self.step, **how})
                 self._writer.close()
-                self._writer = None
 
     def leave(self, why: str) -> None:
         """End the program here."""
@@ -172,10 +161,7 @@ class Recorder:
         """A mistake of the tracer must not become one of the program: stop, and say so in the journal."""
         self.on = False
         with self._lock:
-            writer = self._writer or journal.Writer(self._path, self._header)
-            self._writer = writer
-            text = "".join(traceback.format_exception(error))
-            writer.json(b"J", {"failed": f"{type(error).__name__}: {error}", "traceback": text})
+            self._writer.failed(error)
 
     # Operations
 
@@ -218,16 +204,15 @@ class Recorder:
             self.add(journal.NOTE, journal.UNSEEDED, path=self.sites.here(3), args=kind)
 
     def _executed(self, kind: str, inputs: tuple[Any, ...], attrs: Any, outputs: list[Any]) -> None:
-        path = self.sites.here(3)
         function = _FUNCTION.match(kind)
+        if self.level != "full" and not function and kind not in _NEXT:
+            return
+        path = self.sites.here(3)
         name = f"tf.function {function[1]}" if function else f"tf.{kind}"
         flags = COMPILED if function else 0
         if self._backward:
             flags |= BACKWARD
         values = _pairs(attrs)
-        full = self.level == "full"
-        if not full and not function and kind not in _NEXT:
-            return
         self._draws(kind, values, inputs, path)
         read = [self._read(tensor, n, name, path) for n, tensor in enumerate(inputs)]
         written = [t for t in outputs if _has_value(t)]

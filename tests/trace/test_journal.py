@@ -1,0 +1,86 @@
+"""Which journals the processes of a program write, and what is in them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from d9mlint.trace import journal
+
+RECORDER = """\
+import os, sys
+import torch
+from d9mlint.trace import recorder
+from d9mlint.trace.sites import Sites
+
+def in_child(work):
+    pid = os.fork()
+    if pid == 0:
+        work()
+        found.finish()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+
+found = recorder.Recorder(sys.argv[1], {"key": "rank 0"}, "full", Sites((os.getcwd(),)))
+"""
+
+
+def test_a_journal_without_content_is_no_file(tmp_path: Path) -> None:
+    writer = journal.Writer(str(tmp_path / "a.journal"), {"key": "main"})
+    writer.close()
+    assert not writer.open and os.listdir(tmp_path) == []
+
+
+def test_entries_of_tables_are_written_once(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.journal")
+    writer = journal.Writer(path, {"key": "main"})
+    names = ["", "aten.add"]
+    writer.texts(name=names, shape=[""])
+    size = os.path.getsize(path)
+    writer.texts(name=names, shape=[""])
+    assert os.path.getsize(path) == size
+    names.append("aten.mul")
+    writer.texts(name=names, shape=["", "float32[2]"])
+    writer.failed(ValueError("of the tracer"))
+    writer.close()
+    found = journal.Journal(path).update()
+    assert found.header["key"] == "main"
+    assert found.tables["name"] == ["", "aten.add", "aten.mul"]
+    assert found.tables["shape"] == ["", "float32[2]"]
+    assert found.events[0]["failed"] == "ValueError: of the tracer"
+    assert found.end is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_forked_processes_write_their_own_journals(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    code = RECORDER + (
+        "def nested():\n"
+        "    in_child(lambda: found.add(5, 'grandchild'))\n"
+        "    found.add(5, 'child')\n"
+        "in_child(lambda: None)\n"
+        "found.add(5, 'parent')\n"
+        "found.flush()\n"
+        "in_child(nested)\n"
+        "found.failed(ValueError('of the tracer'))\n"
+        "found.finish()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "0.journal")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = {one.header["key"]: one for one in journal.journals(str(tmp_path))}
+    assert {key: [one.text("name", r.name) for r in one.records] for key, one in found.items()} == {
+        "rank 0": ["parent"],
+        "rank 0/fork 1": ["child"],
+        "rank 0/fork 1/fork 0": ["grandchild"],
+    }
+    assert found["rank 0"].events[0]["failed"] == "ValueError: of the tracer"
+    assert found["rank 0/fork 1"].header["worker"] and not found["rank 0"].header.get("worker")
