@@ -25,7 +25,7 @@ from d9mlint.trace.compare import (
     with_earlier_draw,
 )
 from d9mlint.trace.curve import lanes
-from d9mlint.trace.journal import COMPILED, NOTE, STEP, Journal, journals
+from d9mlint.trace.journal import COMPILED, NOTE, Journal, journals
 from d9mlint.trace.model import DIVERGED, EQUAL, UNKNOWN, Report, RunInfo, StaticFinding
 from d9mlint.trace.program import NONE, SECOND, Perturbation, Program, environment, with_absolute_script
 from d9mlint.trace.runner import Ended, run
@@ -243,8 +243,7 @@ class Watcher:
             one.update()
         waited = time.monotonic() - self._found_at
         return waited > GROWTH_SECONDS or any(
-            sum(1 for r in j.records if r.kind == STEP) >= self._found.step + GROWTH_STEPS
-            for j in self._second.values()
+            j.steps >= self._found.step + GROWTH_STEPS for j in self._second.values()
         )
 
     def diverged(self) -> bool:
@@ -290,7 +289,7 @@ def unusable(directory: str, found: Sequence[Journal], ended: Ended, which: str)
 def info(ended: Ended, found: Sequence[Journal], printed: str = "") -> RunInfo:
     """A run in numbers."""
     records = [r for j in found for r in j.records]
-    steps = max((sum(1 for r in j.records if r.kind == STEP) for j in found), default=0)
+    steps = max((j.steps for j in found), default=0)
     count = sum(1 for r in records if r.kind != NOTE)
     return RunInfo(None if ended.stopped else ended.code, ended.stopped, steps, count, printed)
 

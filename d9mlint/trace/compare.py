@@ -127,13 +127,20 @@ class Streams(NamedTuple):
 
 def pair(first: Sequence[Journal], second: Sequence[Journal]) -> list[tuple[Journal, Journal]]:
     """The journals of the same process in both recordings. Raises Unequal where a training process of one has
-    no partner."""
+    no partner, and where the recordings have different kinds of digests."""
     by_key = [_keyed(found) for found in (first, second)]
     missing = [k for k in by_key[0] if k not in by_key[1] and not by_key[0][k].header.get("worker")]
     extra = [k for k in by_key[1] if k not in by_key[0] and not by_key[1][k].header.get("worker")]
     if missing or extra:
         which, run = (missing[0], "second") if missing else (extra[0], "first")
         raise Unequal(f"the {run} run has no recording of process {which}")
+    for key in by_key[0].keys() & by_key[1].keys():
+        one, other = (found[key].header.get("digest") for found in by_key)
+        if one != other:
+            run = "second" if one == "xxh3" else "first"
+            raise Unequal(
+                f"the {run} recording was made without the package xxhash: digests cannot be compared"
+            )
     return [(by_key[0][k], by_key[1][k]) for k in by_key[0] if k in by_key[1]]
 
 

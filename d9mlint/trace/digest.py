@@ -1,6 +1,9 @@
 """A 64-bit digest of tensors, computed where the tensor is. Runs in traced processes: it needs torch.
 
-Definition. The content of a tensor is its elements in logical (row-major) order as bytes, padded with zeros
+In the memory of the host it is XXH3 over the bytes, where the package xxhash is installed: reading them once is
+all that it costs. Everywhere else it is a sum that any device can compute.
+
+Definition of the sum. The content of a tensor is its elements in logical (row-major) order as bytes, padded with zeros
 to 64-bit words ``x``. Word ``i = j * BLOCK + c`` adds
 
     G(j) * (x * U(c) + (x >> 32) * V(c))   modulo 2**64, with an arithmetic shift,
@@ -11,17 +14,29 @@ halves of the words: two contents that differ collide with probability 2**-(64 -
 of trailing zero bits common to all differences; a last-bit change gives k = 0, a flipped sign of float32
 k = 31. XOR and norms miss permutations and sign flips; this sum depends on the position of every word.
 
-What describes a tensor beside its content (dtype, shape, layout) enters through ``finish``.
+What describes a tensor beside its content (dtype, shape, layout) enters through ``finish``, or as the seed of
+XXH3.
 """
 
 from __future__ import annotations
 
+import ctypes
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import torch
 
+xxh3: Callable[..., int] | None
+try:
+    from xxhash import xxh3_64_intdigest
+except ImportError:
+    xxh3 = None
+else:
+    xxh3 = xxh3_64_intdigest
+
+HOST = "xxh3" if xxh3 is not None else "sum"
+"""How content in the memory of the host is digested. Recordings are comparable where this is the same."""
 MASK = (1 << 64) - 1
 BLOCK = 1 << 14
 """Words that share one weight G: few enough for a core's cache and for torch to stay on the calling thread."""
@@ -99,6 +114,23 @@ def words(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
     tail = torch.zeros(8, dtype=torch.uint8, device=flat.device)
     tail[:left].copy_(flat[whole:].view(torch.uint8))
     return flat[:whole].view(torch.int64), tail.view(torch.int64)
+
+
+def host_digest(tensor: torch.Tensor, description: str) -> int:
+    """The digest of a contiguous dense tensor on the CPU by XXH3; it is complete."""
+    size = tensor.nbytes
+    address = tensor.data_ptr() if size else 0
+    if not size or address == tensor.storage_offset() * tensor.element_size():
+        # Without elements, or its storage has been freed, as FSDP does between uses.
+        return finish(0, description)
+    kind = _buffers.get(size)
+    if kind is None:
+        kind = _buffers[size] = ctypes.c_char * size
+    assert xxh3 is not None
+    return xxh3(kind.from_address(address), _salt(description))
+
+
+_buffers: dict[int, Any] = {}
 
 
 def content_sum(tensor: torch.Tensor) -> torch.Tensor:
@@ -292,6 +324,10 @@ def digest(value: torch.Tensor) -> int:
     with guard, torch.no_grad():
         found = []
         for tensor, description in parts(value):
-            total = 0 if tensor is None or not tensor.numel() else int(content_sum(tensor).item())
-            found.append(finish(total, description))
+            if tensor is None or not tensor.numel():
+                found.append(finish(0, description))
+            elif xxh3 is not None and tensor.device.type == "cpu":
+                found.append(host_digest(tensor.contiguous(), description))
+            else:
+                found.append(finish(int(content_sum(tensor).item()), description))
     return found[0] if len(found) == 1 else combine(found)

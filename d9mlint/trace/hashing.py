@@ -8,30 +8,43 @@ import torch
 
 from d9mlint.trace import digest as digests
 from d9mlint.trace import names
-from d9mlint.trace.digest import MASK, combine, content_sum, finish, parts, signed, weight, weights
+from d9mlint.trace.digest import (
+    MASK,
+    combine,
+    content_sum,
+    finish,
+    host_digest,
+    parts,
+    signed,
+    weight,
+    weights,
+)
 
 SMALL = 1 << 15
-"""Bytes up to which a tensor on the CPU is copied now and digested later, with all others of its kind."""
+"""Bytes up to which a tensor on the CPU is copied now and digested later, with all others of its kind, where
+xxhash is not installed."""
 ARENA = 1 << 17
 """Bytes of such copies that are kept: 16384 words, which torch works on without other threads."""
 
 
 class Value:
-    """A digest that may not be known yet. ``result`` is set by ``Digester.flush``."""
+    """A digest that is not known yet. ``result`` is set by ``Digester.flush``. A part is a digest, or the place
+    of a sum and what describes its tensor."""
 
     __slots__ = ("parts", "result")
 
     def __init__(self) -> None:
         self.result = 0
-        self.parts: list[tuple[int, str]] = []
+        self.parts: list[int | tuple[int, str]] = []
 
 
 class Digester:
     """Takes the content of tensors as it is now; ``flush`` completes the digests. One for each thread."""
 
     def __init__(self) -> None:
+        size = ARENA // 8 if digests.xxh3 is None else 0
         with torch.inference_mode(False):
-            self._arena = torch.zeros(ARENA // 8, dtype=torch.int64, device="cpu")
+            self._arena = torch.zeros(size, dtype=torch.int64, device="cpu")
         self._address = self._arena.data_ptr()
         self._used = 0
         self._starts: list[int] = []
@@ -40,31 +53,44 @@ class Digester:
         self._open: list[Value] = []
         self._texts: dict[tuple[torch.dtype, torch.Size], str] = {}
 
-    def add(self, *tensors: torch.Tensor) -> Value:
+    def add(self, *tensors: torch.Tensor) -> Value | int:
         """The digest of some tensors together, in this order."""
-        value = Value()
+        at_once = digests.xxh3 is not None
+        found: list[int | tuple[int, str]] = []
+        waits = False
         for tensor in tensors:
             kind = type(tensor)
             if (
                 (kind is torch.Tensor or kind is torch.nn.Parameter)
                 and tensor.layout is torch.strided
-                and tensor.device.type == "cpu"
-                and not tensor.is_quantized
+                and tensor.is_cpu
                 and tensor.is_contiguous()
+                and not tensor.is_quantized
                 and not tensor.is_conj()
                 and not tensor.is_neg()
                 and not tensor.is_nested
             ):
+                if at_once:
+                    found.append(host_digest(tensor, self._text(tensor)))
+                    continue
                 size = tensor.nbytes
-                if size <= SMALL:
-                    value.parts.append((self._copy(tensor, size), self._text(tensor)))
-                else:
-                    value.parts.append((self._sum(content_sum(tensor)), self._text(tensor)))
+                slot = self._copy(tensor, size) if size <= SMALL else self._sum(content_sum(tensor))
+                found.append((slot, self._text(tensor)))
+                waits = True
             else:
-                for part in parts(tensor):
-                    inner = part.tensor
-                    slot = -1 if inner is None or not inner.numel() else self._sum(content_sum(inner))
-                    value.parts.append((slot, part.description))
+                for inner, description in parts(tensor):
+                    if inner is None or not inner.numel():
+                        found.append(finish(0, description))
+                    elif at_once and inner.is_cpu:
+                        found.append(host_digest(inner.contiguous(), description))
+                    else:
+                        found.append((self._sum(content_sum(inner)), description))
+                        waits = True
+        if not waits:
+            known = [part for part in found if isinstance(part, int)]
+            return known[0] if len(known) == 1 else combine(known)
+        value = Value()
+        value.parts = found
         self._open.append(value)
         return value
 
@@ -126,11 +152,13 @@ class Digester:
 
     def flush(self) -> None:
         """Complete every digest. One copy from each device."""
+        if not self._open:
+            return
         with names.no_torch_function(), torch.inference_mode(False), torch.no_grad():
             self._settle()
             self._fetch()
         for value in self._open:
-            found = [finish(self._total(slot), text) for slot, text in value.parts]
+            found = [p if isinstance(p, int) else finish(self._total(p[0]), p[1]) for p in value.parts]
             value.result = found[0] if len(found) == 1 else combine(found)
         self._open.clear()
         self._sums.clear()

@@ -120,9 +120,10 @@ def _record(settings: dict[str, Any], sites: Sites, watch: Watch) -> None:
         return
     import torch
 
+    from d9mlint.trace.digest import HOST
     from d9mlint.trace.session import begin
 
-    header = {"key": _key(), "torch": torch.__version__, **_header(settings)}
+    header = {"key": _key(), "torch": torch.__version__, "digest": HOST, **_header(settings)}
     path = os.path.join(settings["directory"], f"{os.getpid()}.journal")
     begin(path, header, settings, sites, watch)
 

@@ -33,7 +33,10 @@ PENDING = 4096
 """Records that are kept before they are written."""
 WORKER_PENDING = 64
 """The same in a worker, which may be ended at any time."""
-FORWARD_SITES = 1 << 19
+SWEEP = 256
+"""Storages that may have gone before their identities are given back. Each pins a few bytes between the large
+blocks of the allocator: thousands of them fragment the memory of the program."""
+FORWARD_SITES = 1 << 17
 """Forward operations whose lines are kept for the backward pass."""
 
 _EMPTY = (
@@ -165,7 +168,7 @@ class Recorder:
         self._thread_counts: dict[str, Iterator[int]] = {}
         self._made: dict[int, int] = {}
         self._weak: dict[int, int] = {}
-        self._sweep_at = 4096
+        self._sweep_at = SWEEP
         self._raw: dict[int, int] = {}
         self._waiting: set[int] = set()
         self._forward: dict[int, int] = {}
@@ -326,8 +329,7 @@ class Recorder:
                 )
             )
             self._last_flush = time.monotonic()
-            if len(self._weak) > self._sweep_at:
-                self._sweep()
+            self._sweep()
 
     def shape(self, tensors: Sequence[torch.Tensor]) -> int:
         """The number of the shapes and dtypes of some tensors."""
@@ -360,7 +362,7 @@ class Recorder:
             self._made.pop(key, None)
             self._raw.pop(key, None)
             self._waiting.discard(key)
-        self._sweep_at = max(4096, 2 * len(self._weak))
+        self._sweep_at = len(self._weak) + SWEEP
 
     # Operations
 
@@ -444,6 +446,9 @@ class Recorder:
                 self.rearm()
             if len(self._pending) >= (WORKER_PENDING if self._worker else PENDING):
                 self.flush()
+            elif len(self._weak) > self._sweep_at:
+                with self._lock:
+                    self._sweep()
         except Exception as error:
             self.failed(error)
         return result

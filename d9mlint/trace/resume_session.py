@@ -12,7 +12,7 @@ from d9mlint.base.errors import UsageError
 from d9mlint.trace import isolation
 from d9mlint.trace.command import Session, info, source_lines, static_finding, unusable
 from d9mlint.trace.compare import Unequal, first_difference, pair
-from d9mlint.trace.journal import STATE, STEP, Journal, journals
+from d9mlint.trace.journal import STATE, Journal, journals
 from d9mlint.trace.model import DIVERGED, EQUAL, UNKNOWN, Report
 from d9mlint.trace.program import NONE
 from d9mlint.trace.resume import Resume, compare
@@ -37,7 +37,7 @@ def resumed(session: Session, stop: int, arguments: Sequence[str]) -> Report:
     first = [j for j in first if "torch" in j.header]
     if not first:
         return report(UNKNOWN, "--resume-at needs a PyTorch program")
-    taken = max(sum(1 for r in j.records if r.kind == STEP) for j in first)
+    taken = max(j.steps for j in first)
     if taken <= stop:
         reason = f"the program takes {taken} optimizer steps; --resume-at {stop} leaves none to compare"
         return report(UNKNOWN, reason)

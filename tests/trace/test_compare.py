@@ -47,8 +47,10 @@ def record(
     return journal.RECORD.pack(kind, flags, 1, name, 1, 0, shape, args, inputs, digest)
 
 
-def written(path: Path, *records: bytes, key: str = "main", end: bool = True) -> Journal:
-    writer = Writer(str(path), {"key": key, "pid": 1})
+def written(
+    path: Path, *records: bytes, key: str = "main", end: bool = True, digest: str = "xxh3"
+) -> Journal:
+    writer = Writer(str(path), {"key": key, "pid": 1, "digest": digest})
     writer.json(b"T", TABLES)
     writer.records(b"".join(records))
     if end:
@@ -158,3 +160,10 @@ def test_a_journal_that_was_cut_short_is_read_as_far_as_it_goes(tmp_path: Path) 
 def test_frames_of_a_path_on_a_drive() -> None:
     found = frames("C:\\p\\train.py:3:train")
     assert found[0].filename == "C:\\p\\train.py" and found[0].row == 3
+
+
+def test_recordings_with_different_digests_are_not_compared(tmp_path: Path) -> None:
+    one, other = written(tmp_path / "a", record()), written(tmp_path / "b", record(), digest="sum")
+    for first, second, run in ((one, other, "second"), (other, one, "first")):
+        with pytest.raises(Unequal, match=f"the {run} recording was made without the package xxhash"):
+            pair([first], [second])
