@@ -57,6 +57,27 @@ def test_an_environment_made_in_a_shared_module_is_reported_for_every_entry_poin
     assert of_entry(alone, "run_b.py").findings == of_entry(both, "run_b.py").findings
 
 
+LIBRARIES = {
+    "a.py": "import tensorflow as tf\nimport data\nprint(tf.add(data.pipeline(), 1))\n",
+    "b.py": "import data, layers, step\nprint(step.train(layers.make(), data.pipeline()))\n",
+    "c.py": "import data, step\nprint(step.train(data.pipeline(), data.pipeline()))\n",
+    "data.py": "import tensorflow as tf\n\ndef pipeline():\n    return tf.zeros(3)\n",
+    "layers.py": "import tensorflow as tf\n\ndef make():\n    return tf.keras.layers.Dense(1)\n",
+    "step.py": (
+        "import tensorflow as tf\n\ndef train(model, x):\n    with tf.GradientTape() as tape:\n"
+        "        loss = model(x)\n    return tape.gradient(loss, model.trainable_variables)\n"
+    ),
+}
+
+
+def test_a_library_that_was_imported_before_is_imported_by_the_next_run_too() -> None:
+    together = run(LIBRARIES)
+    for name in ("a.py", "b.py", "c.py"):
+        alone = run({one: text for one, text in LIBRARIES.items() if len(one) > 4 or one == name})
+        assert of_entry(alone, name).findings == of_entry(together, name).findings
+    assert "DET306" in codes(together, "c.py")
+
+
 DETERMINISM = {
     "pkg/__init__.py": "",
     "pkg/setup.py": "from fwr13y.d9m.tensorflow import enable_determinism\nenable_determinism()\n",

@@ -107,9 +107,9 @@ def _switch_for(interp: Interp) -> str:
 def _library_use(interp: Interp, call: CallEvent) -> None:
     for library, prefix in (("tensorflow", "tf."), ("jax", "jax."), ("torch.compile", "torch.compile")):
         if call.api.startswith(prefix) and not call.api.startswith(_CONFIGURING):
-            interp.state.flags.setdefault(f"used:{library}", True)
+            interp.flag(f"used:{library}", call.node)
     if call.api in ("torch.Tensor.cuda", "torch.nn.Module.cuda") or call.api.endswith(".cuda"):
-        interp.state.flags.setdefault("used:cuda", True)
+        interp.flag("used:cuda", call.node)
 
 
 def _is_on(value: v.Value) -> bool:

@@ -96,8 +96,12 @@ _TF_LIBRARIES = ("tf.", "keras.")
 def note(interp: Interp, flag: str, node: Any, subject: str = "") -> None:
     """Set a flag and remember its first place in this run."""
     interp.flag(flag, node)
-    if flag not in interp.places:
-        interp.places[flag] = Where(interp, node, subject)
+    log = interp.import_log
+    if flag not in interp.places or (log is not None and flag not in log.places):
+        place = Where(interp, node, subject)
+        interp.places.setdefault(flag, place)
+        if log is not None:
+            log.places.setdefault(flag, place)
 
 
 def where(interp: Interp, flag: str) -> Where | None:

@@ -63,7 +63,7 @@ class Imported(NamedTuple):
 class ImportLog:
     """What is noted while an import runs that may be remembered."""
 
-    __slots__ = ("blanks", "libraries", "lookups", "used")
+    __slots__ = ("blanks", "flags", "imported", "libraries", "lookups", "places", "used")
 
     def __init__(self) -> None:
         self.lookups: dict[tuple[str, str], Found | None] = {}
@@ -72,6 +72,10 @@ class ImportLog:
         self.libraries: dict[str, bool] = {}
         # Instances of which only the class is known, as they were found.
         self.blanks: dict[v.Cls, v.Inst | None] = {}
+        # What it imported and was seen to do, also where the run had done the same before.
+        self.imported: set[str] = set()
+        self.flags: dict[str, Any] = {}
+        self.places: dict[str, Where] = {}
 
     def add(
         self,
@@ -88,6 +92,14 @@ class ImportLog:
             self.libraries.setdefault(name, found)
         for cls, one in blanks.items():
             self.blanks.setdefault(cls, one)
+
+    def add_effects(self, imported: set[str], flags: dict[str, Any], places: dict[str, Where]) -> None:
+        """An import inside of this one has done these."""
+        self.imported |= imported
+        for flag, site in flags.items():
+            self.flags.setdefault(flag, site)
+        for flag, place in places.items():
+            self.places.setdefault(flag, place)
 
 
 class ImportCache:
@@ -157,6 +169,7 @@ class ImportCache:
         log, interp.import_log = interp.import_log, outer_log
         if outer_log is not None:
             outer_log.add(log.lookups, log.used, log.libraries, log.blanks)
+            outer_log.add_effects(log.imported, log.flags, log.places)
         after = interp.state
         quiet = (
             memory.quiet
@@ -181,9 +194,9 @@ class ImportCache:
                     {n: known for n, known in log.libraries.items() if not (known and n in fresh_libraries)},
                     dict(log.blanks),
                     {cls: one for cls, one in interp.blanks.items() if cls not in blanks},
-                    fresh_libraries,
-                    {flag: site for flag, site in after.flags.items() if flag not in flags},
-                    {flag: place for flag, place in interp.places.items() if flag not in places},
+                    log.imported | fresh_libraries,
+                    {**log.flags, **{flag: site for flag, site in after.flags.items() if flag not in flags}},
+                    {**log.places, **{flag: one for flag, one in interp.places.items() if flag not in places}},
                     depth,
                     added,
                     interp.visited - visited,
@@ -237,9 +250,13 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     state = interp.state
     for flag, site in known.flags.items():
         state.flags.setdefault(flag, site)
-    for flag, place in known.places.items():
-        if flag not in interp.places:
-            interp.places[flag] = place.replayed(interp, known.mod.name, known.depth)
+    places = {
+        flag: place.replayed(interp, known.mod.name, known.depth)
+        for flag, place in known.places.items()
+        if flag not in interp.places or interp.import_log is not None
+    }
+    for flag, place in places.items():
+        interp.places.setdefault(flag, place)
     for method, found in known.methods.items():
         interp.methods.setdefault(method, []).extend(found)
     interp.libraries |= known.libraries
@@ -263,6 +280,7 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     interp.steps += known.steps
     if interp.import_log is not None:
         interp.import_log.add(known.lookups, known.used, known.asked, known.blanks_found)
+        interp.import_log.add_effects(known.libraries, known.flags, places)
     HEAP.take_over(known.reads, known.writes)
     interp.memory.take_over(known.memory)
     for violation in known.memory.reports:

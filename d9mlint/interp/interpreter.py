@@ -936,6 +936,8 @@ class Interp:
         """Note the first import of a library."""
         top = name.partition(".")[0]
         self.libraries.add(top)
+        if self.import_log is not None:
+            self.import_log.imported.add(top)
         self.listeners.tell(ImportEvent(name, stmt))
 
     # ----------------------------------------------------------------------- modes, seeds, environment
@@ -968,7 +970,10 @@ class Interp:
 
     def flag(self, name: str, node: Any = None) -> None:
         """Note that something happened here for the first time on this path."""
-        self.state.flags.setdefault(name, self.here(node))
+        if name not in self.state.flags:
+            self.state.flags[name] = self.here(node)
+        if self.import_log is not None:
+            self.import_log.flags.setdefault(name, self.here(node))
 
     def base_frame(self, mod: v.Mod, file: ModuleFile) -> Frame:
         """A frame in a module's scope, for calls from outside any code."""

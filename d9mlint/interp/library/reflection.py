@@ -249,6 +249,8 @@ def extend_path(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
     from d9mlint.interp.interpreter import SEARCH_PATH
 
     interp.libraries.add(SEARCH_PATH)
+    if interp.import_log is not None:
+        interp.import_log.imported.add(SEARCH_PATH)
     return v.NONE
 
 
