@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _PLAIN = frozenset({*sys.stdlib_module_names, "builtins", "object", "super"}) | frozenset(
     kind.__name__ for kind in (tuple, list, set, dict, str, bytes, int, float, bool, complex, type(None))
 )
+_BUILT_BY_CONFIGURATION = ("hydra.utils.instantiate", "hydra.utils.call", "hydra.utils.get_class")
 _MODELS = ("torch.nn.", "tf.keras.", "keras.", "lightning.", "pytorch_lightning.", "flax.")
 _OPTIMIZERS = ("torch.optim.", "tf.keras.optimizers.", "keras.optimizers.", "optax.")
 _LOADERS = ("torch.utils.data.DataLoader", "tf.data.Dataset", "torch_geometric.loader.")
@@ -51,6 +52,11 @@ def _call(interp: Interp, call: CallEvent) -> None:
                 "dynamic-call", f"the call of `{_written(node.func)}` is decided at run time{given}", node
             )
         return
+    if api in _BUILT_BY_CONFIGURATION and not _configured(call.args):
+        what = _received(interp, call.args)
+        given = f" and receives {what}" if what else ""
+        interp.gap("dynamic-call", f"what `{rest}` makes is decided by the configuration{given}", node)
+        return
     if root in _PLAIN or root in interp.kb.libraries or api in MODELS or api in PASS_THROUGH:
         return
     what = _received(interp, call.args, losses=root != "?")
@@ -60,6 +66,13 @@ def _call(interp: Interp, call: CallEvent) -> None:
         interp.gap("dynamic-call", f"the object whose `{rest}` receives {what} is not known", node)
     else:
         interp.gap("library-call", f"nothing is known of `{api}`, which receives {what}", node)
+
+
+def _configured(args: v.Args) -> bool:
+    """Whether the configuration that an object is built from names its class."""
+    config = args.get("config", 0)
+    target = config.items.get("_target_") if isinstance(config, v.Mapping) else None
+    return isinstance(target, v.Lit)
 
 
 def _looked_up(func: m.Expr) -> bool:

@@ -95,10 +95,12 @@ class _Watch:
         self, interp: Interp, owner: v.Value, index: v.Value, op: str, value: v.Value, node: Any
     ) -> None:
         """``owner[index] += value`` reads what it adds to."""
+        self._one_of(interp, owner)
         self.read(interp, owner, whole=False)
         self.read(interp, value)
 
     def write_item(self, interp: Interp, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
+        self._one_of(interp, owner)
         memory = _watched(interp, owner)
         if memory is None:
             return
@@ -108,6 +110,14 @@ class _Watch:
         if state in ("written", "told") or not isinstance(owner, (v.Obj, v.Member)):
             return
         memory.data = _after_write(interp, memory, owner, state, index, node)
+
+    def _one_of(self, interp: Interp, owner: v.Value) -> None:
+        """One of several allocations is written to, which one is not known: each may have been."""
+        if isinstance(owner, v.AnyOf):
+            for one in owner.values:
+                memory = _watched(interp, one)
+                if memory is not None:
+                    memory.data = "written"
 
     def replaced(self, interp: Interp, owner: v.Value, name: str, value: v.Value, node: Any) -> None:
         memory = _watched(interp, owner)

@@ -25,13 +25,15 @@ from d9mlint.interp.hooks import CallEvent
 from d9mlint.interp.places import Where
 from d9mlint.interp.tensors import detached, device, no_gradient
 from d9mlint.interp.text import call_text
+from d9mlint.knowledge.schema import OpHistory
+from d9mlint.knowledge.versions import parse, split
 
 if TYPE_CHECKING:
     from d9mlint.base.known_calls import KnownCall
     from d9mlint.interp.hooks import Hooks
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.state import Site
-    from d9mlint.knowledge.schema import OpEntry, OpHistory
+    from d9mlint.knowledge.schema import OpEntry
 
 TF_LIBRARIES = frozenset({"tensorflow", "keras"})
 # Libraries that run on the GPU by themselves, without torch or TensorFlow code that shows it.
@@ -43,6 +45,8 @@ SET_ITEM = "torch.Tensor.__setitem__"
 RNN_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 MODE_CALL = "use_deterministic_algorithms"
 RNN_VALUES = (":16:8", ":4096:2", ":4096:8")
+_MODE_RELEASES = ((1, 7), (1, 8))
+"""The releases of torch that brought deterministic mode."""
 
 
 class Candidate(NamedTuple):
@@ -136,7 +140,17 @@ def history(interp: Interp, entry: OpEntry) -> OpHistory | None:
     for item in entry.history:
         if interp.targets.matches(entry.library, item.versions):
             return item
+    if entry.library == "torch" and interp.targets.matches("torch", "<1.7") and _begins_with_the_mode(entry):
+        return OpHistory(versions="<1.7", behaviour="silent", note="there is no deterministic mode")
     return None
+
+
+def _begins_with_the_mode(entry: OpEntry) -> bool:
+    """Whether a history begins with the releases that brought deterministic mode: the kernels are older."""
+    bounds = [
+        text for item in entry.history for operator, text in split(item.versions)[1] if operator == ">="
+    ]
+    return min((parse(text) for text in bounds), default=()) in _MODE_RELEASES
 
 
 def _candidate(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks import generators
 from d9mlint.checks.base import Reporter, argument_node, silent
-from d9mlint.checks.releases import is_release
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, SAVES, trains, where
 from d9mlint.interp.context import TRAINING_CONTEXT
@@ -347,7 +346,7 @@ class _Seeds:
             ("draw-api", rng, True if place is weak else False if place is strong else "aside")
         ]
         seed = generator.seed
-        if rng == "tensorflow" and is_release(interp, "tensorflow", "<2.0"):
+        if rng == "tensorflow" and interp.kb_matches("tensorflow", "<2.0"):
             seed = "tf.set_random_seed(seed)"
         where_to_seed = generator.where or f"at the start of {place.entry}"
         if place is not weak and place is not strong:

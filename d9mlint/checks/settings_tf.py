@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Reporter
-from d9mlint.checks.releases import is_release, named
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import TF_TRAIN, where
 from d9mlint.interp.places import Where
@@ -93,7 +92,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
 
 def _version(interp: Interp, spec: str) -> bool:
-    return interp.targets is not None and is_release(interp, "tensorflow", spec)
+    return interp.kb_matches("tensorflow", spec)
 
 
 def _switch_for(interp: Interp) -> str:
@@ -200,15 +199,15 @@ def _end(interp: Interp, reporter: Reporter) -> None:
         return
     if _switched_on(interp) or interp.targets is None or other_backend(interp):
         return
-    version, source = named(interp, "tensorflow")
+    target = interp.targets.version("tensorflow")
     reporter.report(
         interp,
         "DET306",
         place,
-        f"`{place.entry}` trains with TensorFlow {version} without op determinism",
+        f"`{place.entry}` trains with TensorFlow {target.version} without op determinism",
         _switch_for(interp),
         subject="tensorflow",
-        targets=(f"tensorflow {version}", source),
+        targets=(f"tensorflow {target.version}", target.source),
         entry_wide=True,
     )
 

@@ -1,7 +1,7 @@
 """The versions of libraries that a program is meant for: versions decide what an op does.
 
-Each comes from the first of these that knows: the command line or the settings, the project's own pins, the
-installed library, the newest release that the knowledge base knows.
+Each comes from the first of these that knows: the command line or the settings, the project's own pins, the names
+that the program uses, the installed library, the newest release that the knowledge base knows.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import msgspec
 from d9mlint.config.pins import DISTRIBUTIONS, Pin, Pins, Problem, pinned, read_pins
 from d9mlint.knowledge.versions import compare, matches, parse, split
 
+_UNPINNED = ("installed", "newest known", "not known")
 _NEWEST = "9999"
 """Taken for the version of a library of which no release is known."""
 
@@ -36,10 +37,13 @@ class Target(msgspec.Struct, frozen=True):
 class Targets:
     """Target versions by library. Nothing is read before the first question."""
 
-    def __init__(self, root: Path, given: Mapping[str, str], prefix: str = "") -> None:
+    def __init__(
+        self, root: Path, given: Mapping[str, str], prefix: str = "", told: Mapping[str, str] | None = None
+    ) -> None:
         self.root = root
         self._prefix = prefix
         self._given = {name: version for name, version in given.items() if version}
+        self._told = dict(told or {})
         self._known: dict[str, Target] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -75,6 +79,18 @@ class Targets:
         """What in them could not be understood."""
         return self._pins.problems
 
+    def written_for(self, told: Mapping[str, str]) -> Targets:
+        """The targets of a program whose names tell for which releases it was written, as far as nothing else
+        does; the same targets where they tell nothing new."""
+        new = {
+            library: version for library, version in told.items() if self.version(library).source in _UNPINNED
+        }
+        if not new:
+            return self
+        other = Targets(self.root, self._given, self._prefix, new)
+        other.__dict__["_pins"] = self._pins
+        return other
+
     def version(self, library: str) -> Target:
         """The version of a library to judge by."""
         found = self._known.get(library)
@@ -101,6 +117,8 @@ class Targets:
         pins = tuple((pin.library, pin.spec, pin.place) for pin in self._pins.pins)
         return (
             *sorted(self._given.items()),
+            ("told",),
+            *sorted(self._told.items()),
             ("pins",),
             *pins,
             ("installed",),
@@ -120,6 +138,9 @@ class Targets:
         companion = self._companion(library)
         if companion is not None:
             return companion
+        told = self._told.get(library)
+        if told is not None:
+            return Target(told, told, "inferred from the names that the program uses")
         have = self._installed.get(library)
         if have is not None:
             return Target(have, have, "installed")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.calls import hands_over_training, owner_types
+from d9mlint.interp.calls import can_train, hands_over_training, owner_types
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.devices import ACCELERATORS, DEFAULT_DEVICE, DEVICE, Runner, named, runner, runner_of
 from d9mlint.interp.places import Where
@@ -151,6 +151,11 @@ def register(hooks: Hooks) -> None:
                 interp.notes[TRAINER_SWITCH] = found.entry.switch
             _trains_torch(interp, call.node, name, found.device or tensors.device(call.args.values()))
             return
+        if found is None and isinstance(call.owner, v.Obj) and can_train(call.owner.args, name):
+            # An object of which only what it was given is known: a trainer that a configuration names.
+            _trains_torch(interp, call.node, name, tensors.device(call.owner.args.values()))
+            _note_devices(interp, call.owner.args.kw.get("device"), call.node)
+            return
         if found is not None or name in ("train", "run", "tune"):
             return
         types = owner_types(interp, call.owner) if call.owner is not None else []
@@ -181,6 +186,10 @@ def register(hooks: Hooks) -> None:
         if interp.uses("tensorflow") and (_unknown(types) or types[0].startswith(_TF_LIBRARIES)):
             name = call.api.rpartition(".")[2]
             _trains_tf(interp, call.node, "minimize" if name == "minimize" else "gradient")
+
+    @hooks.on_call("jax.grad", "jax.value_and_grad", "flax.nnx.grad", "flax.nnx.value_and_grad")
+    def jax_train(interp: Interp, call: CallEvent) -> None:
+        note(interp, TRAIN, call.node, call.api)
 
     @hooks.on_call("torch.autograd.backward")
     def autograd(interp: Interp, call: CallEvent) -> None:

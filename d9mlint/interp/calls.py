@@ -9,7 +9,7 @@ from d9mlint.interp import memo, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import CONTAINERS, parts
 from d9mlint.interp.context import CPU_CONTEXT, FROZEN, TRAINING_CONTEXT
-from d9mlint.interp.data import ENTROPY, TENSOR, put_on_device
+from d9mlint.interp.data import BUFFER, ENTROPY, TENSOR, put_on_device
 from d9mlint.interp.devices import Runner, runner, runner_of
 from d9mlint.interp.events import (
     CallEvent,
@@ -457,7 +457,17 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
     post = cls.find("__post_init__")
     if post is not None and init is None:
         call(interp, bind_method(interp, post, inst, cls, node), v.NO_ARGS, node)
+    _forget_devices(inst)
     return inst
+
+
+def _forget_devices(inst: v.Inst) -> None:
+    """Where the buffers of a module are is known while it is made: later it may be moved with all of them."""
+    for name, value in inst.attrs.items():
+        if isinstance(value, v.Obj) and value.api == BUFFER and value.form is not None and value.form.device:
+            buffer = v.Obj(BUFFER, value.type, value.args, value.node)
+            buffer.start_with(value.form._replace(device=""))
+            inst.attrs[name] = buffer
 
 
 def _dataclass_fields(interp: Interp, inst: v.Inst, args: v.Args) -> None:
@@ -648,14 +658,31 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
 def hands_over_training(args: v.Args) -> bool:
     """Whether a call is given a model, an optimizer and a loader: whoever gets these trains."""
     given = [one for value in args.values() for one in v.alternatives(value)]
-    return (
-        any(isinstance(one, v.Obj) and one.api.startswith("torch.optim.") for one in given)
-        and any(isinstance(one, v.Obj) and one.type == LOADER for one in given)
-        and any(
-            (isinstance(one, v.Inst) and one.cls.find("forward") is not None)
-            or (isinstance(one, v.Obj) and one.api.startswith(("torch.nn.", "torchvision.models")))
-            for one in given
-        )
+    return _has_optimizer(given) and _has_loader(given) and _has_model(given)
+
+
+def can_train(args: v.Args, method: str) -> bool:
+    """Whether a call is given what an object that it makes trains with: a loader, if the object is then fitted, or a
+    model, and an optimizer or a loader."""
+    given = [one for value in args.values() for one in v.alternatives(value)]
+    if method.startswith("fit") and _has_loader(given):
+        return True
+    return _has_model(given) and (_has_optimizer(given) or _has_loader(given))
+
+
+def _has_optimizer(given: list[v.Value]) -> bool:
+    return any(isinstance(one, v.Obj) and one.api.startswith("torch.optim.") for one in given)
+
+
+def _has_loader(given: list[v.Value]) -> bool:
+    return any(isinstance(one, v.Obj) and one.type == LOADER for one in given)
+
+
+def _has_model(given: list[v.Value]) -> bool:
+    return any(
+        (isinstance(one, v.Inst) and one.cls.find("forward") is not None)
+        or (isinstance(one, v.Obj) and one.api.startswith(("torch.nn.", "torchvision.models")))
+        for one in given
     )
 
 

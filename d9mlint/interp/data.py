@@ -24,6 +24,7 @@ ENTROPY_FIELDS = frozenset(
 
 TENSOR = tensors.TENSOR
 PATH = "pathlib.Path"
+BUFFER = "torch.nn.Module.register_buffer"
 MAX_BITS = 1024
 MAX_COPIES = 16
 MAX_ELEMENTS = 10_000

@@ -82,6 +82,11 @@ class Project:
         self.index = {file.path: i for i, file in enumerate(self.modules.files)}
 
 
+Releases = tuple[tuple[str, str], ...]
+"""Libraries and their releases that the names of a program tell."""
+Start = Callable[["Interp"], None]
+
+
 class Analyzer:
     """Makes the reports of one project. It holds the imports that its runs have in common, nothing else."""
 
@@ -93,8 +98,8 @@ class Analyzer:
         self.targets = targets
         self.device = device
         self.rules = rules
-        self._entry_imports = ImportCache()
-        self._open_imports = ImportCache()
+        # Imports by the releases that the names of a program tell, first those of entry points.
+        self._imports: dict[Releases, tuple[ImportCache, ImportCache]] = {}
 
     def run_entry(self, entry: Entry) -> EntryReport:
         """Run an entry point: its module as ``__main__``, then the commands it registers."""
@@ -152,26 +157,49 @@ class Analyzer:
         return found
 
     def _run(self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None]) -> EntryReport:
-        imports = self._entry_imports if entry else self._open_imports
-        return self._report(self._interp(Interp, entry, imports), file, entry, start)
+        report, told = self._run_for(self.targets, (), file, entry, start)
+        targets = self.targets.written_for(dict(told))
+        if targets is not self.targets:
+            # Versions decide what calls do: the program is run as one of the releases that it was written for.
+            report, _ = self._run_for(targets, told, file, entry, start)
+        return report
+
+    def _run_for(
+        self, targets: Targets, releases: Releases, file: ModuleFile, entry: Entry | None, start: Start
+    ) -> tuple[EntryReport, Releases]:
+        """The report of a run for some targets, and the releases that the names in it tell."""
+        imports = self._imports.setdefault(releases, (ImportCache(), ImportCache()))
+        interp = self._interp(Interp, entry, imports[0 if entry else 1], targets)
+        return self._report(interp, file, entry, start), _told(interp)
 
     def _recorded(
         self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None], spot: Spot
     ) -> tuple[EntryReport, Recording]:
+        report, recording, told = self._recorded_for(self.targets, file, entry, start, spot)
+        targets = self.targets.written_for(dict(told))
+        if targets is not self.targets:
+            report, recording, _ = self._recorded_for(targets, file, entry, start, spot)
+        return report, recording
+
+    def _recorded_for(
+        self, targets: Targets, file: ModuleFile, entry: Entry | None, start: Start, spot: Spot
+    ) -> tuple[EntryReport, Recording, Releases]:
         from d9mlint.interp.recording import RecordedInterp, Recorder
 
         # What an import does is to be seen: none is taken over from another run.
-        interp = self._interp(RecordedInterp, entry, ImportCache())
+        interp = self._interp(RecordedInterp, entry, ImportCache(), targets)
         # It hears of everything before the rules.
         interp.recorder = Recorder(spot, interp)
         report = self._report(interp, file, entry, start)
-        return report, interp.recorder.recording()
+        return report, interp.recorder.recording(), _told(interp)
 
-    def _interp(self, kind: type[AnyInterp], entry: Entry | None, imports: ImportCache) -> AnyInterp:
+    def _interp(
+        self, kind: type[AnyInterp], entry: Entry | None, imports: ImportCache, targets: Targets
+    ) -> AnyInterp:
         return kind(
             self.project.modules,
             self.knowledge,
-            targets=self.targets,
+            targets=targets,
             device=self.device,
             entry=entry.file if entry else None,
             imported=self.project.imported,
@@ -226,6 +254,11 @@ class Analyzer:
             trains=entry is not None and TRAIN in interp.places,
             gaps=sorted(interp.gaps),
         )
+
+
+def _told(interp: Interp) -> Releases:
+    """The releases for which the names in a run tell that it was written."""
+    return tuple(sorted({**interp.implied_releases, **interp.releases}.items()))
 
 
 def _run_program(interp: Interp, entry: Entry) -> None:

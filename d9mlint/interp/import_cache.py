@@ -41,6 +41,7 @@ class Imported(NamedTuple):
     libraries: set[str]
     flags: dict[str, Any]
     places: dict[str, Where]
+    releases: tuple[dict[str, str], dict[str, str]]
     depth: int
     methods: dict[str, list[tuple[v.Cls, v.Func]]]
     visited: set[tuple[str, int]]
@@ -63,7 +64,7 @@ class Imported(NamedTuple):
 class ImportLog:
     """What is noted while an import runs that may be remembered."""
 
-    __slots__ = ("blanks", "flags", "imported", "libraries", "lookups", "places", "used")
+    __slots__ = ("blanks", "flags", "imported", "libraries", "lookups", "places", "releases", "used")
 
     def __init__(self) -> None:
         self.lookups: dict[tuple[str, str], Found | None] = {}
@@ -76,6 +77,8 @@ class ImportLog:
         self.imported: set[str] = set()
         self.flags: dict[str, Any] = {}
         self.places: dict[str, Where] = {}
+        # Releases of libraries that its names tell, and those that follow from these.
+        self.releases: tuple[dict[str, str], dict[str, str]] = ({}, {})
 
     def add(
         self,
@@ -92,6 +95,12 @@ class ImportLog:
             self.libraries.setdefault(name, found)
         for cls, one in blanks.items():
             self.blanks.setdefault(cls, one)
+
+    def tell(self, releases: tuple[dict[str, str], dict[str, str]]) -> None:
+        """Names in it tell for which releases it was written."""
+        for known, new in zip(self.releases, releases, strict=True):
+            for library, version in new.items():
+                known.setdefault(library, version)
 
     def add_effects(self, imported: set[str], flags: dict[str, Any], places: dict[str, Where]) -> None:
         """An import inside of this one has done these."""
@@ -170,6 +179,7 @@ class ImportCache:
         if outer_log is not None:
             outer_log.add(log.lookups, log.used, log.libraries, log.blanks)
             outer_log.add_effects(log.imported, log.flags, log.places)
+            outer_log.tell(log.releases)
         after = interp.state
         quiet = (
             memory.quiet
@@ -196,7 +206,11 @@ class ImportCache:
                     {cls: one for cls, one in interp.blanks.items() if cls not in blanks},
                     log.imported | fresh_libraries,
                     {**log.flags, **{flag: site for flag, site in after.flags.items() if flag not in flags}},
-                    {**log.places, **{flag: one for flag, one in interp.places.items() if flag not in places}},
+                    {
+                        **log.places,
+                        **{flag: one for flag, one in interp.places.items() if flag not in places},
+                    },
+                    log.releases,
                     depth,
                     added,
                     interp.visited - visited,
@@ -281,6 +295,8 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     if interp.import_log is not None:
         interp.import_log.add(known.lookups, known.used, known.asked, known.blanks_found)
         interp.import_log.add_effects(known.libraries, known.flags, places)
+        interp.import_log.tell(known.releases)
+    interp.tell_releases(known.releases)
     HEAP.take_over(known.reads, known.writes)
     interp.memory.take_over(known.memory)
     for violation in known.memory.reports:

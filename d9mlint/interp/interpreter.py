@@ -198,6 +198,9 @@ class Interp:
         # Libraries that the program has imported, by the first part of their names.
         self.libraries: set[str] = set()
         self.places: dict[str, Where] = {}
+        # For which releases of libraries the program was written, and which follow from these.
+        self.releases: dict[str, str] = {}
+        self.implied_releases: dict[str, str] = {}
         # What module bodies seeded and set: a process that is spawned repeats it.
         self.module_rng: dict[str, Rng] = {}
         self.module_modes: dict[str, Setting] = {}
@@ -974,6 +977,15 @@ class Interp:
             self.state.flags[name] = self.here(node)
         if self.import_log is not None:
             self.import_log.flags.setdefault(name, self.here(node))
+
+    def tell_releases(self, releases: tuple[dict[str, str], dict[str, str]]) -> None:
+        """Names that the program uses tell for which releases of libraries it was written, and from which others
+        follow."""
+        for known, new in zip((self.releases, self.implied_releases), releases, strict=True):
+            for library, version in new.items():
+                known.setdefault(library, version)
+        if self.import_log is not None:
+            self.import_log.tell(releases)
 
     def base_frame(self, mod: v.Mod, file: ModuleFile) -> Frame:
         """A frame in a module's scope, for calls from outside any code."""

@@ -313,7 +313,7 @@ class Orders:
             return result
         if owner is not None:
             return self._method(interp, role, api, args, node, result, owner)
-        given = self._given(interp, args, node, role in ("carry", "sink"))
+        given = self._given(interp, args, node, role in ("carry", "sink"), tables=role != "")
         if role == "sink":
             if api == "builtins.next":
                 walk = _walk_of(interp, args.pos[0]) if args.pos else None
@@ -354,28 +354,33 @@ class Orders:
         )
         return self.carried(result, order)
 
-    def _given(self, interp: Interp, args: v.Args, node: Any, iterates: bool) -> Order | None:
-        """The order of the arguments of a call. Sets among them are iterated by what keeps or uses their order."""
+    def _given(
+        self, interp: Interp, args: v.Args, node: Any, iterates: bool, tables: bool = True
+    ) -> Order | None:
+        """The order of the arguments of a call. Sets among them are iterated by what keeps or uses their order;
+        unless ``tables``, values of dictionaries are looked up by key."""
         found: Order | None = None
         for index, value in enumerate(args.pos):
             if type(value) not in _PLAIN:
-                order = self._argument(interp, value, node, index, iterates)
+                order = self._argument(interp, value, node, index, iterates, tables)
                 if order is not None:
                     found = order if found is None else merge((found, order))
         for name, value in args.kw.items():
             if type(value) not in _PLAIN:
-                order = self._argument(interp, value, node, name, iterates)
+                order = self._argument(interp, value, node, name, iterates, tables)
                 if order is not None:
                     found = order if found is None else merge((found, order))
         return found
 
     def _argument(
-        self, interp: Interp, value: v.Value, node: Any, place: int | str, iterates: bool
+        self, interp: Interp, value: v.Value, node: Any, place: int | str, iterates: bool, tables: bool
     ) -> Order | None:
         if iterates and _is_set(value):
             return self.iterated(interp, value, _argument_node(node, place))
         if not self.origins:
             return None
+        if not tables and isinstance(value, (v.Mapping, v.AnyOf)):
+            return self._by_position(value)
         if iterates and isinstance(value, v.Mapping):
             # The columns of a frame, the fields of what is saved.
             return merge((self.of(value), *(self.deep(x) for x in list(value.items.values())[:MAX_PARTS])))
@@ -677,10 +682,16 @@ class Orders:
                 one.order = one.order._replace(site=site)
 
     def set_attribute(self, owner: v.Inst, name: str, value: v.Value) -> None:
-        """An attribute of an instance: a dataset's items are taken by position."""
-        order = self.of(value)
+        """An attribute of an instance: a dataset's items are taken by position, those of a dictionary by key."""
+        order = self._by_position(value)
         if order is not None and order.kind == SEQUENCE and owner.cls.find("__getitem__") is not None:
             self.holders.append((owner, name))
+
+    def _by_position(self, value: v.Value | None) -> Order | None:
+        """The order of a value whose elements are taken by position, not by key."""
+        if value is None:
+            return None
+        return merge(self.of(one) for one in v.alternatives(value) if not isinstance(one, v.Mapping))
 
     def yielded(self, interp: Interp, node: m.Wait, value: v.Value) -> None:
         """``yield`` in a loop over an arbitrary order, or ``yield from`` something in one."""
@@ -723,7 +734,7 @@ class Orders:
     def finish(self) -> list[Key]:
         """At the end of a run: the places whose order has decided something."""
         for inst, name in self.holders:
-            order = self.of(inst.attrs.get(name))
+            order = self._by_position(inst.attrs.get(name))
             if order is not None and order.kind == SEQUENCE:
                 self.decide(order)
         return [key for key in self.decided if key not in self.excused]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,6 +80,8 @@ class Knowledge:
         self._order_methods: dict[str, OrderEntry | None] = {}
         self._inferred: dict[str, InferredEntry] = {}
         self._inferred_prefixes: list[tuple[str, InferredEntry]] = []
+        self._inferred_methods: dict[str, InferredEntry] = {}
+        self._inferred_arguments: dict[str, list[tuple[InferredEntry, str]]] = {}
         self._index(compiled)
         # Top-level names of the libraries that something is known of.
         self.libraries = frozenset(
@@ -166,6 +168,9 @@ class Knowledge:
         for release in compiled.inferred:
             self._inferred.update((name, release) for name in release.apis)
             self._inferred_prefixes += [(prefix, release) for prefix in release.prefixes]
+            self._inferred_methods.update((name, release) for name in release.methods)
+            for api in release.arguments:
+                self._inferred_arguments.setdefault(self.canonical(api), []).append((release, api))
         for device in compiled.devices:
             self._devices.update((self.canonical(api), device) for api in device.apis)
         for runner in compiled.runners:
@@ -306,7 +311,14 @@ class Knowledge:
         found = self._inferred.get(name)
         if found is None and name.startswith(("tf.", "keras.", "tf_keras.")):
             found = next((one for prefix, one in self._inferred_prefixes if name.startswith(prefix)), None)
+        if found is None and name.startswith(("tf.", "keras.", "?.")):
+            found = self._inferred_methods.get(name.rpartition(".")[2])
         return found
+
+    def inferred_by_arguments(self, canonical: str) -> Iterable[tuple[InferredEntry, list[str]]]:
+        """Releases that the use of one of these arguments of a call implies."""
+        for release, api in self._inferred_arguments.get(canonical, ()):
+            yield release, release.arguments[api]
 
     def runners(self, dotted: str) -> tuple[RunnerEntry, ...]:
         """What trains models or moves them to a device under this name, for different versions."""

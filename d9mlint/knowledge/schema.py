@@ -513,13 +513,18 @@ class DeviceEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Names that only releases up to ``version`` of a library have: a program that uses them, and pins nothing, was
-    written for it. ``prefixes`` are beginnings of names."""
+    written for it. ``prefixes`` are beginnings of names, ``methods`` names of methods, ``arguments`` names of
+    arguments by call. ``implies`` are the releases of other libraries that such a program was written for, unless their
+    own names tell more."""
 
     id: str
     library: str
     version: str
     apis: list[str]
     prefixes: list[str] = []
+    methods: list[str] = []
+    arguments: dict[str, list[str]] = {}
+    implies: dict[str, str] = {}
     provenance: list[str] = []
 
 

@@ -13,6 +13,7 @@ from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import CONTAINER_METHODS, parts
 from d9mlint.interp.data import (
+    BUFFER,
     ENTROPY,
     TENSOR,
     at_unknown_key,
@@ -517,9 +518,8 @@ def _register_buffer(interp: Interp, owner: v.Value, name: str, args: v.Args, no
     key = args.get("name", 0)
     if not isinstance(owner, v.Inst) or not isinstance(key, v.Lit) or not isinstance(key.value, str):
         return None
-    buffer = v.Obj("torch.nn.Module.register_buffer", TENSOR, args, node)
-    # Where its module will be is not known.
-    buffer.start_with(form(args.get("tensor", 1))._replace(grad=False, device=""))
+    buffer = v.Obj(BUFFER, TENSOR, args, node)
+    buffer.start_with(form(args.get("tensor", 1))._replace(grad=False))
     owner.attrs[key.value] = buffer
     return v.NONE
 
@@ -610,6 +610,13 @@ def _instantiate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value |
     return _built(interp, config, extra, node) if isinstance(config, v.Mapping) else None
 
 
+def _trainer_of_options(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``Trainer.from_argparse_args(options)``: a trainer with arguments of the command line. Their defaults are the
+    trainer's own; on which device it works is what they are given for."""
+    trainer = api.rpartition(".")[0]
+    return interp.call(v.Ext(trainer), v.Args([], {"accelerator": v.UNKNOWN, **args.kw}), node)
+
+
 def _built(interp: Interp, config: v.Mapping, extra: dict[str, v.Value], node: Any) -> v.Value:
     target = config.items.get("_target_")
     items = {
@@ -647,6 +654,7 @@ MODELS: dict[str, Model] = {
     "builtins.globals": _globals,
     "builtins.staticmethod": _first,
     "hydra.utils.instantiate": _instantiate,
+    "lightning.pytorch.Trainer.from_argparse_args": _trainer_of_options,
     **LOADER_MODELS,
     **KEY_MODELS,
     **PROCESS_MODELS,
