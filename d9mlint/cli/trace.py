@@ -13,8 +13,33 @@ FORMATS = ("text", "json", "html")
 LEVELS = ("full", "light")
 
 
+class _Program(click.Command):
+    """A command whose options end where those of the program begin: after the script, or after ``-m MODULE``, as
+    Python itself reads its arguments."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        return super().parse_args(ctx, self._split(args))
+
+    def _split(self, args: list[str]) -> list[str]:
+        valued = {
+            name
+            for param in self.params
+            if isinstance(param, click.Option) and not param.is_flag
+            for name in param.opts
+        }
+        position = 0
+        while position < len(args) and args[position].startswith("-") and args[position] not in ("-", "--"):
+            argument = args[position]
+            position += 2 if argument in valued else 1
+            if argument.startswith("-m") and position <= len(args):
+                return [*args[:position], "--", *args[position:]]
+        return args
+
+
 @click.command(
     "trace",
+    cls=_Program,
     context_settings={**CONTEXT, "allow_interspersed_args": False},
     epilog="`trace record -o DIR PROGRAM` keeps the recording of one run; `trace compare DIR DIR` compares two.",
 )
@@ -123,7 +148,7 @@ def _write(written: str, options: dict[str, Any]) -> None:
         click.echo(written, nl=False)
 
 
-@click.command("record", context_settings={**CONTEXT, "allow_interspersed_args": False})
+@click.command("record", cls=_Program, context_settings={**CONTEXT, "allow_interspersed_args": False})
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 @click.option("-m", "module", metavar="MODULE")
 @click.option("--output-file", "-o", metavar="DIR", required=True)

@@ -345,6 +345,21 @@ def _unseeded(
     return "rng", "the TensorFlow generator is used without a seed", Cause("draw", text, path)
 
 
+def _explain_seed(
+    first: Journal, second: Journal, one: Record, other: Record
+) -> tuple[Verdict, str, Cause | None]:
+    """A generator was seeded differently in the two runs."""
+    called = first.text("name", one.name).removeprefix("seed ")
+    values = first.text("args", one.args), second.text("args", other.args)
+    if any(values):
+        reason = f"`{called}` is called with another value in every run"
+        text = f"seeded with {values[0]} and {values[1]}"
+    else:
+        reason = f"`{called}` draws a new seed in every run"
+        text = "seeded by the operating system"
+    return "rng", reason, Cause("seed", text, frames(first.text("path", one.path)))
+
+
 def _explain_draw(
     first: Journal,
     second: Journal,
@@ -357,10 +372,7 @@ def _explain_draw(
     others = [r for _, r in right if _seeds(second, r, name)]
     for one, other in zip(seeds, others, strict=False):
         if one.digest != other.digest:
-            text = f"seeded with {first.text('args', one.args)} and {second.text('args', other.args)}"
-            called = first.text("name", one.name).removeprefix("seed ")
-            path = frames(first.text("path", one.path))
-            return "rng", f"`{called}` is called with another value in every run", Cause("seed", text, path)
+            return _explain_seed(first, second, one, other)
     threads = _threads_that_draw(first, a)
     if len(threads) > 1 and seeds:
         shown = ", ".join(threads)
@@ -429,11 +441,7 @@ def _explain_value(
     others = [r for _, r in right if _seeds(second, r, name)]
     for one, other in zip(seeds, others, strict=False):
         if one.digest != other.digest:
-            called = first.text("name", one.name).removeprefix("seed ")
-            text = f"seeded with {first.text('args', one.args)} and {second.text('args', other.args)}"
-            seed_path = frames(first.text("path", one.path))
-            reason = f"`{called}` is called with another value in every run"
-            return "rng", reason, Cause("seed", text, seed_path)
+            return _explain_seed(first, second, one, other)
     libraries = {"python generator": "Python's `random`", "numpy generator": "`numpy.random`"}
     library = libraries.get(name, f"the {name}")
     seeded = "was seeded differently or used in another order" if seeds else "is used without a seed"

@@ -34,8 +34,8 @@ for step in range(4):
     loss.backward()
     opt.step()
 """
-LATE = 11
-"""The line that differs, in step 3."""
+LATE = 10
+"""The line of the seed that differs, in step 3."""
 
 
 def traced(directory: Path, *arguments: str) -> dict[str, Any]:
@@ -112,6 +112,24 @@ def test_the_finding_of_the_static_analysis_comes_with_its_fix(tmp_path: Path) -
     finding = traced(tmp_path, "train.py")["finding"]
     assert (finding["code"], finding["row"]) == ("DET101", 2)
     assert finding["fix"] and "seed" in finding["help"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "module", "left"),
+    [
+        (["-m", "pkg.train", "--late", "-o", "x"], "pkg.train", ("--late", "-o", "x")),
+        (["--level", "light", "-mpkg.train", "--steps", "2"], "pkg.train", ("--steps", "2")),
+        (["--no-perturb", "train.py", "-m", "x"], None, ("train.py", "-m", "x")),
+        (["-o", "-m", "train.py"], None, ("train.py",)),
+    ],
+)
+def test_options_end_where_those_of_the_program_begin(
+    arguments: list[str], module: str | None, left: tuple[str, ...]
+) -> None:
+    from d9mlint.cli.trace import trace
+
+    given = trace.make_context("trace", arguments).params
+    assert (given["module"], given["program"]) == (module, left)
 
 
 # What is left

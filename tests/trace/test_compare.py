@@ -101,6 +101,18 @@ def test_a_seed_that_differs_is_the_cause(tmp_path: Path) -> None:
     assert (found.verdict, found.cause.text) == ("rng", "seeded with alpha=1 and alpha=2")
 
 
+def test_a_seed_without_arguments_comes_from_the_system(tmp_path: Path) -> None:
+    one = [record(NOTE, SEED, 1), record(RNG, GENERATOR, 1)]
+    other = [record(NOTE, SEED, 2), record(RNG, GENERATOR, 2)]
+    pairs = [(written(tmp_path / "a", *one), written(tmp_path / "b", *other))]
+    found = first_difference(pairs, complete=True)
+    assert found is not None and found.cause is not None
+    assert (found.reason, found.cause.text) == (
+        "`torch.manual_seed` draws a new seed in every run",
+        "seeded by the operating system",
+    )
+
+
 def test_a_draw_long_before_the_data_explains_it_unless_there_is_a_seed(tmp_path: Path) -> None:
     draw = NAMES["python generator"]
     pairs = []
