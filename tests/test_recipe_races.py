@@ -52,6 +52,32 @@ for recipe in load_recipes():
         row["error"] = f"{{type(error).__name__}}: {{error}}"
     print(json.dumps(row), flush=True)
 """
+# The backward operations that attention really records here, at a small size.
+BACKENDS = """
+import json
+import torch
+from d9mlint.verify import torch_backend
+from d9mlint.verify.recipes import function, load_recipes
+
+backend = torch_backend.TorchBackend("cpu")
+for recipe in load_recipes():
+    if recipe.library != "torch" or "SDPBackend." not in recipe.fn or recipe.needs:
+        continue
+    for dtype in recipe.dtypes:
+        scope = backend._scope(getattr(torch, dtype), 0.0, 0, {})
+        exec(function("make", "", recipe.make), scope)
+        exec(function("fn", "i", recipe.fn), scope)
+        made = scope["make"]()
+        for name in recipe.grad:
+            made[name].requires_grad_()
+        nodes, left = set(), [scope["fn"](type("Inputs", (), made)).grad_fn]
+        while left:
+            node = left.pop()
+            if node is not None and node.name() not in nodes:
+                nodes.add(node.name())
+                left += [inner for inner, _ in node.next_functions]
+        print(json.dumps([recipe.id, dtype, sorted(nodes)]))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -127,3 +153,18 @@ def test_addends_are_counted(expression: str, expected: list[Any]) -> None:
 
     names = torch_addresses.scope({}, lambda i: i)
     assert eval(expression, names | {"torch": torch}).tolist() == expected
+
+
+def test_attention_runs_on_the_backend_that_its_recipe_names() -> None:
+    done = subprocess.run([sys.executable, "-c", BACKENDS], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {name for name, _, _ in found} == {"sdpa_flash_attention_backward", "sdpa_math_backward"}
+    for name, dtype, nodes in found:
+        fused = [node for node in nodes if "ScaledDotProduct" in node]
+        expected = ["ScaledDotProductFlashAttentionForCpuBackward0"] if "flash" in name else []
+        assert fused == expected, (name, dtype, nodes)
+    # A CPU has no kernels of the others; the plain one would run there under their names.
+    pinned = {r.id: r.needs for r in RECIPES.values() if "SDPBackend." in r.fn}
+    assert {name for name, needs in pinned.items() if not needs} == {name for name, _, _ in found}
+    assert all(needs == ("cuda",) for needs in pinned.values() if needs)

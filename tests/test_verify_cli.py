@@ -57,15 +57,14 @@ ODD = json.dumps(
 )
 """An outcome that there is none of."""
 
-# A child of the test that runs the command line with recipes of its own.
+# A child of the test that runs the command line with these recipes alone: real controls have full sizes.
 DRIVER = """
     import sys, msgspec
     from d9mlint.verify import command
     from d9mlint.verify.recipes import Recipe
 
     own = msgspec.convert({recipes!r}, list[Recipe])
-    real = [r for r in command.load_recipes() if r.control and r.control != "race" and r.library == "torch"]
-    command.load_recipes = lambda: [*own, *({controls} or real)]
+    command.load_recipes = lambda: own
     from d9mlint.cli.app import run
     sys.exit(run(sys.argv[1:]))
 """
@@ -87,9 +86,13 @@ def d9mlint(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProce
     )
 
 
-def driver(directory: Path, recipes: list[dict[str, object]], controls: str = "None") -> list[str]:
+def driver(directory: Path, recipes: list[dict[str, object]]) -> list[str]:
+    controls = [
+        recipe("same", "return i.x * 2", control="equal"),
+        recipe("random", "return torch.rand(8)", control="differs"),
+    ]
     file = directory / "driver.py"
-    file.write_text(textwrap.dedent(DRIVER).format(recipes=recipes, controls=controls))
+    file.write_text(textwrap.dedent(DRIVER).format(recipes=[*recipes, *controls]))
     return [sys.executable, str(file)]
 
 
@@ -199,7 +202,7 @@ def test_evidence_is_written_and_read_back(project: Path, verified: subprocess.C
     assert configured.stdout == again.stdout
 
 
-def test_json_and_sarif_carry_the_evidence(project: Path) -> None:
+def test_json_and_sarif_carry_the_evidence(project: Path, verified: subprocess.CompletedProcess[str]) -> None:
     options = ("--verify", "--device", "cpu", "--runs", "2", "--quiet", ".")
     found = d9mlint("--output-format", "json", *options, cwd=project)
     verdicts = {f["code"]: f["evidence"] for f in json.loads(found.stdout)}
@@ -210,7 +213,8 @@ def test_json_and_sarif_carry_the_evidence(project: Path) -> None:
     assert verdicts["DET302"]["setting"]["probe"] == "deterministic_mode"
     assert verdicts["DET302"]["verdict"] in ("confirmed", "equal")
     assert found.stderr == ""
-    sarif = json.loads(d9mlint("--output-format", "sarif", *options, cwd=project).stdout)
+    again = ("--output-format", "sarif", "--evidence", "seen.json", ".")
+    sarif = json.loads(d9mlint(*again, cwd=project).stdout)
     results = [r for r in sarif["runs"][0]["results"] if r["ruleId"] == "DET401"]
     assert results[0]["properties"]["evidence"]["controls_passed"] is True
 
@@ -365,7 +369,9 @@ def test_where_importing_starts_cuda_each_op_is_a_process_from_the_start(tmp_pat
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", [pytest.param(signal.SIGINT, marks=pytest.mark.full), signal.SIGTERM, signal.SIGKILL]
+)
 def test_no_process_is_left_behind(tmp_path: Path, how: signal.Signals) -> None:
     # The op starts a process of its own and hangs.
     hang = "import subprocess, time\nsubprocess.Popen(['sleep', '600'])\ntime.sleep(600)"
@@ -393,7 +399,15 @@ def test_no_process_is_left_behind(tmp_path: Path, how: signal.Signals) -> None:
     assert left_behind(mark) == []
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGINT,
+        signal.SIGTERM,
+        pytest.param(signal.SIGHUP, marks=pytest.mark.full),
+        pytest.param(signal.SIGQUIT, marks=pytest.mark.full),
+    ],
+)
 def test_an_interrupted_session_tells_what_is_known(tmp_path: Path, how: signal.Signals) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
