@@ -303,6 +303,11 @@ def _elsewhere(seen: Inspection, code: str, report: EntryReport, recording: Reco
     for finding in report.findings:
         if finding.code == code and (finding.subject in drawn or (code in PROGRAM_RULES and trains)):
             return [f"it reports the program once{_at(seen, finding)}"]
+    if code in PROGRAM_RULES and not trains:
+        return ["the program is not seen to train"]
+    for other, site, reason in recording.elsewhere:
+        if other == code and (code in PROGRAM_RULES or drawn):
+            return [f"it reports a program once, and not this one{_at(seen, site)}: {reason}"]
     return []
 
 

@@ -171,13 +171,14 @@ class Blocked(NamedTuple):
 
 class Recording(NamedTuple):
     """What was noted. ``times`` says how often statements of the line ran; ``silences`` are rules with the reason
-    for which they do not report the line; ``activity`` is what the program does, with the first place of it;
+    for which they do not report the line, ``elsewhere`` the same of other places; ``activity`` is what the program does, with the first place of it;
     ``exhausted`` whether the step budget was used up before."""
 
     visits: tuple[Visit, ...]
     times: int
     blocked: tuple[Blocked, ...]
     silences: tuple[tuple[str, str], ...]
+    elsewhere: tuple[tuple[str, Site, str], ...]
     activity: tuple[tuple[str, Site], ...]
     devices: tuple[str, ...]
     exhausted: bool
@@ -266,6 +267,7 @@ class Recorder:
         self._seen: set[int] = set()
         self._ended: dict[int, Site] = {}
         self._silences: dict[tuple[str, str], None] = {}
+        self._elsewhere: dict[tuple[str, Site, str], None] = {}
         self._late: dict[DrawFact, None] = {}
         self._activity: tuple[tuple[str, Site], ...] = ()
         self._devices: tuple[str, ...] = ()
@@ -285,6 +287,7 @@ class Recorder:
             self._count,
             tuple(self._blocked()) if not visits else (),
             tuple(self._silences),
+            tuple(self._elsewhere),
             self._activity,
             self._devices,
             self._exhausted,
@@ -374,6 +377,8 @@ class Recorder:
     def _silent(self, code: str, site: Site, reason: str) -> None:
         if site.path == self.spot.path and site.start < self.spot.end and site.end > self.spot.start:
             self._silences[code, reason] = None
+        else:
+            self._elsewhere[code, site, reason] = None
 
     @on(EndEvent)
     def ended(self, event: EndEvent) -> None:
@@ -528,7 +533,7 @@ def matches(interp: Interp, call: CallEvent) -> Iterator[Match]:
     order = kb.order(call.api, owner is not None)
     if order is not None and order.role != "type":
         yield _of_order(order, args)
-    for role in kb.roles(call.api):
+    for role in {one.id: one for one in kb.roles(call.api)}.values():
         tests = tuple(Test(c, holds(args, c, owner)) for c in role.when)
         yield Match("role", role.id, role.library, "", "", True, "", tests, role.role)
 
