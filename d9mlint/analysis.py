@@ -75,7 +75,7 @@ def analyze_shares(
         if known.file.path in share.own
     ]
     entries = _reports(tasks, job, shares, executor, spent)
-    left = _left(shares[0].analyzer, entries)
+    left = unreached_code(shares[0].analyzer, entries)
     tasks = [
         Task(index, module, reached)
         for index, share in enumerate(shares)
@@ -212,7 +212,7 @@ def _reports(
     return [known[task] for task in tasks]
 
 
-def _left(analyzer: Analyzer, entries: Sequence[EntryReport]) -> list[Unreached]:
+def unreached_code(analyzer: Analyzer, entries: Sequence[EntryReport]) -> list[Unreached]:
     """Modules with functions that no entry point reaches, and those of their functions that are reached."""
     reached: dict[int, set[int]] = {}
     for report in entries:

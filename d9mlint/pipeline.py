@@ -89,7 +89,7 @@ class Sources(Mapping[str, Source]):
     """The files of a run by path; a text is decoded when it is first asked for."""
 
     def __init__(self, data: Mapping[str, bytes | Trouble]) -> None:
-        self._data = data
+        self._data = dict(data)
         self._made: dict[str, Source] = {}
 
     def __getitem__(self, path: str) -> Source:
@@ -102,6 +102,11 @@ class Sources(Mapping[str, Source]):
                 source = make_source(path, data)
             self._made[path] = source
         return source
+
+    def replace(self, path: str, data: bytes | Trouble) -> None:
+        """Let a file have another content from now on: one that is being edited."""
+        self._data[path] = data
+        self._made.pop(path, None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._data)
@@ -168,22 +173,49 @@ class Inspection(NamedTuple):
     result: Result
 
 
-def inspect(paths: Sequence[str], settings: Settings) -> Inspection:
-    """As ``check``, with all that leads to the result."""
-    clock = _Clock()
-    known = baselines.read_baseline(settings.baseline) if settings.baseline else frozenset[str]()
+class Prepared(NamedTuple):
+    """A run that has been planned, and not yet made."""
+
+    found: Discovery
+    sources: Sources
+    parts: list[Part]
+    plan: Plan
+
+
+def prepare(paths: Sequence[str], settings: Settings, overlay: Mapping[str, bytes] | None = None) -> Prepared:
+    """Read a project and plan its analysis. ``overlay`` is as in ``check``; files of it that are not on disk
+    are part of the project too. Raises UsageError for a request that cannot be carried out."""
     found = _discover(paths, settings, None)
-    data: dict[str, bytes | Trouble] = {path: _content(path, found) for path in found.files}
+    held: Mapping[str, bytes] = overlay or {}
+    top = found.root.rstrip("/") + "/"
+    extra = [path for path in held if path not in found.files and path.startswith(top)]
+    if extra:
+        files = tuple(sorted({*found.files, *extra}))
+        found = found._replace(files=files, reported=found.reported | frozenset(extra))
+    data = {path: held[path] if path in held else _content(path, found) for path in found.files}
     sources = Sources(data)
     directory, _ = usable_cache(settings, found.root)
     cache = ResultCache(directory) if directory is not None else None
     digests = {path: content_digest(value) for path, value in data.items()}
     parts = split(found, settings)
     own = [_own_files(part) for part in parts]
-    plan = _plan(found, sources, parts, own, cache, digests, clock, None)
-    analysis, runs = _judged(plan, found, sources, parts, clock, [])
+    return Prepared(found, sources, parts, _plan(found, sources, parts, own, cache, digests, _Clock(), None))
+
+
+def decide(
+    found: Discovery, sources: Sources, parts: Sequence[Part], analysis: Analysis, settings: Settings
+) -> Result:
+    """What is reported of an analysis."""
+    known = baselines.read_baseline(settings.baseline) if settings.baseline else frozenset[str]()
     rules = {page.code: page for page in analysis.rules}
-    result = _merged([_decide_part(found, part, settings, analysis, sources, rules, known) for part in parts])
+    return _merged([_decide_part(found, part, settings, analysis, sources, rules, known) for part in parts])
+
+
+def inspect(paths: Sequence[str], settings: Settings) -> Inspection:
+    """As ``check``, with all that leads to the result."""
+    found, sources, parts, plan = prepare(paths, settings)
+    analysis, runs = _judged(plan, found, sources, parts, _Clock(), [])
+    result = decide(found, sources, parts, analysis, settings)
     return Inspection(found, sources, parts, plan, analysis, runs, result)
 
 
@@ -408,11 +440,9 @@ def _judged(
 ) -> tuple[Analysis, Runs]:
     """The findings of all runs, with their fixes, and the runs themselves."""
     from d9mlint.analysis import analyze_shares
-    from d9mlint.checks.coverage import coverage_of
-    from d9mlint.checks.incomplete import incomplete, not_followed
     from d9mlint.store.executors import executor_for
 
-    shares, targets, project, by_path, known, unknown = plan
+    shares = plan.shares
     spent: dict[str, float] = {}
     first = parts[0].settings
     executor = executor_for(_jobs(first), first.executor)
@@ -421,16 +451,34 @@ def _judged(
     for share in shares:
         if share.cache is not None:
             share.cache.write()
-    findings = runs.findings()
     clock.lap("checks")
     clock.rank("checks", spent)
+    analysis = findings_of(plan, runs, found, sources, parts)
+    clock.lap("fixes")
+    return analysis, runs
+
+
+def findings_of(
+    plan: Plan,
+    runs: Runs,
+    found: Discovery,
+    sources: Sources,
+    parts: Sequence[Part],
+    merged: list[Finding] | None = None,
+) -> Analysis:
+    """What the runs found, merged (unless that is given), with what is said of files and of what was not followed,
+    and with fixes."""
+    from d9mlint.checks.coverage import coverage_of
+    from d9mlint.checks.incomplete import incomplete, not_followed
+
+    _, targets, project, by_path, known, unknown = plan
+    findings = runs.findings() if merged is None else list(merged)
     findings += incomplete(runs.entries, runs.unreached)
     covered = [coverage_of(project, report) for report in runs.entries]
     findings += not_followed(covered, found.root)
     findings += _problems(sources, by_path)
     findings, unfixed = _with_fixes(findings, found, sources, parts, targets, known)
-    clock.lap("fixes")
-    analysis = Analysis(
+    return Analysis(
         findings=sorted(findings, key=lambda f: f.sort_key),
         comments={p: f.comments for p, f in by_path.items() if f.comments},
         config_files=sorted({path for report in runs.reports for path in report.config_files}),
@@ -439,7 +487,6 @@ def _judged(
         coverage=covered,
         no_entry=not covered and any(len(one.functions) > 1 for one in by_path.values()),
     )
-    return analysis, runs
 
 
 def _own_files(part: Part) -> Sequence[LayerFile]:

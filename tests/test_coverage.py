@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -129,3 +130,10 @@ def test_the_configuration_names_entry_points(tmp_path: Path) -> None:
     assert named.coverage[0].function == "run" and not named.no_entry
     wrong = lint(tmp_path, files, entry_points=("job.py",))
     assert any("job.py" in warning for warning in wrong.warnings)
+
+
+def test_an_imported_module_that_does_not_parse_costs_that_module(run: Any, project: Any) -> None:
+    files = {"train.py": "import random\nimport layers\n\nrandom.random()\n", "layers.py": "def pool(x:\n"}
+    got = run("--output-format", "concise", cwd=project(files))
+    assert got.code == 1 and "internal error" not in got.err
+    assert "DET001" in got.out and "DET103" in got.out

@@ -144,7 +144,11 @@ def coverage_of(project: Project, report: EntryReport) -> Coverage:
     """The coverage of an entry point by its report."""
     followed = total = 0
     for index in report.files:
-        counts = _statements(project.modules.files[index])
+        file = project.modules.files[index]
+        if file.facts.problem is not None:
+            # It was imported, and could not be parsed: that is reported for itself.
+            continue
+        counts = _statements(file)
         total += sum(counts)
         followed += sum(counts[function] for function in report.reached.get(index, ()))
     gaps = {*report.gaps, *(Gap(c.path, c.start, c.end, "budget", c.reason) for c in report.cuts)}

@@ -46,6 +46,7 @@ SUBCOMMANDS = (
     "knows",
     "recipe",
     "rule",
+    "server",
     "trace",
     "verify",
     "version",
@@ -76,6 +77,10 @@ class Commands(click.Group):
             from d9mlint.cli.explain import explain
 
             return explain
+        if cmd_name == "server":
+            from d9mlint.cli.server import server
+
+            return server
         if cmd_name == "knows":
             from d9mlint.cli.knows import knows
 

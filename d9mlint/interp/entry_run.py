@@ -70,8 +70,17 @@ class Project:
         root: str,
         libraries: frozenset[str] = frozenset(),
         named: Iterable[tuple[str, str]] = (),
+        before: Project | None = None,
     ) -> None:
-        self.modules = Modules([ModuleFile(f.path, f.relative, f.facts) for f in files], root, libraries)
+        # What an earlier state of the project has in common with this one is the same objects.
+        known: dict[str, ModuleFile] = before.modules.by_path if before is not None else {}
+
+        def module(f: ProjectFile) -> ModuleFile:
+            old = known.get(f.path)
+            same = old is not None and old.facts is f.facts and old.relative == f.relative
+            return old if old is not None and same else ModuleFile(f.path, f.relative, f.facts)
+
+        self.modules: Modules = Modules([module(f) for f in files], root, libraries)
         named = list(named)
         self.root = root
         self.libraries = libraries
@@ -100,6 +109,19 @@ class Analyzer:
         self.rules = rules
         # Imports by the releases that the names of a program tell, first those of entry points.
         self._imports: dict[Releases, tuple[ImportCache, ImportCache]] = {}
+        self.interp: type[Interp] = Interp
+
+    def after_edit(self, project: Project, paths: Iterable[str]) -> Analyzer:
+        """The same for the project as it is when some of its files have been edited; imports that did not read
+        them are kept."""
+        new = Analyzer(project, self.knowledge, self.targets, self.device, self.rules)
+        new.interp = self.interp
+        new._imports = self._imports
+        for path in paths:
+            for imports in new._imports.values():
+                for cache in imports:
+                    cache.forget(path)
+        return new
 
     def run_entry(self, entry: Entry) -> EntryReport:
         """Run an entry point: its module as ``__main__``, then the commands it registers."""
@@ -169,7 +191,7 @@ class Analyzer:
     ) -> tuple[EntryReport, Releases]:
         """The report of a run for some targets, and the releases that the names in it tell."""
         imports = self._imports.setdefault(releases, (ImportCache(), ImportCache()))
-        interp = self._interp(Interp, entry, imports[0 if entry else 1], targets)
+        interp = self._interp(self.interp, entry, imports[0 if entry else 1], targets)
         return self._report(interp, file, entry, start), _told(interp)
 
     def _recorded(

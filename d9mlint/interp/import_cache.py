@@ -118,6 +118,15 @@ class ImportCache:
         self._known: dict[Any, list[Imported]] = {}
         self._namespaces: dict[str, v.Mod] = {}
 
+    def forget(self, path: str) -> None:
+        """Forget the imports that read a file, which has been edited."""
+        for key, variants in list(self._known.items()):
+            kept = [one for one in variants if path not in one.loaded and path not in one.used]
+            if key[0] == path or not kept:
+                del self._known[key]
+            else:
+                self._known[key] = kept
+
     def namespace(self, directory: str, name: str) -> v.Mod:
         """The module that stands for a directory without ``__init__``."""
         known = self._namespaces.get(directory)

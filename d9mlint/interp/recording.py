@@ -171,8 +171,8 @@ class Blocked(NamedTuple):
 
 class Recording(NamedTuple):
     """What was noted. ``times`` says how often statements of the line ran; ``silences`` are rules with the reason
-    for which they do not report the line, ``elsewhere`` the same of other places; ``activity`` is what the program does, with the first place of it;
-    ``exhausted`` whether the step budget was used up before."""
+    for which they do not report the line, ``elsewhere`` the same of other places; ``activity`` is what the program
+    does, with the first place of it; ``exhausted`` whether the step budget was used up before."""
 
     visits: tuple[Visit, ...]
     times: int

@@ -40,6 +40,11 @@ def parents(function: m.Function) -> dict[int, Any]:
     return found
 
 
+def forget_parents() -> None:
+    """Forget what is memoised: functions that have been edited live no longer."""
+    _parents.clear()
+
+
 def nodes(body: Iterable[Any]) -> Iterator[Any]:
     """Some nodes and all those below them, in no particular order."""
     stack: list[Any] = list(body)

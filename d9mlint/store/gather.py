@@ -89,6 +89,15 @@ def _parse(
     return packed, pool.spent
 
 
+def parse_one(source: SourceLike) -> FileFacts:
+    """The facts of a file that is being edited: in this process, but for what might bring it down."""
+    from d9mlint.frontend.extract import extract, is_safe
+
+    if is_safe(source.text):
+        return extract(source.text, source.digest)
+    return gather([source], jobs=1)[0]
+
+
 def _parse_here(source: SourceLike) -> tuple[bytes, bool]:
     """The same where no process can be started, for what can be parsed without risk."""
     from d9mlint.frontend.extract import extract, is_safe

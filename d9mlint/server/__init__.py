@@ -1,0 +1,1 @@
+"""The language server: ``d9mlint server``."""
