@@ -17,9 +17,9 @@ import msgspec
 
 from d9mlint.analysis import Runs, Share, unreached_code
 from d9mlint.base.findings import Finding, Step
+from d9mlint.base.paths import relative_to
 from d9mlint.base.source import Source, Trouble, make_source, read_bytes
 from d9mlint.checks.merge import merge
-from d9mlint.config.discover import relative_to
 from d9mlint.config.entry_points import named_entries
 from d9mlint.config.settings import Settings, load_settings
 from d9mlint.interp.entry_run import Project, ProjectFile
@@ -29,7 +29,7 @@ from d9mlint.pipeline import Item, Prepared, Result, decide, findings_of, prepar
 from d9mlint.store.gather import parse_one
 
 if TYPE_CHECKING:
-    from d9mlint.interp.entry_run import EntryReport
+    from d9mlint.base.entry_report import EntryReport
     from d9mlint.ir import nodes as m
     from d9mlint.ir.nodes import FileFacts
 

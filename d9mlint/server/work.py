@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.errors import UsageError
-from d9mlint.config.discover import absolute, is_huge
+from d9mlint.base.paths import absolute, is_huge
 from d9mlint.server.engine import Cancelled, Engine
 
 if TYPE_CHECKING:
