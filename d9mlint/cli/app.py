@@ -109,7 +109,7 @@ def run(arguments: Sequence[str]) -> int:
     ):
         arguments.insert(0, "check")
     try:
-        code = group.main(arguments, prog_name="d9mlint", standalone_mode=False)
+        code = group.main(arguments, prog_name="d9mlint", standalone_mode=False, obj=tuple(arguments))
         return code if isinstance(code, int) else 0
     except click.exceptions.NoSuchOption as error:
         known = [
@@ -490,13 +490,17 @@ def settings_for(paths: Sequence[str], options: Mapping[str, Any]) -> Settings:
 @click.option("--stdin-filename", metavar="FILE", help="File name of the code read from standard input (-).")
 @click.option("--show-settings", is_flag=True, help="Show the settings and where each one comes from.")
 @click.option("--quiet", "-q", is_flag=True, help="Print only errors to stderr.")
-def check_command(paths: tuple[str, ...], **options: Any) -> int:
+@click.option("--watch", is_flag=True, help="Run again whenever a file of the project changes, until Ctrl-C.")
+@click.pass_obj
+def check_command(arguments: Sequence[str], /, paths: tuple[str, ...], watch: bool, **options: Any) -> int:
     """Report determinism hazards in PATHS (default: the working directory).
 
     PATHS select which files are reported; the whole project is always analyzed.
     """
     from d9mlint.cli import check
 
+    if watch:
+        return _watch(arguments, paths, options)
     measure = measure_for(options)
     if not paths and not (measure is not None and (measure.ops or measure.every)):
         paths = (".",)
@@ -510,3 +514,21 @@ def check_command(paths: tuple[str, ...], **options: Any) -> int:
         click.echo(show_settings(settings), nl=False)
         return 0
     return check.run_check(request, settings)
+
+
+ONCE = ("verify", "add_noqa", "update_baseline", "prune_baseline", "show_files", "show_settings")
+"""Options that have nothing to do again when a file changes."""
+
+
+def _watch(arguments: Sequence[str], paths: tuple[str, ...], options: Mapping[str, Any]) -> int:
+    from d9mlint.cli.watch import watch, without_watch
+
+    for name in ONCE:
+        if options[name] not in (None, False):
+            raise UsageError(f"--watch cannot be combined with --{name.replace('_', '-')}.")
+    if "-" in paths:
+        raise UsageError("--watch needs files: standard input does not change.")
+    for path in paths:
+        if not os.path.exists(path):
+            raise UsageError(f"{path} does not exist.")
+    return watch(without_watch(arguments), paths or (".",), options["output_file"])
