@@ -409,6 +409,30 @@ def test_what_is_literal_in_a_call_is_known(tmp_path: Path) -> None:
     assert pad.literals == {"1": [1, 1, 1, 1], "mode": "reflect"}
 
 
+MOVED = """\
+import torch
+
+torch.manual_seed(0)
+n = 1024
+z = torch.zeros(n, 8).cuda()
+index = torch.randint(0, n, (100,), device="cpu").to("cuda")
+z.index_add_(0, index, torch.randn(100, 8).double().float().cuda() * 2)
+torch.save(z, "z.pt")
+"""
+
+
+def test_shapes_of_a_call_are_known_through_variables_and_moves(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(MOVED)
+    settings = load_settings(str(tmp_path), overrides={"cache": False, "torch-version": "2.4"})
+    (found,) = [i.finding.call for i in lint([str(tmp_path)], settings).items if i.finding.op]
+    assert found is not None
+    assert found.tensors == {
+        "0": Operand(shape=(1024, 8), dtype="float32"),
+        "2": Operand(shape=(100,), dtype="int64"),
+        "3": Operand(shape=(100, 8), dtype="float32"),
+    }
+
+
 TF1 = """\
 import tensorflow.compat.v1 as tf
 

@@ -6,8 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from d9mlint.base.known_calls import MOST_VALUES, KnownCall, Operand
 from d9mlint.interp import values as v
+from d9mlint.interp.shapes import form
 
 _FILLED = {
     # Shapes as arguments, or as one sequence.
@@ -18,6 +21,8 @@ _FILLED = {
     "torch.as_tensor": "data",
 }
 _FLOATING = frozenset({"torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"})
+_FAMILIES = frozenset({None, "floating", "complex", "integer"})
+"""Names of element types that are no dtype."""
 _SCALARS = (bool, int, float, str, type(None))
 
 
@@ -63,18 +68,30 @@ def _plain(value: Any) -> tuple[bool, Any]:
 
 
 def _operand(value: v.Obj) -> Operand:
-    """Shape, dtype and elements of a tensor that a call of a constructor has just made."""
-    form = _FILLED.get(value.api)
+    """Shape, dtype and elements of a tensor: what a constructor was given, else what the analysis has worked out."""
+    made = _made(value)
+    known = form(value)
+    shape, dtype = made.shape, made.dtype
+    if shape is None and known.sizes is not None and None not in known.sizes:
+        shape = tuple(size for size in known.sizes if size is not None)
+    if not dtype and known.dtype not in _FAMILIES:
+        dtype = known.dtype or ""
+    return msgspec.structs.replace(made, shape=shape, dtype=dtype)
+
+
+def _made(value: v.Obj) -> Operand:
+    """What a tensor is by the arguments of the constructor that has just made it."""
+    kind = _FILLED.get(value.api)
     args = value.args
-    if form is None or args.star or args.dstar:
+    if kind is None or args.star or args.dstar:
         return Operand()
     dtype = _dtype(args)
-    if form == "data":
+    if kind == "data":
         known, data = _literal(args.pos[0] if args.pos else args.kw.get("data"))
         return _of_data(data, dtype) if known else Operand(dtype=dtype or "")
-    if form == "first":
+    if kind == "first":
         shape = _shape(args.pos[:1] or [args.kw.get("size")])
-    elif form == "size":
+    elif kind == "size":
         given = args.kw.get("size", args.pos[-1] if args.pos else None)
         shape = _shape([given]) if isinstance(given, (v.Items, v.Lit)) else None
     else:
