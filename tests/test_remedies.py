@@ -105,3 +105,28 @@ def test_the_entry_point_that_trains_is_named_first(tmp_path: Path) -> None:
     text = "import torch\nfrom net import noisy\nw = torch.zeros(3, requires_grad=True)\n(w * noisy(w)).sum().backward()\n"
     (found,) = findings(tmp_path, text, "DET101")
     assert found.entry_point == "train.py" and "a_eval.py" in found.message
+
+
+def test_only_the_entry_point_whose_session_runs_the_step_trains(tmp_path: Path) -> None:
+    """The graph of a program that samples has the step too."""
+    (tmp_path / "model.py").write_text(
+        "import tensorflow as tf\nx = tf.placeholder(tf.float32, [None, 3])\nw = tf.Variable(tf.zeros([3, 1]))\n"
+        "cost = tf.reduce_mean(tf.matmul(x, w))\nstep = tf.train.AdamOptimizer().minimize(cost)\n"
+    )
+    (tmp_path / "sample.py").write_text(
+        "import tensorflow as tf\nimport model\nwith tf.Session() as s:\n    print(s.run(model.cost, {}))\n"
+    )
+    (found,) = findings(
+        tmp_path,
+        "import tensorflow as tf\nimport model\nwith tf.Session() as s:\n    s.run([model.step, model.cost], {})\n",
+        "DET306",
+    )
+    assert "`train.py` trains" in found.message and "sample.py" not in found.message
+
+
+def test_a_transform_with_its_own_seed_is_told_to_use_it(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("albumentations==2.0.8\n")
+    (found,) = findings(
+        tmp_path, "import albumentations as A\nt = A.Compose([A.HorizontalFlip()])\n", "DET106"
+    )
+    assert found.help == "pass `seed=0`"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge.schema import RngEntry
 
+OWN_SEED = "own seed"
+"""What is drawn from a generator that only an argument of its transform seeds."""
 GENERATOR_TYPES = ("numpy.random.Generator", "numpy.random.RandomState", "random.Random")
 # Datasets of libraries that draw nothing themselves; what their transforms draw is seen in their arguments.
 _QUIET_LIBRARIES = (
@@ -70,6 +72,10 @@ def _record(interp: Interp, rng: str, entry: RngEntry) -> None:
     log = interp.notes.get("draw-log")
     # A model that is built draws its initial weights: that is nothing an item or a task hangs on.
     if log is not None and entry.kind not in ("init", "dropout"):
+        if rng == "own" and entry.kind == "augment" and any(test.arg == "seed" for test in entry.unless):
+            # It has its own seed, without which DET106 reports it; nothing else reaches it.
+            log.add(OWN_SEED)
+            return
         other = rng == "own" and entry.kind in ("transform", "augment")
         library = rng in interp.kb.generators and interp.kb.generators[rng].rule == LIBRARY_SEED
         log.add("other" if other or library else rng)
@@ -87,6 +93,9 @@ def _judge_loader(interp: Interp, reporter: Reporter, place: Where, frame: Any, 
         return
     dataset = args.get("dataset", 0)
     drawn = what_is_drawn(interp, frame, [dataset, args.get("collate_fn")])
+    # What is wrong with it is reported at the transform: `worker_init_fn` does not reach its generator.
+    own_seed = OWN_SEED in drawn and drawn <= {OWN_SEED, "torch"}
+    drawn.discard(OWN_SEED)
     visible = dataset is not None and is_visible(dataset)
     old_numpy = not interp.workers_seed_numpy()
     reasons: list[str] = []
@@ -111,7 +120,10 @@ def _judge_loader(interp: Interp, reporter: Reporter, place: Where, frame: Any, 
             "numbers were drawn earlier"
         )
     confidence: Confidence | None = None
-    if not reasons and visible:
+    if own_seed:
+        severity = Severity.ADVICE
+        reasons.append("its transform draws from its own generator, which only its `seed=` seeds")
+    elif not reasons and visible:
         severity = Severity.ADVICE
         now = "only from torch, which seeds its workers" if "torch" in drawn else "no random numbers now"
         reasons.append(
@@ -138,13 +150,15 @@ def _judge_loader(interp: Interp, reporter: Reporter, place: Where, frame: Any, 
         "DET201",
         place,
         f"`DataLoader` with {count} and no `worker_init_fn`: {reasons[0]}",
-        "pass `worker_init_fn=` that seeds NumPy, `random` and the dataset's generators from `torch.initial_seed()`, "
+        "pass `seed=0` to the transform; `worker_init_fn` does not reach its generator"
+        if own_seed
+        else "pass `worker_init_fn=` that seeds NumPy, `random` and the dataset's generators from `torch.initial_seed()`, "
         "and a seeded `generator=`",
         subject=LOADER,
         severity=severity,
         confidence=confidence,
         targets=(f"torch {target.version}", target.source) if target is not None else (),
-        remedy=tuple(sorted(drawn)),
+        remedy=() if own_seed else tuple(sorted(drawn)),
     )
 
 

@@ -80,13 +80,17 @@ def _generator(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Repor
         "DET106",
         call.node,
         f"`{call_text(call)}` without a seed{why} is seeded from OS entropy and differs between runs",
-        f"give `{option}` a fixed default" if option else "pass a seed",
+        f"give `{option}` a fixed default" if option else _how_to_seed(entry),
         subject=call.api,
         severity=Severity.WARNING if option or interp.state.aside else None,
         remedy=(entry.seed_arg, "0", str(entry.seed_pos))
         if takes_seed and entry.seed_pos is not None and not option
         else (),
     )
+
+
+def _how_to_seed(entry: RngEntry) -> str:
+    return f"pass `{entry.seed_arg}=0`" if entry.seed_arg and entry.seed_pos is None else "pass a seed"
 
 
 def _seeded_later(hooks: Hooks, reporter: Reporter) -> None:

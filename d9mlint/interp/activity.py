@@ -30,6 +30,9 @@ TF_TRAIN_CPU = "train:tensorflow:cpu"
 TRAIN = "train"
 CUDA = "cuda"
 OTHER_ACCELERATORS = ("xpu", "mps")
+GRAPH_STEP = "graph-step"
+"""Where a graph of TensorFlow 1 was given a step that trains, and where a session ran something of a graph."""
+GRAPH_RUN = "graph-run"
 LOADS = "loads-weights"
 INFERS = "infers"
 ENTERED = "enters-by-hand"
@@ -90,6 +93,8 @@ _OUTPUT_CALLS = frozenset(
     ]
 )
 
+_GROUPS = frozenset({"tf.group", "tf.tuple", "tf.identity", "tf.compat.v1.group", "tf.compat.v1.tuple"})
+_STEPS_DEPTH = 4
 _TF_LIBRARIES = ("tf.", "keras.")
 
 
@@ -185,7 +190,30 @@ def register(hooks: Hooks) -> None:
         types = owner_types(interp, call.owner) if call.owner is not None else []
         if interp.uses("tensorflow") and (_unknown(types) or types[0].startswith(_TF_LIBRARIES)):
             name = call.api.rpartition(".")[2]
+            if name != "gradient" and interp.kb_matches("tensorflow", "<2.0"):
+                # A step of a graph, which a session may run.
+                interp.places.setdefault(GRAPH_STEP, Where(interp, call.node, name))
+                return
             _trains_tf(interp, call.node, "minimize" if name == "minimize" else "gradient")
+
+    def graph_step(interp: Interp, call: CallEvent) -> None:
+        step = interp.places.get(GRAPH_STEP)
+        if step is None or call.api in _GROUPS:
+            return
+        runs = call.api.rpartition(".")[2] == "run"
+        given = [one for value in call.args.values() for one in _nested(value)]
+        if any(_is_step(one) for one in given) or (runs and any(one is v.UNKNOWN for one in given[:1])):
+            _run_graph(interp)
+        elif runs:
+            interp.places.setdefault(GRAPH_RUN, Where(interp, call.node, call.api))
+
+    def end(interp: Interp) -> None:
+        if GRAPH_STEP in interp.places and GRAPH_RUN not in interp.places:
+            # Whatever runs it was not followed.
+            _run_graph(interp)
+
+    hooks.any_call.append(graph_step)
+    hooks.ends.append(end)
 
     @hooks.on_call("jax.grad", "jax.value_and_grad", "flax.nnx.grad", "flax.nnx.value_and_grad")
     def jax_train(interp: Interp, call: CallEvent) -> None:
@@ -278,6 +306,35 @@ def _trains_tf(interp: Interp, node: Any, subject: str) -> None:
     note(interp, TF_TAPE if subject == "gradient" else TF_FIT, node, subject)
     note(interp, TRAIN, node, subject)
     note(interp, TF_TRAIN_CPU if CPU_CONTEXT in interp.contexts else TF_TRAIN, node, subject)
+
+
+def _run_graph(interp: Interp) -> None:
+    """The step of a graph is run: the place at which it was made is where the program trains."""
+    step = interp.places[GRAPH_STEP]
+    for flag in (TF_FIT, TRAIN, TF_TRAIN_CPU if CPU_CONTEXT in interp.contexts else TF_TRAIN):
+        interp.places.setdefault(flag, step)
+
+
+def _is_step(value: v.Value, depth: int = 0) -> bool:
+    """Whether a value is the step of an optimizer, or an operation that runs one."""
+    if not isinstance(value, v.Obj) or depth > _STEPS_DEPTH:
+        return False
+    if value.api.rpartition(".")[2] in ("minimize", "apply_gradients"):
+        return True
+    return value.api in _GROUPS and any(
+        _is_step(one, depth + 1) for given in value.args.values() for one in _nested(given)
+    )
+
+
+def _nested(value: v.Value, depth: int = 0) -> list[v.Value]:
+    """A value, and those in a sequence or dictionary."""
+    if depth > _STEPS_DEPTH:
+        return [value]
+    if isinstance(value, v.Items):
+        return [part for one in value.elts for part in _nested(one, depth + 1)]
+    if isinstance(value, v.Mapping):
+        return [part for one in value.items.values() for part in _nested(one, depth + 1)]
+    return list(v.alternatives(value))
 
 
 def _note_devices(interp: Interp, value: v.Value | None, node: Any) -> None:
