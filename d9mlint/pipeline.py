@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -409,7 +409,9 @@ def _plan(
     if progress is not None:
         progress(f"reading {len(sources)} files")
     spent: dict[str, float] = {}
-    by_path = _gather(sources, parts[0].settings, cache.directory if cache else None, spent.__setitem__)
+    by_path = _gather(
+        sources, parts[0].settings, cache.directory if cache else None, spent.__setitem__, progress
+    )
     clock.lap("facts")
     clock.rank("facts", spent)
     if progress is not None:
@@ -483,10 +485,20 @@ def findings_of(
         comments={p: f.comments for p, f in by_path.items() if f.comments},
         config_files=sorted({path for report in runs.reports for path in report.config_files}),
         rules=[known.rules[code] for code in sorted(known.rules)],
-        warnings=[*unknown, *(str(problem) for one in targets for problem in one.warnings), *unfixed],
+        warnings=[
+            *unknown,
+            *(str(problem) for one in targets for problem in one.warnings),
+            *_unknown(targets),
+            *unfixed,
+        ],
         coverage=covered,
         no_entry=not covered and any(len(one.functions) > 1 for one in by_path.values()),
     )
+
+
+def _unknown(targets: Iterable[Targets]) -> list[str]:
+    """Warnings about target versions of which no fact is known."""
+    return list(dict.fromkeys(text for one in targets for text in one.unknown()))
 
 
 def _own_files(part: Part) -> Sequence[LayerFile]:
@@ -540,12 +552,17 @@ def _gather(
     settings: Settings,
     cache: str | None,
     spent: Callable[[str, float], None] | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> dict[str, FileFacts]:
     """The facts of every file that could be read, by path."""
     from d9mlint.store.gather import gather
 
+    def count(done: int, total: int) -> None:
+        if progress is not None:
+            progress(f"reading files: {done} of {total}")
+
     readable = [s for s in sources.values() if s.problem is None]
-    facts = gather(readable, jobs=_jobs(settings), cache=cache, spent=spent)
+    facts = gather(readable, jobs=_jobs(settings), cache=cache, spent=spent, progress=count)
     return {source.path: one for source, one in zip(readable, facts, strict=True)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -150,3 +151,82 @@ def test_a_fix_is_one_suggestion_for_reviewdog(run: Run, project: Project) -> No
     [suggestion] = data["diagnostics"][0]["suggestions"]
     assert suggestion["text"] == "sorted(os.listdir('d'))"
     assert suggestion["range"]["start"] == {"line": 5, "column": 18}
+
+
+def test_hints_name_the_command_of_an_option_and_the_case_of_a_prefix(run: Run, project: Project) -> None:
+    root = project({"a.py": BENCHMARK})
+    assert "It is an option of `d9mlint verify`." in run("--verify", "--collectives", cwd=root).err
+    assert "unknown rule det3. Did you mean DET3?" in run("--select", "det3", cwd=root).err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--out"], "plain,--output-format"),
+        (["--output-format", "gi"], "plain,github"),
+        (["--select", "DET30"], "plain,DET301"),
+        (["src", "--unsafe"], "plain,--unsafe-fixes"),
+        (["ch"], "plain,check"),
+        (["src"], "file,src"),
+        (["check", "src"], "file,src"),
+        (["rule", "DET30"], "plain,DET301"),
+        (["config", "per"], "plain,per-file-ignores"),
+    ],
+)
+def test_the_bare_form_is_completed_like_check(words: list[str], expected: str) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.argv[0] = 'd9mlint'; from d9mlint.__main__ import main; main()",
+        ],
+        env={
+            **os.environ,
+            "COMP_WORDS": " ".join(["d9mlint", *words]),
+            "COMP_CWORD": str(len(words)),
+            "_D9MLINT_COMPLETE": "bash_complete",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert expected in done.stdout.splitlines(), done
+
+
+def test_versions_of_which_nothing_is_known_are_a_warning(run: Run, project: Project) -> None:
+    root = project({"a.py": BENCHMARK, "requirements.txt": "torch>=99\n"})
+    for _ in range(2):  # the second time from the cache
+        err = run(cwd=root).err
+        assert (
+            "warning: PyTorch 99 (the newest version allowed by requirements.txt:1 (>=99)) is newer than"
+            in err
+        )
+    assert "PyTorch 0.4 (set by an option" in run("--torch-version=0.4", cwd=root).err
+    assert "TensorFlow 9.9 " in run("--torch-version=2.4", "--tensorflow-version=9.9", cwd=root).err
+    assert run("--torch-version=2.4", cwd=root).err == ""
+
+
+def test_errors_are_colored_where_colors_are_wanted(
+    run: Run, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = project({"a.py": BENCHMARK})
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert run("--frob", cwd=root).err.startswith("\x1b[1;31merror\x1b[0m: Unknown option")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run("--frob", cwd=root).err.startswith("error: Unknown option")
+
+
+def test_the_files_of_messages_have_the_base_of_their_places(run: Run, project: Project) -> None:
+    code = "import torch\n\nx = torch.rand(3)\ntorch.use_deterministic_algorithms(True)\ny = x.cuda() @ x.cuda()\n"
+    root = project({"one/setup.py": "", "one/train.py": code, "one/requirements.txt": "torch>=2.4,<2.5\n"})
+    shown = run("one", cwd=root).out
+    assert "--> one/train.py:3" in shown and "(entry point one/train.py)" in shown
+    assert "the newest version allowed by one/requirements.txt:1" in shown
+    own = run(cwd=root / "one").out
+    assert "(entry point train.py)" in own and "allowed by requirements.txt:1" in own
+    # JSON is the same wherever it is made.
+    kept = [
+        json.loads(run(*where, "--output-format=json", cwd=at).out)
+        for where, at in (((), root / "one"), (("one",), root))
+    ]
+    assert kept[0] == kept[1]

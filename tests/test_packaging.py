@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -144,6 +145,11 @@ def test_pre_commit_reports_and_fixes(tmp_path: Path) -> None:
     call("git", "init", "--quiet", user, cwd=tmp_path)
     hazard = "import torch\n\n\ndef fast():\n    torch.backends.cudnn.benchmark = True\n"
     (user / "lib/speed.py").write_text(hazard)
+    # At the root of a monorepo each service has its own configuration.
+    for service, config in {"a": '[tool.d9mlint]\nignore = ["DET301"]\n', "b": "[tool.other]\n"}.items():
+        (user / "services" / service).mkdir(parents=True)
+        (user / "services" / service / "pyproject.toml").write_text(config)
+        (user / "services" / service / "fast.py").write_text(hazard)
     (user / "train.py").write_text("from lib.speed import fast\n\nif __name__ == '__main__':\n    fast()\n")
     environment = {"PRE_COMMIT_HOME": str(tmp_path / "store"), "PYTHONPATH": ""}
 
@@ -166,7 +172,59 @@ def test_pre_commit_reports_and_fixes(tmp_path: Path) -> None:
 
     out = pre_commit("d9mlint", 1)
     assert "lib/speed.py:5:5" in out and "DET301" in out
+    assert "services/b/fast.py:5:5" in out and "services/a" not in out
     assert "files were modified by this hook" in pre_commit("d9mlint-fix", 1)
     assert (user / "lib/speed.py").read_text() == hazard.replace("True", "False")
+    assert (user / "services/a/fast.py").read_text() == hazard
     assert "Passed" in pre_commit("d9mlint", 0)
     call("git", *identity, "commit", "--quiet", "-m", "done", cwd=user)
+
+
+@pytest.mark.parametrize("scripts", ["bin", "Scripts"])
+def test_the_action_reports_a_monorepo_by_its_projects(tmp_path: Path, scripts: str) -> None:
+    program = tmp_path / "temp/d9mlint" / scripts / "d9mlint"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m d9mlint \"$@\"\n")
+    program.chmod(0o755)
+    root = tmp_path / "work"
+    call("git", "init", "--quiet", root, cwd=tmp_path)
+    code = "import torch\n\nx = torch.rand(3)\ntorch.use_deterministic_algorithms(True)\ny = x.cuda() @ x.cuda()\n"
+    for service, version in {"a": "2.4.0", "b": "2.8.0"}.items():
+        (root / "services" / service).mkdir(parents=True)
+        (root / "services" / service / "requirements.txt").write_text(f"torch=={version}\n")
+        (root / "services" / service / "pyproject.toml").write_text(
+            "[tool.d9mlint]\nignore = ['DET101']\n" * (service == "a")
+        )
+        (root / "services" / service / "train.py").write_text(code)
+    (step,) = [
+        s for s in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"] if s.get("id") == "lint"
+    ]
+    environment = {
+        "RUNNER_TEMP": str(tmp_path / "temp"),
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "PATHS": "services/a\nservices/b",
+        "ARGS": "--extend-select DET305",
+        "SARIF_FILE": "d9mlint.sarif",
+    }
+    out = call("bash", "-e", "-c", step["run"], cwd=root, env=environment, code=1)
+    places = {(found[1], found[2]) for found in re.finditer(r"title=d9mlint (DET\d+) .*?file=([^,]+)", out)}
+    assert {("DET101", "services/b/train.py"), ("DET305", "services/a/train.py")} <= places
+    assert ("DET101", "services/a/train.py") not in places
+    assert "torch 2.4" in out and "torch 2.8" in out and "(entry point services/b/train.py)" in out
+    assert (tmp_path / "output").read_text() == "exit-code=1\n"
+    log = json.loads((root / "d9mlint.sarif").read_text())
+    uris = {
+        place["physicalLocation"]["artifactLocation"]["uri"]
+        for result in log["runs"][0]["results"]
+        for place in result["locations"]
+    }
+    assert uris == {"services/a/train.py", "services/b/train.py"} and all(
+        (root / uri).is_file() for uri in uris
+    )
+    assert not (root / ".d9mlint_cache").exists() and not list(root.rglob(".d9mlint_cache"))
+
+
+def test_the_action_refuses_what_is_no_version(tmp_path: Path) -> None:
+    step = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"][0]
+    environment = {"RUNNER_TEMP": str(tmp_path), "VERSION": "1 --index-url=x", "ACTION_PATH": str(ROOT)}
+    assert "is not a version" in call("bash", "-e", "-c", step["run"], cwd=tmp_path, env=environment, code=2)

@@ -18,8 +18,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
-from support import ROOT, notebook
+from support import ROOT, lint, notebook
 
+from d9mlint.base.notebooks import file_rows
+from d9mlint.report import render
+from d9mlint.report.common import Options
 from d9mlint.report.html import prose
 from d9mlint.report.line_hash import line_hashes
 
@@ -319,3 +322,76 @@ def test_strange_file_names(run: Run, project: Project, form: str) -> None:
     assert (got.code, got.err) == (1, "")
     if form in ("json", "sarif", "gitlab", "rdjson"):
         assert json.loads(got.out)
+
+
+def test_hosts_get_the_lines_of_the_notebook_file(run: Run, root: Path) -> None:
+    """The second line of the second cell, in the file as it is written."""
+    text = (root / "n.ipynb").read_text()
+    row = next(n for n, line in enumerate(text.splitlines(), 1) if "cudnn.benchmark" in line)
+    annotation = output(run, root, "github").splitlines()[2]
+    assert f"file=n.ipynb,line={row},endLine={row}::n.ipynb:cell 2:2:15: DET301" in annotation
+    (gitlab,) = [d for d in json.loads(output(run, root, "gitlab")) if d["location"]["path"] == "n.ipynb"]
+    assert gitlab["location"] == {"path": "n.ipynb", "lines": {"begin": row, "end": row}}
+    assert "(cell 2, line 2)" in gitlab["description"]
+    log = json.loads(output(run, root, "sarif"))
+    (place,) = [
+        r["locations"][0]["physicalLocation"]
+        for r in log["runs"][0]["results"]
+        if "(cell 2, line 2)" in r["message"]["text"]
+    ]
+    assert place["artifactLocation"]["uri"] == "n.ipynb" and place["region"] == {
+        "startLine": row,
+        "endLine": row,
+    }
+    (diagnostic,) = [
+        d
+        for d in json.loads(output(run, root, "rdjson"))["diagnostics"]
+        if d["location"]["path"] == "n.ipynb"
+    ]
+    assert diagnostic["location"]["range"] == {"start": {"line": row}, "end": {"line": row}}
+
+
+@given(
+    st.lists(st.text(alphabet='ab"\\\n{}[],:é', max_size=12), max_size=4),
+    st.sampled_from([None, 1, 4]),
+    st.booleans(),
+)
+def test_the_rows_of_cells_are_found_however_a_notebook_is_written(
+    sources: list[str], indent: int | None, whole: bool
+) -> None:
+    cells = [
+        {
+            "cell_type": "code",
+            "outputs": [{"source": ["no"]}],
+            "source": s if whole else s.splitlines(keepends=True),
+        }
+        for s in sources
+    ]
+    text = json.dumps({"metadata": {"cells": [{"source": "no"}]}, "cells": cells}, indent=indent)
+    rows = text.splitlines()
+    found = file_rows(text.encode())
+    for number, source in enumerate(sources, 1):
+        lines = source.splitlines(keepends=True)
+        assert len(found.get(number, ())) == len(lines)
+        assert all(
+            json.dumps(line)[1:-1] in rows[row - 1]
+            for line, row in zip(lines, found.get(number, ()), strict=True)
+        )
+
+
+def test_a_clean_sarif_log_is_small(run: Run, project: Project) -> None:
+    got = run("--output-format=sarif", cwd=project({"a.py": "x = 1\n"}))
+    driver = json.loads(got.out)["runs"][0]["tool"]["driver"]
+    assert len(driver["rules"]) > 50 and len(got.out) < 1000 * len(driver["rules"])
+    # Nothing is published yet: no address is invented.
+    assert "informationUri" not in driver and not any("helpUri" in rule for rule in driver["rules"])
+
+
+def test_sarif_links_rules_to_the_site_once_there_is_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("d9mlint.report.sarif.SITE", "https://docs.example")
+    log = json.loads(render(lint(root, {}), "sarif", Options(str(root))))
+    driver = log["runs"][0]["tool"]["driver"]
+    assert driver["informationUri"] == "https://docs.example"
+    assert "https://docs.example/rules/DET301-cudnn-benchmark/" in {
+        rule["helpUri"] for rule in driver["rules"]
+    }

@@ -85,6 +85,61 @@ def load_notebook(data: bytes) -> dict[str, Any]:
     return dict(notebook)
 
 
+_JSON = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+
+def file_rows(data: bytes) -> dict[int, tuple[int, ...]]:
+    """For each code cell by number, the 1-based row of the file in which each of its rows is written."""
+    text = data.decode("utf-8-sig", "replace")
+    rows: dict[int, list[int]] = {}
+    # What is open around a token: for a list the index, for an object the last key.
+    path: list[int | str] = []
+    key = False
+    row, position, begun = 1, 0, True
+    for token in _JSON.finditer(text):
+        row += text.count("\n", position, token.start())
+        position = token.start()
+        word = token.group()
+        if word in "{[":
+            if word == "[" and len(path) == 3 and path[0] == "cells" and path[2] == "source":
+                begun = True
+            path.append("" if word == "{" else 0)
+            key = word == "{"
+        elif word in "}]":
+            path = path[:-1]
+            key = False
+        elif word == ",":
+            last = path[-1] if path else ""
+            if isinstance(last, int):
+                path[-1] = last + 1
+            key = isinstance(last, str)
+        elif word == ":":
+            key = False
+        elif key and word.startswith('"'):
+            path[-1] = _text_of(word)
+        elif len(path) in (3, 4) and path[0] == "cells" and path[2] == "source" and word.startswith('"'):
+            cell = path[1]
+            assert isinstance(cell, int)
+            found = rows.setdefault(cell + 1, [])
+            begun = begun or len(path) == 3
+            parts = _text_of(word).split("\n")
+            for number, part in enumerate(parts):
+                begun = begun or number > 0
+                if begun and (part or number < len(parts) - 1):
+                    found.append(row)
+                    begun = False
+            begun = begun or not parts[-1]
+    return {cell: tuple(found) for cell, found in rows.items()}
+
+
+def _text_of(word: str) -> str:
+    try:
+        text = json.loads(word)
+    except ValueError:
+        return ""
+    return text if isinstance(text, str) else ""
+
+
 def cell_source(cell: dict[str, Any]) -> str:
     """The source of a cell as one string with ``\\n`` line ends."""
     source = cell.get("source", "")

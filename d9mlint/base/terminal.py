@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from typing import TextIO
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _COMMAND = re.compile(r"^(\s*)::", re.MULTILINE)
@@ -41,6 +42,9 @@ def say(message: str) -> None:
     line = clean(re.sub(r"\s*\n\s*", " ", message.strip()))
     if len(line) > LONGEST:
         line = f"{line[: LONGEST - 1]}…"
+    level, colon, rest = line.partition(":")
+    if colon and level in _LEVELS and wants_color(sys.stderr):
+        line = f"\x1b[{_LEVELS[level]}m{level}\x1b[0m:{rest}"
     try:
         print(inert(line) if in_workflow() else line, file=sys.stderr, flush=True)
     except OSError:
@@ -48,6 +52,19 @@ def say(message: str) -> None:
     except AttributeError:
         # There is no standard error at all.
         pass
+
+
+_LEVELS = {"error": "1;31", "warning": "1;33"}
+"""Words that begin a line on standard error, with their colors on a terminal."""
+
+
+def wants_color(stream: TextIO | None) -> bool:
+    """Whether what is written to a stream is colored, by the environment and by what the stream is."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE", "0") != "0":
+        return True
+    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def in_workflow() -> bool:

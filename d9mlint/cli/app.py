@@ -60,6 +60,22 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(SUBCOMMANDS)
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """As of any group; completion sees the same command that ``run`` calls for the bare form."""
+        if extra.get("resilient_parsing") and args and _is_bare(args[0]):
+            args.insert(0, "check")
+        return super().make_context(info_name, args, parent, **extra)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Commands, and what may follow in the bare form: options of ``check`` and paths."""
+        from click.shell_completion import CompletionItem
+
+        found = super().shell_complete(ctx, incomplete)
+        found += check_command.shell_complete(click.Context(check_command, parent=ctx), incomplete)
+        return found if incomplete.startswith("-") else [*found, CompletionItem(incomplete, type="file")]
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == "check":
             return check_command
@@ -101,12 +117,21 @@ def group() -> None:
     """
 
 
+def _is_bare(word: str) -> bool:
+    """Whether a command line that begins with this word is short for ``check``."""
+    return word not in SUBCOMMANDS and word not in ("-h", "--help", "--version", "-V")
+
+
+def _paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit status."""
     arguments = list(arguments)
-    if not arguments or (
-        arguments[0] not in SUBCOMMANDS and arguments[0] not in ("-h", "--help", "--version", "-V")
-    ):
+    if not arguments or _is_bare(arguments[0]):
         arguments.insert(0, "check")
     try:
         code = group.main(arguments, prog_name="d9mlint", standalone_mode=False, obj=tuple(arguments))
@@ -115,9 +140,8 @@ def run(arguments: Sequence[str]) -> int:
         known = [
             o for p in (error.ctx.command.params if error.ctx else []) for o in p.opts if o.startswith("--")
         ]
-        return _fail(
-            f"Unknown option {error.option_name}.{nearest(error.option_name, known)}" + _try_help(error.ctx)
-        )
+        hint = nearest(error.option_name, known) or _other_command(error)
+        return _fail(f"Unknown option {error.option_name}.{hint}" + _try_help(error.ctx))
     except click.UsageError as error:
         return _fail(error.format_message() + _try_help(error.ctx))
     except click.ClickException as error:
@@ -147,6 +171,18 @@ def run(arguments: Sequence[str]) -> int:
 
         traceback.print_exc()
         return _fail(f"internal error ({type(error).__name__}). This is a bug in d9mlint; please report it.")
+
+
+def _other_command(error: click.exceptions.NoSuchOption) -> str:
+    """A clause that names the commands that have an option, where there are any."""
+    here = click.Context(group)
+    names = [
+        name
+        for name in SUBCOMMANDS
+        if (command := group.get_command(here, name)) is not None
+        and any(error.option_name in p.opts for p in command.params)
+    ]
+    return f" It is an option of `d9mlint {names[0]}`." if len(names) == 1 else ""
 
 
 def _command_hint(arguments: Sequence[str], message: str) -> str:
@@ -448,7 +484,7 @@ def settings_for(paths: Sequence[str], options: Mapping[str, Any]) -> Settings:
 
 
 @click.command("check", context_settings=CONTEXT)
-@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@click.argument("paths", nargs=-1, metavar="[PATHS]...", shell_complete=_paths)
 @configuring
 @measuring
 @click.option("--output-file", "-o", metavar="FILE", help="Write the report to a file.")

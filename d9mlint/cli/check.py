@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from d9mlint.base.errors import UsageError
 from d9mlint.base.files import write_output
 from d9mlint.base.paths import absolute, boundary, relative_to
-from d9mlint.base.terminal import clean, clean_patch, close_stream, encode, in_workflow, inert, say
+from d9mlint.base.terminal import (
+    clean,
+    clean_patch,
+    close_stream,
+    encode,
+    in_workflow,
+    inert,
+    say,
+    wants_color,
+)
 from d9mlint.config.settings import Settings
 from d9mlint.pipeline import INCOMPLETE, STDIN, Result, check
 from d9mlint.report import render
@@ -249,11 +258,7 @@ def report_options(settings: Settings, to_file: bool = False) -> Options:
 def _wants_color(choice: str) -> bool:
     if choice != "auto":
         return choice == "always"
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE", "0") != "0":
-        return True
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return wants_color(sys.stdout)
 
 
 def _report(request: CheckOptions, settings: Settings, result: Result) -> None:

@@ -90,7 +90,10 @@ def expand(selector: str, rules: Mapping[str, RulePage], place: str) -> list[str
         codes = [c for c, p in sorted(rules.items()) if selector in (p.name, p.family)]
     if not codes:
         known = ["ALL", *rules, *(p.name for p in rules.values()), *(p.family for p in rules.values())]
-        raise UsageError(f"{place}: unknown rule {selector}.{nearest(selector, known)}")
+        prefix = selector.upper()
+        meant = re.fullmatch(r"[A-Z]+[0-9]*", prefix) and any(code.startswith(prefix) for code in rules)
+        hint = f" Did you mean {prefix}?" if meant else nearest(selector, known)
+        raise UsageError(f"{place}: unknown rule {selector}.{hint}")
     return codes
 
 

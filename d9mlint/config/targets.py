@@ -91,6 +91,27 @@ class Targets:
         other.__dict__["_pins"] = self._pins
         return other
 
+    def unknown(self) -> list[str]:
+        """What is to be said about versions of the frameworks that the user chose, or their pins allow, and of which
+        nothing is known. Of an installed one nothing is said: new releases come out all the time."""
+        said: list[str] = []
+        for library, name in (("torch", "PyTorch"), ("tensorflow", "TensorFlow")):
+            target, known = self.version(library), releases(library)
+            if not known or target.source in _UNPINNED or not target.version:
+                continue
+            newest, oldest = known[0], known[-1]
+            numbers = (*parse(target.version), 0)[:2]
+            if compare(numbers, parse(newest)) > 0:
+                said.append(
+                    f"{name} {target.version} ({target.source}) is newer than {newest}, the newest release that is known: "
+                    "it is judged by what is known of that one."
+                )
+            elif compare(numbers, parse(oldest)) < 0:
+                said.append(
+                    f"{name} {target.version} ({target.source}) is older than {oldest}, the oldest release that is known."
+                )
+        return said
+
     def version(self, library: str) -> Target:
         """The version of a library to judge by."""
         found = self._known.get(library)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from d9mlint.base.findings import Applicability, Finding
+from d9mlint.base.notebooks import file_rows
 from d9mlint.base.paths import relative_to
 from d9mlint.base.source import Source
 from d9mlint.base.terminal import clean as clean
@@ -65,6 +70,79 @@ def place(source: Source, offset: int, options: Options) -> str:
 def row_place(source: Source, offset: int, options: Options) -> str:
     """``file:row``, with the cell in a notebook."""
     return place(source, offset, options).rpartition(":")[0]
+
+
+class Span(NamedTuple):
+    """A place in a file as its lines are numbered there; no columns where they are not those of the code."""
+
+    row: int
+    column: int | None
+    end_row: int
+    end_column: int | None
+
+
+def file_span(source: Source, start: int, end: int) -> Span:
+    """Where a span is in the file itself: of a notebook the lines of its JSON, which is what hosts show."""
+    (row, column), (end_row, end_column) = source.row_column(start), source.row_column(max(end, start))
+    if source.cells is None:
+        return Span(row, column, end_row, end_column)
+    first = _file_row(source, start)
+    return Span(first, None, max(first, _file_row(source, max(end - 1, start))), None)
+
+
+def _file_row(source: Source, offset: int) -> int:
+    at = source.location(offset)
+    rows = _notebook_rows(source.data).get(at.cell or 0, ())
+    return rows[min(at.row, len(rows)) - 1] if rows else 1
+
+
+@functools.lru_cache(maxsize=64)
+def _notebook_rows(data: bytes) -> dict[int, tuple[int, ...]]:
+    return file_rows(data)
+
+
+def in_cell(source: Source, offset: int) -> str:
+    """`` (cell 3, line 2)`` for a place in a notebook, to stand after a message; empty elsewhere."""
+    at = source.location(offset)
+    return f" (cell {at.cell}, line {at.row})" if at.cell is not None else ""
+
+
+_PLACE = re.compile(r"\b(?:by|in) ([^\s:()]+):\d+")
+
+
+def rebased(result: Result, base: str) -> Result:
+    """The result with names of files in its messages relative to ``base``, as the places are. Messages name the entry
+    point and the pin file relative to the project's root."""
+    if result.root == base:
+        return result
+    return result._replace(items=tuple(_rebased(item, result.root, base) for item in result.items))
+
+
+def _rebased(item: Item, root: str, base: str) -> Item:
+    f = item.finding
+    named = {found[1] for target in f.targets for found in _PLACE.finditer(target)}
+    if f.entry_point is not None:
+        named.add(f.entry_point.partition(":")[0])
+    shown = {name: relative_to(f"{root}/{name}", base) for name in named if not name.startswith("/")}
+    shown = {name: text for name, text in shown.items() if text != name and not text.startswith("/")}
+    if not shown:
+        return item
+    every = "|".join(re.escape(name) for name in sorted(shown, key=len, reverse=True))
+    pattern = re.compile(rf"(?<![\w/.-])(?:{every})(?![\w/-]|\.\w)")
+
+    def text(old: str) -> str:
+        return pattern.sub(lambda found: shown[found.group()], old)
+
+    return item._replace(
+        finding=msgspec.structs.replace(
+            f,
+            message=text(f.message),
+            help=text(f.help),
+            targets=tuple(map(text, f.targets)),
+            entry_point=text(f.entry_point) if f.entry_point is not None else None,
+            flow=tuple(msgspec.structs.replace(step, message=text(step.message)) for step in f.flow),
+        )
+    )
 
 
 def width(char: str) -> int:

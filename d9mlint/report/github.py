@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.report.common import Options, clean, said, shown_path
+from d9mlint.report.common import Options, clean, file_span, said, shown_path
 
 if TYPE_CHECKING:
     from d9mlint.pipeline import Result
@@ -18,14 +18,13 @@ def render(result: Result, options: Options) -> str:
     for item in result.items:
         f = item.finding
         source = result.sources[f.path]
-        row, column = source.row_column(f.start)
-        end_row, end_column = source.row_column(max(f.end, f.start))
+        row, column, end_row, end_column = file_span(source, f.start, f.end)
         at = source.location(f.start)
         path = shown_path(f.path, options)
         cell = f"cell {at.cell}:" if at.cell is not None else ""
         properties = {"title": f"d9mlint {f.code} {item.rule.name}", "file": path, "line": str(row)}
         properties["endLine"] = str(end_row)
-        if row == end_row:
+        if row == end_row and column is not None:
             # Columns of a span over several lines are refused.
             properties |= {"col": str(column), "endColumn": str(end_column)}
         listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.paths import boundary, relative_to
-from d9mlint.report.common import Options, said
+from d9mlint.report.common import Options, file_span, in_cell, said
 
 if TYPE_CHECKING:
     from d9mlint.pipeline import Item, Result
@@ -26,17 +26,16 @@ def render(result: Result, options: Options) -> str:
 def _entry(result: Result, item: Item, base: str) -> dict[str, Any]:
     f = item.finding
     source = result.sources[f.path]
-    (row, column), (end_row, end_column) = source.row_column(f.start), source.row_column(max(f.end, f.start))
+    row, column, end_row, end_column = file_span(source, f.start, f.end)
+    where: dict[str, Any] = {"lines": {"begin": row, "end": end_row}}
+    if column is not None:
+        begin, end = {"line": row, "column": column}, {"line": end_row, "column": end_column}
+        where = {"positions": {"begin": begin, "end": end}}
+    text = f"{f.code} {f.message}{in_cell(source, f.start)}"
     return {
-        "description": f"{f.code} {f.message}" + (f". Measured: {said(f)}" if said(f) else ""),
+        "description": text + (f". Measured: {said(f)}" if said(f) else ""),
         "check_name": item.rule.name,
         "fingerprint": item.fingerprint,
         "severity": SEVERITIES[f.severity.value],
-        "location": {
-            "path": relative_to(f.path, base),
-            "positions": {
-                "begin": {"line": row, "column": column},
-                "end": {"line": end_row, "column": end_column},
-            },
-        },
+        "location": {"path": relative_to(f.path, base), **where},
     }

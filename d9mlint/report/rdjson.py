@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.report.common import Options, edits_in_order, said, shown_path
+from d9mlint.report.common import Options, edits_in_order, file_span, in_cell, said, shown_path
 from d9mlint.report.json import rule_url
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def _diagnostic(result: Result, item: Item, options: Options) -> dict[str, Any]:
     if url:
         code["url"] = url
     diagnostic: dict[str, Any] = {
-        "message": "\n".join(filter(None, [f.message, f.help, said(f) and f"measured: {said(f)}"])),
+        "message": "\n".join(
+            filter(None, [f.message + in_cell(source, f.start), f.help, said(f) and f"measured: {said(f)}"])
+        ),
         "location": {"path": shown_path(f.path, options), "range": _range(source, f.start, f.end)},
         "severity": SEVERITIES[f.severity.value],
         "code": code,
@@ -53,6 +55,9 @@ def _diagnostic(result: Result, item: Item, options: Options) -> dict[str, Any]:
 
 
 def _range(source: Source, start: int, end: int) -> dict[str, Any]:
+    if source.cells is not None:
+        span = file_span(source, start, end)
+        return {"start": {"line": span.row}, "end": {"line": span.end_row}}
     return {"start": _position(source, start), "end": _position(source, max(start, end))}
 
 

@@ -7,12 +7,11 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from d9mlint import __version__
+from d9mlint import SITE, __version__
 from d9mlint.base.paths import boundary, relative_to
 from d9mlint.report import rule_page
-from d9mlint.report.common import Options, edits_in_order
+from d9mlint.report.common import Options, edits_in_order, file_span, in_cell
 from d9mlint.report.coverage import NO_ENTRY
-from d9mlint.report.json import rule_url
 from d9mlint.report.line_hash import line_hashes
 
 if TYPE_CHECKING:
@@ -43,6 +42,7 @@ def render(result: Result, options: Options) -> str:
             "driver": {
                 "name": "d9mlint",
                 "semanticVersion": __version__,
+                **({"informationUri": SITE} if SITE else {}),
                 "rules": [_rule(page, page.code in seen) for page in result.rules],
             }
         },
@@ -60,7 +60,7 @@ def render(result: Result, options: Options) -> str:
         "results": [_result(result, item, index, hashes, hidden.get(id(item))) for item in items],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(log, indent=1, ensure_ascii=False) + "\n"
 
 
 def _not_followed(result: Result) -> list[dict[str, Any]]:
@@ -79,14 +79,14 @@ def _not_followed(result: Result) -> list[dict[str, Any]]:
 
 
 def _rule(page: RulePage, seen: bool) -> dict[str, Any]:
-    """A rule's description; the whole page only where the log has a result of it."""
-    what = page.sections.get("What it does", "").strip()
+    """A rule's description; what the page says only where the log has a result of it, so that a clean log is small."""
+    what = (page.sections.get("What it does", "").strip() if seen else "") or page.summary
     rule: dict[str, Any] = {
         "id": page.code,
         "name": "".join(word.capitalize() for word in page.name.split("-")),
         "shortDescription": {"text": page.summary},
-        "fullDescription": {"text": what or page.summary},
-        "help": {"text": what or page.summary, **({"markdown": rule_page.markdown(page)} if seen else {})},
+        "fullDescription": {"text": what},
+        "help": {"text": what, **({"markdown": rule_page.markdown(page)} if seen else {})},
         "defaultConfiguration": {"level": LEVELS[page.severity], "enabled": page.default},
         "properties": {
             "precision": PRECISION[page.confidence],
@@ -94,9 +94,8 @@ def _rule(page: RulePage, seen: bool) -> dict[str, Any]:
             "tags": ["determinism", page.family, *page.libraries],
         },
     }
-    url = rule_url(page)
-    if url:
-        rule["helpUri"] = url
+    if SITE:
+        rule["helpUri"] = f"{SITE}/rules/{page.path.removesuffix('.md')}/"
     return rule
 
 
@@ -119,7 +118,7 @@ def _result(
         "ruleId": f.code,
         "ruleIndex": index[f.code],
         "level": LEVELS[f.severity.value],
-        "message": {"text": f"{f.message}\n{f.help}" if f.help else f.message},
+        "message": {"text": "\n".join(filter(None, [f.message + in_cell(source, f.start), f.help]))},
         "locations": [location(result, f.path, f.start, f.end)],
         "partialFingerprints": prints,
         "properties": {"confidence": f.confidence.value},
@@ -140,7 +139,7 @@ def _result(
 
 
 def location(result: Result, path: str, start: int, end: int) -> dict[str, Any]:
-    """A place as SARIF writes it; the lines of a notebook are those of its cells joined."""
+    """A place as SARIF writes it; the lines of a notebook are those of its file."""
     physical: dict[str, Any] = {"artifactLocation": _artifact(result, path)}
     if path in result.sources:
         physical["region"] = _region(result.sources[path], start, end)
@@ -160,8 +159,9 @@ def _base(root: str) -> str:
 
 
 def _region(source: Source, start: int, end: int) -> dict[str, int]:
-    row, column = source.row_column(start)
-    end_row, end_column = source.row_column(max(end, start))
+    row, column, end_row, end_column = file_span(source, start, end)
+    if column is None or end_column is None:
+        return {"startLine": row, "endLine": end_row}
     return {"startLine": row, "startColumn": column, "endLine": end_row, "endColumn": end_column}
 
 

@@ -37,11 +37,13 @@ def gather(
     cache: Cache | str | None = None,
     warn: Callable[[str], None] | None = None,
     spent: Callable[[str, float], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[FileFacts]:
     """The facts of ``sources``, in their order.
 
     ``cache`` is a cache or its directory; ``warn`` is told, once, why it could not be written;
-    ``spent`` is told the CPU seconds that each file took, by its path.
+    ``spent`` gets the CPU seconds that each file took, by its path; ``progress`` how many of how many files that are
+    not in the cache have been read.
     """
     if isinstance(cache, str):
         cache = Cache(cache)
@@ -58,7 +60,7 @@ def gather(
             else:
                 known[digest] = found
         if missing:
-            packed, seconds = _parse(list(missing.values()), jobs)
+            packed, seconds = _parse(list(missing.values()), jobs, progress)
             if spent is not None:
                 for digest in seconds:
                     spent(missing[digest].path, seconds[digest])
@@ -72,7 +74,7 @@ def gather(
 
 
 def _parse(
-    sources: Sequence[SourceLike], jobs: int
+    sources: Sequence[SourceLike], jobs: int, progress: Callable[[int, int], None] | None = None
 ) -> tuple[dict[str, tuple[bytes, bool]], dict[str, float]]:
     """Packed facts by digest, and whether they are a matter of the text alone (a crash or a time limit
     may not come again: they are not for the cache); and the CPU seconds that each text took."""
@@ -82,7 +84,10 @@ def _parse(
     largest_first = sorted(sources, key=lambda s: (-len(s.text), s.digest))
     workers = max(1, min(jobs, len(sources), total // SHARE))
     pool = Pool(workers)
-    packed = pool.run([(s.digest, s.text) for s in largest_first])
+    packed = pool.run(
+        [(s.digest, s.text) for s in largest_first],
+        None if progress is None else lambda done: progress(done, len(sources)),
+    )
     for source in sources:
         if source.digest not in packed:
             packed[source.digest] = _parse_here(source)

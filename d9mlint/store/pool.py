@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from d9mlint.frontend.worker import CPU_LIMIT, READY, exceeded_limit, receive, send
 from d9mlint.ir.codec import pack
@@ -58,9 +58,12 @@ class Pool:
         self.spent: dict[str, float] = {}
         """CPU seconds that each text took, by digest."""
 
-    def run(self, tasks: Sequence[tuple[str, str]]) -> dict[str, tuple[bytes, bool]]:
+    def run(
+        self, tasks: Sequence[tuple[str, str]], progress: Callable[[int], None] | None = None
+    ) -> dict[str, tuple[bytes, bool]]:
         """Packed facts by digest for (digest, text) pairs, in whose order the work begins; and whether
-        the facts would come out the same again, which a crash might not.
+        the facts would come out the same again, which a crash might not. ``progress`` gets the number of texts
+        that are done, a few times a second.
 
         Texts for which no process could be started are missing in the result.
         """
@@ -80,6 +83,8 @@ class Pool:
                 while thread.is_alive():
                     thread.join(0.25)
                     self._kill_late()
+                    if progress is not None:
+                        progress(len(self._results))
         finally:
             self._stop = True
             with self._lock:
