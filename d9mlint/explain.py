@@ -31,6 +31,7 @@ MOST_ENTRIES = 4
 """So many entry points that reach the line are looked at, unless one is named."""
 PROGRAM_RULES = frozenset({"DET302", "DET305", "DET306"})
 """Rules about a program as a whole, which stand where it trains."""
+MODE = "torch.deterministic"
 REPORTED, SUPPRESSED, HELD_BACK, NOT_SELECTED, SILENT = (
     "reported",
     "suppressed",
@@ -98,11 +99,11 @@ def explain(
     for at, of_entry in reaching[:MOST_ENTRIES]:
         report, recording = _loud(seen, of_entry).record_entry(at, spot)
         one = seen.plan.project.entries[at]
-        runs.append(_run(seen, part, of_entry, one, report, recording, spot, asked))
+        runs.append(_run(seen, part, of_entry, one, report, recording, spot, asked, first=not runs))
     if not reaching:
         reached = {i for report in seen.runs.entries for i in report.reached.get(index, ())}
         report, recording = _loud(seen, share).record_unreached((index, tuple(sorted(reached))), spot)
-        runs.append(_run(seen, part, share, None, report, recording, spot, asked))
+        runs.append(_run(seen, part, share, None, report, recording, spot, asked, first=True))
     others = [_entry_name(seen, at) for at, _ in reaching[MOST_ENTRIES:]]
     qualname = facts.functions[spot.function].qualname if spot.function else ""
     return Explanation(source, row, qualname, tuple(runs), tuple(others), tuple(passing), seen)
@@ -186,11 +187,12 @@ def _run(
     recording: Recording,
     spot: Spot,
     asked: Sequence[str],
+    first: bool,
 ) -> Run:
     libraries = {m.library for v in recording.visits for c in v.calls for m in c.entries if m.library}
     targets = share.analyzer.targets
     versions = [(name, targets.version(name)) for name in sorted(libraries)]
-    verdicts = _verdicts(seen, part, report, recording, spot, asked)
+    verdicts = _verdicts(seen, part, entry is None, report, recording, spot, asked, first)
     known = tuple((name, target) for name, target in versions if target.version)
     return Run(entry, recording, known, tuple(verdicts), recording.exhausted, report.failure)
 
@@ -199,22 +201,25 @@ def _run(
 
 
 def _verdicts(
-    seen: Inspection, part: Part, report: EntryReport, recording: Recording, spot: Spot, asked: Sequence[str]
+    seen: Inspection,
+    part: Part,
+    unreached: bool,
+    report: EntryReport,
+    recording: Recording,
+    spot: Spot,
+    asked: Sequence[str],
+    first: bool,
 ) -> list[Verdict]:
     """What each rule that has to do with the line says of it."""
     rules = seen.plan.known.rules
     here = [f for f in report.findings if f.path == spot.path and f.start < spot.end and f.end > spot.start]
-    # What is found for the file as a whole, such as a comment that hides nothing, no run has found.
-    extra = [
-        i.finding for i in seen.result.items if i.finding.path == spot.path and not i.finding.entry_point
-    ]
-    here += [
-        f
-        for f in extra
-        if f.start < spot.end
-        and f.end > spot.start
-        and all((f.code, f.start, f.subject) != (g.code, g.start, g.subject) for g in here)
-    ]
+    # What is found for the file as a whole, such as a comment that hides nothing, no run has found; what a rule
+    # finds by looking ahead, a run finds that does not reach the line itself.
+    for finding in (item.finding for item in seen.result.items if first or not item.finding.entry_point):
+        if finding.path == spot.path and finding.start < spot.end and finding.end > spot.start:
+            same = (finding.code, finding.start, finding.subject)
+            if all(same != (one.code, one.start, one.subject) for one in here):
+                here.append(finding)
     silences: dict[str, list[str]] = {}
     for code, reason in recording.silences:
         silences.setdefault(code, []).append(reason)
@@ -228,15 +233,31 @@ def _verdicts(
             matched.setdefault(seen.plan.known.generators[draw.level.generator].rule, [])
     verdicts = [_followed(seen, part, finding) for finding in here]
     done = {one.code for one in verdicts}
+    reported = ", ".join(sorted({one.code for one in verdicts if one.state == REPORTED}))
     for code in sorted({*silences, *matched, *asked} - done):
         if code not in rules:
             continue
-        reasons = dict.fromkeys(
-            [*silences.get(code, ()), *_reasons(seen, code, matched.get(code, ()), recording)]
-        )
-        reasons.update(dict.fromkeys(_elsewhere(seen, code, report, recording)))
-        verdicts.append(Verdict(code, rules[code].name, SILENT, tuple(reasons) or (_NOTHING,)))
+        found = [*silences.get(code, ()), *_reasons(seen, code, matched.get(code, ()), recording)]
+        found += _elsewhere(seen, code, report, recording)
+        if not found and code in matched:
+            found = _general(seen, code, unreached, recording)
+            found += [f"the line is reported as {reported}"] if reported else []
+        verdicts.append(Verdict(code, rules[code].name, SILENT, tuple(dict.fromkeys(found)) or (_NOTHING,)))
     return sorted(verdicts, key=lambda one: (one.code, one.state))
+
+
+def _general(seen: Inspection, code: str, unreached: bool, recording: Recording) -> list[str]:
+    """Reasons that lie in what a rule is about, where nothing else is known."""
+    own = {name for name, generator in seen.plan.known.generators.items() if generator.rule == code}
+    if unreached and (own or code in PROGRAM_RULES):
+        return ["it is about whole programs, and no entry point reaches this line"]
+    drawn = {draw.level.generator for visit in recording.visits for draw in visit.draws}
+    if own and not own & drawn:
+        return ["no draw of numbers that a seed would decide was seen here"]
+    modes = [setting for visit in recording.visits for name, setting in visit.modes if name == MODE]
+    if code == "DET305" and not any(setting.value for setting in modes):
+        return ["it is about deterministic mode, which is not on here"]
+    return []
 
 
 _NOTHING = "nothing on this line is what it looks for, as far as the analysis sees"

@@ -285,3 +285,50 @@ def test_a_line_of_a_notebook_cell(project: Project) -> None:
         command, [f"{root}/a.ipynb:2:2", "--output-format", "json"], standalone_mode=False
     )
     assert json.loads(done.output)["code"] == "torch.randn(3)"
+
+
+def test_what_a_rule_finds_by_looking_ahead_is_reported(project: Project) -> None:
+    text = """\
+import torch
+
+
+class Checkpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, x):
+        ctx.run = run
+        ctx.save_for_backward(x)
+        with torch.no_grad():
+            return run(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad():
+            y = ctx.run(x)
+        return None, torch.autograd.grad(y, x, grad)[0]
+
+
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.1))
+Checkpoint.apply(net, torch.randn(4, 8, requires_grad=True)).sum().backward()
+"""
+    data = told(project({"train.py": text}), f"train.py:{line(text, 'ctx.run(x)')}")
+    assert of(data, "DET411")["state"] == "reported"
+
+
+def test_reasons_that_lie_in_what_a_rule_is_about(project: Project) -> None:
+    text = """\
+import torch
+
+net = torch.nn.Linear(4, 2).cuda()
+net(torch.rand(3, 4, device="cuda")).sum().backward()
+
+
+def unused():
+    return torch.rand(2)
+"""
+    root = project({"train.py": text})
+    mode = of(told(root, "train.py:3", rules=("DET305",)), "DET305")
+    assert mode["state"] == "silent" and "not on here" in " ".join(mode["reasons"])
+    unseeded = of(told(root, "train.py:8"), "DET101")
+    assert unseeded["state"] == "silent"

@@ -122,11 +122,12 @@ class Worker:
 
     def items(self, path: str) -> tuple[Item, ...]:
         """The findings of a file that were shown last; none where its text is newer."""
-        engine = self.engine_of(path)
-        source = engine.source(path) if engine is not None else None
-        if source is None or (path in self._open and self._open[path] != source.data):
-            return ()
-        return self._items.get(path, ())
+        return self._items.get(path, ()) if self.is_current(path) else ()
+
+    def is_current(self, path: str) -> bool:
+        """Whether the text that was analyzed last is the one that is open."""
+        source = self.source(path)
+        return source is not None and self._open.get(path, source.data) == source.data
 
     def source(self, path: str) -> Source | None:
         """The text of a file as it was analyzed."""
