@@ -220,9 +220,8 @@ def test_json_and_sarif_carry_the_evidence(project: Path, verified: subprocess.C
 
 
 def test_an_op_can_be_named_without_linting(project: Path) -> None:
-    done = d9mlint(
-        "--verify", "--op", "put_", "--op", "torch.nn.functional.gelu", "--device", "cpu", cwd=project
-    )
+    ops = ("--op", "put_", "--op", "torch.nn.functional.gelu")
+    done = d9mlint("--verify", *ops, "--device", "cpu", "--runs", "2", cwd=project)
     assert done.returncode == 0, done.stderr
     assert "torch.Tensor.put_" in done.stdout
     assert "torch.nn.functional.gelu, forward+backward [weak]" in done.stdout
@@ -244,12 +243,18 @@ def test_what_fixing_leaves_is_measured(tmp_path: Path) -> None:
     assert "\nVerdicts\n" in done.stdout and "DET301" not in done.stdout
 
 
-def test_measurements_alone_as_json_and_html(project: Path) -> None:
-    options = ("--verify", "--op", "take_backward", "--runs", "2", "--device", "cpu", "--output-format")
-    document = json.loads(d9mlint(*options, "json", cwd=project).stdout)
-    assert document["measurements"][0]["recipe"] == "take_backward"
-    assert "<svg" in d9mlint(*options, "html", cwd=project).stdout
-    refused = d9mlint(*options, "sarif", cwd=project)
+def test_measurements_alone_as_json_and_html(tmp_path: Path) -> None:
+    command = driver(tmp_path, [recipe("fine", "return i.x + 1")])
+
+    def measured(form: str) -> subprocess.CompletedProcess[str]:
+        options = ("--verify", "--op", "fine", "--runs", "2", "--device", "cpu", "--output-format", form)
+        return subprocess.run(
+            [*command, *options], env=environment(), capture_output=True, text=True, check=False
+        )
+
+    assert json.loads(measured("json").stdout)["measurements"][0]["recipe"] == "fine"
+    assert "<svg" in measured("html").stdout
+    refused = measured("sarif")
     assert refused.returncode == 2
     assert "--output-format sarif needs findings" in refused.stderr
 
@@ -295,12 +300,6 @@ def test_nothing_to_run_is_said(tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
-def test_a_missing_gpu_is_said(project: Path) -> None:
-    done = d9mlint("--verify", "--op", "take_backward", "--runs", "2", "--device", "cuda:99", cwd=project)
-    assert "No GPU found; measured on CPU. These results do not apply to GPUs." in done.stderr
-    assert done.returncode == 0
-
-
 def test_a_framework_that_can_not_be_imported_is_named(project: Path, tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('libcudart.so.12 is missing')\n")
     path = f"{tmp_path}{os.pathsep}{Path(__file__).resolve().parent.parent}"
@@ -316,11 +315,11 @@ def test_a_framework_that_can_not_be_imported_is_named(project: Path, tmp_path: 
     assert "Measured on" not in done.stdout
 
 
-def test_the_parent_imports_no_framework(project: Path) -> None:
+def test_a_missing_gpu_is_said_and_the_parent_imports_no_framework(project: Path) -> None:
     code = (
         "import sys\nfrom d9mlint.cli.app import run\n"
-        "run(['--verify', '--op', 'take_backward', '--runs', '2', '--device', 'cpu', '--quiet'])\n"
-        "print(sorted({'torch', 'tensorflow', 'numpy'} & set(sys.modules)))\n"
+        "status = run(['--verify', '--op', 'take_backward', '--runs', '2', '--device', 'cuda:99'])\n"
+        "print(status, sorted({'torch', 'tensorflow', 'numpy'} & set(sys.modules)))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -330,7 +329,8 @@ def test_the_parent_imports_no_framework(project: Path) -> None:
         text=True,
         check=True,
     )
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert done.stdout.splitlines()[-1] == "0 []"
+    assert "No GPU found; measured on CPU. These results do not apply to GPUs." in done.stderr
 
 
 def test_a_failed_control_is_the_last_word(tmp_path: Path) -> None:
@@ -349,6 +349,7 @@ def test_a_failed_control_is_the_last_word(tmp_path: Path) -> None:
     assert "A control of torch failed: its measurements are not evidence." in done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux" or not shutil.which("gcc"), reason="builds a library for Linux")
 def test_where_importing_starts_cuda_each_op_is_a_process_from_the_start(tmp_path: Path) -> None:
     # A driver that was started: a fork could not use it any more.
@@ -358,7 +359,16 @@ def test_where_importing_starts_cuda_each_op_is_a_process_from_the_start(tmp_pat
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
     how = "with open('/proc/self/cmdline') as f: raise ValueError('from the start' if 'recipe' in f.read() else '')"
     done = subprocess.run(
-        [*driver(tmp_path, [recipe("how", how)]), "--verify", "--op", "how", "--device", "cpu"],
+        [
+            *driver(tmp_path, [recipe("how", how)]),
+            "--verify",
+            "--op",
+            "how",
+            "--device",
+            "cpu",
+            "--runs",
+            "2",
+        ],
         env=environment(LD_LIBRARY_PATH=str(tmp_path)),
         capture_output=True,
         text=True,

@@ -1,14 +1,14 @@
 """Which of the things that were changed on purpose makes the runs differ. No framework is imported here.
 
 The second run differs from the first in its hash seed, the order of directory listings, the clock and the
-contents of fresh memory. Where data, a number or the structure differs, a run with all of them as in the first
-run, and runs with one of them changed, tell them apart.
+contents of fresh memory. Where data, a number or the structure differs, runs with one of them changed tell them
+apart.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from d9mlint.trace.compare import Cause, Frame, frames
@@ -35,17 +35,15 @@ SUSPECTS = (
         "the order of a directory listing is arbitrary",
         NONE._replace(listing=True),
     ),
-    Suspect("clock", "the program reads the clock", NONE._replace(clock=SECOND.clock)),
 )
+"""Changes that make the same value again when they are the cause; the usual one first."""
+CLOCK = Suspect("clock", "the program reads the clock", NONE._replace(clock=SECOND.clock))
+"""The clock goes on: it never makes the same value again, so every program without a seed looks like it."""
 
 
-def find(reproduces: Callable[[Perturbation], bool]) -> Suspect | None:
-    """The change that alone makes the same difference. ``reproduces`` runs the program once more; its order of
-    questions is the cheapest for the usual cause."""
-    for suspect in SUSPECTS:
-        if reproduces(suspect.perturbation):
-            return suspect
-    return None
+def find(reproduces: Callable[[Suspect], bool], suspects: Sequence[Suspect]) -> Suspect | None:
+    """The change that alone makes the same difference. ``reproduces`` runs the program once more."""
+    return next((suspect for suspect in suspects if reproduces(suspect)), None)
 
 
 def cause(suspect: Suspect, first: Journal, position: int, place: tuple[Frame, ...]) -> Cause:

@@ -190,15 +190,14 @@ def _trace(session: Session) -> Report:
     elif difference.verdict == "op" and options.confirm and options.level == "full":
         session.progress("running up to the difference again, to repeat the operation")
         difference, confirmation = confirmed(session, difference, perturbation, more)
-    if (
-        options.perturb
-        and difference.cause is None
-        and difference.verdict in ("input", "scalar", "structure")
-    ):
+    perturbed = options.perturb and difference.verdict in ("input", "scalar", "structure")
+    if perturbed and difference.cause is None:
         session.progress("looking for the cause")
-        difference = with_cause(session, first, difference, more)
+        difference = with_cause(session, first, difference, causes.SUSPECTS, more)
     if difference.cause is None and difference.verdict == "input":
         difference = with_earlier_draw(pair(first, second), difference)
+    if perturbed and difference.cause is None:
+        difference = with_cause(session, first, difference, (causes.CLOCK,), more)
     finding = static_finding(session.program, difference)
     return report(
         DIVERGED,
@@ -317,17 +316,18 @@ def _eager(
 
 
 def with_cause(
-    session: Session, first: Sequence[Journal], difference: Difference, more: Mapping[str, Any]
+    session: Session,
+    first: Sequence[Journal],
+    difference: Difference,
+    suspects: Sequence[causes.Suspect],
+    more: Mapping[str, Any],
 ) -> Difference:
     """Find which of the changes on purpose makes the difference, by runs with one of them."""
-    count = 0
 
-    def reproduces(perturbation: Perturbation) -> bool:
-        nonlocal count
-        count += 1
-        directory = session.directory(f"cause{count}")
+    def reproduces(suspect: causes.Suspect) -> bool:
+        directory = session.directory(f"cause-{suspect.kind.replace(' ', '-')}")
         watcher = Watcher(first, directory, difference)
-        session.further(directory, perturbation, watcher.passed, **more)
+        session.further(directory, suspect.perturbation, watcher.passed, **more)
         try:
             found = first_difference(pair(first, list(journals(directory))), complete=False)
         except Unequal:
@@ -335,10 +335,10 @@ def with_cause(
         if found is None or found.ordinal > difference.ordinal:
             return False
         # A program without a seed differs in every run: what is the cause makes the same value again.
-        same = found.second is None or difference.second is None or perturbation.clock
+        same = found.second is None or difference.second is None or suspect is causes.CLOCK
         return bool(same) or found.ordinal < difference.ordinal or found.second == difference.second
 
-    suspect = causes.find(reproduces)
+    suspect = causes.find(reproduces, suspects)
     if suspect is None:
         return difference
     journal = next(j for j in first if j.header.get("key", "") == difference.process)
