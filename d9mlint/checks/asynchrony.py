@@ -136,7 +136,7 @@ class _Work:
     def call(self, interp: Interp, call: CallEvent) -> None:
         if _ANY not in interp.state.flags and not self.entered and not interp.loops:
             return
-        roles = {entry.role: entry for entry in interp.kb.roles(call.api)}
+        roles = interp.kb.by_role(call.api)
         name = call.api.rpartition(".")[2]
         owner = root(interp, call.owner)
         if "reads" in roles:

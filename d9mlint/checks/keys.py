@@ -46,7 +46,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         return
 
     def any_call(interp: Interp, call: CallEvent) -> None:
-        roles = {entry.role: entry for entry in interp.kb.roles(call.api)}
+        roles = interp.kb.by_role(call.api)
         draws = roles.get("draws-with-key")
         if draws is None or (call.owner is not None and not isinstance(call.owner, (v.Inst, v.Obj))):
             return

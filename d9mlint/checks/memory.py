@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Reporter
-from d9mlint.checks.storage import behind, root
+from d9mlint.checks.storage import behind, followed, root
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.places import Where
@@ -127,7 +127,7 @@ class _Watch:
     # -------------------------------------------------------------------------------------- calls
 
     def call(self, interp: Interp, event: CallEvent) -> None:
-        roles = {entry.role: entry for entry in interp.kb.roles(event.api)}
+        roles = interp.kb.by_role(event.api)
         if "fills-parameters" in roles and _FILLED not in interp.notes:
             interp.notes[_FILLED] = True
         owner = _watched(interp, event.owner)
@@ -181,7 +181,7 @@ def _is_parameter(interp: Interp, value: v.Value | None) -> bool:
 
 def _watched(interp: Interp, value: v.Value | None) -> v.Obj | None:
     """The uninitialized memory that a value uses, None for anything else."""
-    if not isinstance(value, (v.Obj, v.Member)):
+    if not isinstance(value, (v.Obj, v.Member)) or not followed(interp, value):
         return None
     memory = root(interp, value)
     if memory is None or interp.kb.role(memory.api, "allocates") is None or memory.data == "told":

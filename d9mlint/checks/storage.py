@@ -45,18 +45,27 @@ def root(interp: Interp, value: v.Value | None) -> v.Obj | None:
     return None
 
 
+def followed(interp: Interp, value: v.Obj | v.Member) -> bool:
+    """Whether anything is known of a value's memory: what allocated it, or whose it is. Of most nothing is."""
+    if isinstance(value, v.Member):
+        return value.name in _SAME
+    return value._attrs is not None or value.api in _ATTRIBUTES or bool(interp.kb.by_role(value.api))
+
+
 def register(hooks: Hooks) -> None:
     """Remember of which tensors others are views, as far as somebody watches their memory."""
 
     def made(interp: Interp, call: CallEvent, result: v.Value) -> None:
         if call.owner is None or not isinstance(result, v.Obj):
             return
+        roles = interp.kb.by_role(call.api)
+        if "views" not in roles and "copies" not in roles:
+            return
         owner = root(interp, call.owner)
         if owner is None or owner is result:
             return
         if interp.kb.role(owner.api, "allocates") is None and interp.kb.role(owner.api, "async-copy") is None:
             return
-        if any(entry.role in ("views", "copies") for entry in interp.kb.roles(call.api)):
-            result.attrs[_SHARED] = owner
+        result.attrs[_SHARED] = owner
 
     hooks.results.append(made)

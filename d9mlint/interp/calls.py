@@ -658,7 +658,7 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
 def hands_over_training(args: v.Args) -> bool:
     """Whether a call is given a model, an optimizer and a loader: whoever gets these trains."""
     given = [one for value in args.values() for one in v.alternatives(value)]
-    return _has_optimizer(given) and _has_loader(given) and _has_model(given)
+    return len(given) > 2 and _has_optimizer(given) and _has_loader(given) and _has_model(given)
 
 
 def can_train(args: v.Args, method: str) -> bool:

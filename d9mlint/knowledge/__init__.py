@@ -43,7 +43,10 @@ class Knowledge:
         self.rules: dict[str, RulePage] = {page.code: page for page in compiled.rules}
         self._names = {page.name: page for page in compiled.rules}
         self._exact = compiled.exact | {name: to for layer in layers for name, to in layer.exact.items()}
-        self._prefixes = sorted(compiled.prefixes.items(), key=lambda item: -len(item[0]))
+        # By the first part of a name, so that most names are compared with none; the longest first.
+        self._prefixes: dict[str, list[tuple[str, str]]] = {}
+        for prefix, target in sorted(compiled.prefixes.items(), key=lambda item: -len(item[0])):
+            self._prefixes.setdefault(prefix.partition(".")[0], []).append((prefix, target))
         self._canonical: dict[str, str] = {}
         self._rng: dict[str, tuple[RngEntry, ...]] = {}
         self._rng_methods: dict[str, tuple[RngEntry, ...]] = {}
@@ -61,6 +64,7 @@ class Knowledge:
             kind: re.compile("|".join(fnmatch.translate(name) for name in names) or r"(?!)")
             for kind, names in compiled.seeders.items()
         }
+        self._may_seed: dict[tuple[str, bool], bool] = {}
         self._result_patterns: Patterns[str] = Patterns()
         self._hazards: dict[str, tuple[HazardEntry, ...]] = {}
         self._hazard_patterns: Patterns[HazardEntry] = Patterns()
@@ -70,6 +74,7 @@ class Knowledge:
         self._settings: dict[str, SettingEntry] = {}
         self._roles: dict[str, tuple[RoleEntry, ...]] = {}
         self._role_methods: dict[str, tuple[RoleEntry, ...]] = {}
+        self._by_role: dict[str, dict[Role, RoleEntry]] = {}
         self._orders: dict[str, OrderEntry] = {}
         self._order_prefixes: list[tuple[str, OrderEntry]] = []
         self._tensors: dict[str, TensorEntry] = {}
@@ -193,7 +198,7 @@ class Knowledge:
         for _ in range(4):
             replaced = self._exact.get(name)
             if replaced is None:
-                for prefix, target in self._prefixes:
+                for prefix, target in self._prefixes.get(name.partition(".")[0], ()):
                     if name.startswith(prefix):
                         replaced = target + name[len(prefix) :]
                         break
@@ -237,8 +242,12 @@ class Knowledge:
 
     def may_seed(self, name: str, method: bool) -> bool:
         """Whether a function, or a method, of which only the name is known is named like one that seeds."""
-        names = self._seeders.get("methods" if method else "functions")
-        return names is not None and names.match(name.lower()) is not None
+        found = self._may_seed.get((name, method))
+        if found is None:
+            names = self._seeders.get("methods" if method else "functions")
+            found = names is not None and names.match(name.lower()) is not None
+            self._may_seed[name, method] = found
+        return found
 
     def replacing(self, generator: str) -> list[GeneratorEntry]:
         """Generators that are meant instead of this one in functions with certain decorators."""
@@ -283,7 +292,16 @@ class Knowledge:
 
     def role(self, dotted: str, role: Role) -> RoleEntry | None:
         """The entry that gives a function or method this role, if one does."""
-        return next((entry for entry in self.roles(dotted) if entry.role == role), None)
+        return self.by_role(dotted).get(role)
+
+    def by_role(self, dotted: str) -> dict[Role, RoleEntry]:
+        """The roles that calls of a function or method play, each with the first entry that gives it."""
+        found = self._by_role.get(dotted)
+        if found is None:
+            found = self._by_role[dotted] = {}
+            for entry in self.roles(dotted):
+                found.setdefault(entry.role, entry)
+        return found
 
     def order(self, api: str, method: bool = False) -> OrderEntry | None:
         """What a canonical name has to do with the order of elements; ``method`` for a method or attribute."""
