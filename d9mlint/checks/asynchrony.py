@@ -164,8 +164,8 @@ class _Work:
 
     def _finish(self, interp: Interp, kinds: tuple[str, ...]) -> None:
         flags = interp.state.flags
-        for flag, started in list(flags.items()):
-            if flag.startswith(_STARTED) and isinstance(started, Started) and started.kind in kinds:
+        for flag, started in flags.starting(_STARTED) if _ANY in flags else ():
+            if isinstance(started, Started) and started.kind in kinds:
                 flags[_DONE + flag[len(_STARTED) :]] = True
 
     # ----------------------------------------------------------------------------------- reading
@@ -240,7 +240,7 @@ class _Work:
         flags = interp.state.flags
         if begins or _ANY not in flags:
             return
-        for flag, started in list(flags.items()):
+        for flag, started in flags.starting(_STARTED):
             if not isinstance(started, Started) or started.kind != _PINNED:
                 continue
             key = flag[len(_STARTED) :]

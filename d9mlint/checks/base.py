@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from d9mlint.base.findings import Applicability, Confidence, Edit, Finding, Fix, Severity, Step
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from d9mlint.base.known_calls import KnownCall
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.memory import Memory
+    from d9mlint.interp.state import StateTable
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge import Knowledge
 
@@ -127,7 +127,7 @@ class Rule:
         return self.run.memory
 
     @property
-    def marks(self) -> MutableMapping[str, object]:
+    def marks(self) -> StateTable[Any]:
         """Where the fields of the rule that mark paths are."""
         return self.run.marks
 

@@ -212,9 +212,7 @@ def _late(hooks: Hooks, reporter: Reporter, settings: list[SettingEntry]) -> Non
         hooks.on_call(api)(partial(read, found=found))
 
     def variable(interp: Interp, name: str, value: v.Value, node: Any) -> None:
-        by = next((flag for flag in interp.state.flags if flag.startswith(f"read:{name}:")), "").rpartition(
-            ":"
-        )[2]
+        by = next((flag for flag, _ in interp.state.flags.starting(f"read:{name}:")), "").rpartition(":")[2]
         if by:
             reporter.report(
                 interp,

@@ -117,8 +117,8 @@ def _report(interp: Interp, reporter: Reporter, place: Where, name: str, by: str
 def _round(interp: Interp, reporter: Reporter, loop: Loop) -> None:
     """A loop's body has run: a key from before the loop that it used, and still has, is used in each round."""
     held: set[int] | None = None
-    for flag, use in list(interp.state.flags.items()):
-        if not flag.startswith(_USED) or not isinstance(use, Use) or loop.key not in use.loops:
+    for flag, use in interp.state.flags.starting(_USED):
+        if not isinstance(use, Use) or loop.key not in use.loops:
             continue
         birth = int(flag[len(_USED) :])
         if birth > loop.start or use.branching > interp.branching:

@@ -25,11 +25,12 @@ from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.library.results import callback_instances, result_type
-from d9mlint.interp.state import join_states
+from d9mlint.interp.state import effect, join_states
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.state import Rng
     from d9mlint.knowledge.schema import RngEntry
 
 SMALL_BODY = 3
@@ -120,12 +121,14 @@ def may_happen(interp: Interp, runs: list[Callable[[], None]]) -> None:
     """Run calls that may happen or not. What they do is seen, but none of them seeds an RNG, switches a mode on
     or sets a variable for what follows."""
     state = interp.state
-    kept = (dict(state.rng), dict(state.modes), dict(state.env))
+    rngs, modes, env = state.rng.save(), state.modes.save(), state.env.save()
     interp.uncertain += 1
     interp.branch([lambda: None, *runs])
     interp.uncertain -= 1
     state = interp.state
-    state.rng, state.modes, state.env = kept
+    state.rng.restore(rngs)
+    state.modes.restore(modes)
+    state.env.restore(env)
 
 
 # --------------------------------------------------------------------------------- project functions
@@ -207,7 +210,6 @@ def call_function(
         id(func.env),
         memo.shape(func.receiver),
         given,
-        interp.state.key(),
         tuple(interp.contexts),
         interp.branching > 0,
         interp.guessing > 0,
@@ -220,11 +222,11 @@ def call_function(
     outcomes = interp.memo.setdefault(key, [])
     arguments = (func.receiver or v.NONE, *args.pos, *(x for _, x in sorted(args.kw.items())))
     for known in reversed(outcomes) if on_yield is None else ():
-        if known.recursions <= interp.active.keys():
+        if known.recursions <= interp.active.keys() and known.effect.holds(interp.state):
             loops = tuple(loop.start for loop in interp.orders.loops) if interp.orders.loops else ()
             value = memo.replay(known, arguments, interp.reruns, loops)
             if value is not None:
-                interp.state = known.state.copy()
+                known.effect.apply(interp.state)
                 interp.recursions |= known.recursions
                 return value
     if (
@@ -241,7 +243,7 @@ def call_function(
     interp.visited.add(name)
     interp.steps += CALL_STEPS
     interp.import_steps += CALL_STEPS
-    act = HEAP.push()
+    act, start = HEAP.push(), interp.state.copy()
     outer_recursions, interp.recursions = interp.recursions, set()
     rounds, interp.rounds = interp.rounds, 1
     env = v.Env(func.env)
@@ -279,8 +281,8 @@ def call_function(
     elif not results:
         result = v.UNKNOWN
     else:
-        main = [value for value, s in frame.returns if not s.aside]
-        if interp.state.aside or not main or len(main) == len(frame.returns):
+        main = [value for value, s in frame.returns if s.usual]
+        if not interp.state.usual or not main or len(main) == len(frame.returns):
             result = v.join(results)
         else:
             result = v.join(main)
@@ -291,8 +293,8 @@ def call_function(
     interp.rounds = rounds
     interp.recursions.discard(name)
     if not interp.exhausted and on_yield is None:
-        state = interp.state.copy()
-        found = memo.remember(name, act, result, state, arguments, func.env, frozenset(interp.recursions))
+        done = effect(act, start, interp.state)
+        found = memo.remember(name, act, result, done, arguments, func.env, frozenset(interp.recursions))
         outcomes.append(found)
         del outcomes[: -memo.MAX_OUTCOMES]
     interp.recursions |= outer_recursions
@@ -1060,8 +1062,8 @@ def enter(interp: Interp, context: v.Value, node: Any, after: list[Callable[[], 
             if one.api in ("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"):
                 names += _gradient_context(one.args.get("mode", 0))
             if one.api in ("torch.random.fork_rng", "torch.fork_rng"):
-                kept = dict(interp.state.rng)
-                after.append(lambda kept=kept: interp.state.rng.update(kept))  # type: ignore[misc]
+                kept = interp.state.rng.save()
+                after.append(lambda kept=kept: _restore(interp, kept))  # type: ignore[misc]
         elif isinstance(one, v.Ext):
             names.append(interp.kb.canonical(one.name))
         elif isinstance(one, v.Inst):
@@ -1073,6 +1075,14 @@ def enter(interp: Interp, context: v.Value, node: Any, after: list[Callable[[], 
                 bound = bind_method(interp, leave, one, one.cls, node)
                 after.append(lambda bound=bound: _leave(interp, bound, node))  # type: ignore[misc]
     return Entered(value, names)
+
+
+def _restore(interp: Interp, kept: dict[str, Rng]) -> None:
+    """The RNGs that there were are what they were."""
+    table = interp.state.rng
+    for name, known in kept.items():
+        if table.held.get(name) is not known:
+            table[name] = known
 
 
 def _gradient_context(mode: v.Value | None) -> list[str]:

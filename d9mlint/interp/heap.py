@@ -47,14 +47,18 @@ value is what was read or written, a version for WHOLE. A plain tuple, because t
 
 
 class Activation:
-    """The reads and writes of objects born before ``start`` since then."""
+    """The reads and writes of objects born before ``start`` since then; and what was asked of the state of the
+    path, told to it, or told to it where it knew nothing (see ``state``)."""
 
-    __slots__ = ("reads", "start", "writes")
+    __slots__ = ("asked", "hinted", "reads", "start", "told", "writes")
 
     def __init__(self, start: int) -> None:
         self.start = start
         self.reads: dict[tuple[int, Any], Access] = {}
         self.writes: dict[tuple[int, Any], Access] = {}
+        self.asked: set[tuple[str, str, bool]] = set()
+        self.told: set[tuple[str, str]] = set()
+        self.hinted: set[tuple[str, str]] = set()
 
 
 class Heap:
@@ -107,6 +111,9 @@ class Heap:
         for key, access in ended.writes.items():
             if access[0].birth < start:
                 writes[key] = access
+        act.asked |= ended.asked
+        act.told |= ended.told
+        act.hinted |= ended.hinted
         return ended
 
     @property
@@ -196,6 +203,8 @@ class Heap:
             self.unwind(depth)
             # What was written is undone; what was read may have decided what the caller does with the answer.
             self.act.writes.clear()
+            self.act.told.clear()
+            self.act.hinted.clear()
             self.pop()
             self.undo(mark)
             self.fork_start = outer

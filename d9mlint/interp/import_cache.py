@@ -15,6 +15,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.heap import HEAP, Access
 from d9mlint.interp.memory import MemoryLog
 from d9mlint.interp.places import flow_into
+from d9mlint.interp.state import MODE, RNG, Effect, effect
 
 if TYPE_CHECKING:
     from d9mlint.base.coverage import Cut, Gap
@@ -39,7 +40,7 @@ class Imported(NamedTuple):
     blanks_found: dict[v.Cls, v.Inst | None]
     blanks_made: dict[v.Cls, v.Inst]
     libraries: set[str]
-    flags: dict[str, Any]
+    effect: Effect
     places: dict[str, Where]
     releases: tuple[dict[str, str], dict[str, str]]
     depth: int
@@ -64,7 +65,7 @@ class Imported(NamedTuple):
 class ImportLog:
     """What is noted while an import runs that may be remembered."""
 
-    __slots__ = ("blanks", "flags", "imported", "libraries", "lookups", "places", "releases", "used")
+    __slots__ = ("blanks", "imported", "libraries", "lookups", "places", "releases", "used")
 
     def __init__(self) -> None:
         self.lookups: dict[tuple[str, str], Found | None] = {}
@@ -75,7 +76,6 @@ class ImportLog:
         self.blanks: dict[v.Cls, v.Inst | None] = {}
         # What it imported and was seen to do, also where the run had done the same before.
         self.imported: set[str] = set()
-        self.flags: dict[str, Any] = {}
         self.places: dict[str, Where] = {}
         # Releases of libraries that its names tell, and those that follow from these.
         self.releases: tuple[dict[str, str], dict[str, str]] = ({}, {})
@@ -102,11 +102,9 @@ class ImportLog:
             for library, version in new.items():
                 known.setdefault(library, version)
 
-    def add_effects(self, imported: set[str], flags: dict[str, Any], places: dict[str, Where]) -> None:
+    def add_effects(self, imported: set[str], places: dict[str, Where]) -> None:
         """An import inside of this one has done these."""
         self.imported |= imported
-        for flag, site in flags.items():
-            self.flags.setdefault(flag, site)
         for flag, place in places.items():
             self.places.setdefault(flag, place)
 
@@ -149,7 +147,6 @@ class ImportCache:
         key = (
             file.path,
             name,
-            interp.state.settings_key(),
             interp.guessing > 0,
             interp.uncertain > 0,
             interp.library_attributes_key(),
@@ -165,10 +162,9 @@ class ImportCache:
         return self._record(interp, file, name, variants)
 
     def _record(self, interp: Interp, file: ModuleFile, name: str, variants: list[Imported]) -> v.Mod:
-        state = interp.state
-        before = (dict(state.rng), dict(state.modes), dict(state.env))
+        before = interp.state.copy()
         patched = set(HEAP.patched)
-        flags, places = set(state.flags), set(interp.places)
+        places = set(interp.places)
         depth, steps = len(flow_into(interp, name)), interp.steps
         library_attributes = set(interp.library_attributes)
         cuts, blanks = set(interp.cuts), set(interp.blanks)
@@ -187,12 +183,12 @@ class ImportCache:
         log, interp.import_log = interp.import_log, outer_log
         if outer_log is not None:
             outer_log.add(log.lookups, log.used, log.libraries, log.blanks)
-            outer_log.add_effects(log.imported, log.flags, log.places)
+            outer_log.add_effects(log.imported, log.places)
             outer_log.tell(log.releases)
-        after = interp.state
+        done = effect(act, before, interp.state)
         quiet = (
             memory.quiet
-            and (interp.entry is None or (after.rng, after.modes, after.env) == before)
+            and (interp.entry is None or not done.changes(RNG, MODE))
             and counts == _counts(interp)
             and not interp.exhausted
         )
@@ -214,7 +210,7 @@ class ImportCache:
                     dict(log.blanks),
                     {cls: one for cls, one in interp.blanks.items() if cls not in blanks},
                     log.imported | fresh_libraries,
-                    {**log.flags, **{flag: site for flag, site in after.flags.items() if flag not in flags}},
+                    done,
                     {
                         **log.places,
                         **{flag: one for flag, one in interp.places.items() if flag not in places},
@@ -262,6 +258,8 @@ def _still_true(interp: Interp, known: Imported) -> bool:
         return False
     if any(interp.resolve(base, name) != found for (base, name), found in known.lookups.items()):
         return False
+    if not known.effect.holds(interp.state):
+        return False
     if not all(v.same_access(access) for access in known.reads):
         return False
     return interp.memory.agrees(known.memory)
@@ -270,9 +268,7 @@ def _still_true(interp: Interp, known: Imported) -> bool:
 def _take_over(interp: Interp, known: Imported) -> v.Mod:
     """Let the run have done what the import did."""
     interp.loaded.update(known.loaded)
-    state = interp.state
-    for flag, site in known.flags.items():
-        state.flags.setdefault(flag, site)
+    known.effect.apply(interp.state)
     places = {
         flag: place.replayed(interp, known.mod.name, known.depth)
         for flag, place in known.places.items()
@@ -303,7 +299,7 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     interp.steps += known.steps
     if interp.import_log is not None:
         interp.import_log.add(known.lookups, known.used, known.asked, known.blanks_found)
-        interp.import_log.add_effects(known.libraries, known.flags, places)
+        interp.import_log.add_effects(known.libraries, places)
         interp.import_log.tell(known.releases)
     interp.tell_releases(known.releases)
     HEAP.take_over(known.reads, known.writes)

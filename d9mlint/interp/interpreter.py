@@ -31,7 +31,7 @@ from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.listening import Listeners
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.orders import Order, Orders
-from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, join_states, prefer
+from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
 from d9mlint.interp.tensors import forget
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
@@ -294,7 +294,7 @@ class Interp:
         """Import a module in a run over unreached code: its own run judges it, and who imports it before is not
         known, so rules do not listen, and seeds, modes and variables are afterwards what they were."""
         state, listeners = self.state, self.listeners
-        kept = (dict(state.rng), dict(state.modes), dict(state.env), dict(state.flags))
+        kept = state.copy()
         outermost = not self.muted
         pending, cuts = len(self.pending), self.cuts
         steps, budget, exhausted = self.steps, self.budget, self.exhausted
@@ -306,7 +306,7 @@ class Interp:
             yield
         finally:
             state = self.state
-            state.rng, state.modes, state.env, state.flags = kept
+            state.restore(kept)
             self.module_rng, self.module_modes = rng, modes
             del self.pending[pending:]
             if outermost:
@@ -379,7 +379,7 @@ class Interp:
         return Notes(self.memory)
 
     @property
-    def marks(self) -> dict[str, object]:
+    def marks(self) -> StateTable[Any]:
         """Marks of the present path."""
         return self.state.flags
 
@@ -966,17 +966,14 @@ class Interp:
 
     def mode(self, name: str) -> Setting:
         """A mode's setting here; its value is False where nothing set it, None for unknown."""
-        found = self.state.modes.get(name)
+        found: Setting | None = self.state.modes.get(name)
         if found is not None:
             return found
         return Setting(False if self.entry is not None else None, None)
 
     def flag(self, name: str, node: Any = None) -> None:
         """Note that something happened here for the first time on this path."""
-        if name not in self.state.flags:
-            self.state.flags[name] = self.here(node)
-        if self.import_log is not None:
-            self.import_log.flags.setdefault(name, self.here(node))
+        self.state.flags.setdefault(name, self.here(node))
 
     def tell_releases(self, releases: tuple[dict[str, str], dict[str, str]]) -> None:
         """Names that the program uses tell for which releases of libraries it was written, and from which others

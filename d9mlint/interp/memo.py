@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from d9mlint.interp import values as v
 from d9mlint.interp.heap import ABSENT, FIELD, HEAP, ITEM, WHOLE, Access, Activation, Cells, Tracked, at
-from d9mlint.interp.state import State
+from d9mlint.interp.state import Effect
 
-MAX_OUTCOMES = 8
-"""A function's outcomes from one state and one shape of arguments: the latest are kept."""
+MAX_OUTCOMES = 16
+"""A function's outcomes from one shape of arguments: the latest are kept."""
 MAX_COPIED = 200
 """A result with more new objects than this is made by running the call again."""
 MAX_RERUNS = 8
@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
 
     function: tuple[str, int]
     value: v.Value
-    state: State
+    effect: Effect
     arguments: tuple[v.Value, ...]
     env: v.Env
     reads: tuple[Access, ...]
@@ -81,7 +81,7 @@ def remember(
     function: tuple[str, int],
     act: Activation,
     value: v.Value,
-    state: State,
+    effect: Effect,
     arguments: tuple[v.Value, ...],
     env: v.Env,
     recursions: frozenset[tuple[str, int]],
@@ -90,7 +90,7 @@ def remember(
     return Outcome(
         function,
         value,
-        state,
+        effect,
         arguments,
         env,
         tuple(act.reads.values()),

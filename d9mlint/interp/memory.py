@@ -15,11 +15,12 @@ reports is reported again by the run that takes it over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
+    from d9mlint.interp.state import StateTable
     from d9mlint.interp.violations import Violation
 
 T = TypeVar("T")
@@ -282,7 +283,7 @@ class PathMarks(Generic[T]):
 
     __slots__ = ("_kind", "_marks", "_prefix")
 
-    def __init__(self, marks: MutableMapping[str, object], prefix: str, kind: type[T]) -> None:
+    def __init__(self, marks: StateTable[Any], prefix: str, kind: type[T]) -> None:
         self._marks = marks
         self._prefix = prefix
         self._kind = kind
@@ -312,8 +313,8 @@ class PathMarks(Generic[T]):
         size = len(self._prefix)
         return [
             (flag[size:], mark)
-            for flag, mark in self._marks.items()
-            if flag.startswith(self._prefix) and isinstance(mark, self._kind)
+            for flag, mark in self._marks.starting(self._prefix)
+            if isinstance(mark, self._kind)
         ]
 
 
@@ -321,7 +322,7 @@ class OnPath(Protocol):
     """Who marks the path of a run."""
 
     @property
-    def marks(self) -> MutableMapping[str, object]:
+    def marks(self) -> StateTable[Any]:
         """The marks of the present path."""
 
 

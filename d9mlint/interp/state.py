@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator, MutableMapping
+from typing import Any, NamedTuple, TypeVar
+
+from d9mlint.interp.heap import ABSENT, HEAP, Activation
+
+T = TypeVar("T")
 
 UNSEEDED, MAYBE, SEEDED = 0, 1, 2
 """Levels of a random number generator. MAYBE: seeded on some paths, or by something not understood."""
@@ -34,52 +39,248 @@ class Setting(NamedTuple):
     option: str = ""
 
 
+RNG, MODE, ENV, FLAG = "rng", "mode", "env", "flag"
+"""Kinds of what a state knows by name."""
+ASIDE = "aside"
+"""Stands among them for the option that leads to the path."""
+
+Asked = tuple[str, str, bool]
+"""What was asked of a state: the kind and the name; or, where the last is true, all names that begin like this."""
+
+
+class StateTable(MutableMapping[str, T]):
+    """What a state knows of one kind. Who asks and who writes is noted in the running activation (see ``heap``), so that
+    what a call did is taken over wherever all that it asked has the same answer. Copies share their content
+    until one of them is written to."""
+
+    __slots__ = ("_held", "_kind", "_shared")
+
+    def __init__(self, kind: str, held: dict[str, T] | None = None) -> None:
+        self._kind = kind
+        self._held: dict[str, T] = {} if held is None else held
+        self._shared = held is not None
+
+    @property
+    def held(self) -> dict[str, T]:
+        """The content, for those whose answer does not depend on it. It is not to be changed."""
+        return self._held
+
+    def copy(self) -> StateTable[T]:
+        """An independent copy; making one asks nothing."""
+        self._shared = True
+        return StateTable(self._kind, self._held)
+
+    def restore(self, saved: dict[str, T]) -> None:
+        """Let the content be what it was when it was saved as ``held``."""
+        told, kind, now = HEAP.act.told, self._kind, self._held
+        told.update((kind, name) for name in saved if saved[name] is not now.get(name, ABSENT))
+        told.update((kind, name) for name in now if name not in saved)
+        self._held = saved
+        self._shared = True
+
+    def save(self) -> dict[str, T]:
+        """The content, for ``restore``."""
+        self._shared = True
+        return self._held
+
+    def _own(self) -> dict[str, T]:
+        if self._shared:
+            self._held = self._held.copy()
+            self._shared = False
+        return self._held
+
+    def starting(self, prefix: str) -> list[tuple[str, T]]:
+        """What is known under names that begin like this."""
+        HEAP.act.asked.add((self._kind, prefix, True))
+        return [item for item in self._held.items() if item[0].startswith(prefix)]
+
+    def __getitem__(self, name: str) -> T:
+        HEAP.act.asked.add((self._kind, name, False))
+        return self._held[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        HEAP.act.asked.add((self._kind, name, False))
+        return self._held.get(name, default)
+
+    def __contains__(self, name: object) -> bool:
+        HEAP.act.asked.add((self._kind, str(name), False))
+        return name in self._held
+
+    def __setitem__(self, name: str, value: T) -> None:
+        HEAP.act.told.add((self._kind, name))
+        self._own()[name] = value
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """As that of dict. Where the name is missing nothing is asked: what is done is the same everywhere."""
+        found = self._held.get(name, ABSENT)
+        if found is not ABSENT:
+            HEAP.act.asked.add((self._kind, name, False))
+            return found
+        HEAP.act.hinted.add((self._kind, name))
+        self._own()[name] = default
+        return default
+
+    def __delitem__(self, name: str) -> None:
+        HEAP.act.asked.add((self._kind, name, False))
+        HEAP.act.told.add((self._kind, name))
+        del self._own()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        HEAP.act.asked.add((self._kind, "", True))
+        return iter(self._held)
+
+    def __len__(self) -> int:
+        HEAP.act.asked.add((self._kind, "", True))
+        return len(self._held)
+
+
 class State:
     """Mutable state of one path. ``alive`` is False behind a return, raise, break or exit. ``aside`` names
     the option that would have to be given for the program to come here at all."""
 
-    __slots__ = ("alive", "aside", "default_level", "env", "flags", "modes", "raised", "rng")
+    __slots__ = ("_aside", "alive", "default_level", "env", "flags", "modes", "raised", "rng")
 
     def __init__(self, default_level: int = UNSEEDED) -> None:
         self.alive = True
-        self.aside = ""
+        self._aside = ""
         # Whether the path ended by an exception or an exit: what goes on instead is then the usual way.
         self.raised = False
         self.default_level = default_level
-        self.rng: dict[str, Rng] = {}
-        self.modes: dict[str, Setting] = {}
-        self.env: dict[str, Setting] = {}
+        self.rng: StateTable[Rng] = StateTable(RNG)
+        self.modes: StateTable[Setting] = StateTable(MODE)
+        self.env: StateTable[Setting] = StateTable(ENV)
         # First place at which something happened on this path: "draw:torch", "train", "cuda".
-        self.flags: dict[str, object] = {}
+        self.flags: StateTable[Any] = StateTable(FLAG)
 
     def copy(self) -> State:
         """An independent copy."""
-        new = State(self.default_level)
+        new = State.__new__(State)
+        new.default_level = self.default_level
         new.alive = self.alive
-        new.aside = self.aside
+        new._aside = self._aside
         new.raised = self.raised
-        new.rng = dict(self.rng)
-        new.modes = dict(self.modes)
-        new.env = dict(self.env)
-        new.flags = dict(self.flags)
+        new.rng = self.rng.copy()
+        new.modes = self.modes.copy()
+        new.env = self.env.copy()
+        new.flags = self.flags.copy()
         return new
+
+    def restore(self, saved: State) -> None:
+        """Know of seeds, modes, variables and what happened what a copy knows, which is not used any more."""
+        self.rng.restore(saved.rng.save())
+        self.modes.restore(saved.modes.save())
+        self.env.restore(saved.env.save())
+        self.flags.restore(saved.flags.save())
+
+    @property
+    def aside(self) -> str:
+        """The option that would have to be given for the program to come here."""
+        HEAP.act.asked.add(_LED)
+        return self._aside
+
+    @aside.setter
+    def aside(self, option: str) -> None:
+        self._aside = option
+
+    @property
+    def usual(self) -> bool:
+        """Whether no option has to be given; for those who compare the ends of paths that began alike."""
+        return not self._aside
 
     def level(self, rng: str) -> Rng:
         """The state of an RNG."""
         return self.rng.get(rng) or Rng(self.default_level)
 
-    def key(self) -> tuple[Any, ...]:
-        """What decides how code runs from here: equal keys, equal runs."""
-        return (self.settings_key(), tuple(sorted(self.flags)))
+    def table(self, kind: str) -> StateTable[Any]:
+        """What is known of one kind."""
+        if kind == FLAG:
+            return self.flags
+        return self.rng if kind == RNG else self.modes if kind == MODE else self.env
 
-    def settings_key(self) -> tuple[Any, ...]:
-        """Seeds, modes and environment: what decides how an import runs that changes none of them."""
-        return (
-            tuple(sorted((name, r.level, r.option, r.helper) for name, r in self.rng.items())),
-            tuple(sorted((name, str(s.value)) for name, s in self.modes.items())),
-            tuple(sorted((name, str(s.value)) for name, s in self.env.items())),
-            self.aside,
-        )
+    def answer(self, asked: Asked) -> Any:
+        """What tells the answers to a question apart."""
+        kind, name, all_such = asked
+        if kind == ASIDE:
+            return self._aside
+        held = self.table(kind).held
+        if not all_such:
+            return _plain(kind, held.get(name))
+        return {one: _plain(kind, known) for one, known in held.items() if one.startswith(name)}
+
+
+def _plain(kind: str, value: Any) -> Any:
+    """What code can tell of a value: not where it was set. Of what happened only whether it did."""
+    if value is None:
+        return None
+    if kind == RNG:
+        return (value.level, value.option, value.helper)
+    return True if kind == FLAG else str(value.value)
+
+
+class Effect(NamedTuple):
+    """What a call or an import did to the state, and what it asked: questions with their answers; names with what
+    they stand for afterwards (``ABSENT`` for nothing), those that were only set where they were missing in
+    ``hints``; and the option that leads to its end, None where it is the one that led to its beginning."""
+
+    answers: tuple[tuple[Asked, Any], ...]
+    writes: tuple[tuple[str, str, Any], ...]
+    hints: tuple[tuple[str, str, Any], ...]
+    aside: str | None
+    raised: bool
+
+    def changes(self, *kinds: str) -> bool:
+        """Whether anything of these kinds was changed."""
+        return any(kind in kinds for kind, _, _ in (*self.writes, *self.hints))
+
+    def holds(self, state: State) -> bool:
+        """Whether all that was asked has the same answer here."""
+        return all(state.answer(asked) == answer for asked, answer in self.answers)
+
+    def apply(self, state: State) -> None:
+        """Let the running activation have asked and done the same."""
+        HEAP.act.asked.update(asked for asked, _ in self.answers)
+        for kind, name, value in self.writes:
+            table = state.table(kind)
+            if value is not ABSENT:
+                table[name] = value
+            elif name in table.held:
+                del table[name]
+        for kind, name, value in self.hints:
+            state.table(kind).setdefault(name, value)
+        if self.aside is not None:
+            state.aside = self.aside
+        state.raised = state.raised or self.raised
+
+
+def effect(act: Activation, before: State, after: State) -> Effect:
+    """What an activation asked of the state, and what it did to it."""
+    asked = set(act.asked)
+    writes: list[tuple[str, str, Any]] = []
+    hints: list[tuple[str, str, Any]] = []
+    for kind, name in (*act.told, *act.hinted.difference(act.told)):
+        was = before.table(kind).held.get(name, ABSENT)
+        now = after.table(kind).held.get(name, ABSENT)
+        if now is was or now == was:
+            # Written on a path that was left, or taken back: what stands there is what stood there.
+            if (kind, name) in act.told:
+                asked.add((kind, name, False))
+        elif (kind, name) in act.told:
+            writes.append((kind, name, now))
+        else:
+            hints.append((kind, name, now))
+    answers = tuple((one, before.answer(one)) for one in sorted(asked))
+    aside = after.answer(_LED)
+    aside = None if aside == before.answer(_LED) else aside
+    return Effect(
+        answers, tuple(sorted(writes, key=_place)), tuple(sorted(hints, key=_place)), aside, after.raised
+    )
+
+
+_LED: Asked = (ASIDE, "", False)
+
+
+def _place(write: tuple[str, str, Any]) -> tuple[str, str]:
+    return write[:2]
 
 
 def join_states(states: list[State]) -> State:
@@ -89,25 +290,32 @@ def join_states(states: list[State]) -> State:
         dead = states[0].copy() if states else State()
         dead.alive = False
         return dead
-    usual = [s for s in alive if not s.aside]
+    usual = [s for s in alive if s.usual]
     if usual and len(usual) < len(alive):
         main = join_states(usual)
         for other in alive:
-            if other.aside:
+            if not other.usual:
                 main = prefer(main, other, other.aside)
         return main
     first = alive[0].copy()
     for other in alive[1:]:
-        if first.rng != other.rng:
-            for name in {**first.rng, **other.rng}:
-                first.rng[name] = _join_rng(first.level(name), other.level(name))
-        if first.modes != other.modes:
-            _join_settings(first.modes, other.modes)
-        if first.env != other.env:
-            _join_settings(first.env, other.env)
-        if len(first.flags) != len(other.flags) or first.flags.keys() != other.flags.keys():
-            first.flags = {**other.flags, **first.flags}
+        for name in _differing(first.rng, other.rng):
+            first.rng[name] = _join_rng(first.level(name), other.level(name))
+        _join_settings(first.modes, other.modes)
+        _join_settings(first.env, other.env)
+        flags = first.flags.held
+        missing = [item for item in other.flags.held.items() if item[0] not in flags]
+        for flag, site in missing:
+            first.flags.setdefault(flag, site)
     return first
+
+
+def _differing(one: StateTable[T], other: StateTable[T]) -> list[str]:
+    """The names of which two paths know different things."""
+    a, b = one.held, other.held
+    if a is b:
+        return []
+    return [name for name in {**a, **b} if a.get(name) != b.get(name)]
 
 
 def _join_rng(a: Rng, b: Rng) -> Rng:
@@ -116,8 +324,8 @@ def _join_rng(a: Rng, b: Rng) -> Rng:
     return Rng(MAYBE, "", a.site or b.site)
 
 
-def _join_settings(into: dict[str, Setting], other: dict[str, Setting]) -> None:
-    for name in {**into, **other}:
+def _join_settings(into: StateTable[Setting], other: StateTable[Setting]) -> None:
+    for name in _differing(into, other):
         a, b = into.get(name), other.get(name)
         if a is None or b is None or a.value != b.value:
             site = (a.site if a else None) or (b.site if b else None)
@@ -133,11 +341,12 @@ def prefer(main: State, other: State, option: str) -> State:
             return other
         return main
     if other.alive:
-        for name, rng in other.rng.items():
-            mine = main.level(name)
+        for name in _differing(main.rng, other.rng):
+            rng, mine = other.level(name), main.level(name)
             if rng.level == SEEDED and mine.level == UNSEEDED and not mine.option:
                 main.rng[name] = Rng(UNSEEDED, option, rng.site)
-        for name, setting in other.modes.items():
-            if name not in main.modes and setting.value:
+        for name in _differing(main.modes, other.modes):
+            setting = other.modes.get(name)
+            if setting is not None and name not in main.modes and setting.value:
                 main.modes[name] = Setting(False, setting.site, option)
     return main

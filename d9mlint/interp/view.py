@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.memory import Memory
     from d9mlint.interp.orders import Orders
     from d9mlint.interp.places import Where
-    from d9mlint.interp.state import Rng, Setting, Site
+    from d9mlint.interp.state import Rng, Setting, Site, StateTable
     from d9mlint.ir import nodes as m
     from d9mlint.knowledge import Knowledge
     from d9mlint.project.modules import ModuleFile, Modules
@@ -124,7 +124,7 @@ class RunView(Protocol):
         """What listeners remember; they reach it through their fields."""
 
     @property
-    def marks(self) -> MutableMapping[str, object]:
+    def marks(self) -> StateTable[Any]:
         """Marks of the present path; listeners reach theirs through their fields."""
 
     @property

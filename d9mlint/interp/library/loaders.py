@@ -53,8 +53,7 @@ def consume(interp: Interp, loader: v.Obj) -> None:
         rng.apply(interp, interp.kb.rng(LOADER), args, node, at="use")
     workers = args.get("num_workers", 5)
     in_workers = v.truth(workers) if workers is not None else False
-    before = dict(interp.state.rng)
-    torch_before = interp.state.rng.get("torch")
+    before = interp.state.rng.save()
     generator = args.get("generator", 12)
     if in_workers is not False and generator is not None and v.is_none(generator) is False:
         # It gives the base seed, from which PyTorch seeds torch and Python's `random` in each worker.
@@ -75,16 +74,10 @@ def consume(interp: Interp, loader: v.Obj) -> None:
         if dataset is not None:
             use(interp, dataset, node)
         _collate(interp, args.get("collate_fn"), node)
-    if in_workers is not False:
-        # What workers seed and draw is theirs.
-        after = dict(interp.state.rng)
-        interp.state.rng = {name: rng for name, rng in after.items() if name not in ("python", "numpy")}
-        if torch_before is None:
-            interp.state.rng.pop("torch", None)
-    interp.state.rng = {**interp.state.rng, **before}
-    for name in ("python", "numpy"):
-        if name not in before:
-            interp.state.rng.pop(name, None)
+    # What workers seed and draw is theirs.
+    theirs = ("python", "numpy", "torch") if in_workers is not False else ("python", "numpy")
+    left = {name: rng for name, rng in interp.state.rng.held.items() if name not in theirs}
+    interp.state.rng.restore({**left, **before})
 
 
 def _start_worker(interp: Interp, init: v.Value | None, node: Any) -> None:

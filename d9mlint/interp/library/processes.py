@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.devices import RANK
-from d9mlint.interp.state import State
+from d9mlint.interp.state import MODE, RNG, State, StateTable
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -48,9 +48,9 @@ def _fresh(interp: Interp) -> State:
     """The state of a new interpreter: modules imported (and what their bodies seeded), environment inherited."""
     state = State(interp.state.default_level)
     state.aside = interp.state.aside
-    state.rng = dict(interp.module_rng)
-    state.modes = dict(interp.module_modes)
-    state.env = dict(interp.state.env)
+    state.rng = StateTable(RNG, interp.module_rng)
+    state.modes = StateTable(MODE, interp.module_modes)
+    state.env = interp.state.env.copy()
     return state
 
 
@@ -60,7 +60,7 @@ def _in_state(interp: Interp, state: State, func: v.Value, args: v.Args, node: A
     for one in v.alternatives(func):
         interp.call(one, args, node)
     # What the child did has happened (it trained), but seeds and modes stay its own.
-    for name, site in interp.state.flags.items():
+    for name, site in interp.state.flags.held.items():
         if not name.startswith("draw:"):
             outer.flags.setdefault(name, site)
     interp.state = outer
