@@ -428,7 +428,8 @@ def _plan(
         analyzer = Analyzer(project, facts, versions, part.settings.device, Rules(facts, codes))
         kept = None
         if cache is not None:
-            contents = [digests[file.path] for file in project.modules.files]
+            # What a run sees of a file is its facts: a comment changes none.
+            contents = [file.facts.code or digests[file.path] for file in project.modules.files]
             key = entries_key(found, digests, part.settings, _digest(layers))
             if len(parts) > 1:
                 key = content_digest(repr((key, part.pins, sorted(codes))).encode())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import msgspec
 
 from d9mlint.ir.failure import TOO_DEEP, failed
@@ -19,7 +21,9 @@ def pack(text: str, facts: FileFacts) -> bytes:
     """The facts of ``text`` as bytes; too much nesting becomes a problem of the file."""
     with frames(FRAMES):
         try:
-            return _ENCODER.encode(facts)
+            body = _ENCODER.encode((facts.functions, facts.classes, facts.problem))
+            code = hashlib.blake2b(body, digest_size=20).hexdigest()
+            return _ENCODER.encode(msgspec.structs.replace(facts, code=code))
         except (RecursionError, OverflowError, UnicodeEncodeError):
             return _ENCODER.encode(failed(text, facts.digest, TOO_DEEP))
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import msgspec
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 
 
@@ -562,7 +562,9 @@ class FileFacts(_Node, frozen=True):
     """All facts of one file. ``functions[0]`` is the module body.
 
     ``words`` are all identifiers the code uses (names, attributes, keyword arguments, import parts),
-    sorted and without repetition: a cheap filter for what may matter to a rule.
+    sorted and without repetition: a cheap filter for what may matter to a rule. ``code`` is a digest of all that an
+    analysis run can see of the file (made when facts are packed): the same after an edit that only
+    touches comments behind the code, or text that is no code.
     """
 
     schema: int
@@ -573,3 +575,4 @@ class FileFacts(_Node, frozen=True):
     comments: list[Comment]
     words: list[str]
     problem: Problem | None
+    code: str = ""

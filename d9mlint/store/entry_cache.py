@@ -21,7 +21,7 @@ KEPT = 4
 
 class _Kept(msgspec.Struct, array_like=True):
     key: str
-    # Digests of the project's files in their order, when the reports were made.
+    # Digests of the project's files in their order, as runs see them, when the reports were made.
     digests: list[str]
     configs: dict[str, str]
     # By entry point, or by module and its reached functions.

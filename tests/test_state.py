@@ -1,0 +1,84 @@
+"""What a call or an import did is taken over wherever all that it asked has the same answer, and only there."""
+
+from __future__ import annotations
+
+import pytest
+from perf.growth import PROGRAMS, exponent, measure
+from test_entry_runs import codes, of_entry, run
+
+from d9mlint.frontend.extract import extract
+from d9mlint.ir.codec import pack, unpack
+
+BODY = "".join(f"    x = x + {i}\n" for i in range(50))
+
+
+def steps(body: str) -> int:
+    text = f"import os\nimport torch\n\ndef helper(x):\n{BODY}    return x\n\n{body}"
+    return of_entry(run({"main.py": text}), "main.py").steps
+
+
+def test_a_function_is_not_run_again_for_settings_that_it_never_asks_for() -> None:
+    few, many = (
+        steps("".join(f"os.environ['K{i}'] = '{i}'\nhelper(torch.ones(3))\n" for i in range(count)))
+        for count in (10, 30)
+    )
+    assert many - few < 20 * 25  # half of what it takes to run its fifty statements each time
+
+
+def test_a_function_is_run_again_when_what_it_asks_for_has_changed() -> None:
+    text = (
+        "import os\nimport torch\n\ndef choose():\n    if os.environ.get('SEED') == 'yes':\n"
+        "        torch.manual_seed(0)\n\nchoose()\n{}choose()\nprint(torch.rand(3))\n"
+    )
+    assert "DET101" in codes(run({"main.py": text.format("")}), "main.py")
+    assert "DET101" not in codes(run({"main.py": text.format("os.environ['SEED'] = 'yes'\n")}), "main.py")
+
+
+def test_what_a_call_did_to_the_state_is_done_again_where_it_is_taken_over() -> None:
+    text = (
+        "import torch\n\ndef seed():\n    torch.manual_seed(0)\n    return 1\n\ndef main(first):\n"
+        "    if first:\n        seed()\n        print(torch.rand(3))\n    else:\n        seed()\n"
+        "        print(torch.rand(4))\n\nimport sys\nmain(len(sys.argv) > 1)\n"
+    )
+    assert "DET101" not in codes(run({"main.py": text}), "main.py")
+
+
+def test_an_import_that_sets_a_variable_is_the_same_for_every_entry_point() -> None:
+    script = (
+        "import pkg\nimport torch\ntorch.manual_seed(0)\ntorch.use_deterministic_algorithms(True)\n"
+        "model = torch.nn.Linear(3, 3).cuda()\nmodel(torch.ones(3, device='cuda')).sum().backward()\n"
+    )
+    files = {
+        "pkg/__init__.py": "import os\nos.environ['CUBLAS_WORKSPACE_CONFIG'] = ':4096:8'\n",
+        "run_a.py": script,
+        "run_b.py": script,
+    }
+    both = run(files)
+    assert codes(both, "run_a.py") == codes(both, "run_b.py")
+    without = run({**files, "pkg/__init__.py": ""})
+    assert codes(without, "run_b.py") - codes(both, "run_b.py") == {"DET305"}
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "dictionary"])
+def test_the_cost_of_an_analysis_grows_with_the_program(name: str) -> None:
+    make, sizes = PROGRAMS[name]
+    small, large = measure(make(sizes[0])), measure(make(sizes[-1]))
+    assert not large[2], "the run was cut"
+    assert exponent((sizes[0], sizes[-1]), [float(small[0]), float(large[0])]) < 1.8
+
+
+@pytest.mark.parametrize(
+    ("edited", "same"),
+    [
+        ("import torch\nx = torch.rand(3)\n", True),
+        ("import torch\nx = torch.rand(3)  # a note\n# and one more\n", True),
+        ("import torch\nx = torch.rand(4)\n", False),
+        ("# a note\nimport torch\nx = torch.rand(3)\n", False),
+    ],
+)
+def test_an_edit_that_no_run_can_see_leaves_the_facts_the_same(edited: str, same: bool) -> None:
+    before, after = (
+        unpack(pack(text, extract(text, ""))) for text in ("import torch\nx = torch.rand(3)\n", edited)
+    )
+    assert before is not None and after is not None and before.code
+    assert (before.code == after.code) is same
