@@ -362,8 +362,8 @@ RENAMED = {
 }
 
 
-def _missing(interp: Interp, reporter: Reporter, name: str, node: Any, called: bool) -> None:
-    """A call or attribute that the targeted release does not have yet."""
+def _missing(interp: Interp, reporter: Reporter, name: str, node: Any, consequence: str) -> None:
+    """A call, attribute or variable that the targeted release does not have yet."""
     setting = interp.kb.setting(name)
     if setting is None or not setting.versions or interp.targets is None:
         return
@@ -371,42 +371,49 @@ def _missing(interp: Interp, reporter: Reporter, name: str, node: Any, called: b
     first = next((value for operator, value in split(setting.versions)[1] if operator == ">="), "")
     if not first or not target.version or compare(parse(target.version), parse(first)) >= 0:
         return
-    consequence = "the call raises AttributeError" if called else "setting it has no effect"
+    shown = name.removeprefix("env:")
+    exists = "is not read by" if shown != name else "does not exist in"
     reporter.report(
         interp,
         "DET304",
         node,
-        f"`{name}` does not exist in {setting.library} {target.version}: {consequence}",
+        f"`{shown}` {exists} {setting.library} {target.version}: {consequence}",
         f"use {setting.library} {first} or later",
-        subject=name,
-        severity=Severity.ERROR,
+        subject=shown,
+        severity=Severity.WARNING if shown != name else Severity.ERROR,
         targets=(f"{setting.library} {target.version}", target.source),
     )
 
 
-NEWER_CALLS = (
-    "torch.use_deterministic_algorithms",
-    "torch.set_deterministic",
-    "torch.set_deterministic_debug_mode",
-    "tf.config.experimental.enable_op_determinism",
-)
-NEWER_ATTRIBUTES = (
-    "torch.utils.deterministic.fill_uninitialized_memory",
-    "torch._inductor.config.deterministic",
-    "torch.backends.mkldnn.deterministic",
-)
+OLD_SWITCHES = ("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC")
+
+
+def _newer(hooks: Hooks, reporter: Reporter) -> None:
+    """What the facts say to exist from some release on: calls, attributes and variables."""
+
+    def called(interp: Interp, call: CallEvent) -> None:
+        _missing(interp, reporter, call.api, call.node, "the call raises AttributeError")
+
+    def assigned(interp: Interp, name: str, value: v.Value, node: Any) -> None:
+        _missing(interp, reporter, name, interp.statement, "setting it has no effect")
+
+    def exported(interp: Interp, name: str, value: v.Value, node: Any) -> None:
+        # Switches of older releases of TensorFlow have their own findings; without effect, a hazard is none.
+        setting = interp.kb.setting(f"env:{name}")
+        if setting is not None and name not in OLD_SWITCHES and not setting.hazards:
+            _missing(interp, reporter, f"env:{name}", node, "setting it has no effect")
+
+    for setting in reporter.knowledge.settings():
+        for name in setting.names if ">=" in setting.versions else ():
+            if setting.kind == "call":
+                hooks.on_call(name)(called)
+            elif setting.kind == "attribute":
+                hooks.attributes.setdefault(name, []).append(assigned)
+    hooks.env.append(exported)
 
 
 def _deprecated(hooks: Hooks, reporter: Reporter) -> None:
-    @hooks.on_call(*NEWER_CALLS)
-    def newer(interp: Interp, call: CallEvent) -> None:
-        _missing(interp, reporter, call.api, call.node, True)
-
-    def attribute(interp: Interp, name: str, value: v.Value, node: Any) -> None:
-        _missing(interp, reporter, name, interp.statement, False)
-
-    for name in NEWER_ATTRIBUTES:
-        hooks.attributes.setdefault(name, []).append(attribute)
+    _newer(hooks, reporter)
 
     @hooks.on_call(*RENAMED)
     def renamed(interp: Interp, call: CallEvent) -> None:

@@ -546,6 +546,9 @@ _PROTOCOL = frozenset({"__getitem__", "__iter__", "__call__", "__len__", "__next
 def call_external(interp: Interp, name: str, args: v.Args, node: Any) -> v.Value:
     """A library function or class."""
     api = interp.kb.canonical(name)
+    if api != name and (told := interp.kb.inferred(name)) is not None:
+        # The old name of something that later releases have under another one.
+        interp.tell_releases(({told.library: told.version}, told.implies))
     return interp.orders.call(interp, api, args, node, _call_external(interp, api, args, node))
 
 
@@ -1006,7 +1009,8 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         result.start_with(tensors.of_module(interp, obj, args))
         return result
     callbacks(interp, "", args, node)
-    return v.Obj(f"{obj.api}.__call__", "", args, None)
+    # What was made to give results in arbitrary order does so when it is called.
+    return interp.orders.carried(v.Obj(f"{obj.api}.__call__", "", args, None), interp.orders.of(obj))
 
 
 def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int = 0) -> None:

@@ -53,15 +53,6 @@ MAX_YIELDS = 16
 
 _PARTS: dict[str, tuple[str, ...]] = {}
 
-MODE_ATTRIBUTES = {
-    "torch.backends.cudnn.benchmark": "torch.cudnn.benchmark",
-    "torch.backends.cudnn.deterministic": "torch.cudnn.deterministic",
-    "torch.utils.deterministic.fill_uninitialized_memory": "torch.fill_uninitialized_memory",
-    "torch._inductor.config.deterministic": "torch.inductor.deterministic",
-    "torch._inductor.config.fallback_random": "torch.inductor.fallback_random",
-}
-"""Library attributes that are modes of the abstract state."""
-
 
 def parts_of(dotted: str) -> tuple[str, ...]:
     """A dotted name's parts, memoised."""
@@ -659,7 +650,7 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         interp.listeners.tell_attribute(AttributeEvent(dotted, value, node))
         if dotted == "sys.path":
             extend_path(interp, dotted, v.NO_ARGS, node)
-        mode = MODE_ATTRIBUTES.get(dotted)
+        mode = interp.kb.mode_of(dotted)
         if mode is not None:
             interp.set_mode(mode, value, node)
         if owner.name in FLAGS:

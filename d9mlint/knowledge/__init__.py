@@ -326,6 +326,8 @@ class Knowledge:
 
     def inferred(self, name: str) -> InferredEntry | None:
         """The release that the use of a name implies."""
+        if name.startswith("tensorflow."):
+            name = "tf" + name[len("tensorflow") :]
         found = self._inferred.get(name)
         if found is None and name.startswith(("tf.", "keras.", "tf_keras.")):
             found = next((one for prefix, one in self._inferred_prefixes if name.startswith(prefix)), None)
@@ -349,6 +351,11 @@ class Knowledge:
     def setting(self, name: str) -> SettingEntry | None:
         """A setting by its dotted name, or ``env:NAME``."""
         return self._settings.get(name)
+
+    def mode_of(self, name: str) -> str | None:
+        """The mode of the abstract state that the assignment of a library's attribute sets: the id of its entry."""
+        setting = self._settings.get(name)
+        return setting.id if setting is not None and setting.kind == "attribute" else None
 
     def settings(self) -> list[SettingEntry]:
         """All settings, each once."""

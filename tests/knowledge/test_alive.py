@@ -140,6 +140,13 @@ def rng_program(entry: RngEntry) -> tuple[str, set[str]]:
     return programs.program(imports, lines), rules.get(entry.kind, set())
 
 
+def expected_rules(compiled: Compiled, entry: RngEntry) -> set[str]:
+    """The rules that report draws from the generators of an entry."""
+    titles = {one.id: one.rule for one in compiled.generators}
+    parents = {one.id: one.seeded_from for one in compiled.generators}
+    return {titles[parents[rng] or rng] for rng in entry.draws if rng in titles}
+
+
 def _unset() -> Any:
     import msgspec
 
@@ -173,10 +180,7 @@ def test_every_entry_on_random_numbers_is_read(compiled: Compiled, tmp_path: Pat
     groups: dict[str, dict[str, tuple[str, set[str]]]] = {}
     for entry in compiled.rng:
         text, rules = rng_program(entry)
-        if not rules:
-            titles = {one.id: one.rule for one in compiled.generators}
-            parents = {one.id: one.seeded_from for one in compiled.generators}
-            rules = {titles[parents[rng] or rng] for rng in entry.draws if rng in titles}
+        rules = rules or expected_rules(compiled, entry)
         groups.setdefault(pin(compiled, entry.library, entry.versions), {})[entry.id] = (text, rules)
     wrong: list[str] = []
     for number, (pins, entries) in enumerate(sorted(groups.items())):

@@ -1,0 +1,255 @@
+"""Names, aliases, orders, devices, releases and runners of the knowledge base are read by programs that use them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import programs
+from support import ROOT, lint
+from test_alive import EVERYTHING, codes_by_file, compiled, expected_rules, file_name, rng_program
+
+from d9mlint.knowledge import Knowledge
+from d9mlint.knowledge.loader import Compiled
+from d9mlint.knowledge.schema import OrderEntry, RunnerEntry
+
+__all__ = ["compiled"]
+
+
+@pytest.fixture(scope="module")
+def base(compiled: Compiled) -> Knowledge:
+    return Knowledge(compiled)
+
+
+# ---------------------------------------------------------------------------------------------- names
+
+
+def test_every_name_is_found_as_it_is_looked_up(compiled: Compiled, base: Knowledge) -> None:
+    """No entry stands under a name that an alias replaces before it is looked up."""
+    found: dict[str, bool] = {}
+    for kind, entries, look_up in (
+        ("rng", compiled.rng, base.rng),
+        ("ops", compiled.ops, base.ops),
+        ("hazards", compiled.hazards, base.hazards_of),
+        ("roles", compiled.roles, base.roles),
+        ("runners", compiled.runners, base.runners),
+    ):
+        for entry in entries:
+            for api in entry.apis:
+                name = base.canonical(programs.example_name(api))
+                found[f"{kind}: {api}"] = entry.id in {one.id for one in look_up(name)} or getattr(
+                    entry, "method", False
+                )
+    for device in compiled.devices:
+        found |= {f"devices: {api}": base.device(base.canonical(api)) is device for api in device.apis}
+    for tensor in compiled.tensors:
+        for api in tensor.apis:
+            names = [api] if "." in api else [f"torch.{api}", f"torch.Tensor.{api}"]
+            found[f"tensors: {api}"] = any(base.tensor(base.canonical(name)) is tensor for name in names)
+    for release in compiled.inferred:
+        names = [*release.apis, *(f"{prefix}anything" for prefix in release.prefixes)]
+        found |= {f"inferred: {name}": base.inferred(name) is release for name in names}
+    for order in compiled.orders:
+        for api in order.apis:
+            method = api.startswith("*.") or api.partition(".")[0] in ("list", "dict", "set", "str", "tuple")
+            name = api if method else base.canonical(api.replace(".*", ".anything"))
+            one = base.order(name, method)
+            found[f"orders: {api}"] = one is not None and one.id == order.id
+    assert [name for name, right in found.items() if not right] == []
+
+
+# -------------------------------------------------------------------------------------------- aliases
+
+
+def known_names(compiled: Compiled) -> set[str]:
+    """All names that facts or the code of d9mlint say something about."""
+    names = set(compiled.results)
+    for entry in (*compiled.rng, *compiled.ops, *compiled.hazards, *compiled.roles, *compiled.orders):
+        names.update(entry.apis)
+    for entry in (*compiled.tensors, *compiled.devices, *compiled.inferred, *compiled.runners):
+        names.update(entry.apis)
+    for setting in compiled.settings:
+        names.update(setting.names)
+    for path in (ROOT / "d9mlint").rglob("*.py"):
+        names.update(re.findall(r'"([a-z_0-9]+(?:\.\w+)+)"', path.read_text(encoding="utf-8")))
+    return names
+
+
+def test_every_alias_leads_to_something_known(compiled: Compiled, base: Knowledge) -> None:
+    names = known_names(compiled)
+    patterns = [re.compile(re.escape(name).replace(r"\*", ".*")) for name in names if "*" in name]
+    dead = []
+    for name, target in compiled.exact.items():
+        end = base.canonical(name)
+        known = end in names or any(one.startswith(f"{end}.") for one in names)
+        if name == target or not (known or any(pattern.fullmatch(end) for pattern in patterns)):
+            dead.append(name)
+    dead += [
+        prefix
+        for prefix, target in compiled.prefixes.items()
+        if prefix == target or not any(name.startswith(target) for name in names)
+    ]
+    assert dead == []
+
+
+def test_an_alias_means_what_its_target_means(compiled: Compiled, base: Knowledge, tmp_path: Path) -> None:
+    """Calls by another name get the finding of the entry on random numbers that stands under the known one."""
+    texts: dict[str, str] = {}
+    rules: dict[str, set[str]] = {}
+    for name in compiled.exact:
+        end = base.canonical(name)
+        for entry in compiled.rng:
+            if end in entry.apis and not entry.versions and name.partition(".")[0] != "tf":
+                text, wanted = rng_program(msgspec.structs.replace(entry, apis=[name]))
+                texts[file_name(name)] = text
+                rules[file_name(name)] = wanted or expected_rules(compiled, entry)
+                break
+    assert len(texts) > 15
+    found = codes_by_file(tmp_path, texts)
+    seeds = {"DET101", "DET102", "DET103", "DET104", "DET113"}
+    wrong = []
+    for name, wanted in rules.items():
+        read = not found[name] & seeds if wanted == {"-"} else "DET302" not in found[name]
+        if not wanted & {"-", "-DET302"}:
+            read = bool(found[name] & wanted)
+        if not read:
+            wrong.append(f"# {name}: {sorted(found[name])} instead of {sorted(wanted)}\n{texts[name]}")
+    assert wrong == [], "\n".join(wrong)
+
+
+# --------------------------------------------------------------------------------------------- orders
+
+
+def source_program(entry: OrderEntry, api: str) -> str:
+    given = programs.arguments(entry.when)
+    if entry.texts:
+        given = {**given, entry.texts[0].arg: repr(" ".join(entry.texts[0].has) + "x")}
+        name = entry.texts[0].arg
+        first = given.pop(name)
+    else:
+        first = "'data'"
+    imports = [f"import {entry.library}"] if entry.library else []
+    if api.startswith("*."):
+        before = ["def run(thing):", f"    torch.save(list(thing{api[1:]}({first})), 'kept.pt')"]
+        return programs.program([*imports, "import torch"], ["print(run)"], before)
+    if api.startswith("pathlib.Path."):
+        done = f"pathlib.Path('data').{api.rpartition('.')[2]}('*')"
+        return programs.program(["import pathlib", "import torch"], [f"torch.save(list({done}), 'kept.pt')"])
+    line, called = programs.imported(api)
+    done = programs.call(called, given, first)
+    if api == "joblib.Parallel":
+        done = f"{programs.call(called, given)}(joblib.delayed(abs)(i) for i in range(9))"
+    return programs.program([line, "import torch"], [f"torch.save(list({done}), 'kept.pt')"])
+
+
+def test_every_source_of_an_order_is_reported(compiled: Compiled, tmp_path: Path) -> None:
+    sources = {
+        f"{entry.id}.{number}": (entry, api)
+        for entry in compiled.orders
+        if entry.role == "source"
+        for number, api in enumerate(entry.apis)
+    }
+    texts = {file_name(key): source_program(entry, api) for key, (entry, api) in sources.items()}
+    found = codes_by_file(tmp_path, texts)
+    wrong = [
+        f"# {entry.id} {api}: {sorted(found[file_name(key)])} instead of {entry.rule}\n{texts[file_name(key)]}"
+        for key, (entry, api) in sources.items()
+        if entry.rule not in found[file_name(key)]
+    ]
+    assert wrong == [], "\n".join(wrong)
+
+
+# ----------------------------------------------------------------------- devices, releases and runners
+
+
+def test_every_device_is_one(compiled: Compiled, tmp_path: Path) -> None:
+    texts = {}
+    for entry in compiled.devices:
+        for number, api in enumerate(entry.apis):
+            imports, value = ["import torch"], ""
+            if api.startswith("os.environ."):
+                imports, value = ["import os", "import torch"], f"int(os.environ['{api.rpartition('.')[2]}'])"
+            else:
+                owner, _, name = api.rpartition(".")
+                line, called = programs.imported(owner if entry.gives == "owner" else api)
+                imports.append(line)
+                value = f"{called}().{name}" if entry.gives == "owner" else f"{called}()"
+            body = [
+                f"model = torch.nn.Linear(2, 2).to({value})",
+                "optimizer = torch.optim.SGD(model.parameters())",
+                "model(make()).sum().backward()",
+                "optimizer.step()",
+            ]
+            texts[file_name(f"{entry.id}{number}")] = programs.program(
+                [*imports, "from data import make"], body
+            )
+    found = codes_by_file(tmp_path, texts, device="")
+    assert {name for name, codes in found.items() if "DET302" not in codes} == set()
+
+
+def test_names_of_old_releases_tell_the_release(compiled: Compiled, tmp_path: Path) -> None:
+    """The switch that a program lacks is that of the release for which it was written."""
+    wrong = []
+    for entry in compiled.inferred:
+        for number, name in enumerate([*entry.apis, *entry.prefixes]):
+            directory = tmp_path / f"{entry.id}{number}"
+            directory.mkdir()
+            used = name + "thing" if name.endswith(".") else name
+            head = (
+                "import tensorflow as tf" if used.startswith("tf.") else f"import {used.rpartition('.')[0]}"
+            )
+            text = programs.program(
+                [head, "import tensorflow as tf"],
+                [
+                    f"print({used}())",
+                    "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])",
+                    "model.compile('sgd', 'mse')",
+                    "model.fit(tf.ones([4, 2]), tf.ones([4, 1]))",
+                ],
+            )
+            (directory / "train.py").write_text(text)
+            (directory / "pyproject.toml").write_text("")
+            items = lint(directory, EVERYTHING).items
+            said = " ".join(str(item.finding) for item in items)
+            version = entry.version if entry.library == "tensorflow" else entry.implies["tensorflow"]
+            if version not in said:
+                wrong.append(f"{entry.id}: {used}")
+    assert not wrong, "\n".join(wrong)
+
+
+def runner_program(entry: RunnerEntry, api: str) -> str:
+    line, called = programs.imported(programs.example_name(api))
+    if entry.settings:
+        made = f"it = {called}(model, make())"
+    elif entry.returns:
+        made = f"it = {called}(model)"
+    else:
+        made = f"it = {called}(1)"
+    body = ["model = torch.nn.Linear(2, 2)", made]
+    if not entry.constructs and entry.trains:
+        body.append(f"it.{entry.trains[0]}(model(make()).sum())")
+    return programs.program([line, "import torch", "from data import make"], body)
+
+
+def test_every_runner_trains(compiled: Compiled, tmp_path: Path) -> None:
+    # One that enables deterministic mode and seeds by itself is reported where weights are drawn before: DET108.
+    entries = [one for one in compiled.runners if (one.trains or one.constructs) and one.device == "cuda"]
+    texts = {
+        file_name(f"{entry.id}{number}"): runner_program(entry, api)
+        for entry in entries
+        if not entry.versions.startswith("<")
+        for number, api in enumerate(entry.apis)
+    }
+    found = codes_by_file(tmp_path, texts, device="")
+    wrong = [
+        f"{sorted(codes)}\n{texts[name]}"
+        for name, codes in found.items()
+        if not codes & {"DET108", "DET302", "DET312"}
+    ]
+    assert wrong == [], "\n".join(wrong)
