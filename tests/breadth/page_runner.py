@@ -369,12 +369,30 @@ def watch_keras() -> None:
     fit = keras.Model.fit
 
     def new_fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+        # A progress bar shows times.
+        kwargs.setdefault("verbose", 0)
         result = fit(self, *args, **kwargs)
         SEEN.add(list(self.get_weights()))
         SEEN.add(result.history.get("loss"))
         return result
 
     keras.Model.fit = new_fit
+
+
+def watch_environments() -> None:
+    """Observe what environments give."""
+    import gymnasium
+
+    for kind in (gymnasium.core.Wrapper, gymnasium.vector.VectorEnv):
+        for name in ("reset", "step"):
+            call = getattr(kind, name)
+
+            def observed(self: Any, *args: Any, call: Callable[..., Any] = call, **kwargs: Any) -> Any:
+                result = call(self, *args, **kwargs)
+                SEEN.add(result[0])
+                return result
+
+            setattr(kind, name, observed)
 
 
 def watch_returns(weak: bool) -> None:
@@ -406,6 +424,8 @@ def run_program(program: str, code: str) -> int:
         watch_torch(code)
     if re.search(r"\b(tensorflow|keras)\b", texts) and not settings_first:
         watch_keras()
+    if "gymnasium" in texts:
+        watch_environments()
     shuffle_listings()
     shift_clock()
     printed = io.StringIO()
