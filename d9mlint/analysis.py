@@ -216,8 +216,10 @@ def unreached_code(analyzer: Analyzer, entries: Sequence[EntryReport]) -> list[U
     """Modules with functions that no entry point reaches, and those of their functions that are reached."""
     reached: dict[int, set[int]] = {}
     for report in entries:
+        # The smoke test of a module that other files import shows how it is called, not how it is used.
+        smoke = report.entry in analyzer.project.imported and not report.trains and not report.function
         for module, functions in report.reached.items():
-            reached.setdefault(module, set()).update(functions)
+            reached.setdefault(module, set()).update([0] if smoke else functions)
     left: list[Unreached] = []
     for index, file in enumerate(analyzer.project.modules.files):
         known = tuple(sorted(reached.get(index, ())))

@@ -9,6 +9,7 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.violations import Violation
 from d9mlint.ir import nodes as m
+from d9mlint.project.entry_points import has_main_guard
 
 if TYPE_CHECKING:
     from d9mlint.base.known_calls import KnownCall
@@ -180,8 +181,10 @@ def unreached_step(interp: RunView, function: tuple[str, int]) -> Step:
     fn = interp.modules.by_path[path].facts.functions[index]
     if not index:
         return Step(path, 0, 0, "no entry point runs this module")
+    tested = path in interp.imported_files and has_main_guard(interp.modules.by_path[path])
+    but = " but its own module's test" if tested else ""
     return Step(
-        path, fn.start, fn.end, f"no entry point reaches `{fn.qualname}()`; its arguments are unknown"
+        path, fn.start, fn.end, f"no entry point{but} reaches `{fn.qualname}()`; its arguments are unknown"
     )
 
 
