@@ -379,6 +379,8 @@ def _explain_draw(
         return "rng", f"the {name} is used by several threads ({shown}); their order differs", None
     if not seeds:
         later = [r for r in first.records[a:] if r.kind == NOTE and _seeds(first, r, name)]
+        # Libraries put a state back that they have kept: that is no late seed.
+        later = [r for r in later if not first.text("name", r.name).endswith("set_rng_state")]
         if later:
             path = frames(first.text("path", later[0].path))
             called = first.text("name", later[0].name).removeprefix("seed ")

@@ -74,8 +74,9 @@ def start(path: str) -> None:
     redirected = settings.get("redirected") or []
     sites = Sites(tuple(settings["roots"]), redirected)
     watch = Watch(sites)
-    if settings.get("outputs"):
-        Outputs(settings["outputs"]).watch()
+    outputs = Outputs(settings["outputs"]) if settings.get("outputs") else None
+    if outputs is not None:
+        outputs.watch()
     from d9mlint.trace import perturb
 
     if redirected:
@@ -92,6 +93,8 @@ def start(path: str) -> None:
             from d9mlint.trace.redirect import redirect_torch
 
             redirect_torch(module, redirected)
+        if outputs is not None:
+            outputs.torch(module)
         _record(settings, sites, watch)
 
     def tensorflow_imported(_: ModuleType) -> None:

@@ -7,11 +7,13 @@ before a file is first opened for writing, moved or removed, its content is copi
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import shutil
 import stat
 import sys
+from collections.abc import Callable
 from typing import Any
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -44,6 +46,23 @@ class Outputs:
             self.changes(args[0])
         elif event in ("os.link", "os.symlink"):
             self.changes(args[1])
+
+    def torch(self, torch: Any) -> None:
+        """Watch ``torch.save`` and ``torch.jit.save``, which open a path in C++."""
+        for owners in ((torch, torch.serialization), (torch.jit,)):
+            wrapper = self._saving(owners[0].save)
+            for owner in owners:
+                owner.save = wrapper
+
+    def _saving(self, save: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(save)
+        def saving(*args: Any, **kwargs: Any) -> Any:
+            file = args[1] if len(args) > 1 else kwargs.get("f")
+            if isinstance(file, (str, bytes, os.PathLike)):
+                self.changes(file)
+            return save(*args, **kwargs)
+
+        return saving
 
     def changes(self, name: Any) -> None:
         """A path is about to be written."""

@@ -2,7 +2,7 @@
 processes; standard library only.
 
 The functions of ``os`` and ``open`` get the other path. Libraries that open files in C code are not reached, apart
-from ``torch.save``.
+from ``torch.save`` and ``torch.jit.save``.
 """
 
 from __future__ import annotations
@@ -103,13 +103,17 @@ def _both(function: Callable[..., Any], mapped: Redirected) -> Callable[..., Any
 
 
 def redirect_torch(torch: Any, pairs: Sequence[Sequence[str]]) -> None:
-    """``torch.save`` opens a path in C++."""
+    """``torch.save`` and ``torch.jit.save`` open a path in C++."""
     mapped = Redirected(pairs)
-    save = torch.save
+    for owners in ((torch, torch.serialization), (torch.jit,)):
+        wrapper = _saving(owners[0].save, mapped)
+        for owner in owners:
+            owner.save = wrapper
 
+
+def _saving(save: Callable[..., Any], mapped: Redirected) -> Callable[..., Any]:
     @functools.wraps(save)
     def redirected(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
         return save(obj, mapped(f) if isinstance(f, (str, bytes, os.PathLike)) else f, *args, **kwargs)
 
-    torch.save = redirected
-    torch.serialization.save = redirected
+    return redirected

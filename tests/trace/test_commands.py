@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,20 @@ if {condition}:
 """
 
 
+def marked(mark: str, *more: str) -> list[int]:
+    """The processes that have these entries in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                variables = (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if all(text.encode() in variables for text in (f"D9MLINT_TEST={mark}", *more)):
+                found.append(int(entry.name))
+    return found
+
+
 def gone(pids: list[int]) -> bool:
     limit = time.monotonic() + 60
     while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < limit:
@@ -160,11 +175,11 @@ def gone(pids: list[int]) -> bool:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 def test_nothing_is_left_when_the_second_run_is_ended(number: int, tmp_path: Path) -> None:
-    temporary, pids = tmp_path / "tmp", tmp_path / "tmp" / "pids"
+    temporary, mark = tmp_path / "tmp", uuid.uuid4().hex
     temporary.mkdir()
     second = "os.environ.get('PYTHONHASHSEED') == '1'"
     (tmp_path / "train.py").write_text(
-        WAITS.format(condition=second, pids=str(pids), then="time.sleep(1000)")
+        WAITS.format(condition=second, pids=str(tmp_path / "pids"), then="time.sleep(1000)")
     )
     process = subprocess.Popen(
         [sys.executable, "-m", "d9mlint", "trace", "train.py"],
@@ -172,19 +187,24 @@ def test_nothing_is_left_when_the_second_run_is_ended(number: int, tmp_path: Pat
         env={
             **{k: v for k, v in os.environ.items() if k != "PYTHONHASHSEED"},
             "TMPDIR": str(temporary),
+            "D9MLINT_TEST": mark,
         },
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
     limit = time.monotonic() + 600
-    while not pids.exists() and time.monotonic() < limit:
+    # The second run and its worker; what it writes is not seen from here.
+    while len(marked(mark, "PYTHONHASHSEED=1")) < 2 and time.monotonic() < limit:
         time.sleep(0.2)
-    children = [int(pid) for pid in pids.read_text().split()]
+    assert len(marked(mark, "PYTHONHASHSEED=1")) == 2
     # As a terminal does it: the whole group gets the signal.
     os.killpg(process.pid, number)
     assert process.wait(timeout=300) == 128 + number
-    assert gone(children)
+    limit = time.monotonic() + 60
+    while marked(mark) and time.monotonic() < limit:
+        time.sleep(0.1)
+    assert marked(mark) == []
     assert [p.name for p in temporary.iterdir() if p.name.startswith("d9mlint")] == []
 
 
