@@ -5,6 +5,8 @@ from __future__ import annotations
 from d9mlint.frontend.guard import is_simple
 from d9mlint.frontend.module import Lowered, TooComplex, lower_module
 from d9mlint.frontend.tokens import split
+from d9mlint.ir.codec import FRAMES as ENCODING
+from d9mlint.ir.codec import with_code
 from d9mlint.ir.failure import TOO_DEEP, count_lines, failed
 from d9mlint.ir.limits import collector_off, frames
 from d9mlint.ir.nodes import SCHEMA, FileFacts
@@ -15,6 +17,15 @@ FRAMES = 1000
 
 def extract(text: str, digest: str) -> FileFacts:
     """The facts of one file. Never raises for what the text holds: see ``FileFacts.problem``."""
+    facts = _extract(text, digest)
+    try:
+        with frames(ENCODING):
+            return with_code(facts)
+    except (RecursionError, OverflowError, UnicodeEncodeError):
+        return facts  # as it cannot be packed either
+
+
+def _extract(text: str, digest: str) -> FileFacts:
     try:
         with collector_off(), frames(FRAMES):
             lowered = lower_module(text)

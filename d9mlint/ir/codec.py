@@ -17,13 +17,17 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(FileFacts)
 
 
+def with_code(facts: FileFacts) -> FileFacts:
+    """The facts with the digest of their code. Raises what encoding raises."""
+    body = _ENCODER.encode((facts.functions, facts.classes, facts.problem))
+    return msgspec.structs.replace(facts, code=hashlib.blake2b(body, digest_size=20).hexdigest())
+
+
 def pack(text: str, facts: FileFacts) -> bytes:
     """The facts of ``text`` as bytes; too much nesting becomes a problem of the file."""
     with frames(FRAMES):
         try:
-            body = _ENCODER.encode((facts.functions, facts.classes, facts.problem))
-            code = hashlib.blake2b(body, digest_size=20).hexdigest()
-            return _ENCODER.encode(msgspec.structs.replace(facts, code=code))
+            return _ENCODER.encode(facts if facts.code else with_code(facts))
         except (RecursionError, OverflowError, UnicodeEncodeError):
             return _ENCODER.encode(failed(text, facts.digest, TOO_DEEP))
 
