@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -197,8 +198,36 @@ def test_the_graph_names_entry_points_and_what_they_reach(run: Run, project: Pro
             "b.py": "",
         }
     )
-    assert run("graph", cwd=root).out == "train.py (main)\n  pkg/a.py\n"
-    assert json.loads(run("graph", "--output-format", "json", cwd=root).out)[0]["reaches"] == ["pkg/a.py"]
+    assert run("graph", cwd=root).out == (
+        "train.py (main)\n  pkg/a.py\nNot reached from any entry point:\n  b.py\n"
+    )
+    assert json.loads(run("graph", "--output-format", "json", cwd=root).out)["entries"][0]["reaches"] == [
+        "pkg/a.py"
+    ]
+
+
+def test_the_graph_as_a_picture(run: Run, project: Project, tmp_path: Path) -> None:
+    code = "import torch\nfrom pkg import a\nimport pkg.b\n\nif __name__ == '__main__':\n    print(a.f(1))\n"
+    library = "from pkg import b\n\n\ndef f(x):\n    return x\n"
+    root = project(
+        {"train.py": code, "pkg/a.py": library, "pkg/b.py": "", 'odd"<x>.py': "y = 1\n", "c.py": ""}
+    )
+    dot = run("graph", "--output-format", "dot", "--coverage", cwd=root).out
+    assert '"train.py" -> "pkg/a.py";' in dot and '"pkg/a.py" -> "pkg/b.py";' in dot
+    assert re.search(r'"train.py" \[label="train.py\\n\d+ of \d+ statements followed", style=bold\];', dot)
+    assert '"c.py" [label="c.py", style=dashed];' in dot and '"odd\\"<x>.py"' in dot
+    mermaid = run("graph", "--output-format", "mermaid", cwd=root).out
+    numbers = dict(re.findall(r'  (f\d+)\["([^"]+)"\]', mermaid))
+    edges = {(numbers[a], numbers[b]) for a, b in re.findall(r"  (f\d+) --> (f\d+)", mermaid)}
+    assert mermaid.startswith("flowchart LR\n") and ("train.py", "pkg/a.py") in edges
+    assert "odd#34;#60;x#62;.py" in numbers.values()
+    page = tmp_path / "graph.html"
+    assert run("graph", "--output-format", "html", "--coverage", "-o", page, cwd=root).out == ""
+    shown = page.read_text()
+    assert "<text" in shown and "has a __main__ guard" in shown and "<meter" in shown
+    assert (
+        "Not reached from any entry point" in shown and "<x>" not in shown and "odd&#34;&lt;x&gt;.py" in shown
+    )
 
 
 def test_the_cache_is_marked_and_removed(run: Run, project: Project) -> None:

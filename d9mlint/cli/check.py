@@ -94,7 +94,7 @@ def run_check(request: CheckOptions, settings: Settings) -> int:
     finally:
         progress.close()
     if request.show_files:
-        _write("".join(f"{path}\n" for path in result.files), request.output_file)
+        write_text("".join(f"{path}\n" for path in result.files), request.output_file)
         return 0
     if request.add_noqa is not None:
         _warn(request, result)
@@ -164,7 +164,7 @@ def _measure_only(request: CheckOptions, settings: Settings) -> int:
     if not session.evidence.machines:
         return 2
     kept = _keep(request, session.evidence)
-    _write(render_evidence(session.evidence), request.output_file)
+    write_text(render_evidence(session.evidence), request.output_file)
     failed = _say_failure(session) or kept
     outcomes = {m.outcome for m in session.evidence.measurements}
     outcomes |= {s.outcome for s in session.evidence.settings}
@@ -294,7 +294,7 @@ def _report(request: CheckOptions, settings: Settings, result: Result) -> None:
             text = statistics.render(result, options)
     else:
         text = render(result, settings.output_format, options)
-    _write(text, request.output_file, settings.output_format)
+    write_text(text, request.output_file, settings.output_format)
 
 
 def _warn(request: CheckOptions, result: Result) -> None:
@@ -307,7 +307,7 @@ def _warn(request: CheckOptions, result: Result) -> None:
         say(f"warning: No Python files or notebooks were found in {', '.join(request.paths)}.")
 
 
-def _write(text: str, output_file: str | None, output_format: str = "") -> None:
+def write_text(text: str, output_file: str | None, output_format: str = "") -> None:
     """Print a text, or write it to a file; always UTF-8, so that output does not depend on the locale."""
     if output_file is None:
         _print(encode(inert(text, output_format) if in_workflow() else text))
@@ -405,7 +405,7 @@ def _fix(
             for path, data in sorted(fixed.changes.items())
         )
         # To be looked at on standard output, exact in a file.
-        _write(text if request.output_file else clean_patch(text), request.output_file, "diff")
+        write_text(text if request.output_file else clean_patch(text), request.output_file, "diff")
         if not request.quiet and fixed.mended:
             say(f"Would fix {count(fixed.mended, 'finding')}.")
             _show_fixes(request, fixed.applied)

@@ -174,34 +174,46 @@ def config(key: str | None, show: bool) -> int:
 
 @click.command(context_settings=CONTEXT)
 @click.argument("paths", nargs=-1)
-@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--output-format",
+    type=click.Choice(["text", "json", "dot", "mermaid", "html"]),
+    default="text",
+    show_default=True,
+)
+@click.option("--output-file", "-o", metavar="FILE", help="Write to a file.")
 @click.option("--coverage", is_flag=True, help="Show what each entry point follows, and what it does not.")
-def graph(paths: tuple[str, ...], output_format: str, coverage: bool) -> int:
-    """Show the entry points of a program and the project files that each one imports."""
+def graph(paths: tuple[str, ...], output_format: str, output_file: str | None, coverage: bool) -> int:
+    """Show the entry points of a program, the project files that each one imports, and those that none imports.
+
+    With --coverage, show how many statements each entry point follows, and in text and JSON what it does not follow.
+    """
+    from d9mlint.cli.check import write_text
     from d9mlint.cli.graph import entry_graph
+    from d9mlint.report import graph as pictures
 
     paths = paths or (".",)
     settings = load_settings(common_directory([absolute(p) for p in paths]))
+    result = None
     if coverage:
         from d9mlint.pipeline import check
         from d9mlint.report.coverage import coverage_data, coverage_text
 
         result = check(paths, settings)
-        if output_format == "json":
-            click.echo(json.dumps(coverage_data(result), indent=2, ensure_ascii=False))
-        else:
-            click.echo(coverage_text(result), nl=False)
-        return 0
+        if output_format in ("text", "json"):
+            text = coverage_text(result)
+            if output_format == "json":
+                text = json.dumps(coverage_data(result), indent=2, ensure_ascii=False) + "\n"
+            write_text(text, output_file, output_format)
+            return 0
     data = entry_graph(paths, settings)
     if output_format == "json":
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
-        return 0
-    for entry in data:
-        click.echo(terminal.clean(f"{entry['entry']} ({entry['kind']})"))
-        for path in entry["reaches"]:
-            click.echo(f"  {terminal.clean(path)}")
-    if not data:
-        click.echo("No entry points.")
+        text = (
+            json.dumps({"entries": data.entries, "unreached": data.unreached}, indent=2, ensure_ascii=False)
+            + "\n"
+        )
+    else:
+        text = getattr(pictures, output_format)(data, result)
+    write_text(text, output_file, output_format)
     return 0
 
 

@@ -16,19 +16,22 @@ from d9mlint.knowledge import load
 from d9mlint.pipeline import gather_files
 from d9mlint.project.entry_points import find_entries, imported_files
 from d9mlint.project.modules import Found, ModuleFile, Modules
+from d9mlint.report.graph import Graph
 
 
-def entry_graph(paths: Sequence[str], settings: Settings) -> list[dict[str, Any]]:
-    """Each entry point in path order: its file, kind, the function a console script calls, and the project
-    files it reaches, all relative to the project's root."""
+def entry_graph(paths: Sequence[str], settings: Settings) -> Graph:
+    """The entry points among ``paths``, and what they reach."""
     found, _, facts = gather_files(paths, settings)
     files = [ModuleFile(p, relative_to(p, found.root), f) for p, f in facts.items()]
     modules = Modules(files, found.root, load().libraries | find_targets(found.root).libraries)
     result: list[dict[str, Any]] = []
+    edges: set[tuple[str, str]] = set()
+    seen: set[str] = set()
     named, _ = named_entries(split(found, settings), facts)
     for entry in find_entries(modules, imported_files(modules), named):
         if entry.file.path in found.reported:
-            reached = _reached(modules, entry.file)
+            reached = _reached(modules, entry.file, edges)
+            seen.update(file.relative for file in reached)
             result.append(
                 {
                     "entry": entry.file.relative,
@@ -37,15 +40,18 @@ def entry_graph(paths: Sequence[str], settings: Settings) -> list[dict[str, Any]
                     "reaches": sorted(f.relative for f in reached if f is not entry.file),
                 }
             )
-    return result
+    shown = sorted(f.relative for f in files if f.path in found.reported and f.relative not in seen)
+    return Graph(found.root, result, sorted(edges), shown)
 
 
-def _reached(modules: Modules, start: ModuleFile) -> list[ModuleFile]:
+def _reached(modules: Modules, start: ModuleFile, edges: set[tuple[str, str]]) -> list[ModuleFile]:
     seen = {start.path: start}
     pending = [start]
     while pending:
         file = pending.pop()
         for found in _imported(modules, file, start.directory):
+            if found.file is not None and found.file is not file:
+                edges.add((file.relative, found.file.relative))
             if found.file is not None and found.file.path not in seen:
                 seen[found.file.path] = found.file
                 pending.append(found.file)

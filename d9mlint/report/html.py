@@ -92,7 +92,7 @@ def render(result: Result, options: Options) -> str:
     findings = [_finding(result, item, number, plain) for number, item in enumerate(result.items, 1)]
     pages = {item.rule.code: item.rule for item in result.items}
     measured = measured_html.section(result.evidence) if result.evidence is not None else ""
-    return _page(
+    return page(
         "report.html",
         "d9mlint report",
         measured_html.STYLE if measured else "",
@@ -109,10 +109,11 @@ def document(title: str, body: str, style: str = "") -> str:
     """A whole page around ``body``, which is HTML; ``style`` comes after that of all pages."""
     from markupsafe import Markup
 
-    return _page("page.html", title, style, body=Markup(body))
+    return page("page.html", title, style, body=Markup(body))
 
 
-def _page(template: str, title: str, style: str, script: str = "", **values: Any) -> str:
+def page(template: str, title: str, style: str = "", script: str = "", **values: Any) -> str:
+    """A page made of a template, with the style of all pages and at most one script."""
     from markupsafe import Markup
 
     code = (TEMPLATES / script).read_text(encoding="utf-8") if script else ""
