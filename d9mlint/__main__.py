@@ -53,7 +53,7 @@ def _output_is_broken(message: str) -> None:
 def _prepare() -> None:
     """Make names of files and output mean the same in every locale, and standard streams exist."""
     if sys.getfilesystemencoding() != "utf-8" and not sys.flags.utf8_mode:
-        # Names would be other strings, in another order. Python can only be told at its start.
+        # Names would be other strings, in another order. Python can only be set to UTF-8 at its start.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     for number in range(3):
         try:

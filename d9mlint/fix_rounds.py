@@ -32,7 +32,7 @@ class Fixed(NamedTuple):
     applied: tuple[tuple[str, str, str], ...]
 
     @property
-    def mended(self) -> int:
+    def number(self) -> int:
         """How many findings were fixed."""
         return len(self.applied)
 
@@ -74,14 +74,14 @@ def fix(
         names = {i.rule.code: i.rule.name for i in result.items}
         for path, findings in sorted(by_path.items()):
             source = result.sources[path]
-            data, mended, dropped = _fix_file(source, without_overlaps(findings))
+            data, repaired, dropped = _fix_file(source, without_overlaps(findings))
             for f, reason in dropped:
                 broken[(f.path, marks[id(f)], f.message)] = _dropped(f, reason)
-            if mended and data != source.data:
+            if repaired and data != source.data:
                 originals.setdefault(path, source.data)
                 changes[path] = data
-                done += [(path, f.code, names[f.code]) for f in mended]
-                tried.update((f.path, marks[id(f)], f.message) for f in mended)
+                done += [(path, f.code, names[f.code]) for f in repaired]
+                tried.update((f.path, marks[id(f)], f.message) for f in repaired)
         if not done:
             break
         applied += done

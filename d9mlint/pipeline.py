@@ -131,7 +131,7 @@ def check(
     ``overlay`` holds the content of files, by absolute path, that stands in for what is on disk; ``stdin``
     is the path of one of them, which is then linted instead of ``paths``. With ``revision`` only findings
     on rows that differ from that git revision are kept. ``evidence`` names files of measurements that are
-    shown beside the findings they are about, before those shipped with the rules. ``progress`` is told what is being done.
+    shown beside the findings they are about, before those shipped with the rules. ``progress`` gets what is being done.
     Raises UsageError for a request that cannot be carried out; what is wrong with a file is a finding.
     """
     clock = _Clock()

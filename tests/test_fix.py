@@ -298,5 +298,5 @@ def test_a_fixed_file_parses_lints_clean_of_what_was_fixed_and_is_stable(
     compile(data, "a.py", "exec")
     assert not [i for i in fixed.result.items if i.finding.fix and i.finding.fix.applicability != "display"]
     again = fix(lint, {path: data}, True)
-    assert again.changes == {} and again.mended == 0
+    assert again.changes == {} and again.number == 0
     assert data.count(b"\r\n") == (data.count(b"\n") if newline == "\r\n" else 0)

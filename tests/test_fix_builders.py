@@ -162,7 +162,7 @@ def test_findings_of_one_run_share_one_block(project: Project) -> None:
     (got,) = fixed.changes.values()
     block = "random.seed(0)\nnp.random.seed(0)\ntorch.manual_seed(0)\n"
     assert got.decode() == code.replace("\nprint", f"\n{block}\nprint")
-    assert fixed.mended == 3 and not fixed.result.items
+    assert fixed.number == 3 and not fixed.result.items
 
 
 def test_a_draw_in_a_module_is_seeded_in_the_file_that_runs(run: Run, project: Project) -> None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+
+from d9mlint.cli.app import SUBCOMMANDS, group
+from d9mlint.config.settings import KEYS
 
 ROOT = Path(__file__).parents[1]
 FORBIDDEN = {
@@ -47,6 +52,31 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, node.value
 
 
+CONTRIBUTORS = {
+    r"\b(is|are|was|were|be|been|[Gg]ets?) told\b|\b[Tt]old (as|apart|of|beside|in|once|so|together|with)\b": "reported",
+    r"\b[Mm]end(s|ed|ing)?\b": "fix",
+    r"\bcan not\b": "cannot",
+    r"\bhang(s|ing)? on\b": "depends on",
+}
+"""What no comment and no docstring says either."""
+
+
+def remarks(path: Path) -> Iterator[tuple[int, str]]:
+    """Comments and docstrings of a module."""
+    text = path.read_text(encoding="utf-8")
+    with path.open("rb") as stream:
+        for token in tokenize.tokenize(stream.readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+    for node in ast.walk(ast.parse(text)):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            yield node.lineno, " ".join(node.value.value.split())
+
+
 def prose(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a Markdown file outside of code; code spans are left out."""
     inside = False
@@ -81,6 +111,32 @@ def test_messages_and_help_are_plain_technical_english(package: str) -> None:
 def test_pages_are_plain_technical_english(page: Path) -> None:
     found = [f"{page.relative_to(ROOT)}:{n}: {w}" for n, line in prose(page) for w in wrong(line)]
     assert not found, "\n".join(found)
+
+
+def test_comments_and_docstrings_use_the_same_words() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {hit.group()!r}: {better}"
+        for path in sorted((ROOT / "d9mlint").rglob("*.py"))
+        for number, text in remarks(path)
+        for pattern, better in CONTRIBUTORS.items()
+        for hit in re.finditer(pattern, text)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("command", ["", *SUBCOMMANDS])
+def test_help_is_plain_technical_english(command: str) -> None:
+    """As it is shown, with what is inserted into it."""
+    here = click.Context(group, info_name="d9mlint")
+    shown = group.get_command(here, command) if command else group
+    assert shown is not None
+    text = " ".join(shown.get_help(click.Context(shown, info_name=command, parent=here)).split())
+    assert not wrong(text), text
+
+
+def test_descriptions_of_settings_are_plain_technical_english() -> None:
+    found = [f"{key}: {hit}" for key, spec in KEYS.items() for hit in wrong(spec.about)]
+    assert not found
 
 
 def test_the_patterns_find_what_they_forbid() -> None:

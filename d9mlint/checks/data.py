@@ -70,7 +70,7 @@ def _record_layer(interp: Interp, obj: v.Obj, args: v.Args) -> None:
 
 def _record(interp: Interp, rng: str, entry: RngEntry) -> None:
     log = interp.notes.get("draw-log")
-    # A model that is built draws its initial weights: that is nothing an item or a task hangs on.
+    # A model that is built draws its initial weights: that is nothing an item or a task depends on.
     if log is not None and entry.kind not in ("init", "dropout"):
         if rng == "own" and entry.kind == "augment" and any(test.arg == "seed" for test in entry.unless):
             # It has its own seed, without which DET106 reports it; nothing else reaches it.

@@ -301,7 +301,7 @@ def _end(interp: Interp, reporter: Reporter) -> None:
             _silent(interp, found.entry, found.place, reason)
             continue
         if code == "DET405":
-            # Networks of one family that a table offers are built at one place: they are told as one.
+            # Networks of one family that a table offers are built at one place: they are reported as one.
             if (found.place.site, found.text) in told:
                 continue
             told.add((found.place.site, found.text))

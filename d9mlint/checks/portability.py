@@ -68,7 +68,7 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
 
 
 def _compiler(hooks: Hooks, reporter: Reporter) -> None:
-    """Inductor draws other numbers than eager mode, unless it is told to use eager's generator."""
+    """Inductor draws other numbers than eager mode, unless it is set to use eager's generator."""
 
     def compiled(interp: Interp, function: v.Value | None, options: v.Value | None, node: Any) -> None:
         drawn = draws(interp, function)

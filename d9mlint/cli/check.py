@@ -406,14 +406,14 @@ def _fix(
         )
         # To be looked at on standard output, exact in a file.
         write_text(text if request.output_file else clean_patch(text), request.output_file, "diff")
-        if not request.quiet and fixed.mended:
-            say(f"Would fix {count(fixed.mended, 'finding')}.")
+        if not request.quiet and fixed.number:
+            say(f"Would fix {count(fixed.number, 'finding')}.")
             _show_fixes(request, fixed.applied)
         return 1 if fixed.changes and not request.exit_zero else 0
     if stdin is not None:
         _print(fixed.changes.get(stdin, overlay[stdin]))
-        if fixed.mended and not request.quiet:
-            say(f"Fixed {count(fixed.mended, 'finding')}.")
+        if fixed.number and not request.quiet:
+            say(f"Fixed {count(fixed.number, 'finding')}.")
             _show_fixes(request, fixed.applied)
         if fixed.changes and request.exit_non_zero_on_fix:
             return 1
@@ -422,11 +422,11 @@ def _fix(
     result = lint(overlay) if lost else fixed.result
     progress.close()
     code = 0 if request.fix_only else _tell(request, settings, result)
-    if fixed.mended and not request.quiet:
+    if fixed.number and not request.quiet:
         done = (
             f"findings in {count(len(fixed.changes) - len(lost), 'file')}"
             if lost
-            else count(fixed.mended, "finding")
+            else count(fixed.number, "finding")
         )
         say(f"Fixed {done}.")
         _show_fixes(request, [one for one in fixed.applied if one[0] not in lost])

@@ -80,7 +80,7 @@ class Targets:
         return self._pins.problems
 
     def written_for(self, told: Mapping[str, str]) -> Targets:
-        """The targets of a program whose names tell for which releases it was written, as far as nothing else
+        """The targets of a program whose names show for which releases it was written, as far as nothing else
         does; the same targets where they tell nothing new."""
         new = {
             library: version for library, version in told.items() if self.version(library).source in _UNPINNED
@@ -134,7 +134,7 @@ class Targets:
         return next((old for old in target.older if matches(spec, old) != answer), "")
 
     def key(self) -> tuple[tuple[str, ...], ...]:
-        """What the answers hang on, for caches."""
+        """What the answers depend on, for caches."""
         pins = tuple((pin.library, pin.spec, pin.place) for pin in self._pins.pins)
         return (
             *sorted(self._given.items()),

@@ -1,6 +1,6 @@
 """Measurements grouped by op, and in words: the same for text and for HTML.
 
-Equal results are told as equal in so many runs at one size, and as nothing else.
+Equal results are reported as equal in so many runs at one size, and as nothing else.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def short(number: float) -> str:
 
 
 def shapes(m: Measurement) -> list[str]:
-    """Shapes of the inputs, equal ones told once: ``x 1000x8``, ``i and j 262144``. Those of torch's own
+    """Shapes of the inputs, equal ones named once: ``x 1000x8``, ``i and j 262144``. Those of torch's own
     database are counted."""
     if m.weak and m.sizes:
         most = max(math.prod(shape) for shape in m.sizes.values())
@@ -259,7 +259,7 @@ def modes(op: Op) -> list[tuple[str, str]]:
 
 
 def grouped(op: Op, words: Callable[[Series], str]) -> list[tuple[str, str]]:
-    """What ``words`` say of each series, the same told once: (series, or empty for all; words)."""
+    """What ``words`` say of each series, the same only once: (series, or empty for all; words)."""
     by_words: dict[str, list[str]] = {}
     for s in op.series:
         if words(s):

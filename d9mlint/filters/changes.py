@@ -169,7 +169,7 @@ def _contents(root: str, names: Iterable[str]) -> dict[str, bytes]:
     if not unique:
         return {}
     given = "".join(f"{name}\n" for name in unique).encode()
-    # A partial clone may lack objects, over which git ends: what it told by then holds.
+    # A partial clone may lack objects, over which git ends: what it printed by then holds.
     out = _git(root, "cat-file", "--batch", given=given, partly=True)
     found: dict[str, bytes] = {}
     at = 0

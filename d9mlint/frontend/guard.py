@@ -191,7 +191,7 @@ class _Counter:
         self.attempts += attempts
 
     def _field(self, token: str, within: int, brackets: int) -> None:
-        """Count what stands in the fields of an f-string, as far as it can be told from text."""
+        """Count what stands in the fields of an f-string, as far as the text shows it."""
         if token.count("{") + token.count("(") + token.count("[") < 20 and len(token) < 500:
             return
         from d9mlint.frontend.tokens import split

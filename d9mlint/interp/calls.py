@@ -987,7 +987,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         return value
     training = args.kw.get("training")
     if training is not None and v.truth(training):
-        # Told so, a layer draws whether or not the program trains; Keras 3 drew its seed when it was made.
+        # With that argument a layer draws whether or not the program trains; Keras 3 drew its seed when it was made.
         with interp.within(TRAINING_CONTEXT):
             made = tuple(e for e in interp.kb.rng(obj.api) if e.kind == "dropout" and e.at != "use")
             rng.apply(interp, made, obj.args, obj.node or node)

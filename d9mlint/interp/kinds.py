@@ -67,7 +67,7 @@ def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
         and value.api.startswith("torch.nn.")
         and value.api.rpartition(".")[2][:1].isupper()
     ):
-        # A module of the library; subclasses of its own classes are not told apart.
+        # A module of the library; subclasses of its own classes are not distinguished.
         return True if name in ("torch.nn.Module", value.api) else False if name in _LITERALS else None
     if isinstance(value, (v.Func, v.Mod)):
         return False if name in _LITERALS else None

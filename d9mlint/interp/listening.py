@@ -1,6 +1,6 @@
 """Who listens to which events of a run.
 
-A listener is an object with the state of one run. Its methods say with a decorator what they listen to; they are told
+A listener is an object with the state of one run. Its methods say with a decorator what they listen to; they are called
 in the order in which the listeners were added.
 """
 

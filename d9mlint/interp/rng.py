@@ -208,7 +208,7 @@ def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
         return
     for rng in rngs:
         if anti:
-            # Told as a seed that differs (DET107): what is drawn afterwards is not told again.
+            # Reported as a seed that differs (DET107): what is drawn afterwards is not reported again.
             interp.state.rng[rng] = Rng(MAYBE, option, site)
         elif value is not None and isinstance(value, v.AnyOf) and v.is_none(value) is None:
             if interp.state.level(rng).level != SEEDED:

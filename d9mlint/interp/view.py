@@ -188,7 +188,7 @@ class RunView(Protocol):
     ) -> AbstractContextManager[Fork]:
         """Speculate: what happens inside leaves no trace but violations at their places.
 
-        ``observers`` are told what happens there, ``frame`` is the activation from which it is done, and with
+        ``observers`` get what happens there, ``frame`` is the activation from which it is done, and with
         ``worker`` it is what a worker process runs when it starts."""
 
     def gap(self, kind: GapKind, text: str, node: Any) -> None:

@@ -15,7 +15,7 @@ class Violation(NamedTuple):
     """A violation of the rule ``code`` at a place of a run. Severity and confidence are the rule page's unless given.
 
     An ``entry_wide`` one is about a whole program: it is none in the run over unreached code. ``subject`` is what it
-    is about at this place, so that two of one rule can be told apart.
+    is about at this place, so that two of one rule can be distinguished.
     """
 
     code: str

@@ -44,7 +44,7 @@ def parse_page(path: str, text: str) -> RulePage:
     for key in KEYS:
         if key not in front:
             raise KnowledgeError(path, 2, f"front matter lacks `{key}`")
-    # Pages of plugins may still say what is now told by their blocks.
+    # Pages of plugins may still say what their blocks say now.
     front.pop("fixable", None)
     unknown = [key for key in front if key not in KEYS + OPTIONAL]
     if unknown:

@@ -559,7 +559,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class RulePage(msgspec.Struct, frozen=True, kw_only=True):
-    """One Markdown page of ``rules/``: its front matter and its sections by title, in order. ``fixable`` is told
+    """One Markdown page of ``rules/``: its front matter and its sections by title, in order. ``fixable`` is given
     by its blocks of fixed code: ``no``, ``safe``, ``unsafe`` or ``both``.
 
     The advice of a rule is shown when the rule was asked for; with ``show_advice`` it is shown by default.

@@ -1,4 +1,4 @@
-"""The server as editors see it: what they send, and what they are told."""
+"""The server as editors see it: what they send, and what they learn."""
 
 from __future__ import annotations
 

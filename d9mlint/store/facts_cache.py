@@ -5,7 +5,7 @@ A pack is a checksummed index (digest to place) and the facts, one after another
 of two runs that write at once the later one wins, having taken over what the earlier one wrote.
 
 The pack's name says which facts it can hold: the schema, the code that makes them, libcst's version and
-Python's (syntax errors are told in its words). Whatever is wrong with a pack, it is an empty one.
+Python's (syntax errors are reported in its words). Whatever is wrong with a pack, it is an empty one.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def gather(
 ) -> list[FileFacts]:
     """The facts of ``sources``, in their order.
 
-    ``cache`` is a cache or its directory; ``warn`` is told, once, why it could not be written;
+    ``cache`` is a cache or its directory; ``warn`` gets, once, the reason why it could not be written;
     ``spent`` gets the CPU seconds that each file took, by its path; ``progress`` how many of how many files that are
     not in the cache have been read.
     """

@@ -262,7 +262,7 @@ def _step(ranks: Ranks, what: str, call: Callable[[], _Note]) -> tuple[list[_Not
 
 
 def _output(name: str, dtype: str, notes: Sequence[_Note], distinct: int) -> Output:
-    """One output, with the largest of the distances that were told."""
+    """One output, with the largest of the distances that were reported."""
     found = [n.distance for n in notes if n.distance]
     shape = next((n.shape for n in notes if n.shape), ())
     return Output(

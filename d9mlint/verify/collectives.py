@@ -55,7 +55,7 @@ VARIABLES = (
     "NCCL_NTHREADS",
     "NCCL_P2P_DISABLE",
 )
-"""What fixes or moves the way that NCCL sums: told in the evidence where set."""
+"""What fixes or moves the way that NCCL sums: recorded in the evidence where set."""
 
 
 class Options(NamedTuple):
@@ -144,7 +144,7 @@ def run(options: Options, plan: Plan | None = None) -> int:
             return _refuse(str(error))
 
     def stopped(number: int, frame: object) -> None:
-        # Once: what is known by now is still to be told.
+        # Once: what is known by now is still to be reported.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise Lost("torchrun stopped all ranks, as it does when one of them ends")
 

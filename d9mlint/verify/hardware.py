@@ -1,4 +1,4 @@
-"""What the machine is, told without any framework. Runs in child processes."""
+"""What the machine is, found out without any framework. Runs in child processes."""
 
 from __future__ import annotations
 

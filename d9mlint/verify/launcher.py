@@ -29,7 +29,7 @@ class CannotStart(Exception):
 
 
 class End(NamedTuple):
-    """How a job ended: the lines that it told, and why it ended early (empty when it did not)."""
+    """How a job ended: the lines that it printed, and why it ended early (empty when it did not)."""
 
     lines: list[dict[str, Any]]
     trouble: str

@@ -1,4 +1,4 @@
-"""One job in a child process: the cases of a recipe, each run several times, told line by line as JSON.
+"""One job in a child process: the cases of a recipe, each run several times, written line by line as JSON.
 
 What was measured before a crash is kept, because every line is written when it is known.
 """

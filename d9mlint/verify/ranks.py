@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Lost(Exception):
-    """The ranks cannot go on together. Each of them is told the same, or finds it out by itself."""
+    """The ranks cannot go on together. Each of them gets the same message, or finds it out by itself."""
 
 
 class NoAnswer(Exception):
@@ -71,7 +71,7 @@ class Ranks:
 
     def exchange(self, value: T, spent: float = 0.0) -> list[T]:
         """The values of all ranks, in their order; anything of one type that JSON holds. Raises Lost where a
-        rank stays away; ``spent`` are the seconds already used up by what is told of."""
+        rank stays away; ``spent`` are the seconds already used up by what is reported."""
         limit = max(self.grace, self.timeout + 2 * self.grace - spent)
         self._exchanged += 1
         keys = [f"{self._exchanged}/{rank}" for rank in range(self.world)]
@@ -147,7 +147,7 @@ class Ranks:
             timer.cancel()
 
     def leave(self, code: int) -> int:
-        """The exit code of rank 0 on all ranks. No rank may end before rank 0 has told what it knows: torchrun
+        """The exit code of rank 0 on all ranks. No rank may end before rank 0 has reported what it knows: torchrun
         stops all of them when one fails."""
         try:
             if self.rank == 0:

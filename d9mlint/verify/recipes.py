@@ -1,4 +1,4 @@
-"""Recipes of ``rules/recipes``: strictly typed; a mistake is told with its file and line."""
+"""Recipes of ``rules/recipes``: strictly typed; a mistake is reported with its file and line."""
 
 from __future__ import annotations
 

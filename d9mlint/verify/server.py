@@ -56,7 +56,7 @@ def _serve(job: dict[str, Any], answers: int, anew: bool) -> None:
     child = os.fork()
     if child == 0:
         _child(job, answers, server, anew)
-    # On both sides: the group is there when its number is told, and before the job does anything.
+    # On both sides: the group is there when its number is printed, and before the job does anything.
     with contextlib.suppress(OSError):
         os.setpgid(child, child)
     _tell(answers, {"pid": child})
@@ -123,7 +123,7 @@ def _leave_with_traceback() -> NoReturn:
 
 
 def _leave(code: int) -> NoReturn:
-    """End without handlers of the framework at exit: they could hang on threads that a fork did not take along."""
+    """End without handlers of the framework at exit: they could wait for threads that a fork did not take along."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -129,7 +129,7 @@ def _run_all(
     missing: list[str] = []
     with contextlib.ExitStack() as stack:
         directory = stack.enter_context(workspace())
-        # All of them first: what is missing is told before anything is measured.
+        # All of them first: what is missing is reported before anything is measured.
         libraries = [*(recipe.library for recipe in recipes), *(probe.library for probe in probes)]
         for library in dict.fromkeys(libraries):
             progress(f"starting {library}")

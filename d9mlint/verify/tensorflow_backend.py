@@ -33,7 +33,7 @@ VARIABLES = (
     "XLA_FLAGS",
     "NVIDIA_TF32_OVERRIDE",
 )
-"""Environment variables that bear on the bits: told with the machine where they are set."""
+"""Environment variables that bear on the bits: recorded with the machine where they are set."""
 
 
 class TensorFlowBackend:

@@ -36,7 +36,7 @@ VARIABLES = (
     "PYTORCH_CUDA_ALLOC_CONF",
     "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
 )
-"""Environment variables that bear on the bits: told with the machine where they are set."""
+"""Environment variables that bear on the bits: recorded with the machine where they are set."""
 NO_MEMORY = ("can't allocate memory", "CUDA error: out of memory", "STATUS_ALLOC_FAILED")
 """What the CPU's allocator, CUDA itself and its libraries say where torch's own allocator was not asked."""
 

@@ -32,7 +32,7 @@ def config_value(data: Any, label: str, prefix: str = "") -> v.Value:
 
 
 def parse_file(path: str) -> Any:
-    """The content of a YAML or JSON file, or None when it can not be read as such."""
+    """The content of a YAML or JSON file, or None when it cannot be read as such."""
     try:
         text = read_limited(path).decode("utf-8")
     except (OSError, UnicodeDecodeError):

@@ -28,7 +28,7 @@ class Row(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """Series that are told together: their labels, the names of their outputs, the first of them."""
+    """Series that are reported together: their labels, the names of their outputs, the first of them."""
 
     labels: str
     names: str
@@ -226,7 +226,7 @@ def _rows(op: Op) -> list[Row]:
 
 
 def _alike(series: Iterable[Series]) -> list[Alike]:
-    """Series by what is told of them; those that are equal alike are joined."""
+    """Series by what is reported about them; those that are equal alike are joined."""
     found: dict[tuple[str, ...], list[Series]] = {}
     for s in series:
         names = [plain(o.name) for o in s.main.outputs]
