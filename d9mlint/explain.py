@@ -91,7 +91,7 @@ def explain(
     facts = seen.plan.facts[name]
     spot = _spot(path, name, source, facts, row)
     share, part = _share(seen, name)
-    asked = [code for word in rules for code in expand(word, seen.plan.known.rules, "--rule")]
+    asked = [code for word in rules for code in expand(word, seen.plan.rules, "--rule")]
     index = seen.plan.project.index[name]
     reaching = _reaching(seen, index, spot.function, entry)
     passing = _passing(seen, index, spot.function)
@@ -211,7 +211,7 @@ def _verdicts(
     first: bool,
 ) -> list[Verdict]:
     """What each rule that has to do with the line says of it."""
-    rules = seen.plan.known.rules
+    rules = seen.plan.rules
     here = [f for f in report.findings if f.path == spot.path and f.start < spot.end and f.end > spot.start]
     # What is found for the file as a whole, such as a comment that hides nothing, no run has found; what a rule
     # finds by looking ahead, a run finds that does not reach the line itself.
@@ -265,7 +265,7 @@ _NOTHING = "nothing on this line is what it looks for, as far as the analysis se
 
 def _followed(seen: Inspection, part: Part, finding: Finding) -> Verdict:
     """How far a finding comes on its way to the report."""
-    rules = seen.plan.known.rules
+    rules = seen.plan.rules
     name = rules[finding.code].name
     same = (finding.code, finding.path, finding.start, finding.subject)
     for item in seen.result.items:

@@ -355,6 +355,7 @@ class Plan(NamedTuple):
     project: Project
     facts: dict[str, FileFacts]
     known: Knowledge
+    rules: Mapping[str, RulePage]
     unknown: list[str]
 
 
@@ -392,10 +393,12 @@ def _plan(
     from d9mlint.store.entry_cache import EntryCache
     from d9mlint.store.results import entries_key
 
-    known = knowledge.load()
     top = boundary(found.root)
+    layered = [knowledge.load_with(layers, top) for layers in own]
+    known = layered[0]
+    rules = {code: page for one in reversed(layered) for code, page in one.rules.items()}
     # A line is judged in the run of an entry point, and reported by the settings of its own file.
-    codes = frozenset(code for part in parts for code in select(known.rules, part.settings).codes)
+    codes = frozenset(code for part in parts for code in select(rules, part.settings).codes)
     targets = [
         find_targets(
             part.pins,
@@ -423,8 +426,7 @@ def _plan(
     # Files that a nested configuration excludes are still part of the program, under the root's settings.
     nested = frozenset(path for part in parts[1:] for path in part.files)
     shares: list[Share] = []
-    for part, versions, layers in zip(parts, targets, own, strict=True):
-        facts = knowledge.load_with(layers, top)
+    for part, versions, layers, facts in zip(parts, targets, own, layered, strict=True):
         analyzer = Analyzer(project, facts, versions, part.settings.device, Rules(facts, codes))
         kept = None
         if cache is not None:
@@ -435,7 +437,7 @@ def _plan(
                 key = content_digest(repr((key, part.pins, sorted(codes))).encode())
             kept = EntryCache(cache.place, key, contents)
         shares.append(Share(analyzer, part.files if shares else frozenset(by_path) - nested, kept))
-    return Plan(shares, targets, project, by_path, known, unknown)
+    return Plan(shares, targets, project, by_path, known, rules, unknown)
 
 
 def _judged(
@@ -474,7 +476,7 @@ def findings_of(
     from d9mlint.checks.coverage import coverage_of
     from d9mlint.checks.incomplete import incomplete, not_followed
 
-    _, targets, project, by_path, known, unknown = plan
+    _, targets, project, by_path, known, rules, unknown = plan
     findings = runs.findings() if merged is None else list(merged)
     findings += incomplete(runs.entries, runs.unreached)
     covered = [coverage_of(project, report) for report in runs.entries]
@@ -485,7 +487,7 @@ def findings_of(
         findings=sorted(findings, key=lambda f: f.sort_key),
         comments={p: f.comments for p, f in by_path.items() if f.comments},
         config_files=sorted({path for report in runs.reports for path in report.config_files}),
-        rules=[known.rules[code] for code in sorted(known.rules)],
+        rules=[rules[code] for code in sorted(rules)],
         warnings=[
             *unknown,
             *(str(problem) for one in targets for problem in one.warnings),

@@ -16,6 +16,7 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.rng import all_hold, any_holds, plain
 from d9mlint.interp.state import UNSEEDED
 from d9mlint.interp.text import call_text
+from d9mlint.knowledge.versions import split
 
 if TYPE_CHECKING:
     from d9mlint.interp.hooks import CallEvent, Hooks
@@ -52,7 +53,9 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
             for entry in interp.kb.hazards_of(name):
                 if entry.id not in done and reporter.on(entry.rule):
                     done.add(entry.id)
-                    _judge(interp, reporter, entry, call.args, call.node, call_text(call), call.owner)
+                    _judge(
+                        interp, reporter, entry, call.args, call.node, call_text(call), call.owner, call.api
+                    )
 
     if wanted:
         hooks.any_call.append(any_call)
@@ -96,10 +99,16 @@ def _judge(
     node: Any,
     name: str,
     owner: v.Value | None = None,
+    api: str = "",
 ) -> None:
     if interp.targets is not None and not interp.targets.matches(entry.library, entry.versions):
         return
     if all_hold(args, entry.when, owner) is not True or any_holds(args, entry.unless, owner) is not False:
+        return
+    if entry.literal and any(
+        v.option_of(one) for test in _tests(entry.when) if (one := args.get(test.arg, test.pos)) is not None
+    ):
+        silent(interp, entry.rule, node, "an option of the program decides")
         return
     if _unseen(args, [*entry.when, *entry.unless]):
         silent(interp, entry.rule, node, "an argument that decides may be in `*args` or `**kwargs`")
@@ -132,7 +141,18 @@ def _judge(
             return
     place = Where(interp, node, f"{entry.id}")
     given = {test.arg: args.get(test.arg, test.pos) or v.Lit(test.default) for test in _tests(entry.when)}
-    text = {**{arg: plain(value) for arg, value in given.items()}, "call": name}
+    text = {
+        **{arg: plain(value) for arg, value in given.items()},
+        "call": name,
+        "api": api or name,
+        "version": "",
+    }
+    targets: tuple[str, ...] = ()
+    if entry.versions and interp.targets is not None:
+        library = split(entry.versions)[0] or entry.library
+        target = interp.targets.version(library)
+        targets = (f"{library} {target.version}", target.source)
+        text["version"] = target.version
 
     def report() -> None:
         if _taken_back(interp, entry):
@@ -144,7 +164,8 @@ def _judge(
             place,
             entry.message.format(**text),
             entry.help.format(**text),
-            subject=name,
+            subject=entry.subject.format(**text) or name,
+            targets=targets,
             severity=Severity(entry.severity) if entry.severity else None,
             confidence=Confidence(entry.confidence) if entry.confidence else None,
             entry_wide=bool(context),

@@ -260,70 +260,25 @@ def _cublas(interp: Interp, reporter: Reporter) -> None:
     )
 
 
-# ---------------------------------------------------------------------------------- DET303 and DET309
+# ------------------------------------------------------------------------------------------- DET303
 
 
 def _disabled(hooks: Hooks, reporter: Reporter) -> None:
-    def attribute(interp: Interp, name: str, value: v.Value, node: Any) -> None:
-        if isinstance(value, v.Lit) and value.value is False and not value.option:
-            reporter.report(
-                interp,
-                "DET303",
-                interp.statement,
-                "`cudnn.deterministic = False` lets cuDNN use non-deterministic algorithms",
-                "set it to `True`, or remove the line",
-                subject=name,
-            )
-
-    hooks.attributes.setdefault("torch.backends.cudnn.deterministic", []).append(attribute)
-
-    def fill(interp: Interp, name: str, value: v.Value, node: Any) -> None:
-        if isinstance(value, v.Lit) and value.value is False:
-            reporter.report(
-                interp,
-                "DET309",
-                interp.statement,
-                "`fill_uninitialized_memory = False` makes reads of uninitialized memory differ between runs",
-                "keep the default, or make sure that every `torch.empty` is written before it is read",
-                subject=name,
-            )
-
-    hooks.attributes.setdefault("torch.utils.deterministic.fill_uninitialized_memory", []).append(fill)
-
     @hooks.on_call("torch.use_deterministic_algorithms")
     def mode(interp: Interp, call: CallEvent) -> None:
         value = call.args.get("mode", 0)
         warn = call.args.get("warn_only", 1)
-        if isinstance(value, v.Lit) and value.value is False and not value.option:
-            _off(interp, reporter, call, "deterministic algorithms are disabled")
-        elif (
-            isinstance(warn, v.Lit)
-            and warn.value is True
-            and not (isinstance(value, v.Lit) and not value.value)
-        ):
+        off = isinstance(value, v.Lit) and not value.value
+        if isinstance(warn, v.Lit) and warn.value is True and not off:
             option = f" (default of `{warn.option}`)" if warn.option else ""
-            _off(
+            reporter.report(
                 interp,
-                reporter,
-                call,
+                "DET303",
+                call.node,
                 f"`warn_only=True`{option} leaves non-deterministic ops, including attention backward, enabled",
                 "remove `warn_only`, and replace the ops that then raise",
+                subject=call.api,
             )
-
-    @hooks.on_call("torch.set_deterministic_debug_mode")
-    def debug(interp: Interp, call: CallEvent) -> None:
-        value = call.args.get("debug_mode", 0)
-        if isinstance(value, v.Lit) and value.value in ("default", "warn", 0, 1) and not value.option:
-            _off(
-                interp,
-                reporter,
-                call,
-                f"debug mode {value.value!r} does not enforce deterministic algorithms",
-            )
-
-    @hooks.on_call("tf.config.experimental.disable_op_determinism")
-    def disable(interp: Interp, call: CallEvent) -> None:
-        _off(interp, reporter, call, "op determinism is disabled", "remove the call")
 
 
 def _hazard(interp: Interp, reporter: Reporter, name: str, value: v.Value, node: Any) -> None:
@@ -346,12 +301,6 @@ def _hazard(interp: Interp, reporter: Reporter, name: str, value: v.Value, node:
         subject=name,
         remedy=(wanted if isinstance(wanted, str) else wanted[0],),
     )
-
-
-def _off(
-    interp: Interp, reporter: Reporter, call: CallEvent, message: str, help: str = f"call `{MODE}`"
-) -> None:
-    reporter.report(interp, "DET303", call.node, message, help, subject=call.api)
 
 
 # -------------------------------------------------------------------------------------------- DET304
@@ -449,18 +398,6 @@ def _trainers(hooks: Hooks, reporter: Reporter) -> None:
         deterministic = call.args.kw.get("deterministic")
         if deterministic is not None:
             _note_mode(interp, deterministic, call.node)
-            if isinstance(deterministic, v.Lit) and not deterministic.option:
-                if deterministic.value is False:
-                    _trainer(
-                        interp,
-                        reporter,
-                        call,
-                        "deterministic",
-                        "`deterministic=False` disables deterministic algorithms",
-                    )
-                elif deterministic.value == "warn":
-                    text = '`deterministic="warn"` leaves non-deterministic ops enabled'
-                    _trainer(interp, reporter, call, "deterministic", text)
         elif call.args.dstar:
             interp.notes["mode-unknown"] = True
         benchmark = call.args.kw.get("benchmark")
@@ -475,14 +412,6 @@ def _trainers(hooks: Hooks, reporter: Reporter) -> None:
         full = call.args.kw.get("full_determinism")
         if full is not None:
             _note_mode(interp, full, call.node)
-            if isinstance(full, v.Lit) and full.value is False and not full.option:
-                _trainer(
-                    interp,
-                    reporter,
-                    call,
-                    "full_determinism",
-                    "`full_determinism=False` leaves deterministic mode disabled",
-                )
 
     @hooks.on_call(
         "transformers.enable_full_determinism",

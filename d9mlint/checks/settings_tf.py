@@ -249,23 +249,6 @@ def _threads(hooks: Hooks, reporter: Reporter) -> None:
 
 
 def _gates(hooks: Hooks, reporter: Reporter) -> None:
-    def report(interp: Interp, call: CallEvent, what: str, op: str = "") -> None:
-        reporter.report(
-            interp,
-            "DET313",
-            call.node,
-            f"{what}: gradients may be applied while others of the same op are still being computed",
-            "use `gate_gradients=tf.compat.v1.train.Optimizer.GATE_OP` (or `True` for `tf.gradients`)",
-            subject=call.api,
-            op=op,
-        )
-
-    @hooks.on_call("tf.gradients", "tf.compat.v1.gradients")
-    def gradients(interp: Interp, call: CallEvent) -> None:
-        gate = call.args.get("gate_gradients", 4)
-        if gate is None or (isinstance(gate, v.Lit) and not gate.value):
-            report(interp, call, "`tf.gradients` without `gate_gradients=True`")
-
     @hooks.on_method("minimize", "compute_gradients")
     def optimizer(interp: Interp, call: CallEvent) -> None:
         gate = call.args.kw.get("gate_gradients")
@@ -273,4 +256,13 @@ def _gates(hooks: Hooks, reporter: Reporter) -> None:
         if none or (isinstance(gate, v.Lit) and gate.value == 0 and gate.value is not False):
             minimize = call.api.endswith(".minimize")
             op = "tf.v1_gate_gradients.minimize" if minimize else "tf.v1_gate_gradients"
-            report(interp, call, "`gate_gradients=GATE_NONE`", op)
+            reporter.report(
+                interp,
+                "DET313",
+                call.node,
+                "`gate_gradients=GATE_NONE`: gradients may be applied while others of the same op are still being "
+                "computed",
+                "use `gate_gradients=tf.compat.v1.train.Optimizer.GATE_OP` (or `True` for `tf.gradients`)",
+                subject=call.api,
+                op=op,
+            )

@@ -66,9 +66,9 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
     """Explain rules by code or name, offline. A prefix (DET3) or a family (seeds) lists its rules."""
-    from d9mlint import knowledge
+    from d9mlint.cli.own import known_here
 
-    pages = knowledge.load().rules
+    pages = known_here().rules
     if every:
         chosen = [pages[code] for code in sorted(pages)]
     elif rules:

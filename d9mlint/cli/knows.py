@@ -10,8 +10,7 @@ import click
 
 from d9mlint.base import terminal
 from d9mlint.base.errors import UsageError, nearest
-from d9mlint.base.paths import absolute, boundary
-from d9mlint.config.settings import load_settings
+from d9mlint.cli.own import known_here
 
 if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
@@ -45,13 +44,7 @@ def knows(name: str, output_format: str) -> int:
     Facts of your own, from the configuration key `knowledge`, are included. The exit status is 1 where nothing
     is known.
     """
-    from d9mlint.knowledge import load_with
-    from d9mlint.knowledge.layers import read_files
-
-    here = absolute(".")
-    settings = load_settings(here)
-    own = read_files(settings.knowledge, settings.origins.get("knowledge", ""))
-    known = load_with(own, boundary(here))
+    known = known_here()
     head, dot, rest = name.strip().partition(".")
     wanted = f"{SHORT.get(head, head)}{dot}{rest}"
     if not wanted:

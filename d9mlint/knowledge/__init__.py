@@ -40,8 +40,9 @@ class Knowledge:
     def __init__(self, compiled: Compiled, layers: Sequence[Compiled] = ()) -> None:
         self.digest = compiled.digest
         self.newest = compiled.newest
-        self.rules: dict[str, RulePage] = {page.code: page for page in compiled.rules}
-        self._names = {page.name: page for page in compiled.rules}
+        pages = [page for layer in (compiled, *layers) for page in layer.rules]
+        self.rules: dict[str, RulePage] = {page.code: page for page in pages}
+        self._names = {page.name: page for page in pages}
         self._exact = compiled.exact | {name: to for layer in layers for name, to in layer.exact.items()}
         # By the first part of a name, so that most names are compared with none; the longest first.
         self._prefixes: dict[str, list[tuple[str, str]]] = {}
@@ -390,8 +391,13 @@ def load_with(files: Sequence[LayerFile], top: str) -> Knowledge:
     """The knowledge base with a user's own files on top, for the project in ``top``. Raises KnowledgeError."""
     if not files:
         return load()
-    from d9mlint.knowledge.layers import parse_file
+    from d9mlint.knowledge.layers import check_rules, parse_file
 
     compiled = load_compiled()
     generators = [entry.id for entry in compiled.generators]
-    return Knowledge(compiled, [parse_file(file, top, generators) for file in files])
+    layers: list[Compiled] = []
+    for file in files:
+        layers.append(parse_file(file, top, generators))
+        generators += [entry.id for entry in layers[-1].generators]
+    check_rules(layers, files, compiled)
+    return Knowledge(compiled, layers)

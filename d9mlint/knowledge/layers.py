@@ -2,7 +2,8 @@
 
 A file holds, each under its own key and none of them required, lists of entries as in
 ``rules/knowledge`` (``rng``, ``ops``, ``hazards``, ``orders``, ``roles``, ...), ``aliases`` (names of the user's
-wrappers with the names that they stand for) and ``sources`` (short names for provenance). In an entry ``id``
+wrappers with the names that they stand for) , ``sources`` (short names for provenance) and ``rules``
+(rules of the user's own: what stands in the front matter of a rule page). A Markdown file is such a page. In an entry ``id``
 and ``library`` may be left out; an op without a ``history`` may differ between runs in all versions, also in
 deterministic mode.
 
@@ -13,6 +14,7 @@ project that is named is not looked into: what the entry says holds for its call
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -21,10 +23,19 @@ from msgspec import structs
 from d9mlint.base.errors import UsageError, nearest
 from d9mlint.base.paths import is_inside, read_limited
 from d9mlint.knowledge.errors import KnowledgeError
-from d9mlint.knowledge.loader import ENTRIES, Compiled, check_generators, entries_of, parse
-from d9mlint.knowledge.schema import OpEntry
+from d9mlint.knowledge.loader import (
+    ENTRIES,
+    Compiled,
+    check_generators,
+    entries_of,
+    matches_of,
+    parse,
+    rule_matches,
+)
+from d9mlint.knowledge.pages import IMPLIED, parse_page
+from d9mlint.knowledge.schema import HazardEntry, OpEntry, RulePage
 
-PARTS = (*ENTRIES, "aliases", "sources")
+PARTS = (*ENTRIES, "aliases", "sources", "rules")
 
 
 class LayerFile(NamedTuple):
@@ -76,9 +87,12 @@ def parse_file(file: LayerFile, top: str, generators: Collection[str]) -> Compil
 def _parse(file: LayerFile, generators: Collection[str]) -> Compiled:
     path = file.path
     try:
-        text = file.data.decode("utf-8-sig")
+        text = file.data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise KnowledgeError(path, 1, "the file is not UTF-8") from error
+    if path.endswith(".md"):
+        page = parse_page(path, text, own=True)
+        return Compiled(rules=[page], hazards=matches_of(path, text, page, {}))
     data, node = parse(path, text)
     if data is None:
         return Compiled()
@@ -107,9 +121,84 @@ def _parse(file: LayerFile, generators: Collection[str]) -> Compiled:
             raise KnowledgeError(path, line, f"`{key}` is a list of entries")
         named = [_named(item, kind) for item in items]
         parts[key] = entries_of(path, named, where, kind, data.get("sources", {}), seen)
-    own = structs.replace(Compiled(exact=aliases), **parts)
+    rules, matches = _rules(path, data.get("rules", []), *nodes.get("rules", (1, None)), seen)
+    parts["hazards"] = [*parts.get("hazards", []), *matches]
+    own = structs.replace(Compiled(exact=aliases, rules=rules), **parts)
     check_generators(own.generators, own.rng, own.hazards, seen, generators)
     return own
+
+
+_RULE = ("code", "name", "summary", "why", "match", *IMPLIED)
+"""What an entry of ``rules`` says."""
+
+
+def _rules(
+    path: str, items: Any, line: int, node: Any, seen: dict[tuple[type[Any], str], str]
+) -> tuple[list[RulePage], list[HazardEntry]]:
+    """The rules of a file and what they match. Raises KnowledgeError."""
+    if not isinstance(items, list):
+        raise KnowledgeError(path, line, "`rules` is a list of entries")
+    pages: list[RulePage] = []
+    matches: list[HazardEntry] = []
+    for number, item in enumerate(items):
+        where = node.value[number]
+        at = where.start_mark.line + 1
+        if not isinstance(item, dict):
+            raise KnowledgeError(path, at, "a rule is a mapping")
+        lines = {key.value: key.start_mark.line + 1 for key, _ in where.value}
+        for key in item:
+            if key not in _RULE:
+                raise KnowledgeError(
+                    path, lines.get(str(key), at), f"unknown key `{key}`.{nearest(str(key), _RULE)}"
+                )
+        for key in ("code", "name", "summary", "match"):
+            if key not in item:
+                raise KnowledgeError(path, at, f"a rule needs `{key}`")
+        page = _page(path, at, lines, item)
+        pages.append(page)
+        children = {key.value: value for key, value in where.value}
+        matches += rule_matches(path, item["match"], children["match"], lines["match"], page, seen)
+    return pages, matches
+
+
+def _page(path: str, line: int, lines: dict[str, int], item: dict[str, Any]) -> RulePage:
+    """The page of a rule in a YAML file. Raises KnowledgeError with the line of what is wrong with it."""
+    front = {key: value for key, value in item.items() if key not in ("why", "match")}
+    why = item.get("why", "")
+    body = f"# {item['code']} {item['name']}\n\n## What it does\n{item['summary']}\n"
+    body += f"\n## Why it matters\n{why}\n" if why else ""
+    try:
+        # A mapping in JSON is one in YAML, with a key on each line, as in a page.
+        rows = [f"{key}: {json.dumps(value, default=str)}" for key, value in front.items()]
+        return parse_page(path, "\n".join(["---", *rows, "---", body]), own=True)
+    except KnowledgeError as error:
+        keys = list(front)
+        key = keys[error.line - 2] if 2 <= error.line < 2 + len(keys) else ""
+        raise KnowledgeError(path, lines.get(key, line), error.message) from None
+
+
+def check_rules(layers: Sequence[Compiled], files: Sequence[LayerFile], builtin: Compiled) -> None:
+    """Codes and names are those of one rule, and entries name rules that there are. Raises KnowledgeError."""
+    pages = {page.code: page for page in builtin.rules}
+    names = {page.name: page for page in builtin.rules}
+    for layer, file in zip(layers, files, strict=True):
+        for page in layer.rules:
+            other = pages.get(page.code) or names.get(page.name)
+            if other is not None:
+                raise KnowledgeError(
+                    file.path,
+                    1,
+                    f"the code or the name of {page.code} {page.name} is already used in {other.path}",
+                )
+            pages[page.code] = names[page.name] = page
+    for layer, file in zip(layers, files, strict=True):
+        for entry in layer.hazards:
+            if entry.rule not in pages:
+                text = f"there is no rule `{entry.rule}`.{nearest(entry.rule, sorted(pages))}"
+                row = next(
+                    (n for n, line in enumerate(file.data.split(b"\n"), 1) if entry.rule.encode() in line), 1
+                )
+                raise KnowledgeError(file.path, row, text)
 
 
 def _named(item: Any, kind: type[Any]) -> Any:

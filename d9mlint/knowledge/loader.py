@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import os
 import re
+import string
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import msgspec
 from d9mlint.base.files import read_regular, replace_file, seal, unseal
 from d9mlint.base.yaml_limits import load_yaml
 from d9mlint.knowledge.errors import KnowledgeError
-from d9mlint.knowledge.pages import parse_page
+from d9mlint.knowledge.pages import front_matter, parse_page
 from d9mlint.knowledge.schema import (
     CONDITION_TESTS,
     SCHEMA,
@@ -162,6 +163,7 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
             if twin is not None:
                 raise KnowledgeError(name, 2, f"the code or the name is already used in {twin.path}")
             rules.append(page)
+            parts["hazards"] += matches_of(name, text, page, seen)
             continue
         # A kind of entries has a file of its name, or a directory of files.
         kind, slash, _ = name.removeprefix("knowledge/").partition("/")
@@ -178,6 +180,51 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
             raise KnowledgeError(name, 1, "no part of the knowledge base is expected here")
     check_generators(parts["generators"], parts["rng"], parts["hazards"], seen)
     return msgspec.structs.replace(Compiled(digest=digest, rules=rules), **parts, **tables)
+
+
+def matches_of(
+    path: str, text: str, page: RulePage, seen: dict[tuple[type[Any], str], str]
+) -> list[HazardEntry]:
+    """What a rule that is data matches: the entries under ``match`` in the front matter of its page. Raises
+    KnowledgeError."""
+    data, node = parse(path, front_matter(text))
+    children = {key.value: (key.start_mark.line + 1, value) for key, value in node.value}
+    if "match" not in data:
+        return []
+    line, where = children["match"]
+    return rule_matches(path, data["match"], where, line, page, seen)
+
+
+def rule_matches(
+    path: str, items: Any, node: Any, line: int, page: RulePage, seen: dict[tuple[type[Any], str], str]
+) -> list[HazardEntry]:
+    """The entries of a rule's ``match``; what they share with the rule is not written. Raises KnowledgeError."""
+    if not isinstance(items, list):
+        raise KnowledgeError(path, line, "`match` is a list of entries")
+    named: list[Any] = []
+    for number, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise KnowledgeError(
+                path, node.value[number].start_mark.line + 1, "an entry of `match` is a mapping"
+            )
+        for key in ("id", "rule"):
+            if key in item:
+                at = next(k.start_mark.line + 1 for k, _ in node.value[number].value if k.value == key)
+                raise KnowledgeError(
+                    path, at, f"an entry of `match` has no `{key}`: the page says which rule it is"
+                )
+        implied: dict[str, Any] = {"id": f"{page.code}.{number + 1}", "rule": page.code}
+        names = [
+            name for key in ("apis", "attributes") for name in item.get(key) or () if isinstance(name, str)
+        ]
+        if page.libraries:
+            implied["library"] = page.libraries[0]
+        elif names:
+            implied["library"] = names[0].partition(".")[0]
+        else:
+            implied["library"] = "python"
+        named.append({**implied, **item})
+    return entries_of(path, named, node, HazardEntry, {}, seen)
 
 
 def check_generators(
@@ -254,10 +301,42 @@ def entries_of(
         if isinstance(entry, OrderEntry):
             _check_order(path, line, entry)
         _check_ranges(path, line, entry)
+        if isinstance(entry, HazardEntry):
+            _check_hazard(path, where, line, entry)
         tests = [*getattr(entry, "when", []), *getattr(entry, "unless", []), *getattr(entry, "cpu", [])]
         _check_conditions(path, line, tests)
         result.append(entry)
     return result
+
+
+def _check_hazard(path: str, node: Any, line: int, entry: HazardEntry) -> None:
+    """It names what it is about, and its texts have places only for what they can be filled with."""
+    if not (entry.apis or entry.attributes or entry.env):
+        raise KnowledgeError(path, line, "one of `apis`, `attributes` and `env` is needed")
+    known = {"call", "api", *_arguments(entry.when), *(["version"] if entry.versions else [])}
+    for key in ("message", "help", "subject"):
+        text = getattr(entry, key)
+        at = next((k.start_mark.line + 1 for k, _ in node.value if k.value == key), line)
+        try:
+            fields = [field for _, field, _, _ in string.Formatter().parse(text) if field is not None]
+        except ValueError as error:
+            raise KnowledgeError(path, at, f"`{key}`: {error}") from error
+        for field in fields:
+            name = re.split(r"[.\[]", field)[0]
+            if name not in known or name != field:
+                raise KnowledgeError(
+                    path, at, f"`{key}` has no value for `{{{field}}}`" + _nearest(name, sorted(known))
+                )
+
+
+def _arguments(conditions: list[Condition]) -> set[str]:
+    """The arguments that conditions test."""
+    found: set[str] = set()
+    for one in conditions:
+        found |= {one.arg} if one.arg else set()
+        for inner in (one.all_of, one.any_of, one.none_of):
+            found |= _arguments(inner or [])
+    return found
 
 
 def _expanded(source: Any) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
+from d9mlint.base.errors import nearest
 from d9mlint.base.yaml_limits import load_yaml
 from d9mlint.knowledge.errors import KnowledgeError
-from d9mlint.knowledge.schema import RulePage
+from d9mlint.knowledge.schema import Level, RulePage, Sureness
 
 KEYS = (
     "code",
@@ -22,12 +23,27 @@ KEYS = (
     "since",
     "libraries",
 )
-OPTIONAL = ("show_advice",)
+OPTIONAL = ("show_advice", "match")
+CODE = re.compile(r"[A-Z]{3}[0-9]{3}")
+NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_FRONT = re.compile(r"---\n(.*?)\n---\n(.*)", re.DOTALL)
 
 
-def parse_page(path: str, text: str) -> RulePage:
-    """A rule page of its file's text. Raises KnowledgeError."""
-    found = re.match(r"---\n(.*?)\n---\n(.*)", text, re.DOTALL)
+IMPLIED: dict[str, Any] = {
+    "family": "own",
+    "severity": "warning",
+    "confidence": "high",
+    "default": True,
+    "since": "",
+    "libraries": [],
+}
+"""What pages of a user's own and of plugins need not say."""
+
+
+def parse_page(path: str, text: str, own: bool = False) -> RulePage:
+    """A rule page of its file's text, without what it matches; ``own`` is one that is not d9mlint's. Raises
+    KnowledgeError."""
+    found = _FRONT.match(text)
     if found is None:
         raise KnowledgeError(path, 1, "no front matter between two lines of ---")
     import yaml
@@ -41,6 +57,8 @@ def parse_page(path: str, text: str) -> RulePage:
         ) from error
     if not isinstance(front, dict):
         raise KnowledgeError(path, 2, "front matter is no mapping")
+    if own:
+        front = IMPLIED | front
     for key in KEYS:
         if key not in front:
             raise KnowledgeError(path, 2, f"front matter lacks `{key}`")
@@ -51,8 +69,27 @@ def parse_page(path: str, text: str) -> RulePage:
         line = 2 + next(
             i for i, row in enumerate(found.group(1).split("\n")) if row.startswith(f"{unknown[0]}:")
         )
-        raise KnowledgeError(path, line, f"unknown key `{unknown[0]}`")
+        raise KnowledgeError(
+            path, line, f"unknown key `{unknown[0]}`.{nearest(str(unknown[0]), KEYS + OPTIONAL)}"
+        )
+    front.pop("match", None)
+    if own and str(front["code"]).startswith("DET"):
+        raise KnowledgeError(path, 2, "codes that begin with DET are those of d9mlint")
     front = {key: str(value) if key in ("since", "code", "name") else value for key, value in front.items()}
+    rows = found.group(1).split("\n")
+
+    def wrong(key: str, expected: str) -> KnowledgeError:
+        line = 2 + next((i for i, row in enumerate(rows) if row.startswith(f"{key}:")), 0)
+        return KnowledgeError(path, line, f"`{key}` is {expected}")
+
+    if not CODE.fullmatch(front["code"]):
+        raise wrong("code", "three capital letters and three digits")
+    if not NAME.fullmatch(front["name"]):
+        raise wrong("name", "words in lower case, with hyphens")
+    for key, words in (("severity", get_args(Level)), ("confidence", get_args(Sureness))):
+        if front[key] not in words:
+            given = str(front[key])
+            raise wrong(key, f"one of {', '.join(words)}, not `{given}`.{nearest(given, words)}")
     body = found.group(2)
     sections: dict[str, str] = {}
     title = ""
@@ -81,6 +118,12 @@ def parse_page(path: str, text: str) -> RulePage:
         )
     except msgspec.ValidationError as error:
         raise KnowledgeError(path, 2, str(error)) from error
+
+
+def front_matter(text: str) -> str:
+    """The front matter of a page as a YAML document whose lines are those of the page."""
+    found = _FRONT.match(text)
+    return "\n" + found.group(1) if found else ""
 
 
 _FIXED = re.compile(r"^```python[^\n]*\bfixed\b([^\n]*)$", re.MULTILINE)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA = 8
+SCHEMA = 9
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 
 Device = Literal["cpu", "cuda", "xpu", "mps"]
@@ -219,6 +219,9 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``unless_mode`` that is on, a generator of ``unless_seeded`` that is seeded. With ``only_called`` it is a hazard
     only in a program that makes one of these calls somewhere. An entry with one of these says nothing about code
     that no entry point reaches. ``devices``: only a program that may use one of them.
+
+    ``literal``: a value that is the default of an option of the program is none that it has chosen; it is not
+    reported. ``subject`` is what the finding is about, where that is not the call as written.
     """
 
     id: str
@@ -239,6 +242,8 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     unless_seeded: list[str] = []
     devices: list[Device] = []
     versions: str = ""
+    literal: bool = False
+    subject: str = ""
     severity: Level | None = None
     confidence: Sureness | None = None
     note: str = ""

@@ -15,8 +15,8 @@ Output = TypeVar("Output", covariant=True)
 T = TypeVar("T")
 R = TypeVar("R")
 
-PARTS_PER_WORKER = 4
-"""Work is handed out in so many parts for each worker, so that a slow part does not keep the others waiting."""
+SHARE = 2
+"""A part is this share of what would be left for each worker if all got the same."""
 
 
 class Job(Protocol[Task, Output]):
@@ -63,10 +63,15 @@ class Serial:
 
 
 def parts_of(tasks: Sequence[T], workers: int) -> list[Sequence[T]]:
-    """The tasks in parts to hand out. Neighbors stay together: they often import the same modules, which a
-    process then analyzes once."""
-    size = max(1, len(tasks) // (workers * PARTS_PER_WORKER))
-    return [tasks[i : i + size] for i in range(0, len(tasks), size)]
+    """The tasks in parts to hand out, large ones first. Neighbors stay together: they often import the same modules,
+    which a process then analyzes once. Small parts at the end keep all workers busy until then."""
+    parts: list[Sequence[T]] = []
+    begin = 0
+    while begin < len(tasks):
+        size = max(1, (len(tasks) - begin) // (workers * SHARE))
+        parts.append(tasks[begin : begin + size])
+        begin += size
+    return parts
 
 
 def in_order(job: Job[T, R], parts: Sequence[Sequence[T]], results: dict[int, list[R]]) -> list[R]:

@@ -1,0 +1,22 @@
+"""What is known in the working directory: d9mlint's facts and rules, with those that the configuration names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from d9mlint.base.paths import absolute, boundary
+from d9mlint.config.settings import load_settings
+
+if TYPE_CHECKING:
+    from d9mlint.knowledge import Knowledge
+
+
+def known_here() -> Knowledge:
+    """The knowledge base as a run in the working directory has it. Raises UsageError and KnowledgeError."""
+    from d9mlint.knowledge import load_with
+    from d9mlint.knowledge.layers import read_files
+
+    here = absolute(".")
+    settings = load_settings(here)
+    own = read_files(settings.knowledge, settings.origins.get("knowledge", ""))
+    return load_with(own, boundary(here))
