@@ -19,6 +19,7 @@ from d9mlint.interp.entry_run import Analyzer
 from d9mlint.ir.codec import FRAMES, unpack
 from d9mlint.ir.limits import frames
 from d9mlint.knowledge.loader import Compiled
+from d9mlint.knowledge.plugins import find_plugins, plugins_digest
 from d9mlint.store.executors import Executor, Serial
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class _Packed(NamedTuple):
     files: list[tuple[str, str, bytes]]
     libraries: list[str]
     named: list[tuple[str, str]]
-    shares: list[tuple[list[bytes], Targets, str, list[str]]]
+    shares: list[tuple[list[bytes], Targets, str, list[str], list[str], str]]
 
 
 class AnalysisJob:
@@ -146,6 +147,8 @@ class AnalysisJob:
                 one.targets,
                 one.device,
                 sorted(one.rules.codes),
+                [plugin.name for plugin in one.rules.plugins],
+                plugins_digest(one.rules.plugins),
             )
             for one in self.analyzers
         ]
@@ -172,9 +175,12 @@ def open_job(data: bytes) -> AnalysisJob:
         packed.named,
     )
     analyzers = []
-    for layers, targets, device, codes in packed.shares:
+    for layers, targets, device, codes, names, digest in packed.shares:
+        plugins = find_plugins(names, "configuration", packed.root)
+        if plugins_digest(plugins) != digest:
+            raise UsageError(f"the files of plugin {', '.join(names)} differ there.")
         known = knowledge.load_layers([msgspec.msgpack.decode(layer, type=Compiled) for layer in layers])
-        analyzers.append(Analyzer(project, known, targets, device, Rules(known, codes)))
+        analyzers.append(Analyzer(project, known, targets, device, Rules(known, codes, plugins)))
     return AnalysisJob(analyzers)
 
 

@@ -136,7 +136,7 @@ def _loud(seen: Inspection, share: Share) -> Any:
     from d9mlint.interp.entry_run import Analyzer
 
     quiet = share.analyzer
-    rules = Rules(quiet.knowledge, quiet.knowledge.rules)
+    rules = Rules(quiet.knowledge, quiet.knowledge.rules, quiet.rules.plugins)
     return Analyzer(quiet.project, quiet.knowledge, quiet.targets, quiet.device, rules)
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from d9mlint.ir.nodes import FileFacts
     from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.layers import LayerFile
+    from d9mlint.knowledge.plugins import Plugin
     from d9mlint.knowledge.schema import RulePage
 
 INCOMPLETE = "DET004"
@@ -198,7 +199,7 @@ def prepare(paths: Sequence[str], settings: Settings, overlay: Mapping[str, byte
     cache = ResultCache(directory) if directory is not None else None
     digests = {path: content_digest(value) for path, value in data.items()}
     parts = split(found, settings)
-    own = [_own_files(part) for part in parts]
+    own = [_own(part, boundary(found.root)) for part in parts]
     return Prepared(found, sources, parts, _plan(found, sources, parts, own, cache, digests, _Clock(), None))
 
 
@@ -327,12 +328,13 @@ def _analysis(
     """The findings of the checks, from the cache when nothing that bears on them has changed. What is to be
     ``said`` about this run alone is no part of them."""
     cache = ResultCache(directory) if directory is not None else None
-    own = [_own_files(part) for part in parts]
+    own = [_own(part, boundary(found.root)) for part in parts]
     if cache is None:
         return _analyse(found, sources, parts, own, None, {}, clock, progress, said)
     digests = {path: content_digest(value) for path, value in data.items()}
     key = "".join(
-        run_key(found, digests, part.settings, _digest(files)) for part, files in zip(parts, own, strict=True)
+        run_key(found, digests, part.settings, _digest(mine.files))
+        for part, mine in zip(parts, own, strict=True)
     )
     if len(parts) > 1:
         key = content_digest("\0".join([key, *(f"{p.directory}\0{p.pins}" for p in parts)]).encode())
@@ -363,7 +365,7 @@ def _analyse(
     found: Discovery,
     sources: Sources,
     parts: Sequence[Part],
-    own: Sequence[Sequence[LayerFile]],
+    own: Sequence[Own],
     cache: ResultCache | None,
     digests: Mapping[str, str],
     clock: _Clock,
@@ -378,7 +380,7 @@ def _plan(
     found: Discovery,
     sources: Sources,
     parts: Sequence[Part],
-    own: Sequence[Sequence[LayerFile]],
+    own: Sequence[Own],
     cache: ResultCache | None,
     digests: Mapping[str, str],
     clock: _Clock,
@@ -394,7 +396,7 @@ def _plan(
     from d9mlint.store.results import entries_key
 
     top = boundary(found.root)
-    layered = [knowledge.load_with(layers, top) for layers in own]
+    layered = [knowledge.load_with(mine.files, top) for mine in own]
     known = layered[0]
     rules = {code: page for one in reversed(layered) for code, page in one.rules.items()}
     # A line is judged in the run of an entry point, and reported by the settings of its own file.
@@ -426,13 +428,13 @@ def _plan(
     # Files that a nested configuration excludes are still part of the program, under the root's settings.
     nested = frozenset(path for part in parts[1:] for path in part.files)
     shares: list[Share] = []
-    for part, versions, layers, facts in zip(parts, targets, own, layered, strict=True):
-        analyzer = Analyzer(project, facts, versions, part.settings.device, Rules(facts, codes))
+    for part, versions, mine, facts in zip(parts, targets, own, layered, strict=True):
+        analyzer = Analyzer(project, facts, versions, part.settings.device, Rules(facts, codes, mine.plugins))
         kept = None
         if cache is not None:
             # What a run sees of a file is its facts: a comment changes none.
             contents = [file.facts.code or digests[file.path] for file in project.modules.files]
-            key = entries_key(found, digests, part.settings, _digest(layers))
+            key = entries_key(found, digests, part.settings, _digest(mine.files))
             if len(parts) > 1:
                 key = content_digest(repr((key, part.pins, sorted(codes))).encode())
             kept = EntryCache(cache.place, key, contents)
@@ -504,13 +506,25 @@ def _unknown(targets: Iterable[Targets]) -> list[str]:
     return list(dict.fromkeys(text for one in targets for text in one.unknown()))
 
 
-def _own_files(part: Part) -> Sequence[LayerFile]:
-    """The files of a user's own facts that the configuration of a project names. Raises UsageError."""
-    if not part.settings.knowledge:
-        return ()
-    from d9mlint.knowledge.layers import read_files
+class Own(NamedTuple):
+    """What the configuration of a project adds to what is known: files of plugins, then the user's, and the
+    plugins."""
 
-    return read_files(part.settings.knowledge, part.settings.origins.get("knowledge", ""))
+    files: tuple[LayerFile, ...] = ()
+    plugins: tuple[Plugin, ...] = ()
+
+
+def _own(part: Part, top: str) -> Own:
+    """What the configuration of a project names. Raises UsageError for what cannot be read or is not installed."""
+    settings = part.settings
+    if not settings.knowledge and not settings.plugins:
+        return Own()
+    from d9mlint.knowledge.layers import read_files
+    from d9mlint.knowledge.plugins import find_plugins, plugin_files
+
+    plugins = find_plugins(settings.plugins, settings.origins.get("plugins", "plugins"), top)
+    files = read_files(settings.knowledge, settings.origins.get("knowledge", ""))
+    return Own((*plugin_files(plugins), *files), plugins)
 
 
 def _digest(files: Sequence[LayerFile]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from d9mlint.base.errors import UsageError
 from d9mlint.checks import (
     asynchrony,
     checkpoints,
@@ -28,15 +29,17 @@ from d9mlint.checks import (
     storage,
     tfdata,
 )
-from d9mlint.checks.base import Reporter
+from d9mlint.checks.base import Reporter, Rule
 from d9mlint.interp import activity
 from d9mlint.interp.hooks import Hooks
 from d9mlint.interp.library.loaders import on_iterate
+from d9mlint.knowledge.plugins import load_rules
 
 if TYPE_CHECKING:
     from d9mlint.base.findings import Finding
     from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge import Knowledge
+    from d9mlint.knowledge.plugins import Plugin
 
 # What the program does is noted first: rules ask for it. Among themselves their order does not matter.
 _FAMILIES = (
@@ -62,11 +65,18 @@ _FAMILIES = (
 
 
 class Rules:
-    """The rules of the given codes, which know what the knowledge base says."""
+    """The rules of the given codes, which know what the knowledge base says, and those of plugins. Raises UsageError
+    for a plugin whose rules cannot be used."""
 
-    def __init__(self, knowledge: Knowledge, codes: Iterable[str]) -> None:
+    def __init__(self, knowledge: Knowledge, codes: Iterable[str], plugins: tuple[Plugin, ...] = ()) -> None:
         self.knowledge = knowledge
         self.codes = frozenset(codes)
+        self.plugins = plugins
+        self._own: list[type[Rule]] = load_rules(plugins, Rule) if plugins else []
+        for rule in self._own:
+            for code in rule.codes:
+                if code not in knowledge.rules:
+                    raise UsageError(f"{rule.__module__}.{rule.__name__} reports {code}, which has no page.")
 
     def start(self, interp: Interp) -> Callable[[], list[Finding]]:
         """Listen to a run; the result gives what was found when it has ended."""
@@ -86,4 +96,7 @@ class Rules:
             hooks = Hooks()
             family.register(hooks, reporter)
             hooks.adopt(interp, interp.listeners)
+        for rule in self._own:
+            if reporter.on(*rule.codes):
+                interp.listeners.add(rule(interp, reporter))
         return reporter.findings

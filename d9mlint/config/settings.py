@@ -110,6 +110,9 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     knowledge: Annotated[
         Paths, Meta(description="files of facts about your own functions and libraries", **PATH)
     ] = ()
+    plugins: Annotated[
+        tuple[str, ...], Meta(description="installed plugins whose rules and facts are used")
+    ] = ()
     jobs: Annotated[
         int, Meta(description="number of worker processes (0: one per core)", ge=0, le=MOST_JOBS)
     ] = 0

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.recording import Recording, Spot
     from d9mlint.ir.nodes import FileFacts
     from d9mlint.knowledge import Knowledge
+    from d9mlint.knowledge.plugins import Plugin
 
 RECURSION_LIMIT = 12_000
 """Python frames; abstract calls nest some ten deep per project call."""
@@ -53,9 +54,10 @@ AnyInterp = TypeVar("AnyInterp", bound=Interp)
 
 
 class RuleSet(Protocol):
-    """The rules of a run, by their codes."""
+    """The rules of a run, by their codes, with the plugins that some come from."""
 
     codes: frozenset[str]
+    plugins: tuple[Plugin, ...]
 
     def start(self, interp: Interp) -> Callable[[], list[Finding]]:
         """Listen to a run; the result gives what was found when it has ended."""

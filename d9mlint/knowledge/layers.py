@@ -39,10 +39,12 @@ PARTS = (*ENTRIES, "aliases", "sources", "rules")
 
 
 class LayerFile(NamedTuple):
-    """A file of a user's knowledge as it was read: its path, as configured, and its content."""
+    """A file of a user's knowledge, or of a plugin, as it was read: its path and its content; ``trusted`` when it
+    may be quoted wherever it is."""
 
     path: str
     data: bytes
+    trusted: bool = False
 
 
 def read_files(paths: Sequence[str], origin: str) -> tuple[LayerFile, ...]:
@@ -62,7 +64,7 @@ def read_files(paths: Sequence[str], origin: str) -> tuple[LayerFile, ...]:
 def files_digest(files: Iterable[LayerFile]) -> str:
     """What changes when any of the files does."""
     state = hashlib.blake2b(digest_size=16)
-    for path, data in files:
+    for path, data, _ in files:
         state.update(f"{path}\0{len(data)}\0".encode("utf-8", "surrogatepass") + data)
     return state.hexdigest()
 
@@ -74,7 +76,10 @@ def parse_file(file: LayerFile, top: str, generators: Collection[str]) -> Compil
     Of a file outside of ``top``, the linted project, nothing is quoted: the project chose it, and it may be
     anybody's.
     """
-    if is_inside(file.path, top):
+    if file.path.endswith(".py"):
+        # Of a plugin: results depend on it, and it is no knowledge.
+        return Compiled()
+    if file.trusted or is_inside(file.path, top):
         return _parse(file, generators)
     try:
         return _parse(file, generators)
