@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import pkgutil
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from d9mlint import checks
 from d9mlint.base.errors import UsageError
 from d9mlint.checks import (
     asynchrony,
@@ -64,6 +68,20 @@ _FAMILIES = (
 )
 
 
+@functools.cache
+def found_rules() -> tuple[type[Rule], ...]:
+    """The rules of modules that are not listed above: whoever adds a module with a rule has added the rule."""
+    listed = {family.__module__ if isinstance(family, type) else family.__name__ for family in _FAMILIES}
+    names = sorted(f"{checks.__name__}.{one.name}" for one in pkgutil.iter_modules(checks.__path__))
+    modules = [importlib.import_module(name) for name in names if name not in {*listed, __name__}]
+    return tuple(
+        one
+        for module in modules
+        for one in vars(module).values()
+        if isinstance(one, type) and issubclass(one, Rule) and one.codes and one.__module__ == module.__name__
+    )
+
+
 class Rules:
     """The rules of the given codes, which know what the knowledge base says, and those of plugins. Raises UsageError
     for a plugin whose rules cannot be used."""
@@ -96,7 +114,7 @@ class Rules:
             hooks = Hooks()
             family.register(hooks, reporter)
             hooks.adopt(interp, interp.listeners)
-        for rule in self._own:
+        for rule in (*found_rules(), *self._own):
             if reporter.on(*rule.codes):
                 interp.listeners.add(rule(interp, reporter))
         return reporter.findings

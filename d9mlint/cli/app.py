@@ -41,6 +41,7 @@ SUBCOMMANDS = (
     "clean",
     "completion",
     "config",
+    "dev",
     "explain",
     "graph",
     "knows",
@@ -97,6 +98,10 @@ class Commands(click.Group):
             from d9mlint.cli.server import server
 
             return server
+        if cmd_name == "dev":
+            from d9mlint.cli.dev import dev
+
+            return dev
         if cmd_name == "knows":
             from d9mlint.cli.knows import knows
 
