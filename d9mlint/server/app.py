@@ -56,7 +56,7 @@ class Server(LanguageServer):
     def _publish(self, path: str, items: tuple[Item, ...], engine: Engine) -> None:
         converter = Converter(lambda name: engine.source(name), self._encoding())
         found = [d for item in items if (d := converter.diagnostic(item)) is not None]
-        # A version is told only of the text that was analyzed.
+        # A version is sent only with the text that was analyzed.
         version = self.versions.get(path) if self.worker.is_current(path) else None
         params = lsp.PublishDiagnosticsParams(uri_of(path), found, version)
         self._later(self.text_document_publish_diagnostics, params)
