@@ -11,6 +11,7 @@ import textwrap
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from typing import NamedTuple
 
 import pytest
@@ -70,9 +71,11 @@ def test_only_what_is_new_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     parsed: list[str] = []
     parse = gathering._parse
 
-    def watched(new: Sequence[gathering.SourceLike], jobs: int) -> dict[str, tuple[bytes, bool]]:
+    def watched(
+        new: Sequence[gathering.SourceLike], *options: Any
+    ) -> tuple[dict[str, tuple[bytes, bool]], dict[str, float]]:
         parsed.extend(source.path for source in new)
-        return parse(new, jobs)
+        return parse(new, *options)
 
     monkeypatch.setattr(gathering, "_parse", watched)
     gather([File("a.py", "a = 1\n"), File("b.py", "b = 1\n")], jobs=1, cache=str(tmp_path))
