@@ -20,8 +20,8 @@ Rules with code, in a plugin or in ``d9mlint/checks``::
             if seed is None:
                 self.report("ACM003", call.node, "`acme.seed` without a seed", "pass a number")
 
-* ``Rule``: one object for each analysis run, called at events through methods with a decorator. ``codes`` are the rules that it
-  reports with ``report(code, place, message, help)``; each has a page. ``self.run`` is the run, which is asked and never
+* ``Rule``: one object for each analysis run, called at events through methods with a decorator. ``codes`` are the rules that
+  it reports with ``report(code, place, message, help)``; each has a page. ``self.run`` is the run, which is asked and never
   changed: ``run.entry`` (None in code that no entry point reaches), ``run.uses(library)``, ``run.kb_matches(library,
   versions)``, ``run.mode(name)``, ``run.device``.
 * ``on_call``, ``on_method``, ``on_attribute``: calls by canonical name, methods by bare name, attributes of library modules.

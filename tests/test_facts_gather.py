@@ -11,8 +11,7 @@ import textwrap
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
