@@ -21,7 +21,7 @@ LISTING = "import os\n\nimport numpy as np\n\nnames = np.array(os.listdir('d'))\
 
 def test_suggestions_are_close_or_absent(run: Run, project: Project) -> None:
     root = project({"a.py": BENCHMARK})
-    for arguments in (["--frob"], ["--watchh"], ["rule", "DET99"], ["--select", "xyz3"]):
+    for arguments in (["--frob"], ["--wobble"], ["rule", "DET99"], ["--select", "xyz3"]):
         assert "Did you mean" not in run(*arguments, cwd=root).err, arguments
     assert "Did you mean --select?" in run("--selct", cwd=root).err
     assert "Did you mean DET301?" in run("--select", "det301", cwd=root).err

@@ -29,11 +29,11 @@ PROGRAM = """
         torch.manual_seed(0)
         model = torch.nn.Linear(4, 4).cuda()
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
-        index = torch.zeros(100, dtype=torch.long).cuda()
+        index = torch.zeros(n := int(input()), dtype=torch.long).cuda()
         places = torch.randint(0, 1000, (4194304,))
         counted = torch.put(torch.zeros(1000), places, torch.randn(4194304), accumulate=True)
         for _ in range(3):
-            total = torch.zeros(4).cuda().put_(index, torch.randn(100).cuda(), accumulate=True)
+            total = torch.zeros(n).cuda().put_(index, torch.randn(n).cuda(), accumulate=True)
             y = F.pad(model(torch.randn(2, 1, 4).cuda()), (1, 1), mode="replicate")
             optimizer.zero_grad()
             (y.mean() + total.sum() + counted.sum()).backward()
