@@ -20,7 +20,11 @@ from d9mlint.checks.registry import Rules
 from d9mlint.config.targets import find_targets
 from d9mlint.frontend.extract import extract
 from d9mlint.interp import import_cache
-from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile
+from d9mlint.interp.activity import TRAIN, note
+from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile, start_models
+from d9mlint.interp.import_cache import ImportLog
+from d9mlint.interp.interpreter import Interp
+from d9mlint.interp.values import Mod
 from d9mlint.store.executors import executor_for
 
 ROOT = "/project"
@@ -503,6 +507,21 @@ def test_what_an_import_reports_is_reported_for_every_entry_point() -> None:
         alone = run({n: t for n, t in files.items() if n.startswith("pkg") or n == name})
         assert of_entry(alone, name).findings == of_entry(both, name).findings
         assert "DET106" in codes(both, name)
+
+
+def test_what_only_might_be_done_is_no_effect_of_an_import() -> None:
+    facts = [ProjectFile(f"{ROOT}/run.py", "run.py", extract("x = 1\n", ""))]
+    project = Project(facts, ROOT)
+    interp = Interp(project.modules, knowledge.load(), entry=project.modules.files[0])
+    start_models(interp)
+    interp.run_file(project.modules.files[0], "__main__")
+    interp.frame = interp.base_frame(Mod("__main__", project.modules.files[0]), project.modules.files[0])
+    interp.import_log = ImportLog()
+    with interp.fork():
+        note(interp, TRAIN, None)
+    assert (interp.places, interp.import_log.places) == ({}, {})
+    note(interp, TRAIN, None)
+    assert set(interp.places) == set(interp.import_log.places) == {TRAIN}
 
 
 def test_an_import_that_does_too_much_is_cut_and_named() -> None:

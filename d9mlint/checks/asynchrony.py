@@ -1,33 +1,42 @@
 """DET409, DET410, DET502: results of asynchronous work that are used before the work is known to have ended.
 
-Work that was started is a flag of the state, ``async:PLACE``, and ``done:PLACE`` once something has waited for it; the
-tensor that the work writes says so in its ``data``. Flags follow the paths of the program, and what a function does
-is run again where they differ.
+Work that was started marks the path with its place, and so does what has waited for it; the tensor that the work
+writes is marked itself.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.checks.base import Reporter
-from d9mlint.checks.storage import root
+from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.data import TENSOR
 from d9mlint.interp.devices import on_accelerator
-from d9mlint.interp.heap import HEAP
+from d9mlint.interp.events import (
+    CallEvent,
+    ContextEvent,
+    EndEvent,
+    ItemEvent,
+    ItemWriteEvent,
+    LoopEvent,
+    OperatorEvent,
+    ResultEvent,
+)
+from d9mlint.interp.listening import on
+from d9mlint.interp.memory import marks_path, marks_values, remembered
 from d9mlint.interp.places import Where
+from d9mlint.interp.storage import root
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.interp.hooks import CallEvent, Hooks, Loop
-    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import RoleEntry
 
-_ANY = "async"
-_STARTED, _DONE, _FILLED = "async:", "done:", "filled:"
+_WORK = "async:"
+"""Marks a tensor that work writes, with the place of the work."""
 _COPY, _STREAM, _COLLECTIVE, _PINNED = "copy", "stream", "collective", "pinned"
 _KINDS = (_COPY, _STREAM, _COLLECTIVE, _PINNED)
 _SYNCHRONIZE = "call `torch.cuda.synchronize()` or wait for an event before reading it"
@@ -45,37 +54,33 @@ class Started(NamedTuple):
     end: int = 0
 
 
-def register(hooks: Hooks, reporter: Reporter) -> None:
-    """Follow asynchronous work."""
-    if not reporter.on("DET409", "DET410", "DET502"):
-        return
-    work = _Work(reporter)
-    hooks.any_call.append(work.call)
-    hooks.results.append(work.result)
-    hooks.operators.append(work.operator)
-    hooks.items.append(work.item)
-    hooks.item_writes.append(work.write_item)
-    hooks.contexts.append(work.context)
-    hooks.loops.append(work.round)
-    hooks.ends.append(work.end)
+class Asynchrony(Rule):
+    """DET409, DET410, DET502: work that is not waited for."""
 
-
-class _Work:
-    def __init__(self, reporter: Reporter) -> None:
-        self.reporter = reporter
-        # Times at which the side streams whose blocks are running were entered.
-        self.entered: list[int] = []
+    codes = ("DET409", "DET410", "DET502")
+    entered = remembered(tuple[int, ...])
+    """Times at which the side streams whose blocks are running were entered."""
+    early = remembered(list[Started])
+    """Copies that are read too early."""
+    started = marks_path(Started)
+    done = marks_path(bool)
+    filled = marks_path(Where)
+    """By the place of the work: what was started and waited for, and pinned buffers that were filled."""
+    contents = marks_values()
 
     # ---------------------------------------------------------------------------------- starting
 
-    def result(self, interp: Interp, call: CallEvent, result: v.Value) -> None:
-        for entry in interp.kb.roles(call.api):
+    @on(ResultEvent)
+    def result(self, event: ResultEvent) -> None:
+        """A call gave something."""
+        call, result = event
+        for entry in self.run.kb.roles(call.api):
             if entry.role == "async-copy" and all_hold(call.args, entry.when, call.owner) is True:
-                self._copy(interp, entry, call, result)
+                self._copy(entry, call, result)
             elif entry.role == "async-collective" and all_hold(call.args, entry.when) is True:
-                self._collective(interp, entry, call)
+                self._collective(entry, call)
 
-    def _copy(self, interp: Interp, entry: RoleEntry, call: CallEvent, result: v.Value) -> None:
+    def _copy(self, entry: RoleEntry, call: CallEvent, result: v.Value) -> None:
         name = call.api.rpartition(".")[2]
         into = name == "copy_"
         source = call.args.get(entry.arg, entry.pos) if into else call.owner
@@ -85,183 +90,177 @@ class _Work:
         if to_host:
             if _on_host(source):
                 return
-            memory = root(interp, target) if into else result
+            memory = root(self.run, target) if into else result
             if isinstance(memory, v.Obj):
-                self._start(interp, _COPY, call, memory)
+                self._start(_COPY, call, memory)
             return
-        buffer = root(interp, source)
-        if buffer is None or not _is_pinned(buffer) or (into and not _on_device(interp, target)):
+        buffer = root(self.run, source)
+        if buffer is None or not _is_pinned(buffer) or (into and not _on_device(self.run, target)):
             return
         key = _key(buffer)
         if key:
-            flags = interp.state.flags
-            flags[_ANY] = True
-            flags[f"{_STARTED}{key}"] = Started(_PINNED, Where(interp, call.node, call.api), call_text(call))
-            flags.pop(f"{_DONE}{key}", None)
+            self.started[key] = Started(_PINNED, Where(self.run, call.node, call.api), call_text(call))
+            self.done.pop(key)
 
-    def _collective(self, interp: Interp, entry: RoleEntry, call: CallEvent) -> None:
+    def _collective(self, entry: RoleEntry, call: CallEvent) -> None:
         value = call.args.get(entry.arg or "tensor", entry.pos)
         parts = value.elts if isinstance(value, v.Items) else [value]
-        tensors = [one for part in parts if (one := root(interp, part)) is not None]
-        self._start(interp, _COLLECTIVE, call, *tensors)
+        tensors = [one for part in parts if (one := root(self.run, part)) is not None]
+        self._start(_COLLECTIVE, call, *tensors)
 
-    def _start(self, interp: Interp, kind: str, call: CallEvent, *tensors: v.Obj) -> None:
+    def _start(self, kind: str, call: CallEvent, *tensors: v.Obj) -> None:
         if not isinstance(call.node, m.Call):
             return
-        key = f"{interp.frame.file.path}:{call.node.start}"
-        flags = interp.state.flags
-        flags[_ANY] = True
-        flags[f"{_STARTED}{key}"] = Started(kind, Where(interp, call.node, call.api), call_text(call))
+        key = f"{self.run.frame.file.path}:{call.node.start}"
+        self.started[key] = Started(kind, Where(self.run, call.node, call.api), call_text(call))
         for tensor in tensors:
-            tensor.data = f"{_STARTED}{key}"
+            self.contents[tensor] = f"{_WORK}{key}"
 
-    def context(self, interp: Interp, context: v.Value, stmt: m.With, begins: bool) -> None:
+    @on(ContextEvent)
+    def context(self, event: ContextEvent) -> None:
         """The block of a side stream begins or ends."""
-        if not _side_stream(interp, context):
+        context, stmt, begins = event
+        if not _side_stream(self.run, context):
             return
-        HEAP.clock += 1
         if begins:
-            self.entered.append(HEAP.clock)
+            self.entered = (*self.entered, self.run.now)
             return
         if not self.entered:
             return
-        key = f"{interp.frame.file.path}:{stmt.start}"
-        flags = interp.state.flags
-        flags[_ANY] = True
-        place = Where(interp, stmt.items[0].context, "torch.cuda.stream")
-        flags[f"{_STARTED}{key}"] = Started(_STREAM, place, "stream", self.entered.pop(), HEAP.clock)
+        key = f"{self.run.frame.file.path}:{stmt.start}"
+        place = Where(self.run, stmt.items[0].context, "torch.cuda.stream")
+        *outer, since = self.entered
+        self.entered = tuple(outer)
+        self.started[key] = Started(_STREAM, place, "stream", since, self.run.now)
 
     # ----------------------------------------------------------------------------------- waiting
 
-    def call(self, interp: Interp, call: CallEvent) -> None:
-        if _ANY not in interp.state.flags and not self.entered and not interp.loops:
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """Something is called."""
+        if not self.run.loops and not self.started and not self.entered:
             return
-        roles = interp.kb.by_role(call.api)
+        roles = self.run.kb.by_role(call.api)
         name = call.api.rpartition(".")[2]
-        owner = root(interp, call.owner)
+        owner = root(self.run, call.owner)
         if "reads" in roles:
             for value in call.args.values():
                 for one in v.alternatives(value):
-                    self.read(interp, one)
+                    self.read(one)
         if owner is not None:
             key = _key(owner)
-            if name in _FINISHING and f"{_STARTED}{key}" in interp.state.flags:
-                interp.state.flags[f"{_DONE}{key}"] = True
+            if name in _FINISHING and key in self.started:
+                self.done[key] = True
                 return
             if name.endswith("_") and not name.endswith("__") and name != "requires_grad_":
-                self.written(interp, owner, call.node)
+                self.written(owner, call.node)
             elif "views" not in roles and "looks-only" not in roles:
                 # A copy back to the device follows on the stream of the first one.
                 kinds = (_STREAM, _COLLECTIVE) if name in ("to", "cuda") else _KINDS
-                if self.read(interp, call.owner, kinds):
+                if self.read(call.owner, kinds):
                     return
         if "synchronizes" in roles:
-            self._finish(interp, _KINDS)
+            self._finish(_KINDS)
         elif "waits" in roles:
-            self._finish(interp, (_COLLECTIVE,) if name == "wait" else (_STREAM,))
+            self._finish((_COLLECTIVE,) if name == "wait" else (_STREAM,))
         elif name in ("wait", "wait_stream") and call.owner is not None and owner is None:
-            self._finish(interp, (_COLLECTIVE, _STREAM))
+            self._finish((_COLLECTIVE, _STREAM))
 
-    def _finish(self, interp: Interp, kinds: tuple[str, ...]) -> None:
-        flags = interp.state.flags
-        for flag, started in flags.starting(_STARTED) if _ANY in flags else ():
-            if isinstance(started, Started) and started.kind in kinds:
-                flags[_DONE + flag[len(_STARTED) :]] = True
+    def _finish(self, kinds: tuple[str, ...]) -> None:
+        for key, started in self.started.items():
+            if started.kind in kinds:
+                self.done[key] = True
 
     # ----------------------------------------------------------------------------------- reading
 
-    def operator(self, interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> None:
-        self.read(interp, left)
-        self.read(interp, right)
+    @on(OperatorEvent)
+    def operator(self, event: OperatorEvent) -> None:
+        """An operator is applied."""
+        self.read(event.left)
+        self.read(event.right)
 
-    def item(self, interp: Interp, owner: v.Value, index: v.Value, node: Any) -> None:
-        self.read(interp, owner)
+    @on(ItemEvent)
+    def item(self, event: ItemEvent) -> None:
+        """An element is read."""
+        self.read(event.owner)
 
-    def write_item(self, interp: Interp, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
-        self.read(interp, value)
-        if _ANY in interp.state.flags or interp.loops:
-            memory = root(interp, owner)
+    @on(ItemWriteEvent)
+    def write_item(self, event: ItemWriteEvent) -> None:
+        """An element is written."""
+        owner, _, value, node = event
+        self.read(value)
+        if self.run.loops or self.started:
+            memory = root(self.run, owner)
             if memory is not None:
-                self.written(interp, memory, node)
+                self.written(memory, node)
 
-    def read(self, interp: Interp, value: v.Value | None, kinds: tuple[str, ...] = _KINDS) -> bool:
+    def read(self, value: v.Value | None, kinds: tuple[str, ...] = _KINDS) -> bool:
         """A tensor is computed with, or looked at by the host: whether that is too early."""
-        flags = interp.state.flags
-        if _ANY not in flags or not isinstance(value, (v.Obj, v.Member)):
+        if not isinstance(value, (v.Obj, v.Member)) or not self.started:
             return False
-        memory = root(interp, value)
+        memory = root(self.run, value)
         if memory is None:
             return False
         state = memory.data
-        if isinstance(state, str) and state.startswith(_STARTED):
-            started = flags.get(state)
-            if (
-                isinstance(started, Started)
-                and started.kind in kinds
-                and _DONE + state[len(_STARTED) :] not in flags
-            ):
-                self._report(interp, started)
-                flags[_DONE + state[len(_STARTED) :]] = True
+        if isinstance(state, str) and state.startswith(_WORK):
+            key = state[len(_WORK) :]
+            started = self.started.get(key)
+            if started is not None and started.kind in kinds and key not in self.done:
+                self._used(started)
+                self.done[key] = True
                 return True
         if (
             not self.entered
             and not _fetched(memory)
-            and (memory.type == TENSOR or _on_device(interp, memory))
+            and (memory.type == TENSOR or _on_device(self.run, memory))
         ):
-            for flag, started in list(flags.items()):
-                if (
-                    flag.startswith(_STARTED)
-                    and isinstance(started, Started)
-                    and started.start < memory.birth < started.end
-                    and _DONE + flag[len(_STARTED) :] not in flags
-                ):
-                    self._report(interp, started)
-                    flags[_DONE + flag[len(_STARTED) :]] = True
+            for key, started in self.started.items():
+                if started.start < memory.birth < started.end and key not in self.done:
+                    self._used(started)
+                    self.done[key] = True
                     return True
         return False
 
-    def written(self, interp: Interp, memory: v.Obj, node: Any) -> None:
+    def written(self, memory: v.Obj, node: Any) -> None:
         """The host, or a kernel, writes into a tensor."""
-        flags = interp.state.flags
         key = _key(memory)
         if self.entered and memory.birth < self.entered[-1] and memory.type == TENSOR:
             return
         if not _is_pinned(memory) or not key:
             return
-        if interp.loops:
-            flags[f"{_FILLED}{key}"] = Where(interp, node, memory.api)
-        started = flags.get(f"{_STARTED}{key}")
-        if isinstance(started, Started) and f"{_DONE}{key}" not in flags:
-            self._reused(interp, Where(interp, node, memory.api), started, "")
-            flags[f"{_DONE}{key}"] = True
+        if self.run.loops:
+            self.filled[key] = Where(self.run, node, memory.api)
+        started = self.started.get(key)
+        if started is not None and key not in self.done:
+            self._reused(Where(self.run, node, memory.api), started, "")
+            self.done[key] = True
 
-    def round(self, interp: Interp, loop: Loop, begins: bool) -> None:
+    @on(LoopEvent)
+    def round(self, event: LoopEvent) -> None:
         """A loop's body has run: a pinned buffer that it filled and sent is filled again in the next round."""
-        flags = interp.state.flags
-        if begins or _ANY not in flags:
+        loop, begins = event
+        if begins:
             return
-        for flag, started in flags.starting(_STARTED):
-            if not isinstance(started, Started) or started.kind != _PINNED:
+        for key, started in self.started.items():
+            if started.kind != _PINNED:
                 continue
-            key = flag[len(_STARTED) :]
-            filled = flags.get(f"{_FILLED}{key}")
+            filled = self.filled.get(key)
             path, _, allocated = key.rpartition(":")
-            if not isinstance(filled, Where) or f"{_DONE}{key}" in flags:
+            if filled is None or key in self.done:
                 continue
             if loop.holds(filled.site.path, filled.site.start) and not loop.holds(path, int(allocated)):
-                self._reused(interp, filled, started, " in the next round")
-                flags[f"{_DONE}{key}"] = True
+                self._reused(filled, started, " in the next round")
+                self.done[key] = True
 
     # --------------------------------------------------------------------------------- reporting
 
-    def _report(self, interp: Interp, started: Started) -> None:
+    def _used(self, started: Started) -> None:
         if started.kind == _COPY:
-            interp.notes.setdefault("early-reads", []).append(started)
-            if interp.entry is None:
-                self._copied(interp, started)
+            self.early.append(started)
+            if self.run.entry is None:
+                self._copied(started)
         elif started.kind == _STREAM:
-            self.reporter.report(
-                interp,
+            self.report(
                 "DET410",
                 started.place,
                 "a tensor that is computed on this stream is used on another one that did not wait for it: "
@@ -270,8 +269,7 @@ class _Work:
                 subject=started.place.subject,
             )
         else:
-            self.reporter.report(
-                interp,
+            self.report(
                 "DET502",
                 started.place,
                 f"the tensor of the asynchronous `{started.call}` is used before `wait()`: "
@@ -280,9 +278,8 @@ class _Work:
                 subject=started.place.subject,
             )
 
-    def _copied(self, interp: Interp, started: Started) -> None:
-        self.reporter.report(
-            interp,
+    def _copied(self, started: Started) -> None:
+        self.report(
             "DET409",
             started.place,
             f"`{started.call}(non_blocking=True)` to the CPU is read before a synchronization: "
@@ -291,9 +288,8 @@ class _Work:
             subject=started.place.subject,
         )
 
-    def _reused(self, interp: Interp, place: Where, started: Started, when: str) -> None:
-        self.reporter.report(
-            interp,
+    def _reused(self, place: Where, started: Started, when: str) -> None:
+        self.report(
             "DET409",
             place,
             f"this pinned buffer is overwritten{when} while the asynchronous `{started.call}` may still read it",
@@ -301,19 +297,18 @@ class _Work:
             subject="pinned buffer",
         )
 
-    def end(self, interp: Interp) -> None:
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
         """Copies count where there is a GPU to copy from; a collective that nothing waits for is never known to end."""
-        if interp.entry is None:
+        if self.run.entry is None:
             return
-        if may_use_cuda(interp):
-            for started in interp.notes.get("early-reads", []):
-                self._copied(interp, started)
-        flags = interp.state.flags
-        for flag, started in list(flags.items()):
-            if isinstance(started, Started) and started.kind == _COLLECTIVE:
-                if _DONE + flag[len(_STARTED) :] not in flags:
-                    self.reporter.report(
-                        interp,
+        if may_use_cuda(self.run):
+            for started in self.early:
+                self._copied(started)
+        for key, started in self.started.items():
+            if started.kind == _COLLECTIVE:
+                if key not in self.done:
+                    self.report(
                         "DET502",
                         started.place,
                         f"nothing waits for the asynchronous `{started.call}`: what uses its tensor may see old values",
@@ -329,7 +324,7 @@ def _key(value: v.Obj) -> str:
     )
 
 
-def _side_stream(interp: Interp, context: v.Value) -> bool:
+def _side_stream(interp: RunView, context: v.Value) -> bool:
     if not isinstance(context, v.Obj) or interp.kb.role(context.api, "stream") is None:
         return False
     stream = context.args.get("stream", 0)
@@ -380,7 +375,7 @@ _MAKING = (
 )
 
 
-def _on_device(interp: Interp, value: v.Value | None) -> bool:
+def _on_device(interp: RunView, value: v.Value | None) -> bool:
     if not isinstance(value, v.Obj):
         return False
     device = value.args.kw.get("device")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from d9mlint.base.findings import Applicability, Confidence, Edit, Finding, Fix, Severity, Step
@@ -13,9 +14,8 @@ from d9mlint.project.entry_points import has_main_guard
 
 if TYPE_CHECKING:
     from d9mlint.base.known_calls import KnownCall
-    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.listening import Listening
     from d9mlint.interp.memory import Memory
-    from d9mlint.interp.state import StateTable
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge import Knowledge
 
@@ -88,14 +88,6 @@ class Reporter:
             remedy=violation.remedy,
         )
 
-    def report(
-        self, interp: Interp, code: str, place: Where | Any, message: str, help: str, **details: Any
-    ) -> None:
-        """Add a finding at a node or a remembered place."""
-        if not isinstance(place, Where):
-            place = Where(interp, place, details.get("subject", ""))
-        self.add(Violation(code, place, message, help, **details))
-
     def withdraw(self, code: str, site: Site) -> bool:
         """Take back the findings of a rule at a place; whether there were any. Only at the end of a run: no import
         takes back anything."""
@@ -122,15 +114,14 @@ class Rule:
         self.run = run
         self.reporter = reporter
 
+    def also(self) -> Iterable[tuple[Listening, Callable[[Any], None]]]:
+        """What the rule listens to besides, by names of the knowledge base."""
+        return ()
+
     @property
     def memory(self) -> Memory:
         """Where the fields of the rule are remembered."""
         return self.run.memory
-
-    @property
-    def marks(self) -> StateTable[Any]:
-        """Where the fields of the rule that mark paths are."""
-        return self.run.marks
 
     def report(
         self,

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from d9mlint.checks.base import Reporter
+from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
+from d9mlint.interp.activity import may_use_cuda, trains
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent
+from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import children
-
-if TYPE_CHECKING:
-    from d9mlint.interp.hooks import CallEvent, Hooks
-    from d9mlint.interp.interpreter import Interp
-    from d9mlint.knowledge.schema import RngEntry
 
 STATES = {
     "torch.get_rng_state": "torch",
@@ -44,33 +43,41 @@ _SCHEDULER = re.compile(r"sched|lr_s", re.IGNORECASE)
 _SCALER = re.compile(r"scaler|amp", re.IGNORECASE)
 
 
-def register(hooks: Hooks, reporter: Reporter) -> None:
-    """Listen to saving, loading and what the program uses."""
-    if not reporter.on("DET601", "DET602"):
-        return
+class Checkpoints(Rule):
+    """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
-    def drawn(interp: Interp, rng: str, entry: RngEntry) -> None:
+    codes = ("DET601", "DET602")
+    uses = remembered_table(str, bool)
+    saved = remembered_table(str, bool)
+    restored = remembered_table(str, bool)
+    """RNGs, and what else has a state, that the program uses, and whose states it saves and restores."""
+    checkpoints = remembered(list[tuple[Where, set[str]]])
+    loads = remembered(list[Where])
+
+    @on(AnyDrawEvent)
+    def drawn(self, event: AnyDrawEvent) -> None:
+        """An RNG is drawn from."""
+        rng, entry = event
         if entry.kind not in ("init", "split") and rng in ("torch", "numpy", "python"):
-            interp.notes.setdefault("uses", set()).add(rng)
+            self.uses[rng] = True
 
-    hooks.any_draw.append(drawn)
-
-    def used(interp: Interp, call: CallEvent) -> None:
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """Something is called."""
         if call.api.startswith("torch.optim.lr_scheduler."):
-            interp.notes.setdefault("uses", set()).add("scheduler")
+            self.uses["scheduler"] = True
         elif call.api.rpartition(".")[2] == "GradScaler" and call.api.startswith("torch."):
-            interp.notes.setdefault("uses", set()).add("scaler")
+            self.uses["scaler"] = True
         state = STATES.get(call.api)
         if state is not None:
-            interp.notes.setdefault("saved-states", set()).add(state)
+            self.saved[state] = True
         restore = RESTORES.get(call.api)
         if restore is not None:
-            interp.notes.setdefault("restored-states", set()).add(restore)
+            self.restored[restore] = True
 
-    hooks.any_call.append(used)
-
-    @hooks.on_call("torch.save")
-    def save(interp: Interp, call: CallEvent) -> None:
+    @on_call("torch.save")
+    def save(self, call: CallEvent) -> None:
+        """Something is saved."""
         content = call.args.get("obj", 0)
         if content is None:
             return
@@ -79,67 +86,66 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
             return
         found = contents(content, _written(call.node))
         if "optimizer" in found and "unknown" not in found:
-            interp.notes.setdefault("checkpoints", []).append((Where(interp, call.node, "torch.save"), found))
+            self.checkpoints.append((Where(self.run, call.node, "torch.save"), found))
 
-    @hooks.on_call("torch.load")
-    def load(interp: Interp, call: CallEvent) -> None:
-        interp.notes.setdefault("loads", []).append(Where(interp, call.node, "torch.load"))
+    @on_call("torch.load")
+    def load(self, call: CallEvent) -> None:
+        """Something is loaded."""
+        self.loads.append(Where(self.run, call.node, "torch.load"))
 
-    hooks.ends.append(lambda interp: _end(interp, reporter))
-
-
-def _end(interp: Interp, reporter: Reporter) -> None:
-    from d9mlint.interp.activity import may_use_cuda, trains
-
-    open_world = interp.entry is None
-    uses = set(interp.notes.get("uses", ()))
-    if open_world:
-        # Who calls this is not known. What trains with an optimizer draws from torch: shuffling, dropout.
-        uses.add("torch")
-    elif "torch" in uses and may_use_cuda(interp):
-        uses.add("cuda")
-    told: set[tuple[str, str]] = set()
-    for place, found in interp.notes.get("checkpoints", []):
-        # Several files from one place (last, best, every n epochs) are reported once.
-        if (place.site.path, place.scope) in told:
-            continue
-        if not open_world and not trains(interp):
-            continue
-        lacks = [] if "epoch" in found else ["the epoch or step"]
-        wanted = [*(["epoch"] if lacks else []), *(p for p in ("scheduler", "scaler") if p in uses - found)]
-        wanted += [rng for rng in NAMES if rng in uses - found]
-        lacks += [
-            f"the {what} state" for what in ("scheduler", "scaler") if what in uses and what not in found
-        ]
-        lacks += _states([rng for rng in NAMES if rng in uses and rng not in found])
-        if lacks:
-            told.add((place.site.path, place.scope))
-            reporter.report(
-                interp,
-                "DET601",
-                place,
-                f"checkpoint does not save {_listed(lacks)}; a resumed run diverges from an uninterrupted one",
-                "save the missing state and restore it when resuming",
-                subject="torch.save",
-                remedy=tuple(wanted),
-            )
-    if open_world:
-        # What is saved here may be restored elsewhere.
-        return
-    missing = set(interp.notes.get("saved-states", ())) - set(interp.notes.get("restored-states", ()))
-    if missing:
-        for place in interp.notes.get("loads", [])[:1]:
-            rngs = [rng for rng in NAMES if rng in missing]
-            states = f"{_listed(_states(rngs))} {'is' if len(rngs) == 1 else 'are'}"
-            reporter.report(
-                interp,
-                "DET602",
-                place,
-                f"{states} saved but never restored, so resumed training continues from a different state",
-                f"restore on load with {_listed([f'`{RESTORE_CALLS[rng]}`' for rng in rngs])}",
-                subject="torch.load",
-                remedy=tuple(rngs),
-            )
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What the program does is known."""
+        open_world = self.run.entry is None
+        uses = set(self.uses.known())
+        if open_world:
+            # Who calls this is not known. What trains with an optimizer draws from torch: shuffling, dropout.
+            uses.add("torch")
+        elif "torch" in uses and may_use_cuda(self.run):
+            uses.add("cuda")
+        told: set[tuple[str, str]] = set()
+        for place, found in self.checkpoints:
+            # Several files from one place (last, best, every n epochs) are reported once.
+            if (place.site.path, place.scope) in told:
+                continue
+            if not open_world and not trains(self.run):
+                continue
+            lacks = [] if "epoch" in found else ["the epoch or step"]
+            wanted = [
+                *(["epoch"] if lacks else []),
+                *(p for p in ("scheduler", "scaler") if p in uses - found),
+            ]
+            wanted += [rng for rng in NAMES if rng in uses - found]
+            lacks += [
+                f"the {what} state" for what in ("scheduler", "scaler") if what in uses and what not in found
+            ]
+            lacks += _states([rng for rng in NAMES if rng in uses and rng not in found])
+            if lacks:
+                told.add((place.site.path, place.scope))
+                self.report(
+                    "DET601",
+                    place,
+                    f"checkpoint does not save {_listed(lacks)}; a resumed run diverges from an uninterrupted one",
+                    "save the missing state and restore it when resuming",
+                    subject="torch.save",
+                    remedy=tuple(wanted),
+                )
+        if open_world:
+            # What is saved here may be restored elsewhere.
+            return
+        missing = set(self.saved.known()) - set(self.restored.known())
+        if missing:
+            for place in self.loads[:1]:
+                rngs = [rng for rng in NAMES if rng in missing]
+                states = f"{_listed(_states(rngs))} {'is' if len(rngs) == 1 else 'are'}"
+                self.report(
+                    "DET602",
+                    place,
+                    f"{states} saved but never restored, so resumed training continues from a different state",
+                    f"restore on load with {_listed([f'`{RESTORE_CALLS[rng]}`' for rng in rngs])}",
+                    subject="torch.load",
+                    remedy=tuple(rngs),
+                )
 
 
 def _states(rngs: list[str]) -> list[str]:

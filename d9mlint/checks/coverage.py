@@ -6,17 +6,19 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.coverage import Coverage, Gap
+from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.data import PASS_THROUGH
+from d9mlint.interp.events import CallEvent
 from d9mlint.interp.library.builtins import MODELS
+from d9mlint.interp.listening import on
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.base.entry_report import EntryReport
     from d9mlint.interp.entry_run import Project
-    from d9mlint.interp.hooks import CallEvent, Hooks
-    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
     from d9mlint.project.modules import ModuleFile
 
 # Types of plain values have methods that train nothing.
@@ -29,12 +31,16 @@ _OPTIMIZERS = ("torch.optim.", "tf.keras.optimizers.", "keras.optimizers.", "opt
 _LOADERS = ("torch.utils.data.DataLoader", "tf.data.Dataset", "torch_geometric.loader.")
 
 
-def register(hooks: Hooks) -> None:
-    """Listen to calls that nothing is known of."""
-    hooks.any_call.append(_call)
+class NotFollowed(Rule):
+    """Notes calls that nothing is known of."""
+
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """Something is called."""
+        _call(self.run, call)
 
 
-def _call(interp: Interp, call: CallEvent) -> None:
+def _call(interp: RunView, call: CallEvent) -> None:
     node = call.node
     if interp.entry is None or not isinstance(node, m.Call):
         return
@@ -92,7 +98,7 @@ def _written(func: m.Expr) -> str:
     return "..."
 
 
-def _received(interp: Interp, args: v.Args, losses: bool = True) -> str:
+def _received(interp: RunView, args: v.Args, losses: bool = True) -> str:
     """What of a training a call is given: empty for nothing."""
     for value in args.values():
         for one in v.alternatives(value):
@@ -102,7 +108,7 @@ def _received(interp: Interp, args: v.Args, losses: bool = True) -> str:
     return ""
 
 
-def _role(interp: Interp, value: v.Value) -> str:
+def _role(interp: RunView, value: v.Value) -> str:
     if isinstance(value, v.Inst):
         for base in value.cls.external_bases():
             found = _named(interp.kb.canonical(base))
@@ -127,7 +133,7 @@ def _named(name: str) -> str:
     return "a loss" if name.endswith(("Loss", "Crossentropy", "Error")) else "a model"
 
 
-def _device(interp: Interp, call: CallEvent) -> None:
+def _device(interp: RunView, call: CallEvent) -> None:
     """A device that the code does not show is taken for a GPU."""
     if call.api == "torch.device":
         name = call.args.get("type", 0)

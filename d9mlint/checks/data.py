@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from d9mlint.base.findings import Confidence, Severity
-from d9mlint.checks.base import Reporter
-from d9mlint.checks.seeds import LIBRARY_SEED
+from d9mlint.checks.base import Rule
+from d9mlint.checks.drawing import OWN_SEED, what_is_drawn
 from d9mlint.interp import values as v
-from d9mlint.interp.context import CPU_CONTEXT
-from d9mlint.interp.library.loaders import LOADER, use
+from d9mlint.interp.events import CallEvent
+from d9mlint.interp.library.loaders import LOADER
+from d9mlint.interp.listening import on_call, on_method
 from d9mlint.interp.places import Where
 
 if TYPE_CHECKING:
-    from d9mlint.interp.hooks import CallEvent, Hooks
-    from d9mlint.interp.interpreter import Interp
-    from d9mlint.knowledge.schema import RngEntry
+    from d9mlint.interp.interpreter import Frame
 
-OWN_SEED = "own seed"
-"""What is drawn from a generator that only an argument of its transform seeds."""
-GENERATOR_TYPES = ("numpy.random.Generator", "numpy.random.RandomState", "random.Random")
 # Datasets of libraries that draw nothing themselves; what their transforms draw is seen in their arguments.
 _QUIET_LIBRARIES = (
     "torchvision.",
@@ -33,157 +30,101 @@ _QUIET_LIBRARIES = (
 )
 
 
-def register(hooks: Hooks, reporter: Reporter) -> None:
-    """Listen to loaders and shards."""
-    if reporter.on("DET201"):
+class LoaderWorkers(Rule):
+    """DET201: worker processes of loaders, which have RNG states of their own."""
 
-        @hooks.on_call(LOADER)
-        def loader(interp: Interp, call: CallEvent) -> None:
-            place = Where(interp, call.node, LOADER)
-            frame, args = interp.frame, call.args
-            interp.pending.append(lambda: _judge_loader(interp, reporter, place, frame, args))
+    codes = ("DET201",)
 
-    if reporter.on("DET205"):
-        _shard(hooks, reporter)
-    # What is drawn is asked by several rules, whichever of them are selected.
-    hooks.any_draw.append(_record)
-    hooks.any_call.append(_record_method)
-    hooks.object_calls.append(_record_layer)
+    @on_call(LOADER)
+    def loader(self, call: CallEvent) -> None:
+        """A loader is made: judged when the program has ended."""
+        place = Where(self.run, call.node, LOADER)
+        self.run.later(partial(self._judge, place, self.run.frame, call.args))
 
-
-def _record_method(interp: Interp, call: CallEvent) -> None:
-    log = interp.notes.get("draw-log")
-    if log is not None and isinstance(call.owner, v.Obj) and call.owner.type in GENERATOR_TYPES:
-        log.add("own")
-
-
-def _record_layer(interp: Interp, obj: v.Obj, args: v.Args) -> None:
-    """A Keras layer that draws keeps the state of its generator, with or without a seed."""
-    log = interp.notes.get("draw-log")
-    if log is None or not obj.api.startswith(("tf.keras.layers.", "keras.layers.")):
-        return
-    training = args.kw.get("training")
-    active = v.truth(training) if training is not None else obj.api.rpartition(".")[2].startswith("Random")
-    if active and any(entry.kind == "dropout" for entry in interp.kb.rng(obj.api)):
-        log.add("keras")
-
-
-def _record(interp: Interp, rng: str, entry: RngEntry) -> None:
-    log = interp.notes.get("draw-log")
-    # A model that is built draws its initial weights: that is nothing an item or a task depends on.
-    if log is not None and entry.kind not in ("init", "dropout"):
-        if rng == "own" and entry.kind == "augment" and any(test.arg == "seed" for test in entry.unless):
-            # It has its own seed, without which DET106 reports it; nothing else reaches it.
-            log.add(OWN_SEED)
+    def _judge(self, place: Where, frame: Frame, args: v.Args) -> None:
+        workers = args.get("num_workers", 5)
+        if workers is None or (isinstance(workers, v.Lit) and not workers.value):
+            # Workers that an option would start are none by default.
             return
-        other = rng == "own" and entry.kind in ("transform", "augment")
-        library = rng in interp.kb.generators and interp.kb.generators[rng].rule == LIBRARY_SEED
-        log.add("other" if other or library else rng)
-
-
-def _judge_loader(interp: Interp, reporter: Reporter, place: Where, frame: Any, args: v.Args) -> None:
-    workers = args.get("num_workers", 5)
-    if workers is None or (isinstance(workers, v.Lit) and not workers.value):
-        # Workers that an option would start are none by default.
-        return
-    init = args.get("worker_init_fn", 9)
-    if init is not None and v.is_none(init) is not True:
-        return
-    if args.star or ("worker_init_fn" not in args.kw and args.dstar):
-        return
-    dataset = args.get("dataset", 0)
-    drawn = what_is_drawn(interp, frame, [dataset, args.get("collate_fn")])
-    # What is wrong with it is reported at the transform: `worker_init_fn` does not reach its generator.
-    own_seed = OWN_SEED in drawn and drawn <= {OWN_SEED, "torch"}
-    drawn.discard(OWN_SEED)
-    visible = dataset is not None and is_visible(dataset)
-    old_numpy = not interp.workers_seed_numpy()
-    reasons: list[str] = []
-    severity = Severity.WARNING
-    if "numpy" in drawn and old_numpy:
-        severity = Severity.ERROR
-        reasons.append(
-            "its dataset draws from `np.random`, and before torch 1.9 every worker starts with a copy of the same state"
+        init = args.get("worker_init_fn", 9)
+        if init is not None and v.is_none(init) is not True:
+            return
+        if args.star or ("worker_init_fn" not in args.kw and args.dstar):
+            return
+        dataset = args.get("dataset", 0)
+        drawn = what_is_drawn(self.run, [dataset, args.get("collate_fn")], frame=frame)
+        # What is wrong with it is reported at the transform: `worker_init_fn` does not reach its generator.
+        own_seed = OWN_SEED in drawn and drawn <= {OWN_SEED, "torch"}
+        drawn.discard(OWN_SEED)
+        visible = dataset is not None and is_visible(dataset)
+        old_numpy = not self.run.workers_seed_numpy()
+        reasons: list[str] = []
+        severity = Severity.WARNING
+        if "numpy" in drawn and old_numpy:
+            severity = Severity.ERROR
+            reasons.append(
+                "its dataset draws from `np.random`, and before torch 1.9 every worker starts with a copy of the same state"
+            )
+        if "own" in drawn:
+            severity = Severity.ERROR
+            reasons.append(
+                "its dataset stores a generator, and every worker gets a copy that draws the same numbers"
+            )
+        if "other" in drawn:
+            severity = Severity.ERROR
+            reasons.append("its transforms use RNGs that are not seeded in worker processes")
+        weak = sorted({"numpy": "`np.random`", "python": "`random`"}[r] for r in drawn & {"numpy", "python"})
+        if not reasons and weak:
+            reasons.append(
+                f"its dataset draws from {' and '.join(weak)}; worker seeds depend on how many random "
+                "numbers were drawn earlier"
+            )
+        confidence: Confidence | None = None
+        if own_seed:
+            severity = Severity.ADVICE
+            reasons.append("its transform draws from its own generator, which only its `seed=` seeds")
+        elif not reasons and visible:
+            severity = Severity.ADVICE
+            now = "only from torch, which seeds its workers" if "torch" in drawn else "no random numbers now"
+            reasons.append(
+                f"its dataset draws {now}; draws from NumPy or `random` that are added later would depend on "
+                "every earlier draw"
+            )
+        elif not reasons:
+            reasons.append("its dataset could not be resolved and may draw from NumPy or `random`")
+            confidence = Confidence.MEDIUM
+        generator = args.get("generator", 12)
+        if (
+            severity is not Severity.ERROR
+            and generator is not None
+            and v.is_none(generator) is not True
+            and not old_numpy
+        ):
+            # A seeded generator= gives the base seed, and with it everything that workers reseed.
+            return
+        option = v.option_of(workers)
+        count = _count_text(workers, option)
+        target = self.run.targets.version("torch") if self.run.targets is not None else None
+        self.report(
+            "DET201",
+            place,
+            f"`DataLoader` with {count} and no `worker_init_fn`: {reasons[0]}",
+            "pass `seed=0` to the transform; `worker_init_fn` does not reach its generator"
+            if own_seed
+            else "pass `worker_init_fn=` that seeds NumPy, `random` and the dataset's generators from "
+            "`torch.initial_seed()`, and a seeded `generator=`",
+            subject=LOADER,
+            severity=severity,
+            confidence=confidence,
+            targets=(f"torch {target.version}", target.source) if target is not None else (),
+            remedy=() if own_seed else tuple(sorted(drawn)),
         )
-    if "own" in drawn:
-        severity = Severity.ERROR
-        reasons.append(
-            "its dataset stores a generator, and every worker gets a copy that draws the same numbers"
-        )
-    if "other" in drawn:
-        severity = Severity.ERROR
-        reasons.append("its transforms use RNGs that are not seeded in worker processes")
-    weak = sorted({"numpy": "`np.random`", "python": "`random`"}[r] for r in drawn & {"numpy", "python"})
-    if not reasons and weak:
-        reasons.append(
-            f"its dataset draws from {' and '.join(weak)}; worker seeds depend on how many random "
-            "numbers were drawn earlier"
-        )
-    confidence: Confidence | None = None
-    if own_seed:
-        severity = Severity.ADVICE
-        reasons.append("its transform draws from its own generator, which only its `seed=` seeds")
-    elif not reasons and visible:
-        severity = Severity.ADVICE
-        now = "only from torch, which seeds its workers" if "torch" in drawn else "no random numbers now"
-        reasons.append(
-            f"its dataset draws {now}; draws from NumPy or `random` that are added later would depend on "
-            "every earlier draw"
-        )
-    elif not reasons:
-        reasons.append("its dataset could not be resolved and may draw from NumPy or `random`")
-        confidence = Confidence.MEDIUM
-    generator = args.get("generator", 12)
-    if (
-        severity is not Severity.ERROR
-        and generator is not None
-        and v.is_none(generator) is not True
-        and not old_numpy
-    ):
-        # A seeded generator= gives the base seed, and with it everything that workers reseed.
-        return
-    option = v.option_of(workers)
-    count = _count_text(workers, option)
-    target = interp.targets.version("torch") if interp.targets is not None else None
-    reporter.report(
-        interp,
-        "DET201",
-        place,
-        f"`DataLoader` with {count} and no `worker_init_fn`: {reasons[0]}",
-        "pass `seed=0` to the transform; `worker_init_fn` does not reach its generator"
-        if own_seed
-        else "pass `worker_init_fn=` that seeds NumPy, `random` and the dataset's generators from `torch.initial_seed()`, "
-        "and a seeded `generator=`",
-        subject=LOADER,
-        severity=severity,
-        confidence=confidence,
-        targets=(f"torch {target.version}", target.source) if target is not None else (),
-        remedy=() if own_seed else tuple(sorted(drawn)),
-    )
 
 
 def _count_text(workers: v.Value, option: str) -> str:
     if isinstance(workers, v.Lit) and isinstance(workers.value, int) and workers.value:
         return f"`num_workers={workers.value}`" + (f" (default of `{option}`)" if option else "")
     return f"workers (`{option}`)" if option else "worker processes"
-
-
-def what_is_drawn(interp: Interp, frame: Any, parts: list[v.Value | None], races: Any = None) -> set[str]:
-    """RNGs that a dataset and its helpers draw from when an item is made; ``own`` for kept generators,
-    ``other`` for those of augmentation libraries. The state is as it was afterwards. ``races`` is for those who
-    listen to the draws themselves."""
-    log: set[str] = set()
-    with interp.fork(frame=frame):
-        interp.forget_seeds()
-        interp.notes["draw-log"] = log
-        interp.notes["race-log"] = races
-        with interp.within(CPU_CONTEXT):
-            for part in parts:
-                if isinstance(part, (v.Func, v.Partial)):
-                    interp.call(part, v.Args([v.UNKNOWN]), None)
-                elif part is not None:
-                    use(interp, part, None)
-    return log
 
 
 def is_visible(dataset: v.Value, depth: int = 0) -> bool:
@@ -238,9 +179,14 @@ def _quiet_bases(inst: v.Inst) -> bool:
 # -------------------------------------------------------------------------------------------- DET205
 
 
-def _shard(hooks: Hooks, reporter: Reporter) -> None:
-    @hooks.on_method("shard")
-    def shard(interp: Interp, call: CallEvent) -> None:
+class Shard(Rule):
+    """DET205: shards of datasets whose order is not fixed."""
+
+    codes = ("DET205",)
+
+    @on_method("shard")
+    def shard(self, call: CallEvent) -> None:
+        """A dataset is sharded."""
         owner = call.owner
         known = isinstance(owner, v.Obj) and owner.type == "tf.data.Dataset"
         if isinstance(owner, v.Obj) and not known and not owner.type.startswith(("?", "tf.", "object")):
@@ -249,21 +195,20 @@ def _shard(hooks: Hooks, reporter: Reporter) -> None:
             isinstance(owner, v.Obj) and owner.type.startswith("datasets")
         ):
             return
-        if not known and (not interp.uses("tensorflow") or interp.uses("datasets")):
+        if not known and (not self.run.uses("tensorflow") or self.run.uses("datasets")):
             return
         if not known and len(call.args.pos) + len(call.args.kw) < 2:
             return
         count = call.args.get("num_shards", 0)
         if isinstance(count, v.Lit) and count.value == 1:
             return
-        old = interp.targets is not None and interp.targets.matches("tensorflow", "<2.2")
-        target = interp.targets.version("tensorflow") if interp.targets is not None else None
+        old = self.run.targets is not None and self.run.targets.matches("tensorflow", "<2.2")
+        target = self.run.targets.version("tensorflow") if self.run.targets is not None else None
         if old:
             text = "`Dataset.shard` was observed to be non-deterministic before TensorFlow 2.2"
         else:
             text = "elements selected by `Dataset.shard` depend on the upstream order"
-        reporter.report(
-            interp,
+        self.report(
             "DET205",
             call.node,
             text + (f" (TensorFlow {target.version})" if target is not None else ""),

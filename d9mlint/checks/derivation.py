@@ -13,13 +13,13 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
-    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import Role
 
 _DEPTH = 4
 
 
-def derives(interp: Interp, expr: Any, role: Role, depth: int = 0) -> str:
+def derives(interp: RunView, expr: Any, role: Role, depth: int = 0) -> str:
     """The canonical name of a call of this role that an expression depends on; empty when there is none."""
     if depth > _DEPTH or expr is None:
         return ""
@@ -38,14 +38,14 @@ def derives(interp: Interp, expr: Any, role: Role, depth: int = 0) -> str:
     return ""
 
 
-def _held(interp: Interp, value: v.Value, role: Role) -> str:
+def _held(interp: RunView, value: v.Value, role: Role) -> str:
     for one in v.alternatives(value):
         if isinstance(one, v.Obj) and interp.kb.role(one.api, role) is not None:
             return one.api
     return ""
 
 
-def _called(interp: Interp, func: v.Value, role: Role, depth: int) -> str:
+def _called(interp: RunView, func: v.Value, role: Role, depth: int) -> str:
     if isinstance(func, v.Ext):
         name = interp.kb.canonical(func.name)
         return name if interp.kb.role(name, role) is not None else ""
@@ -64,7 +64,7 @@ def _called(interp: Interp, func: v.Value, role: Role, depth: int) -> str:
     return ""
 
 
-def _variable(interp: Interp, node: m.Subscript, role: Role) -> str:
+def _variable(interp: RunView, node: m.Subscript, role: Role) -> str:
     """``os.environ["RANK"]``: variables that launchers set are known by their names."""
     if isinstance(node.index, m.Const) and isinstance(node.value, m.Name):
         owner = interp.eval(node.value)
@@ -74,7 +74,7 @@ def _variable(interp: Interp, node: m.Subscript, role: Role) -> str:
     return ""
 
 
-def _assigned(interp: Interp, name: str, role: Role, depth: int) -> str:
+def _assigned(interp: RunView, name: str, role: Role, depth: int) -> str:
     for value in assignments(interp, name):
         inside: list[Any] = [value]
         if not any(isinstance(one, m.Name) and one.id == name for one in nodes(inside)):
@@ -84,7 +84,7 @@ def _assigned(interp: Interp, name: str, role: Role, depth: int) -> str:
     return ""
 
 
-def assignments(interp: Interp, name: str) -> Iterator[m.Expr]:
+def assignments(interp: RunView, name: str) -> Iterator[m.Expr]:
     """What the running function, or the module, assigns to a name."""
     frame = interp.frame
     bodies = [frame.func.fn.body] if frame.func is not None else []

@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from d9mlint.base.findings import Severity
-from d9mlint.checks.base import Reporter
+from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.data import is_entropy
+from d9mlint.interp.events import CallEvent, EndEvent
+from d9mlint.interp.listening import Listening, on, on_method
+from d9mlint.interp.memory import remembered, remembered_once
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import all_hold, any_holds, is_quiet
 from d9mlint.interp.state import Site
 from d9mlint.interp.text import call_text
 
 if TYPE_CHECKING:
-    from d9mlint.interp.hooks import CallEvent, Hooks
-    from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge.schema import RngEntry
 
 
-def register(hooks: Hooks, reporter: Reporter) -> None:
-    """Listen to constructors of generators and environments."""
+class OwnGenerators(Rule):
+    """DET106, DET109, DET110: generators, samplers and ops that need a seed of their own."""
 
-    def any_call(interp: Interp, call: CallEvent) -> None:
-        for entry in interp.kb.rng(call.api):
-            targets = interp.targets
+    codes = ("DET106", "DET109", "DET110")
+
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """Something is made."""
+        for entry in self.run.kb.rng(call.api):
+            targets = self.run.targets
             if entry.versions and targets is not None and not targets.matches(entry.library, entry.versions):
                 continue
             if entry.kind == "generator":
-                _generator(interp, call, entry, reporter)
+                _generator(self, call, entry)
             elif entry.kind == "unseeded-op":
-                _unseeded_op(interp, call, entry, reporter)
+                _unseeded_op(self, call, entry)
             elif entry.kind == "own-sampler":
-                _sampler(interp, call, entry, reporter)
-
-    if reporter.on("DET106", "DET109", "DET110"):
-        hooks.any_call.append(any_call)
-    if reporter.on("DET106"):
-        _seeded_later(hooks, reporter)
-    if reporter.on("DET111"):
-        _environments(hooks, reporter)
+                _sampler(self, call, entry)
 
 
 def _seed_argument(call: CallEvent, entry: RngEntry) -> v.Value | None:
@@ -56,11 +55,10 @@ def _seed_argument(call: CallEvent, entry: RngEntry) -> v.Value | None:
     return value
 
 
-def _generator(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter) -> None:
+def _generator(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
     value = _seed_argument(call, entry)
     if value is not None and is_entropy(value):
-        reporter.report(
-            interp,
+        rule.report(
             "DET107",
             call.node,
             f"the seed passed to `{call_text(call)}` differs between runs",
@@ -75,14 +73,13 @@ def _generator(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Repor
         return
     option = v.option_of(value) if value is not None else ""
     why = f" by default (`{option}` is None)" if option else ""
-    reporter.report(
-        interp,
+    rule.report(
         "DET106",
         call.node,
         f"`{call_text(call)}` without a seed{why} is seeded from OS entropy and differs between runs",
         f"give `{option}` a fixed default" if option else _how_to_seed(entry),
         subject=call.api,
-        severity=Severity.WARNING if option or interp.state.aside else None,
+        severity=Severity.WARNING if option or rule.run.state.aside else None,
         remedy=(entry.seed_arg, "0", str(entry.seed_pos))
         if takes_seed and entry.seed_pos is not None and not option
         else (),
@@ -93,11 +90,17 @@ def _how_to_seed(entry: RngEntry) -> str:
     return f"pass `{entry.seed_arg}=0`" if entry.seed_arg and entry.seed_pos is None else "pass a seed"
 
 
-def _seeded_later(hooks: Hooks, reporter: Reporter) -> None:
-    """A generator that is created without a seed and then given one, or a state, is a seeded one."""
+class SeededLater(Rule):
+    """DET106: a generator that is created without a seed and then given one, or a state, is a seeded one."""
 
-    @hooks.on_method(*reporter.knowledge.seeding_methods)
-    def seeded(interp: Interp, call: CallEvent) -> None:
+    codes = ("DET106",)
+    sites = remembered(set[Site])
+
+    def also(self) -> Iterable[tuple[Listening, Callable[[CallEvent], None]]]:
+        return [(Listening(CallEvent, tuple(self.run.kb.seeding_methods), method=True), self.seeded)]
+
+    def seeded(self, call: CallEvent) -> None:
+        """A generator is given a seed."""
         value = call.args.pos[0] if call.args.pos else next(iter(call.args.kw.values()), None)
         if value is None:
             value = v.UNKNOWN if call.args.star or call.args.dstar else v.NONE
@@ -106,23 +109,22 @@ def _seeded_later(hooks: Hooks, reporter: Reporter) -> None:
         for one in v.alternatives(call.owner):
             if isinstance(one, v.Obj) and one.node is not None and one.file is not None:
                 site = Site(one.file.path, one.node.start, one.node.end)
-                interp.notes.setdefault("generators-seeded", set()).add(site)
+                self.sites.add(site)
 
-    def end(interp: Interp) -> None:
-        for site in interp.notes.get("generators-seeded", ()):
-            reporter.withdraw("DET106", site)
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What is ever seeded is known."""
+        for site in self.sites:
+            self.reporter.withdraw("DET106", site)
 
-    hooks.ends.append(end)
 
-
-def _sampler(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter) -> None:
+def _sampler(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
     value = _seed_argument(call, entry)
     if value is not None and v.is_none(value) is not True:
         return
     if all_hold(call.args, entry.when) is False:
         return
-    reporter.report(
-        interp,
+    rule.report(
         "DET109",
         call.node,
         f"`{call_text(call)}` without `{entry.seed_arg or 'seed'}=`: "
@@ -136,14 +138,13 @@ def _sampler(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Reporte
     )
 
 
-def _unseeded_op(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Reporter) -> None:
+def _unseeded_op(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
     if all_hold(call.args, entry.when) is False or any_holds(call.args, entry.unless) is not False:
         return
     value = _seed_argument(call, entry)
     if value is not None and not (isinstance(value, v.Lit) and value.value in (0, None)):
         return
-    reporter.report(
-        interp,
+    rule.report(
         "DET110",
         call.node,
         f"`{call_text(call)}` ignores the global seed unless it also gets its own seed",
@@ -153,57 +154,69 @@ def _unseeded_op(interp: Interp, call: CallEvent, entry: RngEntry, reporter: Rep
     )
 
 
-def _environments(hooks: Hooks, reporter: Reporter) -> None:
-    @hooks.on_method("reset", "seed", "sample")
-    def use(interp: Interp, call: CallEvent) -> None:
+class Environments(Rule):
+    """DET111: environments that seed themselves."""
+
+    codes = ("DET111",)
+    made = remembered(bool)
+    seeded = remembered(bool)
+    space_seeded = remembered(bool)
+    sample = remembered_once(Where)
+    reset = remembered_once(Where)
+
+    @on_method("reset", "seed", "sample")
+    def use(self, call: CallEvent) -> None:
+        """An environment, or something else, is reset, seeded or sampled."""
         name = call.api.rpartition(".")[2]
         if isinstance(call.owner, v.Member) and call.owner.name in _SPACES:
             if name == "seed":
-                interp.notes["space-seeded"] = True
-            elif name == "sample" and "envs" in interp.notes:
-                interp.notes.setdefault("space-sample", Where(interp, call.node, call.owner.name))
+                self.space_seeded = True
+            elif name == "sample" and self.made and self.sample is None:
+                self.sample = Where(self.run, call.node, call.owner.name)
             return
         if name == "sample":
             return
-        types = owner_types(interp, call.owner) if call.owner is not None else []
+        types = owner_types(self.run, call.owner) if call.owner is not None else []
         if any(t.startswith(("torch.", "random.", "numpy.", "tf.")) for t in types):
             return
         value = call.args.get("seed", 0)
         if value is None or v.is_none(value) is True:
-            if name == "reset" and "envs" in interp.notes:
+            if name == "reset" and self.made and self.reset is None:
                 option = v.option_of(value) if value is not None else ""
-                interp.notes.setdefault("env-reset", Where(interp, call.node, "reset", option))
+                self.reset = Where(self.run, call.node, "reset", option)
             return
-        interp.notes["env-seeded"] = True
+        self.seeded = True
 
-    def any_call(interp: Interp, call: CallEvent) -> None:
-        if any(entry.kind == "environment" for entry in interp.kb.rng(call.api)):
-            interp.notes["envs"] = True
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """Something of a library is called."""
+        if any(entry.kind == "environment" for entry in self.run.kb.rng(call.api)):
+            self.made = True
             if "seed" in call.args.kw:
-                interp.notes["env-seeded"] = True
+                self.seeded = True
         # Anything of an RL library that takes a seed may seed its environments.
         seed = call.args.kw.get("seed")
         if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):
-            interp.notes["env-seeded"] = True
+            self.seeded = True
 
-    def end(interp: Interp) -> None:
-        sample = interp.notes.get("space-sample")
-        if sample is not None and "space-seeded" not in interp.notes:
-            reporter.report(
-                interp,
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What is ever seeded is known."""
+        sample = self.sample
+        if sample is not None and not self.space_seeded:
+            self.report(
                 "DET111",
                 sample,
                 f"`{sample.subject}.sample()` draws from the space's own generator, which is never seeded",
                 f"call `env.{sample.subject}.seed(0)` once",
                 subject="space",
             )
-        place = interp.notes.get("env-reset")
-        if place is None or "env-seeded" in interp.notes:
+        place = self.reset
+        if place is None or self.seeded:
             return
         option = place.option
         why = f" by default (`{option}` is None)" if option else ""
-        reporter.report(
-            interp,
+        self.report(
             "DET111",
             place,
             f"environment is never seeded{why}: `reset()` uses OS entropy, and global seeds do not affect it",
@@ -211,9 +224,6 @@ def _environments(hooks: Hooks, reporter: Reporter) -> None:
             subject="environment",
             severity=Severity.WARNING if option else None,
         )
-
-    hooks.any_call.append(any_call)
-    hooks.ends.append(end)
 
 
 _SPACES = ("action_space", "observation_space", "single_action_space", "single_observation_space")

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.checks.base import Reporter, argument_node
+from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.seeds import entropy_source
 from d9mlint.interp import values as v
+from d9mlint.interp.events import CallEvent, Loop, LoopEvent
 from d9mlint.interp.library.keys import KEY
+from d9mlint.interp.listening import on
+from d9mlint.interp.memory import marks_path
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.text import call_text
@@ -19,10 +22,8 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
-    from d9mlint.interp.hooks import CallEvent, Hooks, Loop
-    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
 
-_USED = "key:"
 _MOST = 128
 """So many used keys are followed in one path: each makes calls differ that would otherwise be the same."""
 _HELP = "split it first and use each key once: `key, subkey = jax.random.split(key)`"
@@ -38,15 +39,17 @@ class Use(NamedTuple):
     branching: int
 
 
-def register(hooks: Hooks, reporter: Reporter) -> None:
-    """Follow keys."""
-    if reporter.on("DET107"):
-        hooks.any_call.append(lambda interp, call: _made(interp, reporter, call))
-    if not reporter.on("DET114"):
-        return
+class Keys(Rule):
+    """DET114: keys that are used again."""
 
-    def any_call(interp: Interp, call: CallEvent) -> None:
-        roles = interp.kb.by_role(call.api)
+    codes = ("DET114",)
+    used = marks_path(Use)
+    """Uses by the key's own number."""
+
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """Something is called."""
+        roles = self.run.kb.by_role(call.api)
         draws = roles.get("draws-with-key")
         if draws is None or (call.owner is not None and not isinstance(call.owner, (v.Inst, v.Obj))):
             return
@@ -54,79 +57,77 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
         node = argument_node(call.node, draws.arg, draws.pos)
         if isinstance(value, v.Mapping):
             for one in value.items.values():
-                _use(interp, reporter, call, one, node)
+                self._use(call, one, node)
         elif value is not None:
-            _use(interp, reporter, call, value, node)
+            self._use(call, value, node)
 
-    hooks.any_call.append(any_call)
-    hooks.loops.append(lambda interp, loop, begins: None if begins else _round(interp, reporter, loop))
+    @on(LoopEvent)
+    def loop(self, event: LoopEvent) -> None:
+        """A loop begins or ends."""
+        if not event.begins:
+            self._round(event.loop)
+
+    def _use(self, call: CallEvent, value: v.Value, node: m.Expr | None) -> None:
+        if not isinstance(value, v.Obj) or not _is_key(self.run, value):
+            return
+        key = str(value.birth)
+        name = node.id if isinstance(node, m.Name) else "this key"
+        known = self.used.get(key)
+        if known is not None:
+            if self.run.here(call.node) == known.place.site and not _given_again(self.run, call, name):
+                return
+            self._again(Where(self.run, call.node, call.api), name, known.call)
+            return
+        if len(self.used.items()) >= _MOST:
+            return
+        loops = tuple(loop.key for loop in self.run.loops)
+        use = Use(Where(self.run, call.node, call.api), call_text(call), name, loops, self.run.branching)
+        self.used[key] = use
+        if isinstance(node, m.Name) and _in_comprehension(self.run, call.node, name):
+            self._again(use.place, name, "")
+
+    def _again(self, place: Where, name: str, by: str) -> None:
+        """A key is used again: by another call, or in the next round of a loop where ``by`` is empty."""
+        shown = f"`{name}`" if name.isidentifier() or "." in name else name
+        first = f"was already used by `{by}`" if by else "is used again in every round of the loop"
+        self.report(
+            "DET114",
+            place,
+            f"{shown} {first}: the same random numbers are drawn again",
+            _HELP
+            if by
+            else "give each round its own key: `jax.random.fold_in(key, step)`, or split it in the loop",
+            subject=place.subject,
+        )
+
+    def _round(self, loop: Loop) -> None:
+        """A loop's body has run: a key from before the loop that it used, and still has, is used in each round."""
+        held: set[int] | None = None
+        for key, use in self.used.items():
+            if loop.key not in use.loops:
+                continue
+            birth = int(key)
+            if birth > loop.start or use.branching > self.run.branching:
+                continue
+            if held is None:
+                held = _held(loop)
+            if birth in held:
+                self._again(use.place, use.name, "")
 
 
-def _is_key(interp: Interp, value: v.Value) -> bool:
+def _is_key(interp: RunView, value: v.Value) -> bool:
     return isinstance(value, v.Obj) and (
         value.type == KEY or interp.kb.role(value.api, "makes-key") is not None
     )
 
 
-def _use(interp: Interp, reporter: Reporter, call: CallEvent, value: v.Value, node: m.Expr | None) -> None:
-    if not isinstance(value, v.Obj) or not _is_key(interp, value):
-        return
-    flags = interp.state.flags
-    flag = f"{_USED}{value.birth}"
-    name = node.id if isinstance(node, m.Name) else "this key"
-    known = flags.get(flag)
-    if isinstance(known, Use):
-        if interp.here(call.node) == known.place.site and not _given_again(interp, call, name):
-            return
-        _report(interp, reporter, Where(interp, call.node, call.api), name, known.call)
-        return
-    if sum(1 for one in flags if one.startswith(_USED)) >= _MOST:
-        return
-    loops = tuple(loop.key for loop in interp.loops)
-    use = Use(Where(interp, call.node, call.api), call_text(call), name, loops, interp.branching)
-    flags[flag] = use
-    if isinstance(node, m.Name) and _in_comprehension(interp, call.node, name):
-        _report(interp, reporter, use.place, name, "")
-
-
-def _given_again(interp: Interp, call: CallEvent, name: str) -> bool:
+def _given_again(interp: RunView, call: CallEvent, name: str) -> bool:
     """Whether the same call is run again with a key that its function was given.
 
     A function that is handed to a library is looked at more often than the library calls it, with the keys of the
     scope around it. Two networks that start from the same weights are made by `init` with the same key.
     """
     return name.partition(".")[0] in interp.frame.env.vars and not call.api.endswith(".init")
-
-
-def _report(interp: Interp, reporter: Reporter, place: Where, name: str, by: str) -> None:
-    """A key is used again: by another call, or in the next round of a loop where ``by`` is empty."""
-    shown = f"`{name}`" if name.isidentifier() or "." in name else name
-    first = f"was already used by `{by}`" if by else "is used again in every round of the loop"
-    reporter.report(
-        interp,
-        "DET114",
-        place,
-        f"{shown} {first}: the same random numbers are drawn again",
-        _HELP
-        if by
-        else "give each round its own key: `jax.random.fold_in(key, step)`, or split it in the loop",
-        subject=place.subject,
-    )
-
-
-def _round(interp: Interp, reporter: Reporter, loop: Loop) -> None:
-    """A loop's body has run: a key from before the loop that it used, and still has, is used in each round."""
-    held: set[int] | None = None
-    for flag, use in interp.state.flags.starting(_USED):
-        if not isinstance(use, Use) or loop.key not in use.loops:
-            continue
-        birth = int(flag[len(_USED) :])
-        if birth > loop.start or use.branching > interp.branching:
-            continue
-        if held is None:
-            held = _held(loop)
-        if birth in held:
-            _report(interp, reporter, use.place, use.name, "")
 
 
 def _held(loop: Loop) -> set[int]:
@@ -143,7 +144,7 @@ def _held(loop: Loop) -> set[int]:
     return found
 
 
-def _in_comprehension(interp: Interp, call: Any, name: str) -> bool:
+def _in_comprehension(interp: RunView, call: Any, name: str) -> bool:
     """Whether a call with this name as its key stands in a comprehension that does not bind the name."""
     statement = interp.statement
     if statement is None or not isinstance(call, m.Call):
@@ -159,24 +160,29 @@ def _in_comprehension(interp: Interp, call: Any, name: str) -> bool:
     return False
 
 
-def _made(interp: Interp, reporter: Reporter, call: CallEvent) -> None:
-    """A key, or a generator without global state, is made: from what seed?"""
-    for entry in interp.kb.rng(call.api):
-        if entry.kind != "stateless" or not (entry.seed_arg or entry.seed_pos is not None):
-            continue
-        source = entropy_source(seed_value(call.args, entry))
-        if source is None:
-            continue
-        place = Where(interp, call.node)
-        if source.node is not None and source.file is not None:
-            place.site = place.site._replace(
-                path=source.file.path, start=source.node.start, end=source.node.end
+class ClockKeys(Rule):
+    """DET107: keys made from the clock."""
+
+    codes = ("DET107",)
+
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """A key, or a generator without global state, is made: from what seed?"""
+        for entry in self.run.kb.rng(call.api):
+            if entry.kind != "stateless" or not (entry.seed_arg or entry.seed_pos is not None):
+                continue
+            source = entropy_source(seed_value(call.args, entry))
+            if source is None:
+                continue
+            place = Where(self.run, call.node)
+            if source.node is not None and source.file is not None:
+                place.site = place.site._replace(
+                    path=source.file.path, start=source.node.start, end=source.node.end
+                )
+            self.report(
+                "DET107",
+                place,
+                f"`{call_text(call)}` is seeded from `{source.api}`, which changes every run",
+                "use a fixed number, or make the seed an option and log it",
+                subject=source.api,
             )
-        reporter.report(
-            interp,
-            "DET107",
-            place,
-            f"`{call_text(call)}` is seeded from `{source.api}`, which changes every run",
-            "use a fixed number, or make the seed an option and log it",
-            subject=source.api,
-        )

@@ -5,96 +5,107 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.checks.base import Reporter, argument_node
+from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.derivation import derives
 from d9mlint.interp import values as v
+from d9mlint.interp.events import CallEvent, DecoratorEvent, Loop, LoopEvent, TestEvent
 from d9mlint.interp.library.loaders import LOADER
+from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.memory import remembered_table
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
-    from d9mlint.interp.hooks import CallEvent, Hooks, Loop
-    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
 
 _STEPS = "limit the number of steps or epochs, and let a scheduler of jobs enforce times"
 _FIXED = "use a fixed batch size that fits"
 _BATCH = ("batch_size", "bs", "batchsize", "micro_batch", "microbatch", "batch")
 
 
-def register(hooks: Hooks, reporter: Reporter) -> None:
-    """Listen to loops, tests and decorators."""
-    if reporter.on("DET314"):
-        clock = _Clock(reporter)
-        hooks.any_call.append(clock.call)
-        hooks.loops.append(clock.loop)
-        hooks.tests.append(clock.test)
-    if reporter.on("DET315"):
-        hooks.loops.append(lambda interp, loop, begins: None if begins else _retries(interp, reporter, loop))
+class FreeMemory(Rule):
+    """DET315: batches that are made to fit into the free memory."""
 
-        @hooks.on_call(LOADER)
-        def loader(interp: Interp, call: CallEvent) -> None:
-            source = derives(interp, argument_node(call.node, "batch_size", 1), "free-memory")
-            if source:
-                reporter.report(
-                    interp,
+    codes = ("DET315",)
+
+    @on(LoopEvent)
+    def loop(self, event: LoopEvent) -> None:
+        """A loop begins or ends."""
+        if not event.begins:
+            _retries(self, event.loop)
+
+    @on_call(LOADER)
+    def loader(self, call: CallEvent) -> None:
+        """A loader is made."""
+        source = derives(self.run, argument_node(call.node, "batch_size", 1), "free-memory")
+        if source:
+            self.report(
+                "DET315",
+                call.node,
+                f"the batch size is computed from `{source}`: it depends on the memory that is free in this run",
+                _FIXED,
+                subject=call.api,
+            )
+
+    @on(DecoratorEvent)
+    def decorator(self, event: DecoratorEvent) -> None:
+        """A decorator is applied."""
+        used = event.decorator
+        if not isinstance(used, v.Ext):
+            return
+        for entry in self.run.kb.hazards_of(self.run.kb.canonical(used.name)):
+            if entry.rule == "DET315":
+                name = used.name.rpartition(".")[2]
+                self.report(
                     "DET315",
-                    call.node,
-                    f"the batch size is computed from `{source}`: it depends on the memory that is free in this run",
-                    _FIXED,
-                    subject=call.api,
+                    event.node,
+                    entry.message.format(call=name),
+                    entry.help,
+                    subject=used.name,
                 )
 
-        @hooks.on_call("@decorator")
-        def decorator(interp: Interp, call: CallEvent) -> None:
-            used = call.args.pos[0]
-            if not isinstance(used, v.Ext):
-                return
-            for entry in interp.kb.hazards_of(interp.kb.canonical(used.name)):
-                if entry.rule == "DET315":
-                    name = used.name.rpartition(".")[2]
-                    reporter.report(
-                        interp,
-                        "DET315",
-                        call.node,
-                        entry.message.format(call=name),
-                        entry.help,
-                        subject=used.name,
-                    )
 
+class Clock(Rule):
+    """DET314: training that stops when a time has passed."""
 
-class _Clock:
-    def __init__(self, reporter: Reporter) -> None:
-        self.reporter = reporter
-        # Keys of running loops in which a training step was seen.
-        self.training: set[str] = set()
+    codes = ("DET314",)
+    training = remembered_table(str, bool)
+    """Running loops in which a training step was seen."""
 
-    def call(self, interp: Interp, call: CallEvent) -> None:
-        if interp.loops and interp.kb.role(call.api, "trains") is not None:
-            self.training.update(loop.key for loop in interp.loops)
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """Something is called."""
+        if self.run.loops and self.run.kb.role(call.api, "trains") is not None:
+            for loop in self.run.loops:
+                self.training[loop.key] = True
 
-    def loop(self, interp: Interp, loop: Loop, begins: bool) -> None:
+    @on(LoopEvent)
+    def loop(self, event: LoopEvent) -> None:
+        """A loop begins or ends."""
+        loop, begins = event
         if begins:
-            self.training.discard(loop.key)
+            self.training.pop(loop.key)
             return
-        if loop.key not in self.training or loop.frame.env is not interp.frame.env:
+        if loop.key not in self.training or loop.frame.env is not self.run.frame.env:
             return
         stmt = loop.stmt
-        if isinstance(stmt, m.While) and derives(interp, stmt.test, "clock"):
-            self._report(interp, stmt)
+        if isinstance(stmt, m.While) and derives(self.run, stmt.test, "clock"):
+            self._late(stmt)
         for branch in _leaving(stmt.body):
-            if derives(interp, branch.test, "clock"):
-                self._report(interp, branch)
+            if derives(self.run, branch.test, "clock"):
+                self._late(branch)
 
-    def test(self, interp: Interp, stmt: m.If | m.While) -> None:
+    @on(TestEvent)
+    def test(self, event: TestEvent) -> None:
         """``if clock: trainer.should_stop = True``."""
-        if not isinstance(stmt, m.If) or not any(_stops(interp, one) for one in stmt.body):
+        stmt = event.stmt
+        if not isinstance(stmt, m.If) or not any(_stops(self.run, one) for one in stmt.body):
             return
-        if derives(interp, stmt.test, "clock"):
-            self._report(interp, stmt)
+        if derives(self.run, stmt.test, "clock"):
+            self._late(stmt)
 
-    def _report(self, interp: Interp, stmt: Any) -> None:
-        self.reporter.report(
-            interp,
+    def _late(self, stmt: Any) -> None:
+        self.report(
             "DET314",
             stmt,
             "training stops when a time has passed: the number of steps differs between runs",
@@ -103,7 +114,7 @@ class _Clock:
         )
 
 
-def _stops(interp: Interp, stmt: m.Stmt) -> bool:
+def _stops(interp: RunView, stmt: m.Stmt) -> bool:
     """Whether a statement sets an attribute that ends training."""
     if not isinstance(stmt, m.Assign) or not isinstance(stmt.value, m.Const) or stmt.value.value is not True:
         return False
@@ -131,18 +142,17 @@ def _leaves(stmt: m.Stmt) -> bool:
     return isinstance(stmt, m.Return) or (isinstance(stmt, m.Jump) and stmt.kind == "break")
 
 
-def _retries(interp: Interp, reporter: Reporter, loop: Loop) -> None:
+def _retries(rule: Rule, loop: Loop) -> None:
     """A loop that makes the batch smaller when the memory is used up."""
-    if loop.frame.env is not interp.frame.env:
+    if loop.frame.env is not rule.run.frame.env:
         return
     for stmt in nodes(list(loop.stmt.body)):
         if not isinstance(stmt, m.Try):
             continue
         for handler in stmt.handlers:
             shrinking = next((one for one in nodes(list(handler.body)) if _shrinks(one)), None)
-            if shrinking is not None and _out_of_memory(interp, handler):
-                reporter.report(
-                    interp,
+            if shrinking is not None and _out_of_memory(rule.run, handler):
+                rule.report(
                     "DET315",
                     shrinking,
                     "the batch is made smaller when memory runs out: its size depends on the free memory",
@@ -162,7 +172,7 @@ def _is_batch(target: Any) -> bool:
     return name.rpartition(".")[2].lower().endswith(_BATCH)
 
 
-def _out_of_memory(interp: Interp, handler: m.Handler) -> bool:
+def _out_of_memory(interp: RunView, handler: m.Handler) -> bool:
     types: list[Any] = handler.type.elts if isinstance(handler.type, m.Seq) else [handler.type]
     for one in types:
         value = interp.eval(one) if one is not None else None

@@ -6,26 +6,26 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Severity, Step
-from d9mlint.checks.base import Reporter, argument_node
-from d9mlint.checks.data import GENERATOR_TYPES, what_is_drawn
+from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.drawing import GENERATOR_TYPES, Observer, what_is_drawn
 from d9mlint.checks.order import enclosing_function
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.context import NO_GRADIENT
 from d9mlint.interp.data import is_entropy
-from d9mlint.interp.heap import HEAP
+from d9mlint.interp.events import CallEvent, EndEvent, SeedEvent
 from d9mlint.interp.library.loaders import LOADER
+from d9mlint.interp.listening import on, on_call, on_method
+from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.state import SEEDED, UNSEEDED
-from d9mlint.interp.text import call_text, node_text
+from d9mlint.interp.text import node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, parents
 
 if TYPE_CHECKING:
-    from d9mlint.interp.hooks import CallEvent, Hooks
-    from d9mlint.interp.interpreter import Interp
-    from d9mlint.knowledge.schema import RngEntry
+    from d9mlint.interp.view import RunView
 
 SAMPLERS = (
     "torch.utils.data.RandomSampler",
@@ -49,31 +49,24 @@ PROCESSES = (
 )
 
 
-def register(hooks: Hooks, reporter: Reporter) -> None:
-    """Listen to loaders, samplers and pools."""
-    if reporter.on("DET202"):
-        _generators(hooks, reporter)
-    if reporter.on("DET203"):
-        _epochs(hooks, reporter)
-    if reporter.on("DET211"):
-        _pools(hooks, reporter)
-    if reporter.on("DET212"):
-        _worker_init(hooks, reporter)
-
-
 # -------------------------------------------------------------------------------------------- DET202
 
 
-def _generators(hooks: Hooks, reporter: Reporter) -> None:
-    def judge(interp: Interp, call: CallEvent, what: str) -> None:
+class Shuffling(Rule):
+    """DET202: loaders and samplers that shuffle without a generator."""
+
+    codes = ("DET202",)
+
+    def judge(self, call: CallEvent, what: str) -> None:
+        """Judge at the end, when it is known whether torch is seeded."""
         generator = call.args.kw.get("generator")
         if generator is not None and v.is_none(generator) is not True:
             return
-        place = Where(interp, call.node, call.api)
+        place = Where(self.run, call.node, call.api)
 
         def later() -> None:
-            level, option = interp.state.level("torch")[:2]
-            if interp.entry is None or level not in (SEEDED, UNSEEDED):
+            level, option = self.run.state.level("torch")[:2]
+            if self.run.entry is None or level not in (SEEDED, UNSEEDED):
                 return
             seeded = level == SEEDED
             why = (
@@ -83,8 +76,7 @@ def _generators(hooks: Hooks, reporter: Reporter) -> None:
                 if option
                 else "torch is never seeded, so the order differs between runs"
             )
-            reporter.report(
-                interp,
+            self.report(
                 "DET202",
                 place,
                 f"`{what}` without `generator=`: {why}",
@@ -94,60 +86,69 @@ def _generators(hooks: Hooks, reporter: Reporter) -> None:
                 entry_wide=True,
             )
 
-        interp.pending.append(later)
+        self.run.later(later)
 
-    @hooks.on_call(LOADER)
-    def loader(interp: Interp, call: CallEvent) -> None:
+    @on_call(LOADER)
+    def loader(self, call: CallEvent) -> None:
+        """A loader is made."""
         shuffle = call.args.get("shuffle", 2)
         if shuffle is not None and v.truth(shuffle) is True and not call.args.dstar:
-            judge(interp, call, "DataLoader(shuffle=True)")
+            self.judge(call, "DataLoader(shuffle=True)")
 
-    @hooks.on_call(*SAMPLERS)
-    def sampler(interp: Interp, call: CallEvent) -> None:
-        judge(interp, call, call.api.rpartition(".")[2])
+    @on_call(*SAMPLERS)
+    def sampler(self, call: CallEvent) -> None:
+        """A sampler is made."""
+        self.judge(call, call.api.rpartition(".")[2])
 
 
 # -------------------------------------------------------------------------------------------- DET203
 
 
-def _epochs(hooks: Hooks, reporter: Reporter) -> None:
-    @hooks.on_call(DISTRIBUTED_SAMPLER)
-    def made(interp: Interp, call: CallEvent) -> None:
+class Epochs(Rule):
+    """DET203: distributed samplers that are not told the epoch."""
+
+    codes = ("DET203",)
+    samplers = remembered(list[Where])
+    told = remembered(bool)
+
+    @on_call(DISTRIBUTED_SAMPLER)
+    def made(self, call: CallEvent) -> None:
+        """A sampler is made."""
         shuffle = call.args.get("shuffle", 3)
         if shuffle is not None and v.truth(shuffle) is not True:
             return
-        if any(name in NO_GRADIENT for name in interp.contexts) or _evaluates(interp, call.node):
+        if any(name in NO_GRADIENT for name in self.run.contexts) or _evaluates(self.run, call.node):
             # The order in which a model is evaluated changes nothing.
             return
-        interp.notes.setdefault("distributed-samplers", []).append(Where(interp, call.node, call.api))
+        self.samplers.append(Where(self.run, call.node, call.api))
 
-    @hooks.on_method("set_epoch")
-    def set_epoch(interp: Interp, call: CallEvent) -> None:
-        if not interp.uncertain:
-            interp.notes["set-epoch"] = True
+    @on_method("set_epoch")
+    def set_epoch(self, call: CallEvent) -> None:
+        """The sampler hears of the epoch."""
+        if not self.run.uncertain:
+            self.told = True
 
-    def trainer(interp: Interp, call: CallEvent) -> None:
+    @on(CallEvent)
+    def trainer(self, call: CallEvent) -> None:
+        """A trainer tells it."""
         head, _, rest = call.api.partition(".")
         if head in EPOCH_CALLERS and rest.rpartition(".")[2].endswith(_EPOCH_CALLS):
             # Importing such a library is not using it: its trainer is made, or its loader prepared.
-            interp.notes["set-epoch"] = True
+            self.told = True
 
-    hooks.any_call.append(trainer)
-
-    def end(interp: Interp) -> None:
-        if interp.entry is None or "set-epoch" in interp.notes or interp.exhausted:
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What the program does is known."""
+        if self.run.entry is None or self.told or self.run.exhausted:
             return
-        for place in interp.notes.get("distributed-samplers", []):
-            reporter.report(
-                interp,
+        for place in self.samplers:
+            self.report(
                 "DET203",
                 place,
                 "`DistributedSampler` shuffles but `set_epoch()` is never called: every epoch uses the same order",
                 "call `sampler.set_epoch(epoch)` at the start of each epoch",
                 subject=place.subject,
             )
-
-    hooks.ends.append(end)
 
 
 _EPOCH_CALLS = (
@@ -162,7 +163,7 @@ _EPOCH_CALLS = (
 _EVALUATION = re.compile(r"(^|[._])(val|valid|validation|test|eval|dev)", re.IGNORECASE)
 
 
-def _evaluates(interp: Interp, node: Any) -> bool:
+def _evaluates(interp: RunView, node: Any) -> bool:
     """Whether a sampler is made of, or kept as, something for evaluation, by name."""
     data = argument_node(node, "dataset", 0)
     names = [data.id] if isinstance(data, m.Name) else []
@@ -197,19 +198,54 @@ _LOOKS = frozenset(
 )
 
 
-class RaceLog:
+class RaceLog(Observer):
     """What a function draws that several workers run: from generators that were there before ``start``, or from
     global ones."""
 
-    def __init__(self, start: int) -> None:
+    def __init__(self, run: RunView, start: int) -> None:
+        super().__init__(run)
         self.start = start
         self.places: list[Where] = []
         self.generators: set[str] = set()
 
+    @on(CallEvent)
+    def called(self, call: CallEvent) -> None:
+        """Something is called, which may draw."""
+        if call.node is None:
+            return
+        owner = call.owner
+        if isinstance(owner, v.Obj) and owner.type in GENERATOR_TYPES:
+            shared = owner.birth <= self.start and call.api.rpartition(".")[2] not in _LOOKS
+        else:
+            shared = any(
+                entry.draws and entry.kind not in ("init", "dropout") and rng.draws_now(call.args, entry)
+                for entry in self.run.kb.rng(call.api)
+                if not {"own", "entropy"} & set(entry.draws)
+            )
+            owner = next(
+                (x for x in call.args.kw.values() if isinstance(x, v.Obj) and x.type in GENERATOR_TYPES), None
+            )
+            if owner is not None:
+                shared = owner.birth <= self.start
+        if shared and len(self.places) < MOST_PLACES:
+            place = Where(self.run, call.node)
+            if all(one.site != place.site for one in self.places):
+                self.places.append(place)
+            if owner is not None:
+                text = node_text(call.node, call.api)
+                self.generators.add(text.rpartition(".")[0] if call.owner is owner else "generator")
 
-def _pools(hooks: Hooks, reporter: Reporter) -> None:
-    @hooks.on_method(*POOL_METHODS)
-    def pool(interp: Interp, call: CallEvent) -> None:
+
+class Pools(Rule):
+    """DET211: threads and processes that draw, or update, in an order that depends on scheduling."""
+
+    codes = ("DET211",)
+    models = remembered(list[Where])
+    processes = remembered(bool)
+
+    @on_method(*POOL_METHODS)
+    def pool(self, call: CallEvent) -> None:
+        """A pool runs a function."""
         owner = call.owner
         if not isinstance(owner, v.Obj) or owner.type.rpartition(".")[2] not in POOL_TYPES:
             return
@@ -224,11 +260,12 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
         if name == "submit":
             # The other arguments are those of the function: what it calls on them is known then.
             func = v.Partial(func, v.Args(call.args.pos[1:], call.args.kw, call.args.star, call.args.dstar))
-        races(interp, call, func, f"the function passed to `{name}`", name)
+        self.races(call, func, f"the function passed to `{name}`", name)
 
-    def races(interp: Interp, call: CallEvent, func: v.Value, what: str, name: str) -> None:
-        log = RaceLog(HEAP.clock)
-        drawn = what_is_drawn(interp, interp.frame, [func], log) & {"python", "numpy", "torch"}
+    def races(self, call: CallEvent, func: v.Value, what: str, name: str) -> None:
+        """Several workers run a function: it must draw nothing that they share."""
+        log = RaceLog(self.run, self.run.now)
+        drawn = what_is_drawn(self.run, [func], log) & {"python", "numpy", "torch"}
         names = {"python": "`random`", "numpy": "`np.random`", "torch": "torch"}
         shared = [names[r] for r in sorted(drawn)] + sorted(f"`{one}`" for one in log.generators)
         if not shared:
@@ -237,11 +274,10 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
         if log.places:
             # The draws are what has to change; how they are reached is in the flow.
             place, *others = log.places
-            here = Where(interp, call.node, name)
+            here = Where(self.run, call.node, name)
             more = [Step(*one.site, "draws here too") for one in others]
             place.flow = (*here.flow, Step(*here.site, f"`{name}` runs it here"), *more)
-        reporter.report(
-            interp,
+        self.report(
             "DET211",
             place,
             f"{what} draws from {' and '.join(shared)}: draw order depends on thread scheduling",
@@ -249,69 +285,46 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
             subject=name,
         )
 
-    def draws(interp: Interp, call: CallEvent) -> None:
-        log = interp.notes.get("race-log")
-        if not isinstance(log, RaceLog) or call.node is None:
-            return
-        owner = call.owner
-        if isinstance(owner, v.Obj) and owner.type in GENERATOR_TYPES:
-            shared = owner.birth <= log.start and call.api.rpartition(".")[2] not in _LOOKS
-        else:
-            shared = any(
-                entry.draws and entry.kind not in ("init", "dropout") and rng.draws_now(call.args, entry)
-                for entry in interp.kb.rng(call.api)
-                if not {"own", "entropy"} & set(entry.draws)
-            )
-            owner = next(
-                (x for x in call.args.kw.values() if isinstance(x, v.Obj) and x.type in GENERATOR_TYPES), None
-            )
-            if owner is not None:
-                shared = owner.birth <= log.start
-        if shared and len(log.places) < MOST_PLACES:
-            place = Where(interp, call.node)
-            if all(one.site != place.site for one in log.places):
-                log.places.append(place)
-            if owner is not None:
-                text = node_text(call.node, call.api)
-                log.generators.add(text.rpartition(".")[0] if call.owner is owner else "generator")
-
-    hooks.any_call.append(draws)
-
-    @hooks.on_call("threading.Thread")
-    def thread(interp: Interp, call: CallEvent) -> None:
+    @on_call("threading.Thread")
+    def thread(self, call: CallEvent) -> None:
+        """A thread is made."""
         func = call.args.get("target", 1)
-        if _several_at_once(interp, call.node) and isinstance(func, (v.Func, v.Partial)):
+        if _several_at_once(self.run, call.node) and isinstance(func, (v.Func, v.Partial)):
             given = call.args.get("args", 3)
             rest = (
                 v.Args(list(given.elts), star=given.open) if isinstance(given, v.Items) else v.Args(star=True)
             )
-            races(interp, call, v.Partial(func, rest), "the function passed to `Thread`", "Thread")
+            self.races(call, v.Partial(func, rest), "the function passed to `Thread`", "Thread")
 
-    @hooks.on_method("start")
-    def started(interp: Interp, call: CallEvent) -> None:
-        if not isinstance(call.owner, v.Inst) or not _several_at_once(interp, call.node):
+    @on_method("start")
+    def started(self, call: CallEvent) -> None:
+        """A thread of a project class is started."""
+        if not isinstance(call.owner, v.Inst) or not _several_at_once(self.run, call.node):
             return
         run = call.owner.cls.find("run")
         if "threading.Thread" in call.owner.cls.external_bases() and isinstance(run, v.Func):
-            races(interp, call, run.bind(call.owner), "`run()` of this thread", "start")
+            self.races(call, run.bind(call.owner), "`run()` of this thread", "start")
 
-    @hooks.on_method("share_memory")
-    def shared(interp: Interp, call: CallEvent) -> None:
+    @on_method("share_memory")
+    def shared(self, call: CallEvent) -> None:
+        """A model's memory is shared."""
         if isinstance(call.owner, v.Inst) or (
             isinstance(call.owner, v.Obj) and call.owner.api.startswith("torch.nn")
         ):
-            interp.notes.setdefault("shared-models", []).append(Where(interp, call.node, "share_memory"))
+            self.models.append(Where(self.run, call.node, "share_memory"))
 
-    @hooks.on_call(*PROCESSES)
-    def process(interp: Interp, call: CallEvent) -> None:
-        interp.notes["processes"] = True
+    @on_call(*PROCESSES)
+    def process(self, call: CallEvent) -> None:
+        """Processes are started."""
+        self.processes = True
 
-    def end(interp: Interp) -> None:
-        if interp.entry is None or "processes" not in interp.notes:
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What the program does is known."""
+        if self.run.entry is None or not self.processes:
             return
-        for place in interp.notes.get("shared-models", []):
-            reporter.report(
-                interp,
+        for place in self.models:
+            self.report(
                 "DET211",
                 place,
                 "several processes update these parameters concurrently: the order of updates differs between runs",
@@ -319,10 +332,8 @@ def _pools(hooks: Hooks, reporter: Reporter) -> None:
                 subject=place.subject,
             )
 
-    hooks.ends.append(end)
 
-
-def _several_at_once(interp: Interp, node: Any) -> bool:
+def _several_at_once(interp: RunView, node: Any) -> bool:
     """Whether a thread is made or started in a loop that does not wait for it. One alone draws in its own order."""
     function = enclosing_function(interp)
     if not interp.frame.jumps or function is None:
@@ -339,18 +350,25 @@ def _several_at_once(interp: Interp, node: Any) -> bool:
 # -------------------------------------------------------------------------------------------- DET212
 
 
-def _worker_init(hooks: Hooks, reporter: Reporter) -> None:
-    @hooks.on_call(LOADER)
-    def loader(interp: Interp, call: CallEvent) -> None:
+class WorkerInit(Rule):
+    """DET212: seeds in ``worker_init_fn`` that give workers the same numbers, or other ones in every run."""
+
+    codes = ("DET212",)
+
+    @on_call(LOADER)
+    def loader(self, call: CallEvent) -> None:
+        """A loader is made."""
         init = call.args.get("worker_init_fn", 9)
         if not isinstance(init, (v.Func, v.Partial)):
             return
-        with interp.fork():
-            interp.notes["in-worker-init"] = True
-            interp.call(init, v.Args([v.Obj("worker id")]), None)
+        with self.run.fork(worker=True) as fork:
+            fork.call(init, v.Args([v.Obj("worker id")]), None)
 
-    def seeded(interp: Interp, entry: RngEntry, args: v.Args, node: Any, rngs: list[str]) -> None:
-        if "in-worker-init" not in interp.notes:
+    @on(SeedEvent)
+    def seeded(self, event: SeedEvent) -> None:
+        """Something is seeded."""
+        entry, args, node, rngs = event
+        if not self.run.in_worker:
             return
         value = seed_value(args, entry)
         if isinstance(value, v.Lit) and value.value is not None:
@@ -361,21 +379,10 @@ def _worker_init(hooks: Hooks, reporter: Reporter) -> None:
             text = "`torch.initial_seed()` has 64 bits but `np.random.seed` accepts 32: raises ValueError"
         else:
             return
-        reporter.report(
-            interp,
+        self.report(
             "DET212",
             node,
             f"in `worker_init_fn`: {text}",
             "seed with `torch.initial_seed() % 2**32`, which differs by worker and epoch",
-            subject=call_text_of(entry),
+            subject=entry.apis[0],
         )
-
-    hooks.seeds.append(seeded)
-
-
-def call_text_of(entry: RngEntry) -> str:
-    """The name of a seeding API."""
-    return entry.apis[0]
-
-
-__all__ = ["call_text", "register"]

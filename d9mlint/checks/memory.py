@@ -10,59 +10,59 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.checks.base import Reporter
-from d9mlint.checks.storage import behind, followed, root
+from d9mlint.checks.base import Rule
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
+from d9mlint.interp.events import (
+    CallEvent,
+    EndEvent,
+    ItemEvent,
+    ItemUpdateEvent,
+    ItemWriteEvent,
+    IterationEvent,
+    ObjectAttributeEvent,
+    OperatorEvent,
+)
+from d9mlint.interp.listening import on, on_object_attribute
+from d9mlint.interp.memory import marks_values, remembered
 from d9mlint.interp.places import Where
+from d9mlint.interp.storage import behind, followed, root
 from d9mlint.interp.text import node_text
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.interp.hooks import CallEvent, Hooks
-    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
 
 _ROW = "rows:"
 _PART = "part:"
 _META = ("torch.device", "accelerate.init_empty_weights", "torch._subclasses.FakeTensorMode")
-_FILLED = "parameters-filled"
 _OBJECTS = frozenset({"object", "O", "builtins.object", "numpy.object_"})
 
 
-def register(hooks: Hooks, reporter: Reporter) -> None:
-    """Follow what happens to uninitialized memory."""
-    if not reporter.on("DET309"):
-        return
-    watch = _Watch(reporter)
-    hooks.operators.append(watch.operator)
-    hooks.any_call.append(watch.call)
-    hooks.items.append(watch.item)
-    hooks.item_writes.append(watch.write_item)
-    hooks.item_updates.append(watch.update_item)
-    hooks.object_attributes.setdefault("data", []).append(watch.replaced)
-    hooks.iterations.append(_iterated)
-    hooks.ends.append(watch.end)
+class UninitializedMemory(Rule):
+    """DET309: what happens to memory that nothing was written to."""
 
-
-class _Watch:
-    def __init__(self, reporter: Reporter) -> None:
-        self.reporter = reporter
+    codes = ("DET309",)
+    filled = remembered(bool)
+    """Whether parameters may be filled through the module that they belong to."""
+    parameters = remembered(list[tuple[Where, str, str]])
+    contents = marks_values()
 
     # ------------------------------------------------------------------------------------ reading
 
-    def read(self, interp: Interp, value: v.Value | None, whole: bool = True) -> None:
+    def read(self, value: v.Value | None, whole: bool = True) -> None:
         """Elements of a value are read; all of them, or some."""
-        memory = _watched(interp, value)
+        memory = _watched(self.run, value)
         if memory is None:
             return
         state = memory.data
-        if state is not None and (not whole or not _misses_rows(interp, state)):
+        if state is not None and (not whole or not _misses_rows(self.run, state)):
             return
-        memory.data = "told"
+        self.contents[memory] = "told"
         node = memory.node
         if node is None or memory.file is None:
             return
-        place = Where(interp, node, memory.api)
+        place = Where(self.run, node, memory.api)
         place.site = place.site._replace(path=memory.file.path)
         name = node_text(node, memory.api)
         zeros = "numpy.zeros" if memory.api.startswith("numpy.") else "torch.zeros"
@@ -71,115 +71,127 @@ class _Watch:
         if some:
             message = f"`{name}` is read when only {some}was written: the rest is uninitialized"
         help = f"use `{zeros}`, or write every element before reading"
-        if _is_parameter(interp, value):
-            if interp.entry is None:
+        if _is_parameter(self.run, value):
+            if self.run.entry is None:
                 # Whoever builds the module may fill its parameters.
                 return
-            interp.notes.setdefault("blank-parameters", []).append((place, message, help))
+            self.parameters.append((place, message, help))
         else:
-            self.reporter.report(interp, "DET309", place, message, help, subject=memory.api)
+            self.report("DET309", place, message, help, subject=memory.api)
 
-    def operator(self, interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> None:
-        self.read(interp, left)
-        self.read(interp, right)
+    @on(OperatorEvent)
+    def operator(self, event: OperatorEvent) -> None:
+        """An operator is applied."""
+        self.read(event.left)
+        self.read(event.right)
 
-    def item(self, interp: Interp, owner: v.Value, index: v.Value, node: Any) -> None:
-        memory = _watched(interp, owner)
+    @on(ItemEvent)
+    def item(self, event: ItemEvent) -> None:
+        """An element is read."""
+        memory = _watched(self.run, event.owner)
         if memory is not None and memory.data is None:
             # A view may be written through, which is not followed.
-            memory.data = "written"
+            self.contents[memory] = "written"
 
     # ------------------------------------------------------------------------------------ writing
 
-    def update_item(
-        self, interp: Interp, owner: v.Value, index: v.Value, op: str, value: v.Value, node: Any
-    ) -> None:
+    @on(ItemUpdateEvent)
+    def update_item(self, event: ItemUpdateEvent) -> None:
         """``owner[index] += value`` reads what it adds to."""
-        self._one_of(interp, owner)
-        self.read(interp, owner, whole=False)
-        self.read(interp, value)
+        self._one_of(event.owner)
+        self.read(event.owner, whole=False)
+        self.read(event.value)
 
-    def write_item(self, interp: Interp, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
-        self._one_of(interp, owner)
-        memory = _watched(interp, owner)
+    @on(ItemWriteEvent)
+    def write_item(self, event: ItemWriteEvent) -> None:
+        """An element is written."""
+        owner, index, value, node = event
+        self._one_of(owner)
+        memory = _watched(self.run, owner)
         if memory is None:
             return
         if value is not owner:
-            self.read(interp, value)
+            self.read(value)
         state = memory.data
         if state in ("written", "told") or not isinstance(owner, (v.Obj, v.Member)):
             return
-        memory.data = _after_write(interp, memory, owner, state, index, node)
+        self.contents[memory] = _after_write(self.run, memory, owner, state, index, node)
 
-    def _one_of(self, interp: Interp, owner: v.Value) -> None:
+    def _one_of(self, owner: v.Value) -> None:
         """One of several allocations is written to, which one is not known: each may have been."""
         if isinstance(owner, v.AnyOf):
             for one in owner.values:
-                memory = _watched(interp, one)
+                memory = _watched(self.run, one)
                 if memory is not None:
-                    memory.data = "written"
+                    self.contents[memory] = "written"
 
-    def replaced(self, interp: Interp, owner: v.Value, name: str, value: v.Value, node: Any) -> None:
-        memory = _watched(interp, owner)
+    @on_object_attribute("data")
+    def replaced(self, event: ObjectAttributeEvent) -> None:
+        """The memory of a tensor is replaced."""
+        memory = _watched(self.run, event.owner)
         if memory is not None:
-            memory.data = "written"
+            self.contents[memory] = "written"
 
     # -------------------------------------------------------------------------------------- calls
 
-    def call(self, interp: Interp, event: CallEvent) -> None:
-        roles = interp.kb.by_role(event.api)
-        if "fills-parameters" in roles and _FILLED not in interp.notes:
-            interp.notes[_FILLED] = True
-        owner = _watched(interp, event.owner)
+    @on(CallEvent)
+    def call(self, event: CallEvent) -> None:
+        """Something is called."""
+        roles = self.run.kb.by_role(event.api)
+        if "fills-parameters" in roles and not self.filled:
+            self.filled = True
+        owner = _watched(self.run, event.owner)
         name = event.api.rpartition(".")[2]
         if owner is not None and not roles.keys() & {"views", "copies", "looks-only"}:
             if "writes" in roles or (name.endswith("_") and not name.endswith("__")):
-                owner.data = "written"
+                self.contents[owner] = "written"
             else:
-                self.read(interp, event.owner)
+                self.read(event.owner)
         if "looks-only" in roles or "holds" in roles:
             return
         reads = "reads" in roles and "writes" not in roles and not name.endswith("_")
         for key, value in [("", one) for one in event.args.pos] + list(event.args.kw.items()):
             parts = value.elts if isinstance(value, v.Items) else v.alternatives(value)
             for one in parts:
-                memory = _watched(interp, one)
+                memory = _watched(self.run, one)
                 if memory is None:
                     continue
                 if reads and key != "out":
-                    self.read(interp, one)
+                    self.read(one)
                 elif memory.data is None or str(memory.data).startswith((_ROW, _PART)):
                     # Handed to a call that may fill it: an initializer, a collective, `out=`.
-                    memory.data = "written"
+                    self.contents[memory] = "written"
 
-    def end(self, interp: Interp) -> None:
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
         """Parameters and buffers may be filled through the module that they belong to."""
-        if _FILLED in interp.notes:
+        if self.filled:
             return
-        for place, message, help in interp.notes.get("blank-parameters", []):
-            self.reporter.report(interp, "DET309", place, message, help, subject=place.subject)
+        for place, message, help in self.parameters:
+            self.report("DET309", place, message, help, subject=place.subject)
+
+    @on(IterationEvent)
+    def iterated(self, event: IterationEvent) -> None:
+        """The parameters of a module are looked at one by one: they may be filled."""
+        value = event.value
+        if isinstance(value, v.Obj) and not self.filled:
+            if value.api.rpartition(".")[2] in (
+                "parameters",
+                "named_parameters",
+                "buffers",
+                "modules",
+                "named_buffers",
+            ):
+                self.filled = True
 
 
-def _iterated(interp: Interp, value: v.Value) -> None:
-    """The parameters of a module are looked at one by one: they may be filled."""
-    if isinstance(value, v.Obj) and _FILLED not in interp.notes:
-        if value.api.rpartition(".")[2] in (
-            "parameters",
-            "named_parameters",
-            "buffers",
-            "modules",
-            "named_buffers",
-        ):
-            interp.notes[_FILLED] = True
-
-
-def _is_parameter(interp: Interp, value: v.Value | None) -> bool:
+def _is_parameter(interp: RunView, value: v.Value | None) -> bool:
     while isinstance(value, v.Member) or behind(value) is not None:
         value = value.owner if isinstance(value, v.Member) else behind(value)
     return isinstance(value, v.Obj) and interp.kb.role(value.api, "holds") is not None
 
 
-def _watched(interp: Interp, value: v.Value | None) -> v.Obj | None:
+def _watched(interp: RunView, value: v.Value | None) -> v.Obj | None:
     """The uninitialized memory that a value uses, None for anything else."""
     if not isinstance(value, (v.Obj, v.Member)) or not followed(interp, value):
         return None
@@ -214,7 +226,7 @@ def _holds_objects(args: v.Args) -> bool:
 # ------------------------------------------------------------------------------------------ parts
 
 
-def _misses_rows(interp: Interp, state: Any) -> bool:
+def _misses_rows(interp: RunView, state: Any) -> bool:
     if not isinstance(state, str):
         return False
     if state.startswith(_ROW):
@@ -229,7 +241,9 @@ def _written_rows(state: str) -> str:
     return f"index {rows} of {size} in dimension {dimension}"
 
 
-def _after_write(interp: Interp, memory: v.Obj, owner: v.Value, state: Any, index: v.Value, node: Any) -> str:
+def _after_write(
+    interp: RunView, memory: v.Obj, owner: v.Value, state: Any, index: v.Value, node: Any
+) -> str:
     """What is known after ``owner[index] = ...``."""
     direct = owner is memory or isinstance(owner, v.Member) or behind(owner) is not None
     if not direct and isinstance(owner, v.Obj) and interp.kb.role(owner.api, "holds") is None:
@@ -284,7 +298,7 @@ def _component(node: Any, dimension: int) -> str:
     return part.id if isinstance(part, m.Name) else ""
 
 
-def _counts(interp: Interp, loop: Any, name: str) -> bool:
+def _counts(interp: RunView, loop: Any, name: str) -> bool:
     """Whether a loop of the running function counts in a variable of this name, one by one."""
     stmt = loop.stmt
     if loop.frame is not interp.frame or not isinstance(stmt, m.For) or not isinstance(stmt.iter, m.Call):

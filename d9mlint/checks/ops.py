@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Confidence, Severity
-from d9mlint.checks.base import Reporter, silent
+from d9mlint.checks.base import Rule, silent
 from d9mlint.checks.op_calls import known_call
 from d9mlint.checks.settings_tf import other_backend
 from d9mlint.interp import values as v
@@ -21,7 +21,9 @@ from d9mlint.interp.activity import (
 )
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import CPU_CONTEXT
-from d9mlint.interp.hooks import CallEvent
+from d9mlint.interp.events import CallEvent, EndEvent, ItemEvent, ItemUpdateEvent, ItemWriteEvent
+from d9mlint.interp.listening import on
+from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.tensors import detached, device, no_gradient
 from d9mlint.interp.text import call_text
@@ -30,9 +32,8 @@ from d9mlint.knowledge.versions import parse, split
 
 if TYPE_CHECKING:
     from d9mlint.base.known_calls import KnownCall
-    from d9mlint.interp.hooks import Hooks
-    from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.state import Site
+    from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import OpEntry
 
 TF_LIBRARIES = frozenset({"tensorflow", "keras"})
@@ -70,55 +71,67 @@ class Use(NamedTuple):
     quiet: bool
 
 
-def register(hooks: Hooks, reporter: Reporter) -> None:
-    """Listen to all calls of ops that the knowledge base knows."""
-    if not reporter.on(*CODES):
-        return
+class Ops(Rule):
+    """DET401-DET405 and DET407: all calls of ops that the knowledge base knows."""
 
-    def any_call(interp: Interp, call: CallEvent) -> None:
+    codes = tuple(sorted(CODES))
+    candidates = remembered(list[Candidate])
+
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """Something is called."""
         used = call.api.endswith(CALLED)
-        entries = interp.kb.ops(call.api.removesuffix(CALLED))
+        entries = self.run.kb.ops(call.api.removesuffix(CALLED))
         entries = tuple(entry for entry in entries if (entry.at == "use") is used)
         likely = False
         if not entries and call.owner is not None and call.api.startswith("?."):
             name = call.api.rpartition(".")[2]
             # Some names are a tensor's even where nothing is known of the receiver.
             entries = tuple(
-                entry for entry in interp.kb.op_methods(name) if name.endswith("_") or entry.only_tensors
+                entry for entry in self.run.kb.op_methods(name) if name.endswith("_") or entry.only_tensors
             )
             likely = True
         for entry in entries:
             if _code(entry) in CODES:
-                _candidate(interp, call, entry, likely)
+                _candidate(self, call, entry, likely)
 
-    def item(interp: Interp, owner: v.Value, index: v.Value, *rest: Any) -> None:
+    @on(ItemWriteEvent)
+    def write_item(self, event: ItemWriteEvent) -> None:
+        """An element is written."""
+        self._write(event.owner, event.key, event.value, event.node)
+
+    @on(ItemUpdateEvent)
+    def update_item(self, event: ItemUpdateEvent) -> None:
+        """Something is added to an element."""
+        self._write(event.owner, event.key, event.value, event.node)
+
+    def _write(self, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
         # `x[index] = v` and `x[index] += v` with a tensor as index: index_put_ under another spelling.
-        value, node = rest[-2:]
         if isinstance(value, v.Lit):
             # One number for all places: whatever is written last, it is the same.
             return
         if _is_tensor(owner) and any(_is_tensor(i) for i in _indices(index)):
             known = known_call(v.Args([index, value]), owner)
-            for entry in interp.kb.ops(SET_ITEM):
-                _candidate(
-                    interp, CallEvent(SET_ITEM, v.NO_ARGS, node, owner), entry, likely=True, known=known
-                )
+            for entry in self.run.kb.ops(SET_ITEM):
+                _candidate(self, CallEvent(SET_ITEM, v.NO_ARGS, node, owner), entry, likely=True, known=known)
 
-    def item_read(interp: Interp, owner: v.Value, index: v.Value, node: Any) -> None:
+    @on(ItemEvent)
+    def item_read(self, event: ItemEvent) -> None:
+        """An element is read."""
         # The gradient of `x[index]` adds up rows that were taken several times.
-        if interp.entry is None or not _is_tensor(owner) or detached(owner):
+        owner, index, node = event
+        if self.run.entry is None or not _is_tensor(owner) or detached(owner):
             return
         for one in _indices(index):
             if _is_tensor(one):
                 call = CallEvent(GET_ITEM, v.Args([one]), node, owner)
-                for entry in interp.kb.ops(GET_ITEM):
-                    _candidate(interp, call, entry, likely=False, known=known_call(v.Args([index]), owner))
+                for entry in self.run.kb.ops(GET_ITEM):
+                    _candidate(self, call, entry, likely=False, known=known_call(v.Args([index]), owner))
 
-    hooks.any_call.append(any_call)
-    hooks.items.append(item_read)
-    hooks.item_writes.append(item)
-    hooks.item_updates.append(item)
-    hooks.ends.append(lambda interp: _end(interp, reporter))
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What the program does is known."""
+        _end(self)
 
 
 def _is_tensor(value: v.Value) -> bool:
@@ -133,7 +146,7 @@ def _code(entry: OpEntry) -> str:
     return entry.rule or ("DET403" if entry.library in TF_LIBRARIES else "DET401")
 
 
-def history(interp: Interp, entry: OpEntry) -> OpHistory | None:
+def history(interp: RunView, entry: OpEntry) -> OpHistory | None:
     """What the op does in the target version."""
     if interp.targets is None:
         return None
@@ -154,27 +167,27 @@ def _begins_with_the_mode(entry: OpEntry) -> bool:
 
 
 def _candidate(
-    interp: Interp, call: CallEvent, entry: OpEntry, likely: bool, known: KnownCall | None = None
+    rule: Ops, call: CallEvent, entry: OpEntry, likely: bool, known: KnownCall | None = None
 ) -> None:
     answer = all_hold(call.args, entry.when, call.owner)
     excused = any_holds(call.args, entry.unless, call.owner)
     if answer is False or excused is True:
         return
     if entry.library in TF_LIBRARIES and _only_predicts(call):
-        _silent(interp, entry, call.node, "the layer is called with `training=False`")
+        _silent(rule.run, entry, call.node, "the layer is called with `training=False`")
         return
     if entry.passes == "backward":
-        if no_gradient(interp):
+        if no_gradient(rule.run):
             reason = "only its backward pass varies, and gradients are switched off here"
-            _silent(interp, entry, call.node, reason)
+            _silent(rule.run, entry, call.node, reason)
             return
         if entry.library == "torch" and _needs_no_gradient(call, entry):
             reason = "only its backward pass varies, and its input does not require grad"
-            _silent(interp, entry, call.node, reason)
+            _silent(rule.run, entry, call.node, reason)
             return
-    past = history(interp, entry)
+    past = history(rule.run, entry)
     if past is None or past.behaviour == "deterministic":
-        _silent(interp, entry, call.node, _in_version(interp, entry, past))
+        _silent(rule.run, entry, call.node, _in_version(rule.run, entry, past))
         return
     sure = Confidence.HIGH
     if (
@@ -193,20 +206,28 @@ def _candidate(
     ):
         sure = Confidence.MEDIUM
     known = known or known_call(call.args, call.owner)
-    where_ = Where(interp, call.node, call.api)
+    where_ = Where(rule.run, call.node, call.api)
     found = Candidate(
-        where_, call_text(call), entry, past, sure, call.api, known, _device(interp, call), _in_tape(interp)
+        where_,
+        call_text(call),
+        entry,
+        past,
+        sure,
+        call.api,
+        known,
+        _device(rule.run, call),
+        _in_tape(rule.run),
     )
-    interp.notes.setdefault("ops", []).append(found)
+    rule.candidates.append(found)
 
 
-def _silent(interp: Interp, entry: OpEntry, place: Any, reason: str) -> None:
+def _silent(interp: RunView, entry: OpEntry, place: Any, reason: str) -> None:
     """Why an op is not reported, for ``d9mlint explain``."""
     if interp.silences is not None:
         silent(interp, _code(entry), place, f"{entry.id}: {reason}")
 
 
-def _in_version(interp: Interp, entry: OpEntry, past: OpHistory | None) -> str:
+def _in_version(interp: RunView, entry: OpEntry, past: OpHistory | None) -> str:
     """Why the op does not vary in the target version, for ``silent``."""
     if interp.targets is None or interp.silences is None:
         return ""
@@ -225,11 +246,11 @@ def _needs_no_gradient(call: CallEvent, entry: OpEntry) -> bool:
     return bool(known) and all(detached(value) for value in known)
 
 
-def _in_tape(interp: Interp) -> bool:
+def _in_tape(interp: RunView) -> bool:
     return "tf.GradientTape" in interp.contexts
 
 
-def _device(interp: Interp, call: CallEvent) -> str:
+def _device(interp: RunView, call: CallEvent) -> str:
     """The device on which the op works, "" for unknown."""
     found = device([call.owner, *call.args.values()])
     return found or ("cpu" if CPU_CONTEXT in interp.contexts else "")
@@ -244,53 +265,53 @@ def _likely_only(owner: v.Value | None) -> bool:
     return isinstance(owner, v.Obj) and owner.likely
 
 
-def _end(interp: Interp, reporter: Reporter) -> None:
-    mode = interp.mode("torch.deterministic")
-    torch_on = bool(mode.value or interp.notes.get("mode-on"))
-    torch_unknown = mode.value is None or bool(interp.notes.get("mode-unknown"))
-    tf_on = "tf-on" in interp.notes or bool(interp.notes.get("tf-switch"))
-    used = accelerators(interp)
+def _end(rule: Ops) -> None:
+    mode = rule.run.mode("torch.deterministic")
+    torch_on = bool(mode.value or rule.run.switches.torch_on)
+    torch_unknown = mode.value is None or rule.run.switches.torch_unknown
+    tf_on = rule.run.switches.tf_on or rule.run.switches.tf_variable
+    used = accelerators(rule.run)
     # Code that no entry point reaches may be given tensors on a GPU that require gradients.
-    open_world = interp.entry is None
+    open_world = rule.run.entry is None
     if open_world:
         torch_unknown = False
-        if interp.device == "cuda" and "cuda" not in used:
+        if rule.run.device == "cuda" and "cuda" not in used:
             used = ["cuda", *used]
-    own_gpu = "no-gpu" not in interp.places and interp.device != "cpu"
+    own_gpu = "no-gpu" not in rule.run.places and rule.run.device != "cpu"
     told: set[tuple[Site, str]] = set()
-    for found in interp.notes.get("ops", []):
+    for found in rule.candidates:
         library = found.entry.library
         is_tf = library in TF_LIBRARIES
         kinds = (["cuda"] if own_gpu else []) if is_tf or library in OWN_DEVICE else used
         if found.device:
-            kinds = [found.device] if found.device != "cpu" and interp.device != "cpu" else []
+            kinds = [found.device] if found.device != "cpu" and rule.run.device != "cpu" else []
         gpu = next((kind for kind in kinds if kind in found.entry.devices), "")
         raises_on_cpu = torch_on and found.past.behaviour == "raises" and "cpu" in found.entry.devices
         on_cpu = found.device == "cpu" if found.device or used else True
         races_on_cpu = library == "torch" and on_cpu and found.entry.devices == ["cpu"]
         code = _code(found.entry)
         if not gpu and not raises_on_cpu and not races_on_cpu:
-            _silent(interp, found.entry, found.place, _device_reason(interp, found, used))
+            _silent(rule.run, found.entry, found.place, _device_reason(rule.run, found, used))
             continue
         if not is_tf and torch_unknown and code != "DET407":
             _silent(
-                interp, found.entry, found.place, "whether deterministic mode is on could not be determined"
+                rule.run, found.entry, found.place, "whether deterministic mode is on could not be determined"
             )
             continue
-        if is_tf and (other_backend(interp) or _outside_gradients(interp, found)):
-            _silent(interp, found.entry, found.place, "no gradient of TensorFlow is taken of it")
+        if is_tf and (other_backend(rule.run) or _outside_gradients(rule.run, found)):
+            _silent(rule.run, found.entry, found.place, "no gradient of TensorFlow is taken of it")
             continue
-        if any(_may_be(interp, name, values) for name, values in found.entry.unless_env.items()):
+        if any(_may_be(rule.run, name, values) for name, values in found.entry.unless_env.items()):
             names = ", ".join(found.entry.unless_env)
-            _silent(interp, found.entry, found.place, f"the environment makes it deterministic: {names}")
+            _silent(rule.run, found.entry, found.place, f"the environment makes it deterministic: {names}")
             continue
-        if found.past.switch and (not tf_on or "tf-patched" in interp.notes):
+        if found.past.switch and (not tf_on or rule.run.switches.tf_patched):
             # Without any switch DET306 speaks; the patch is the one switch that such ops need.
-            _silent(interp, found.entry, found.place, "DET306 reports that no deterministic mode is on")
+            _silent(rule.run, found.entry, found.place, "DET306 reports that no deterministic mode is on")
             continue
-        training = where(interp, TF_TRAIN if is_tf else TORCH_TRAIN)
+        training = where(rule.run, TF_TRAIN if is_tf else TORCH_TRAIN)
         if training is None and not gpu:
-            training = where(interp, TORCH_TRAIN_CPU)
+            training = where(rule.run, TORCH_TRAIN_CPU)
         if (
             found.entry.passes == "backward"
             and training is None
@@ -298,17 +319,17 @@ def _end(interp: Interp, reporter: Reporter) -> None:
             and not open_world
         ):
             reason = "only its backward pass varies, and the program is not seen to train on this device"
-            _silent(interp, found.entry, found.place, reason)
+            _silent(rule.run, found.entry, found.place, reason)
             continue
         if code == "DET405":
             # Networks of one family that a table offers are built at one place: they are reported as one.
             if (found.place.site, found.text) in told:
                 continue
             told.add((found.place.site, found.text))
-        _judge(interp, reporter, found, tf_on if is_tf else torch_on, gpu)
+        _judge(rule, found, tf_on if is_tf else torch_on, gpu)
 
 
-def _device_reason(interp: Interp, found: Candidate, used: list[str]) -> str:
+def _device_reason(interp: RunView, found: Candidate, used: list[str]) -> str:
     """Why no device on which the op varies is used, for ``silent``."""
     devices = ", ".join(found.entry.devices)
     if interp.device == "cpu":
@@ -318,28 +339,28 @@ def _device_reason(interp: Interp, found: Candidate, used: list[str]) -> str:
     return f"it varies on {devices}, and the program is seen to use {', '.join(used) or 'the CPU only'}"
 
 
-def _outside_gradients(interp: Interp, found: Candidate) -> bool:
+def _outside_gradients(interp: RunView, found: Candidate) -> bool:
     """Whether no gradient is taken of an op of TensorFlow: the program takes gradients in tapes alone, and it is
     in none."""
     # A layer is made in one place and called in others.
     if found.entry.passes != "backward" or found.in_tape or found.api.rpartition(".")[2][:1].isupper():
         return False
-    if ENTERED in interp.places or "tf1-graph" in interp.notes:
+    if ENTERED in interp.places or interp.switches.tf_graph:
         return False
     return TF_TAPE in interp.places and TF_FIT not in interp.places
 
 
-def _may_be(interp: Interp, variable: str, values: list[str]) -> bool:
+def _may_be(interp: RunView, variable: str, values: list[str]) -> bool:
     """Whether an environment variable has, or may have, one of the values."""
     setting = interp.state.env.get(variable)
     return setting is not None and (setting.value is None or str(setting.value) in values)
 
 
-def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: str) -> None:
+def _judge(rule: Rule, found: Candidate, on: bool, gpu: str) -> None:
     """Report an op that varies, or that raises because the mode is on."""
     entry, past = found.entry, found.past
     code = _code(entry)
-    target = interp.targets.version(entry.library) if interp.targets is not None else None
+    target = rule.run.targets.version(entry.library) if rule.run.targets is not None else None
     version = f"{entry.library} {target.version}".strip() if target is not None else entry.library
     severity = Severity.WARNING
     on_gpu = (
@@ -347,9 +368,9 @@ def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: 
     )
     part = {"forward": "its result", "backward": "its gradient"}.get(entry.passes, "its result and gradient")
     if code == "DET405":
-        setting = interp.state.env.get(RNN_VARIABLE)
+        setting = rule.run.state.env.get(RNN_VARIABLE)
         if setting is not None and (setting.value is None or setting.value in RNN_VALUES):
-            _silent(interp, entry, found.place, f"{RNN_VARIABLE} is set")
+            _silent(rule.run, entry, found.place, f"{RNN_VARIABLE} is set")
             return
         message = f"`{found.text}` on CUDA without {RNN_VARIABLE}: cuDNN's recurrent kernels may differ between runs"
     elif on and past.behaviour == "raises":
@@ -359,11 +380,11 @@ def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: 
         message = f"`{found.text}` raises RuntimeError in deterministic mode{on_gpu} ({version})"
     elif on and past.behaviour == "deterministic_alternative" and not (_own_switch(entry) or past.switch):
         reason = "deterministic mode is on, in which the op has a deterministic implementation"
-        _silent(interp, entry, found.place, reason)
+        _silent(rule.run, entry, found.place, reason)
         return
     elif entry.default_mode == "deterministic":
         # Known for what it does under the mode alone: without it there is nothing to say.
-        _silent(interp, found.entry, found.place, "it is deterministic unless deterministic mode is on")
+        _silent(rule.run, found.entry, found.place, "it is deterministic unless deterministic mode is on")
         return
     elif on and code != "DET404":
         message = (
@@ -374,11 +395,10 @@ def _judge(interp: Interp, reporter: Reporter, found: Candidate, on: bool, gpu: 
         if past.behaviour == "raises":
             message += "; no deterministic implementation: raises RuntimeError in deterministic mode"
     targets: tuple[str, ...] = (version, target.source) if target is not None else ()
-    older = _older(interp, entry, past)
+    older = _older(rule.run, entry, past)
     if older:
         targets = (*targets, older)
-    reporter.report(
-        interp,
+    rule.report(
         code,
         found.place,
         message,
@@ -406,7 +426,7 @@ def _own_switch(entry: OpEntry) -> bool:
     return any(test.arg == "deterministic" for test in entry.when)
 
 
-def _older(interp: Interp, entry: OpEntry, past: OpHistory) -> str:
+def _older(interp: RunView, entry: OpEntry, past: OpHistory) -> str:
     """A note when an older release in the project's range behaves differently."""
     if interp.targets is None:
         return ""

@@ -5,45 +5,44 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Applicability, Confidence, Edit, Fix, Severity
-from d9mlint.checks.base import Reporter, silent
+from d9mlint.checks.base import Rule
+from d9mlint.interp.events import EndEvent
+from d9mlint.interp.listening import on
 from d9mlint.interp.order_kinds import OBJECT, TEXT
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.interp.hooks import Hooks
-    from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.orders import Key, Origin
+    from d9mlint.interp.view import RunView
 
 CODES = ("DET209", "DET210", "DET211", "DET213")
 
 
-def register(hooks: Hooks, reporter: Reporter) -> None:
-    """Report at the end of a run what has decided something."""
-    if not reporter.on(*CODES):
-        return
+class Order(Rule):
+    """Reports at the end of a run what has decided something."""
 
-    def end(interp: Interp) -> None:
-        for key in interp.orders.finish():
-            _report(interp, reporter, key, interp.orders.origins[key])
-        for key, origin in interp.orders.origins.items() if interp.silences is not None else ():
-            if key not in interp.orders.decided:
-                silent(
-                    interp,
+    codes = CODES
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What the program does is known."""
+        for key in self.run.orders.finish():
+            _report(self, key, self.run.orders.origins[key])
+        for key, origin in self.run.orders.origins.items() if self.run.silences is not None else ():
+            if key not in self.run.orders.decided:
+                self.silent(
                     key[0],
                     origin.place,
                     "the order is arbitrary, but was not seen to decide a result",
                 )
-            elif key in interp.orders.excused:
-                silent(interp, key[0], origin.place, "another rule reports it")
-
-    hooks.ends.append(end)
+            elif key in self.run.orders.excused:
+                self.silent(key[0], origin.place, "another rule reports it")
 
 
-def _report(interp: Interp, reporter: Reporter, key: Key, origin: Origin) -> None:
+def _report(rule: Rule, key: Key, origin: Origin) -> None:
     code = key[0]
     if code == "DET213":
-        reporter.report(
-            interp,
+        rule.report(
             code,
             origin.place,
             "`hash()` of text differs between runs (hash randomization), and a result depends on it",
@@ -51,8 +50,7 @@ def _report(interp: Interp, reporter: Reporter, key: Key, origin: Origin) -> Non
             subject="hash",
         )
     elif origin.what:
-        reporter.report(
-            interp,
+        rule.report(
             code,
             origin.place,
             origin.what,
@@ -63,8 +61,7 @@ def _report(interp: Interp, reporter: Reporter, key: Key, origin: Origin) -> Non
         )
     else:
         known = origin.elements in (TEXT, OBJECT)
-        reporter.report(
-            interp,
+        rule.report(
             code,
             origin.place,
             _SETS[origin.elements],
@@ -90,7 +87,7 @@ def _sort(node: Any) -> Fix:
     return Fix(Applicability.SAFE, "sort the entries", edits)
 
 
-def enclosing_function(interp: Interp) -> m.Function | None:
+def enclosing_function(interp: RunView) -> m.Function | None:
     """The project function that is running, or the module body."""
     frame: Any = interp.frame
     while frame is not None:

@@ -3,58 +3,44 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from d9mlint.base.findings import Confidence
-from d9mlint.checks.base import Reporter
+from d9mlint.checks.base import Rule
+from d9mlint.checks.drawing import draws
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.events import CallEvent
+from d9mlint.interp.listening import on
 from d9mlint.interp.places import Where
-from d9mlint.interp.state import MAYBE, Rng
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
-if TYPE_CHECKING:
-    from d9mlint.interp.hooks import CallEvent, Hooks
-    from d9mlint.interp.interpreter import Interp
-    from d9mlint.knowledge.schema import RngEntry
-
 _FUNCTION = "torch.autograd.Function"
 _APPLY = f"{_FUNCTION}.apply"
-_LOG = "recomputed-draws"
 _OPTION = "preserve_rng_state"
 _KEEPING = re.compile(r"rng|rand|seed|generator", re.IGNORECASE)
 _WRONG = "the gradients are those of another dropout mask and wrong, although runs agree"
 
 
-def register(hooks: Hooks, reporter: Reporter) -> None:
-    """Listen to checkpointing, of libraries and by hand."""
-    if not reporter.on("DET411"):
-        return
+class Recomputation(Rule):
+    """DET411: checkpointing, of libraries and by hand."""
 
-    def any_call(interp: Interp, call: CallEvent) -> None:
-        entry = interp.kb.role(call.api, "checkpoints")
+    codes = ("DET411",)
+
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """Something is called."""
+        entry = self.run.kb.role(call.api, "checkpoints")
         if entry is not None and all_hold(call.args, entry.when) is not False:
-            _library(interp, reporter, call, call.args.get(entry.arg, entry.pos), entry.arg)
+            _library(self, call, call.args.get(entry.arg, entry.pos), entry.arg)
         if isinstance(call.owner, v.Cls) and _FUNCTION in map(
-            interp.kb.canonical, call.owner.external_bases()
+            self.run.kb.canonical, call.owner.external_bases()
         ):
             if call.api == _APPLY:
-                _by_hand(interp, reporter, call.owner, call)
-
-    hooks.any_call.append(any_call)
-    hooks.any_draw.append(_record)
+                _by_hand(self, call.owner, call)
 
 
-def _record(interp: Interp, rng: str, entry: RngEntry) -> None:
-    log = interp.notes.get(_LOG)
-    if log is not None and entry.kind != "init":
-        log.add(rng)
-
-
-def _library(
-    interp: Interp, reporter: Reporter, call: CallEvent, given: v.Value | None, argument: str
-) -> None:
+def _library(rule: Rule, call: CallEvent, given: v.Value | None, argument: str) -> None:
     """``checkpoint(f, x, preserve_rng_state=False)``, or the same in a dictionary of options."""
     option = call.args.kw.get(_OPTION)
     if isinstance(given, v.Mapping) and argument != "function":
@@ -63,12 +49,11 @@ def _library(
         return
     confidence = None
     if argument == "function":
-        drawn = draws(interp, given)
+        drawn = draws(rule.run, given)
         if drawn is not None and not drawn:
             return
         confidence = Confidence.MEDIUM if drawn is None else None
-    reporter.report(
-        interp,
+    rule.report(
         "DET411",
         call.node,
         f"`{_OPTION}=False`: the backward pass recomputes with other random numbers; {_WRONG}",
@@ -78,30 +63,7 @@ def _library(
     )
 
 
-def draws(interp: Interp, function: v.Value | None) -> set[str] | None:
-    """The global RNGs that a function or module draws from when it is called; None where it is not known."""
-    if isinstance(function, v.Items) and not function.open:
-        found = [draws(interp, one) for one in function.elts]
-        seen = {name for one in found if one for name in one}
-        return seen if seen or None not in found else None
-    if isinstance(function, v.AnyOf):
-        return draws(interp, v.Items("t", list(function.values)))
-    own = isinstance(function, (v.Func, v.Partial, v.Inst))
-    if not own and not (isinstance(function, v.Obj) and function.api.startswith("torch.nn.")):
-        return None
-    log: set[str] = set()
-    with interp.fork():
-        for rng in interp.kb.generators:
-            interp.state.rng[rng] = Rng(MAYBE)
-        interp.notes[_LOG] = log
-        interp.call(function, v.Args([v.UNKNOWN], star=True), None)  # type: ignore[arg-type]
-    return log
-
-
-# ----------------------------------------------------------------------- functions of the program
-
-
-def _by_hand(interp: Interp, reporter: Reporter, cls: v.Cls, call: CallEvent) -> None:
+def _by_hand(rule: Rule, cls: v.Cls, call: CallEvent) -> None:
     """A custom autograd function whose backward pass calls again what its forward pass called."""
     forward, backward = cls.find("forward"), cls.find("backward")
     if not isinstance(forward, v.Func) or not isinstance(backward, v.Func):
@@ -114,13 +76,12 @@ def _by_hand(interp: Interp, reporter: Reporter, cls: v.Cls, call: CallEvent) ->
         return
     node, parameter = again
     position = [param.name for param in forward.fn.params].index(parameter) - 1
-    drawn = draws(interp, call.args.get(parameter, position))
+    drawn = draws(rule.run, call.args.get(parameter, position))
     if drawn is not None and not drawn:
         return
-    place = Where(interp, call.node, _APPLY)
+    place = Where(rule.run, call.node, _APPLY)
     place.site = place.site._replace(path=backward.file.path, start=node.start, end=node.end)
-    reporter.report(
-        interp,
+    rule.report(
         "DET411",
         place,
         f"`{_written(node)}` runs again in the backward pass without the random number state of the forward "

@@ -6,37 +6,12 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from d9mlint import checks
 from d9mlint.base.errors import UsageError
-from d9mlint.checks import (
-    asynchrony,
-    checkpoints,
-    coverage,
-    data,
-    hazards,
-    kernels,
-    keys,
-    limits,
-    loading,
-    memory,
-    ops,
-    order,
-    portability,
-    recomputation,
-    releases,
-    resume,
-    seeds,
-    settings,
-    settings_tf,
-    storage,
-    tfdata,
-)
 from d9mlint.checks.base import Reporter, Rule
-from d9mlint.interp import activity
-from d9mlint.interp.hooks import Hooks
-from d9mlint.interp.library.loaders import on_iterate
 from d9mlint.knowledge.plugins import load_rules
 
 if TYPE_CHECKING:
@@ -45,40 +20,44 @@ if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.plugins import Plugin
 
-# What the program does is noted first: rules ask for it. Among themselves their order does not matter.
-_FAMILIES = (
-    seeds,
-    settings,
-    settings_tf,
-    data,
-    loading,
-    tfdata,
-    order,
-    memory,
-    ops,
-    kernels,
-    keys,
-    asynchrony,
-    limits,
-    recomputation,
-    checkpoints,
-    resume,
-    portability,
-    hazards,
-)
+
+@functools.cache
+def all_rules() -> tuple[type[Rule], ...]:
+    """The rules of all modules of ``d9mlint.checks``: whoever adds a module with a rule has added the rule.
+
+    Among themselves their order does not matter."""
+    names = sorted(one.name for one in pkgutil.iter_modules(checks.__path__))
+    modules = [importlib.import_module(f"{checks.__name__}.{name}") for name in names]
+    return tuple(rule for module in modules for rule in rules_of(module))
+
+
+def rules_of(module: ModuleType) -> list[type[Rule]]:
+    """The rules that a module defines, in their order."""
+    return [
+        one
+        for one in vars(module).values()
+        if isinstance(one, type)
+        and issubclass(one, Rule)
+        and one is not Rule
+        and one.__module__ == module.__name__
+    ]
 
 
 @functools.cache
 def found_rules() -> tuple[type[Rule], ...]:
-    """The rules of modules that are not listed above: whoever adds a module with a rule has added the rule."""
-    listed = {family.__module__ if isinstance(family, type) else family.__name__ for family in _FAMILIES}
+    """The rules of all modules of ``d9mlint.checks``: whoever adds a module with a rule has added the rule.
+
+    Among themselves their order does not matter."""
     names = sorted(f"{checks.__name__}.{one.name}" for one in pkgutil.iter_modules(checks.__path__))
-    modules = [importlib.import_module(name) for name in names if name not in {*listed, __name__}]
+    modules = [importlib.import_module(name) for name in names if name != __name__]
     return tuple(
         one
         for module in modules
         for one in vars(module).values()
-        if isinstance(one, type) and issubclass(one, Rule) and one.codes and one.__module__ == module.__name__
+        if isinstance(one, type)
+        and issubclass(one, Rule)
+        and one is not Rule
+        and one.__module__ == module.__name__
     )
 
 
@@ -100,21 +79,7 @@ class Rules:
         """Listen to a run; the result gives what was found when it has ended."""
         reporter = Reporter(interp, self.knowledge, self.codes)
         interp.report = reporter.add
-        models = Hooks()
-        models.iterations.append(on_iterate)
-        activity.register(models)
-        coverage.register(models)
-        storage.register(models)
-        releases.register(models)
-        models.adopt(interp, interp.listeners)
-        for family in _FAMILIES:
-            if isinstance(family, type):
-                interp.listeners.add(family(interp, reporter))
-                continue
-            hooks = Hooks()
-            family.register(hooks, reporter)
-            hooks.adopt(interp, interp.listeners)
         for rule in (*found_rules(), *self._own):
-            if reporter.on(*rule.codes):
+            if not rule.codes or reporter.on(*rule.codes):
                 interp.listeners.add(rule(interp, reporter))
         return reporter.findings

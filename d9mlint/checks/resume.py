@@ -6,11 +6,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence
-from d9mlint.checks.base import Reporter, argument_node
+from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints import contents
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.events import CallEvent, EndEvent, ImportEvent, Loop, LoopEvent
 from d9mlint.interp.library.loaders import LOADER
+from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
@@ -18,68 +21,77 @@ from d9mlint.ir.scopes import assigned_names
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
-    from d9mlint.interp.hooks import CallEvent, Hooks, Loop
-    from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge.schema import RoleEntry
 
 _POSITION = re.compile(
     r"batch|sampler|loader|consumed|cursor|position|offset|samples|seen|data|indices", re.IGNORECASE
 )
-_INSIDE = "saved-within-epoch"
-_KEPT = "position-kept"
 _HELP = "skip in the first epoch only: `skip = start_step if epoch == start_epoch else 0`"
 
 
-def register(hooks: Hooks, reporter: Reporter) -> None:
-    """Listen to loops over loaders and to what a checkpoint holds."""
-    if not reporter.on("DET603"):
-        return
-    # Keys of running loops over batches, and over the rest of an epoch.
-    batches: set[str] = set()
+class Resume(Rule):
+    """DET603: resumed runs that see other batches."""
 
-    def any_call(interp: Interp, call: CallEvent) -> None:
-        for entry in interp.kb.roles(call.api):
+    codes = ("DET603",)
+    batches = remembered_table(str, bool)
+    """Running loops over batches."""
+    inside = remembered(list[Where])
+    """Checkpoints that are saved within an epoch."""
+    kept = remembered(bool)
+    """Whether the position in the data is kept."""
+    loads = remembered(bool)
+
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """Something is called."""
+        for entry in self.run.kb.roles(call.api):
             if entry.role == "discards-batches" and all_hold(call.args, entry.when, call.owner) is True:
-                interp.notes[_KEPT] = True
-                _skipped_here(interp, reporter, entry, call)
+                self.kept = True
+                _skipped_here(self, entry, call)
             elif entry.role == "saves-loader":
-                interp.notes[_KEPT] = True
+                self.kept = True
 
-    def loop(interp: Interp, loop: Loop, begins: bool) -> None:
+    @on(LoopEvent)
+    def loop(self, event: LoopEvent) -> None:
+        """A loop begins or ends."""
+        loop, begins = event
         if not begins or not isinstance(loop.stmt, m.For):
             return
-        batches.discard(loop.key)
+        self.batches.pop(loop.key)
         header: list[Any] = [loop.stmt.iter]
         for node in nodes(header):
-            value = interp.eval(node) if isinstance(node, m.Name) else None
+            value = self.run.eval(node) if isinstance(node, m.Name) else None
             if isinstance(value, v.Obj):
                 if value.type == LOADER and not _skips_by_hand(loop.stmt):
-                    batches.add(loop.key)
-                entry = interp.kb.role(value.api, "discards-batches")
+                    self.batches[loop.key] = True
+                entry = self.run.kb.role(value.api, "discards-batches")
                 if entry is not None and all_hold(value.args, entry.when) is True:
-                    _skipped_again(interp, reporter, value, loop)
+                    _skipped_again(self, value, loop)
 
-    def save(interp: Interp, call: CallEvent) -> None:
+    @on_call("torch.save")
+    def save(self, call: CallEvent) -> None:
+        """Something is saved."""
         content = call.args.get("obj", 0)
-        inner = [one for one in interp.loops if one.key in batches]
+        inner = [one for one in self.run.loops if one.key in self.batches]
         if (
-            interp.entry is None
+            self.run.entry is None
             or not inner
-            or interp.loops[0] is inner[0]
+            or self.run.loops[0] is inner[0]
             or not isinstance(content, v.Mapping)
         ):
             return
         if content.open or "optimizer" not in contents(content, []):
             return
         if not any(isinstance(key, str) and _POSITION.search(key) for key in dict.keys(content.items)):
-            interp.notes.setdefault(_INSIDE, []).append(Where(interp, call.node, "torch.save"))
+            self.inside.append(Where(self.run, call.node, "torch.save"))
 
-    def end(interp: Interp) -> None:
-        if _KEPT in interp.notes or not interp.notes.get("loads"):
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What the program does is known."""
+        if self.kept or not self.loads:
             return
-        for place in interp.notes.get(_INSIDE, []):
-            reporter.report(
-                interp,
+        for place in self.inside:
+            self.report(
                 "DET603",
                 place,
                 "checkpoint is saved within an epoch without the position in the data: a resumed run repeats the batches "
@@ -90,15 +102,16 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
                 confidence=Confidence.MEDIUM,
             )
 
-    def imported(interp: Interp, name: str, stmt: Any) -> None:
-        if interp.kb.role(f"import:{name}", "saves-loader") is not None:
-            interp.notes[_KEPT] = True
+    @on(ImportEvent)
+    def imported(self, event: ImportEvent) -> None:
+        """A library is imported."""
+        if self.run.kb.role(f"import:{event.name}", "saves-loader") is not None:
+            self.kept = True
 
-    hooks.any_call.append(any_call)
-    hooks.imports.append(imported)
-    hooks.loops.append(loop)
-    hooks.on_call("torch.save")(save)
-    hooks.ends.append(end)
+    @on_call("torch.load")
+    def load(self, call: CallEvent) -> None:
+        """Something is loaded."""
+        self.loads = True
 
 
 def _skips_by_hand(stmt: m.For) -> bool:
@@ -106,24 +119,24 @@ def _skips_by_hand(stmt: m.For) -> bool:
     return any(isinstance(node, m.Jump) and node.kind == "continue" for node in nodes(list(stmt.body)))
 
 
-def _skipped_again(interp: Interp, reporter: Reporter, skipping: v.Obj, loop: Loop) -> None:
+def _skipped_again(rule: Rule, skipping: v.Obj, loop: Loop) -> None:
     """A loader without its first batches, made before a loop over epochs, is iterated in it."""
-    around = interp.loops[:-1] if interp.loops and interp.loops[-1] is loop else interp.loops
+    around = rule.run.loops[:-1] if rule.run.loops and rule.run.loops[-1] is loop else rule.run.loops
     if (
         not any(one.start > skipping.birth for one in around)
         or skipping.node is None
         or skipping.file is None
     ):
         return
-    place = Where(interp, skipping.node, skipping.api)
+    place = Where(rule.run, skipping.node, skipping.api)
     place.site = place.site._replace(path=skipping.file.path)
-    _report(interp, reporter, place, node_text(skipping.node, skipping.api), skipping.api)
+    _report(rule, place, node_text(skipping.node, skipping.api), skipping.api)
 
 
-def _skipped_here(interp: Interp, reporter: Reporter, entry: RoleEntry, call: CallEvent) -> None:
+def _skipped_here(rule: Rule, entry: RoleEntry, call: CallEvent) -> None:
     """Batches are left out in every round of a loop over epochs, by a number that does not depend on the round."""
-    epochs = [one for one in interp.loops if one.frame.env is interp.frame.env]
-    if not epochs or interp.branching:
+    epochs = [one for one in rule.run.loops if one.frame.env is rule.run.frame.env]
+    if not epochs or rule.run.branching:
         return
     count = argument_node(call.node, entry.arg, entry.pos)
     if count is None or isinstance(count, m.IfExp):
@@ -135,12 +148,11 @@ def _skipped_here(interp: Interp, reporter: Reporter, entry: RoleEntry, call: Ca
     used = {one.id.partition(".")[0] for one in nodes(expression) if isinstance(one, m.Name)}
     if any(used & set(assigned_names(one.stmt)) for one in epochs) or not used:
         return
-    _report(interp, reporter, Where(interp, call.node, call.api), call_text(call), call.api)
+    _report(rule, Where(rule.run, call.node, call.api), call_text(call), call.api)
 
 
-def _report(interp: Interp, reporter: Reporter, place: Where, name: str, api: str) -> None:
-    reporter.report(
-        interp,
+def _report(rule: Rule, place: Where, name: str, api: str) -> None:
+    rule.report(
         "DET603",
         place,
         f"`{name}` leaves out the first batches of every epoch, not only of the one that is resumed",

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from d9mlint.base.findings import Confidence, Severity
-from d9mlint.checks import generators
-from d9mlint.checks.base import Reporter, argument_node, silent
+from d9mlint.base.findings import Confidence, Severity, Step
+from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.drawing import LIBRARY_SEED
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, SAVES, trains, where
 from d9mlint.interp.context import TRAINING_CONTEXT
 from d9mlint.interp.data import is_entropy
+from d9mlint.interp.events import (
+    CallEvent,
+    DoubtfulDrawEvent,
+    DrawEvent,
+    EndEvent,
+    EnvironmentEvent,
+    LateSeedEvent,
+    SeedEvent,
+)
+from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.memory import marks_path, remembered, remembered_table
 from d9mlint.interp.places import Where, scope
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.state import SEEDED, UNSEEDED, Rng, Site
@@ -18,41 +30,39 @@ from d9mlint.interp.text import node_text
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.interp.hooks import CallEvent, Hooks
-    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import GeneratorEntry, RngEntry
 
-LIBRARY_SEED = "DET113"
-"""The rule of generators that libraries keep for themselves."""
 MOST_DRAWS = 6
 """So many draws before a seed are listed."""
 # Draws whose outcome is overwritten when a program only loads weights and evaluates.
 _TRAINING_ONLY = frozenset({"init", "dropout", "shuffle", "transform", "sampler"})
 
 
-def register(hooks: Hooks, reporter: Reporter) -> None:
-    """Listen to draws and seeds."""
-    check = _Seeds(reporter)
-    hooks.draws.append(check.drawn)
-    hooks.seeds.append(check.seeded)
-    hooks.doubtful_draws.append(check.doubtful)
-    hooks.late_seeds.append(check.late_seed)
-    hooks.ends.append(check.end)
-    hooks.env.append(check.environment)
-    generators.register(hooks, reporter)
+class Late(NamedTuple):
+    """A seed that is set after a draw: its place and text, whether it is a call that can be moved, the first draw,
+    all draws that came before with their texts, and the option without which it is not set."""
 
-    @hooks.on_call("torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
-    def cuda_seed(interp: Interp, call: CallEvent) -> None:
-        key = (interp.frame.env, _argument_key(call))
-        interp.notes.setdefault("cuda-seeds", []).append((key, Where(interp, call.node, call.api)))
+    place: Where
+    text: str
+    movable: bool
+    draw: Where
+    draws: tuple[tuple[Where, str, str], ...]
+    aside: str
 
-    @hooks.on_call("torch.utils.data.random_split")
-    def split(interp: Interp, call: CallEvent) -> None:
-        level = interp.state.level("torch").level
+
+class RandomSplit(Rule):
+    """DET109: a split that depends on what was drawn before."""
+
+    codes = ("DET109",)
+
+    @on_call("torch.utils.data.random_split")
+    def split(self, call: CallEvent) -> None:
+        """A dataset is split."""
+        level = self.run.state.level("torch").level
         if call.args.get("generator", 2) is None and level in (SEEDED, UNSEEDED):
             seeded = level == SEEDED
-            reporter.report(
-                interp,
+            self.report(
                 "DET109",
                 call.node,
                 "`random_split` without `generator=`: the split "
@@ -67,70 +77,140 @@ def register(hooks: Hooks, reporter: Reporter) -> None:
                 entry_wide=True,
             )
 
-    @hooks.on_call("torch.manual_seed", "torch.random.manual_seed")
-    def torch_seed(interp: Interp, call: CallEvent) -> None:
-        interp.notes.setdefault("torch-seeds", set()).add((interp.frame.env, _argument_key(call)))
+
+class HashSeed(Rule):
+    """DET105: PYTHONHASHSEED is read when the interpreter starts."""
+
+    codes = ("DET105",)
+    places = remembered(list[Where])
+
+    @on(EnvironmentEvent)
+    def environment(self, event: EnvironmentEvent) -> None:
+        """A variable is set."""
+        if event.name != "PYTHONHASHSEED":
+            return
+        self.places.append(Where(self.run, event.node, event.name))
+        if self.run.entry is None:
+            self._report()
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """Whether the program starts itself again is known."""
+        self._report()
+
+    def _report(self) -> None:
+        places, self.places = self.places, []
+        for place in places:
+            if "exec" in self.run.places:
+                continue
+            self.report(
+                "DET105",
+                place,
+                "setting `PYTHONHASHSEED` in a running process has no effect: Python reads it only at start-up",
+                "set it in the shell (`PYTHONHASHSEED=0 python ...`), and sort sets of strings before iterating over them",
+                subject="PYTHONHASHSEED",
+            )
 
 
-class Late(NamedTuple):
-    """A seed that is set after a draw: its place and text, whether it is a call that can be moved, the first draw,
-    all draws that came before with their texts, and the option without which it is not set."""
+class RedundantSeeds(Rule):
+    """DET112: seeds of GPUs beside one that seeds them too."""
+
+    codes = ("DET112",)
+    cuda = remembered(list[tuple[tuple[v.Env, str], Where]])
+    torch = remembered(set[tuple[v.Env, str]])
+
+    @on_call("torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
+    def cuda_seed(self, call: CallEvent) -> None:
+        """GPUs are seeded."""
+        self.cuda.append(((self.run.frame.env, _argument_key(call)), Where(self.run, call.node, call.api)))
+
+    @on_call("torch.manual_seed", "torch.random.manual_seed")
+    def torch_seed(self, call: CallEvent) -> None:
+        """Torch is seeded."""
+        self.torch.add((self.run.frame.env, _argument_key(call)))
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """All seeds are known."""
+        for key, place in self.cuda:
+            if key in self.torch:
+                self.report(
+                    "DET112",
+                    place,
+                    f"`{place.subject}` is redundant: `torch.manual_seed` already seeds every GPU",
+                    "remove it",
+                    subject=place.subject,
+                )
+
+
+Kind = Literal["", "weak", "guess", "aside"]
+"""What a draw is worth: one that training alone makes matter is weak, one is in a call that is only possible, one is
+behind an option."""
+
+
+class First(NamedTuple):
+    """The first draw of its kind: its place, and what draws."""
 
     place: Where
     text: str
-    movable: bool
-    draw: Where
-    draws: tuple[tuple[Where, str, Any], ...]
-    aside: str
 
 
-class _Seeds:
-    """Collects per run; decides at the end of the entry point, when it is known what the program does."""
+class Seeds(Rule):
+    """DET101-DET104, DET107, DET108 and others of generators: collects draws and seeds; decides at the end of the
+    entry point, when it is known what the program does."""
 
-    def __init__(self, reporter: Reporter) -> None:
-        self.reporter = reporter
+    first = remembered_table(tuple[str, Kind], First)
+    """The first draws from each generator."""
+    early = remembered_table(str, list[tuple[Where, str, Kind]])
+    """Draws from each generator before its seed."""
+    doubted = remembered_table(str, bool)
+    late = remembered_table(str, Late)
+    unseeded = marks_path(Where)
+    """Draws without a seed on this path, by generator."""
 
-    def drawn(self, interp: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
+    @on(DrawEvent)
+    def drawn(self, event: DrawEvent) -> None:
         """An unseeded RNG is drawn from."""
+        rng, level, entry, node = event
         if entry.kind == "split":
-            self._split(interp, rng, level, entry, node)
+            self._split(rng, level, entry, node)
             return
         if entry.kind == "tf-shuffle":
-            self._tf_shuffle(interp, entry, node)
+            self._tf_shuffle(entry, node)
             return
         if entry.kind == "sampling":
-            self._sampling(interp, rng, level, entry, node)
+            self._sampling(rng, level, entry, node)
             return
-        weak: bool | str = entry.kind in _TRAINING_ONLY or _initialises(interp, entry, node)
-        if entry.kind == "dropout" and TRAINING_CONTEXT in interp.contexts:
-            weak = False
-        if interp.guessing:
-            weak = "guess"
-        elif interp.state.aside:
-            weak = "aside"
-        key = ("first-draw", rng, weak)
-        place = interp.notes.get(key)
-        if place is None:
-            place = Where(interp, node, rng, level.option)
-            interp.notes[key] = place
-            interp.notes[("draw-api", rng, weak)] = node_text(node, entry.apis[0])
-            interp.notes[("draw-kind", rng, weak)] = entry.kind
-        if not interp.guessing:
-            interp.state.flags.setdefault(f"unseeded:{rng}", place)
-            early = interp.notes.setdefault(("early-draws", rng), [])
-            if len(early) < MOST_DRAWS and all(one.site != interp.here(node) for one, _, _ in early):
-                here = place if place.site == interp.here(node) else Where(interp, node, rng, level.option)
-                early.append((here, node_text(node, entry.apis[0]), weak))
+        kind: Kind = "weak" if entry.kind in _TRAINING_ONLY or _initialises(self.run, entry, node) else ""
+        if entry.kind == "dropout" and TRAINING_CONTEXT in self.run.contexts:
+            kind = ""
+        if self.run.guessing:
+            kind = "guess"
+        elif self.run.state.aside:
+            kind = "aside"
+        found = self.first.get((rng, kind))
+        if found is None:
+            found = First(Where(self.run, node, rng, level.option), node_text(node, entry.apis[0]))
+            self.first[rng, kind] = found
+        place = found.place
+        if not self.run.guessing:
+            self.unseeded.setdefault(rng, place)
+            early = self.early.setdefault(rng, list)
+            if len(early) < MOST_DRAWS and all(one.site != self.run.here(node) for one, _, _ in early):
+                here = (
+                    place if place.site == self.run.here(node) else Where(self.run, node, rng, level.option)
+                )
+                early.append((here, node_text(node, entry.apis[0]), kind))
 
-    def doubtful(self, interp: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
+    @on(DoubtfulDrawEvent)
+    def doubtful(self, event: DoubtfulDrawEvent) -> None:
         """An RNG is drawn from that a helper may have seeded of which only the name is known."""
-        generator = interp.kb.generators[rng]
-        key = ("doubtful", rng)
-        if interp.guessing or interp.notes.get(key) is not None or generator.rule == LIBRARY_SEED:
+        rng, level, entry, node = event
+        generator = self.run.kb.generators[rng]
+        if self.run.guessing or rng in self.doubted or generator.rule == LIBRARY_SEED:
             return
-        interp.notes[key] = True
-        self.reporter.report(
-            interp,
+        self.doubted[rng] = True
+        self.report(
             generator.rule,
             node,
             f"`{node_text(node, entry.apis[0])}` draws random numbers: whether `{level.helper}` seeds "
@@ -141,14 +221,13 @@ class _Seeds:
             entry_wide=True,
         )
 
-    def _split(self, interp: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
+    def _split(self, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
         api = node_text(node, entry.apis[0])
         argument = entry.unless[0].arg if entry.unless else "random_state"
-        generator = interp.kb.generators[rng]
-        aside = interp.state.aside
+        generator = self.run.kb.generators[rng]
+        aside = self.run.state.aside
         when = f" when `{aside}` is given" if aside else ""
-        self.reporter.report(
-            interp,
+        self.report(
             "DET109",
             node,
             f"`{api}` without `{argument}=` and without a {generator.title} seed: the result differs between runs{when}",
@@ -159,13 +238,12 @@ class _Seeds:
             remedy=(argument, "0"),
         )
 
-    def _sampling(self, interp: Interp, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
-        generator = interp.kb.generators[rng]
+    def _sampling(self, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
+        generator = self.run.kb.generators[rng]
         what = entry.why or "what is sampled differs between runs"
         unless = f", unless `{level.option}` is given" if level.option else ""
         own = next((test.arg for test in entry.unless if test.given is True), "")
-        self.reporter.report(
-            interp,
+        self.report(
             "DET701",
             node,
             f"`{node_text(node, entry.apis[0])}` draws before {generator.title} is seeded{unless}: {what}",
@@ -176,11 +254,10 @@ class _Seeds:
             remedy=("rng", rng),
         )
 
-    def _tf_shuffle(self, interp: Interp, entry: RngEntry, node: Any) -> None:
+    def _tf_shuffle(self, entry: RngEntry, node: Any) -> None:
         name = entry.apis[0].rpartition(".")[2]
         what = " (shuffles by default)" if name == "list_files" else ""
-        self.reporter.report(
-            interp,
+        self.report(
             "DET207",
             node,
             f"`{name}`{what} without `seed=` and without a global TensorFlow seed: the order differs between runs",
@@ -189,51 +266,44 @@ class _Seeds:
             entry_wide=True,
         )
 
-    def seeded(self, interp: Interp, entry: RngEntry, args: v.Args, node: Any, rngs: list[str]) -> None:
+    @on(SeedEvent)
+    def seeded(self, event: SeedEvent) -> None:
         """A seeding call: its seed may differ from run to run, and it may follow a draw."""
-        if "in-worker-init" in interp.notes:
+        entry, args, node, rngs = event
+        if self.run.in_worker:
             return
         value = seed_value(args, entry)
-        if self._bad_seed(interp, entry, value, args, node):
-            for rng in rngs:
-                interp.notes[("bad-seed", rng)] = True
+        if self._bad_seed(entry, value, args, node):
             return
         for rng in rngs:
-            place = interp.state.flags.get(f"unseeded:{rng}")
-            if (
-                isinstance(place, Where)
-                and interp.state.level(rng).level != SEEDED
-                and interp.entry is not None
-            ):
-                late = interp.notes.setdefault("late", {})
-                early = interp.notes.get(("early-draws", rng), [])
+            place = self.unseeded.get(rng)
+            if place is not None and self.run.state.level(rng).level != SEEDED and self.run.entry is not None:
+                early = self.early.get(rng) or []
                 seed = Late(
-                    Where(interp, node, rng),
+                    Where(self.run, node, rng),
                     node_text(node, entry.apis[0]),
                     entry.kind == "seeder" and bool(entry.seed_arg or entry.seed_pos is not None),
                     place,
                     tuple(early),
-                    interp.state.aside,
+                    self.run.state.aside,
                 )
-                late.setdefault(rng, seed)
+                self.late.setdefault(rng, partial(Late, *seed))
 
-    def late_seed(self, interp: Interp, rng: str, entry: RngEntry, node: Any, site: Site) -> None:
+    @on(LateSeedEvent)
+    def late_seed(self, event: LateSeedEvent) -> None:
         """A default argument is used that was drawn before a seed that has been set since."""
-        draw = interp.state.flags.pop(f"unseeded:{rng}", None)
-        if isinstance(draw, Where):
-            seed = Where(interp, node, rng)
+        rng, entry, node, site = event
+        draw = self.unseeded.pop(rng)
+        if draw is not None:
+            seed = Where(self.run, node, rng)
             seed.site = site
-            early = ((draw, node_text(node, entry.apis[0]), False),)
-            late = interp.notes.setdefault("late", {})
-            late.setdefault(rng, Late(seed, "", True, draw, early, interp.state.aside))
+            early: tuple[tuple[Where, str, Kind], ...] = ((draw, node_text(node, entry.apis[0]), ""),)
+            self.late.setdefault(rng, partial(Late, seed, "", True, draw, early, self.run.state.aside))
 
-    def _bad_seed(
-        self, interp: Interp, entry: RngEntry, value: v.Value | None, args: v.Args, node: Any
-    ) -> bool:
+    def _bad_seed(self, entry: RngEntry, value: v.Value | None, args: v.Args, node: Any) -> bool:
         api = node_text(node, entry.apis[0])
         if entry.kind == "anti-seed":
-            self.reporter.report(
-                interp,
+            self.report(
                 "DET107",
                 node,
                 f"`{api}` draws a new random seed in every run",
@@ -244,22 +314,20 @@ class _Seeds:
             return True
         source = entropy_source(value)
         if source is not None:
-            place = _source_place(interp, source, node)
-            self.reporter.report(
-                interp,
+            place = _source_place(self.run, source, node)
+            self.report(
                 "DET107",
                 place,
                 f"`{api}` is seeded from `{source.api}`, which changes every run",
                 "use a fixed number, or make the seed an option and log it",
                 subject=source.api,
             )
-            _forgive_draw(interp, place.site)
+            self._forgive(place.site)
             return True
         if value is not None and v.is_none(value) and entry.none_seed == "entropy":
             option = v.option_of(value)
             why = f" by default (`{option}` is None)" if option else ""
-            self.reporter.report(
-                interp,
+            self.report(
                 "DET107",
                 node,
                 f"`{api}` without a seed{why} is seeded from OS entropy and differs between runs",
@@ -271,26 +339,24 @@ class _Seeds:
             return True
         return False
 
-    def end(self, interp: Interp) -> None:
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
         """The program has ended: report what was drawn without a seed, and seeds that are set after a draw."""
-        self._redundant(interp)
-        if interp.entry is None:
+        if self.run.entry is None:
             return
-        late: dict[str, Late] = interp.notes.get("late", {})
-        training = trains(interp)
+        late = {rng: self.late[rng] for rng in self.late.known()}
+        training = trains(self.run)
         for rng, seed in sorted(late.items()):
-            loaded = where(interp, LOADS) is not None
-            if seed.aside or (
-                not training and loaded and interp.notes.get(("first-draw", rng, False)) is None
-            ):
+            loaded = where(self.run, LOADS) is not None
+            if seed.aside or (not training and loaded and (rng, "") not in self.first):
                 continue
-            self._late(interp, interp.kb.generators[rng], seed)
-        for generator in interp.kb.generators.values():
+            self._late(self.run.kb.generators[rng], seed)
+        for generator in self.run.kb.generators.values():
             if generator.id in late and not late[generator.id].aside:
                 continue
-            self._missing(interp, generator, training)
+            self._missing(generator, training)
 
-    def _late(self, interp: Interp, generator: GeneratorEntry, seed: Late) -> None:
+    def _late(self, generator: GeneratorEntry, seed: Late) -> None:
         """DET108 stands where the first draw is; the others, and the seed, are in its flow."""
         place = seed.draw
         api = next((text for one, text, _ in seed.draws if one is place), generator.id)
@@ -303,8 +369,7 @@ class _Seeds:
             if seed.text
             else f"{generator.title} is seeded, when the function is defined: the default differs"
         )
-        self.reporter.report(
-            interp,
+        self.report(
             "DET108",
             place,
             f"`{api}` draws random numbers before {before} between runs",
@@ -316,40 +381,33 @@ class _Seeds:
             subject=generator.id,
         )
 
-    def _missing(self, interp: Interp, generator: GeneratorEntry, training: bool) -> None:
+    def _missing(self, generator: GeneratorEntry, training: bool) -> None:
         rng, title = generator.id, generator.title
-        strong: Where | None = interp.notes.get(("first-draw", rng, False))
-        weak: Where | None = interp.notes.get(("first-draw", rng, True))
-        imported = interp.entry is not None and interp.entry.path in interp.imported_files
-        place: Where | None
+        strong, weak = self.first.get((rng, "")), self.first.get((rng, "weak"))
+        imported = self.run.entry is not None and self.run.entry.path in self.run.imported_files
+        found: First | None
         if training:
-            places = [p for p in (weak, strong) if p is not None]
-            place = (
-                min(places, key=lambda p: p.order)
-                if places
-                else interp.notes.get(("first-draw", rng, "aside"))
-            )
+            firsts = [one for one in (weak, strong) if one is not None]
+            found = min(firsts, key=lambda one: one.place.order) if firsts else self.first.get((rng, "aside"))
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
-            place = strong or (weak if where(interp, LOADS) is None and not imported else None)
-        if place is None:
+            found = strong or (weak if where(self.run, LOADS) is None and not imported else None)
+        if found is None:
             if weak is not None:
                 reason = "the program does not train, and loads weights over the initial ones or is a module of others"
-                silent(interp, generator.rule, weak, reason)
+                self.silent(generator.rule, weak.place, reason)
             return
+        place, api = found
         confidence = None
         # The smoke test of a module that other files import: nobody compares two runs of it.
-        if imported and (where(interp, SAVES) is None or not training):
+        if imported and (where(self.run, SAVES) is None or not training):
             confidence = Confidence.LOW
         severity: Severity | None = None
-        api = interp.notes[
-            ("draw-api", rng, True if place is weak else False if place is strong else "aside")
-        ]
         seed = generator.seed
-        if rng == "tensorflow" and interp.kb_matches("tensorflow", "<2.0"):
+        if rng == "tensorflow" and self.run.kb_matches("tensorflow", "<2.0"):
             seed = "tf.set_random_seed(seed)"
         where_to_seed = generator.where or f"at the start of {place.entry}"
-        if place is not weak and place is not strong:
+        if found is not weak and found is not strong:
             message = f"`{api}` draws random numbers without a {title} seed when `{place.aside}` is given"
             help = f"call `{seed}` {where_to_seed}"
             severity = Severity.WARNING
@@ -364,8 +422,7 @@ class _Seeds:
             help = f"call `{seed}` {where_to_seed}"
             if generator.rule == LIBRARY_SEED:
                 message += ": seeds of other libraries do not reach it"
-        self.reporter.report(
-            interp,
+        self.report(
             generator.rule,
             place,
             message,
@@ -376,43 +433,17 @@ class _Seeds:
             entry_wide=True,
         )
 
-    def environment(self, interp: Interp, name: str, value: v.Value, node: Any) -> None:
-        """DET105: PYTHONHASHSEED is read when the interpreter starts."""
-        if name != "PYTHONHASHSEED" or not self.reporter.on("DET105"):
-            return
-        interp.notes.setdefault("hashseed", []).append(Where(interp, node, name))
-        if interp.entry is None:
-            self._hash_seed(interp)
-
-    def _hash_seed(self, interp: Interp) -> None:
-        for place in interp.notes.pop("hashseed", []):
-            if "exec" in interp.places:
-                continue
-            self.reporter.report(
-                interp,
-                "DET105",
-                place,
-                "setting `PYTHONHASHSEED` in a running process has no effect: Python reads it only at start-up",
-                "set it in the shell (`PYTHONHASHSEED=0 python ...`), and sort sets of strings before iterating over them",
-                subject="PYTHONHASHSEED",
-            )
-
-    def _redundant(self, interp: Interp) -> None:
-        self._hash_seed(interp)
-        beside: set[Any] = interp.notes.get("torch-seeds", set())
-        for key, place in interp.notes.get("cuda-seeds", []):
-            if key in beside:
-                self.reporter.report(
-                    interp,
-                    "DET112",
-                    place,
-                    f"`{place.subject}` is redundant: `torch.manual_seed` already seeds every GPU",
-                    "remove it",
-                    subject=place.subject,
-                )
+    def _forgive(self, site: Site) -> None:
+        """A draw that only makes a seed is reported once, as a seed that differs."""
+        for key in self.first.known():
+            if self.first[key].place.site == site:
+                self.first.pop(key)
+        for rng, place in self.unseeded.items():
+            if place.site == site:
+                self.unseeded.pop(rng)
 
 
-def _initialises(interp: Interp, entry: RngEntry, node: Any) -> bool:
+def _initialises(interp: RunView, entry: RngEntry, node: Any) -> bool:
     """Whether a draw makes parameters: inside a constructor, ``self.weight.data.uniform_()``, ``init_weights``."""
     if entry.kind != "draw" or entry.library != "torch":
         return False
@@ -448,26 +479,12 @@ def entropy_source(value: v.Value | None) -> v.Obj | None:
     return None
 
 
-def _source_place(interp: Interp, source: v.Obj, node: Any) -> Where:
+def _source_place(interp: RunView, source: v.Obj, node: Any) -> Where:
     place = Where(interp, node)
     if source.node is not None and source.file is not None:
-        from d9mlint.interp.state import Site
-
         place.site = Site(source.file.path, source.node.start, source.node.end)
     return place
 
 
-def _forgive_draw(interp: Interp, site: Any) -> None:
-    """A draw that only makes a seed is reported once, as a seed that differs."""
-    for key in [k for k in interp.notes if isinstance(k, tuple) and k and k[0] == "first-draw"]:
-        place = interp.notes[key]
-        if isinstance(place, Where) and place.site == site:
-            del interp.notes[key]
-    for name in [n for n, p in interp.state.flags.items() if isinstance(p, Where) and p.site == site]:
-        del interp.state.flags[name]
-
-
-def _step(place: Where, message: str) -> Any:
-    from d9mlint.base.findings import Step
-
+def _step(place: Where, message: str) -> Step:
     return Step(place.site.path, place.site.start, place.site.end, message)

@@ -1,7 +1,7 @@
 """What a program does: whether it trains, with which library, on which device, and what it leaves behind.
 
 These are no findings of their own. They are noted as flags of the state (see ``Interp.flag``), with the
-first place as ``Where`` in ``interp.notes`` for the findings that are made at the end of an entry point.
+first place as ``Where`` in ``interp.places`` for the findings that are made at the end of an entry point.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from d9mlint.interp import values as v
 from d9mlint.interp.calls import can_train, hands_over_training, owner_types
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.devices import ACCELERATORS, DEFAULT_DEVICE, DEVICE, Runner, named, runner, runner_of
+from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
+from d9mlint.interp.listening import on, on_call, on_method
+from d9mlint.interp.memory import Memory, remembered
 from d9mlint.interp.places import Where
 
 if TYPE_CHECKING:
-    from d9mlint.interp.hooks import CallEvent, Hooks
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
 
 TORCH_TRAIN = "train:torch"
 TF_TRAIN = "train:tensorflow"
-TRAINER_SWITCH = "trainer-switch"
-"""Note: how the trainer that trains is made deterministic."""
 TF_FIT = "train:tensorflow:fit"
 TF_TAPE = "train:tensorflow:tape"
 TORCH_TRAIN_CPU = "train:torch:cpu"
@@ -109,35 +110,47 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "") -> None:
             log.places.setdefault(flag, place)
 
 
-def where(interp: Interp, flag: str) -> Where | None:
+def where(interp: RunView, flag: str) -> Where | None:
     """The first place at which a flag was set in this run."""
     return interp.places.get(flag)
 
 
-def trains(interp: Interp) -> bool:
+def trains(interp: RunView) -> bool:
     """Whether the run reached training of any kind."""
     return TRAIN in interp.places
 
 
-def infers(interp: Interp) -> bool:
+def infers(interp: RunView) -> bool:
     """Whether the run uses a model that it does not train: nothing trains, and weights are loaded, a model is put
     into evaluation mode, or gradients are switched off."""
     return not trains(interp) and (LOADS in interp.places or INFERS in interp.places)
 
 
-def register(hooks: Hooks) -> None:
-    """Listen for training, devices and GPU use."""
+class Activity:
+    """Listens for training, devices and GPU use."""
 
-    @hooks.on_method("backward")
-    def backward(interp: Interp, call: CallEvent) -> None:
+    trainer_switch = remembered(str)
+    """How the trainer that trains is made deterministic."""
+
+    def __init__(self, interp: Interp) -> None:
+        self._interp = interp
+
+    @property
+    def memory(self) -> Memory:
+        """Where the fields are remembered."""
+        return self._interp.memory
+
+    @on_method("backward")
+    def backward(self, call: CallEvent) -> None:
+        """A gradient is taken of a loss."""
         # Autograd Functions call backward of their own; a loss has a tensor, a scaler or nothing known before the dot.
-        found = runner(interp, call.owner)
+        found = runner(self._interp, call.owner)
         first = call.args.get("loss", 0)
         tensor = isinstance(call.owner, v.Obj) and call.owner.type == tensors.TENSOR
         loss = call.owner if tensor or first is None else first
-        _trains_torch(interp, call.node, "backward", _place(found, tensors.device([loss])))
+        _trains_torch(self._interp, call.node, "backward", _place(found, tensors.device([loss])))
 
-    @hooks.on_method(
+    @on_method(
         "fit",
         "fit_generator",
         "train_on_batch",
@@ -148,138 +161,161 @@ def register(hooks: Hooks) -> None:
         "run",
         "tune",
     )
-    def fit(interp: Interp, call: CallEvent) -> None:
+    def fit(self, call: CallEvent) -> None:
+        """A method that trains, in some library."""
         name = call.api.rpartition(".")[2]
-        found = runner(interp, call.owner)
+        found = runner(self._interp, call.owner)
         if found is not None and name in found.entry.trains:
-            if TORCH_TRAIN not in interp.places:
-                interp.notes[TRAINER_SWITCH] = found.entry.switch
-            _trains_torch(interp, call.node, name, found.device or tensors.device(call.args.values()))
+            if TORCH_TRAIN not in self._interp.places:
+                self.trainer_switch = found.entry.switch
+            _trains_torch(self._interp, call.node, name, found.device or tensors.device(call.args.values()))
             return
         if found is None and isinstance(call.owner, v.Obj) and can_train(call.owner.args, name):
             # An object of which only what it was given is known: a trainer that a configuration names.
-            _trains_torch(interp, call.node, name, tensors.device(call.owner.args.values()))
-            _note_devices(interp, call.owner.args.kw.get("device"), call.node)
+            _trains_torch(self._interp, call.node, name, tensors.device(call.owner.args.values()))
+            _note_devices(self._interp, call.owner.args.kw.get("device"), call.node)
             return
         if found is not None or name in ("train", "run", "tune"):
             return
-        types = owner_types(interp, call.owner) if call.owner is not None else []
-        note(interp, TRAIN, call.node, "fit")
+        types = owner_types(self._interp, call.owner) if call.owner is not None else []
+        note(self._interp, TRAIN, call.node, "fit")
         if any(t.startswith(_TF_LIBRARIES) for t in types) or (
-            any(interp.uses(name) for name in ("tensorflow", "keras"))
+            any(self._interp.uses(name) for name in ("tensorflow", "keras"))
             and _unknown(types)
-            and not interp.uses("torch")
+            and not self._interp.uses("torch")
         ):
-            _trains_tf(interp, call.node, "fit")
+            _trains_tf(self._interp, call.node, "fit")
 
-    def constructed(interp: Interp, call: CallEvent) -> None:
-        found = runner_of(interp, call.api, call.args)
+    @on(CallEvent)
+    def constructed(self, call: CallEvent) -> None:
+        """What trains when it is made."""
+        found = runner_of(self._interp, call.api, call.args)
         if found is None:
             return
         if found.entry.constructs:
-            if TORCH_TRAIN not in interp.places:
-                interp.notes[TRAINER_SWITCH] = found.entry.switch
-            _trains_torch(interp, call.node, call.api, found.device)
+            if TORCH_TRAIN not in self._interp.places:
+                self.trainer_switch = found.entry.switch
+            _trains_torch(self._interp, call.node, call.api, found.device)
         if found.entry.returns and found.device in ACCELERATORS:
-            note(interp, found.device, call.node, call.api)
+            note(self._interp, found.device, call.node, call.api)
 
-    hooks.any_call.append(constructed)
-
-    @hooks.on_method("minimize", "apply_gradients", "gradient")
-    def tf_train(interp: Interp, call: CallEvent) -> None:
-        types = owner_types(interp, call.owner) if call.owner is not None else []
-        if interp.uses("tensorflow") and (_unknown(types) or types[0].startswith(_TF_LIBRARIES)):
+    @on_method("minimize", "apply_gradients", "gradient")
+    def tf_train(self, call: CallEvent) -> None:
+        """An optimizer steps."""
+        types = owner_types(self._interp, call.owner) if call.owner is not None else []
+        if self._interp.uses("tensorflow") and (_unknown(types) or types[0].startswith(_TF_LIBRARIES)):
             name = call.api.rpartition(".")[2]
-            if name != "gradient" and interp.kb_matches("tensorflow", "<2.0"):
+            if name != "gradient" and self._interp.kb_matches("tensorflow", "<2.0"):
                 # A step of a graph, which a session may run.
-                interp.places.setdefault(GRAPH_STEP, Where(interp, call.node, name))
+                self._interp.places.setdefault(GRAPH_STEP, Where(self._interp, call.node, name))
                 return
-            _trains_tf(interp, call.node, "minimize" if name == "minimize" else "gradient")
+            _trains_tf(self._interp, call.node, "minimize" if name == "minimize" else "gradient")
 
-    def graph_step(interp: Interp, call: CallEvent) -> None:
-        step = interp.places.get(GRAPH_STEP)
+    @on(CallEvent)
+    def graph_step(self, call: CallEvent) -> None:
+        """A session, or a function, is given a step of a graph."""
+        step = self._interp.places.get(GRAPH_STEP)
         if step is None or call.api in _GROUPS:
             return
         runs = call.api.rpartition(".")[2] == "run"
         given = [one for value in call.args.values() for one in _nested(value)]
         if any(_is_step(one) for one in given) or (runs and any(one is v.UNKNOWN for one in given[:1])):
-            _run_graph(interp)
+            _run_graph(self._interp)
         elif runs:
-            interp.places.setdefault(GRAPH_RUN, Where(interp, call.node, call.api))
+            self._interp.places.setdefault(GRAPH_RUN, Where(self._interp, call.node, call.api))
 
-    def end(interp: Interp) -> None:
-        if GRAPH_STEP in interp.places and GRAPH_RUN not in interp.places:
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """The program has ended."""
+        if GRAPH_STEP in self._interp.places and GRAPH_RUN not in self._interp.places:
             # Whatever runs it was not followed.
-            _run_graph(interp)
+            _run_graph(self._interp)
 
-    hooks.any_call.append(graph_step)
-    hooks.ends.append(end)
+    @on_call("jax.grad", "jax.value_and_grad", "flax.nnx.grad", "flax.nnx.value_and_grad")
+    def jax_train(self, call: CallEvent) -> None:
+        """A gradient is taken by JAX."""
+        note(self._interp, TRAIN, call.node, call.api)
 
-    @hooks.on_call("jax.grad", "jax.value_and_grad", "flax.nnx.grad", "flax.nnx.value_and_grad")
-    def jax_train(interp: Interp, call: CallEvent) -> None:
-        note(interp, TRAIN, call.node, call.api)
+    @on_call("torch.autograd.backward")
+    def autograd(self, call: CallEvent) -> None:
+        """A gradient is taken."""
+        _trains_torch(self._interp, call.node, "backward", tensors.device(call.args.values()))
 
-    @hooks.on_call("torch.autograd.backward")
-    def autograd(interp: Interp, call: CallEvent) -> None:
-        _trains_torch(interp, call.node, "backward", tensors.device(call.args.values()))
-
-    @hooks.on_call("torch.set_default_device", "torch.set_default_tensor_type")
-    def default_device(interp: Interp, call: CallEvent) -> None:
+    @on_call("torch.set_default_device", "torch.set_default_tensor_type")
+    def default_device(self, call: CallEvent) -> None:
+        """The default device is set."""
         given = call.args.get("device", 0) or call.args.get("t", 0)
-        name = named(interp, given)
+        name = named(self._interp, given)
         if isinstance(given, (v.Lit, v.Ext)) and not name:
             text = given.name if isinstance(given, v.Ext) else str(given.value)
             name = "cuda" if text.startswith("torch.cuda.") else "cpu"
-        interp.set_mode(DEFAULT_DEVICE, v.Lit(name) if name else v.UNKNOWN, call.node)
+        self._interp.set_mode(DEFAULT_DEVICE, v.Lit(name) if name else v.UNKNOWN, call.node)
         if name in ACCELERATORS:
-            note(interp, name, call.node, call.api)
+            note(self._interp, name, call.node, call.api)
 
-    @hooks.on_call("torch.set_grad_enabled")
-    def recording(interp: Interp, call: CallEvent) -> None:
+    @on_call("torch.set_grad_enabled")
+    def recording(self, call: CallEvent) -> None:
+        """Gradients are switched on or off."""
         known = v.truth(call.args.get("mode", 0) or v.UNKNOWN)
-        interp.set_mode("torch.no_grad", v.UNKNOWN if known is None else v.Lit(not known), call.node)
+        self._interp.set_mode("torch.no_grad", v.UNKNOWN if known is None else v.Lit(not known), call.node)
 
-    @hooks.on_method("__enter__")
-    def entered(interp: Interp, call: CallEvent) -> None:
+    @on_method("__enter__")
+    def entered(self, call: CallEvent) -> None:
+        """A context is entered by hand."""
         # A tape that is entered by hand records until it is left by hand, wherever that is.
-        note(interp, ENTERED, call.node, call.api)
+        note(self._interp, ENTERED, call.node, call.api)
 
-    @hooks.on_call("torch.no_grad", "torch.inference_mode")
-    def without_gradients(interp: Interp, call: CallEvent) -> None:
-        note(interp, INFERS, call.node, call.api)
+    @on_call("torch.no_grad", "torch.inference_mode")
+    def without_gradients(self, call: CallEvent) -> None:
+        """Gradients are switched off."""
+        note(self._interp, INFERS, call.node, call.api)
 
-    @hooks.on_method("eval")
-    def evaluates(interp: Interp, call: CallEvent) -> None:
-        note(interp, INFERS, call.node, call.api)
+    @on_method("eval")
+    def evaluates(self, call: CallEvent) -> None:
+        """A model is put into evaluation mode."""
+        note(self._interp, INFERS, call.node, call.api)
 
-    @hooks.on_method("cuda")
-    def cuda_method(interp: Interp, call: CallEvent) -> None:
-        note(interp, CUDA, call.node, "cuda")
+    @on_method("cuda")
+    def cuda_method(self, call: CallEvent) -> None:
+        """Something is moved to a GPU."""
+        note(self._interp, CUDA, call.node, "cuda")
 
-    @hooks.on_method("to")
-    def to(interp: Interp, call: CallEvent) -> None:
-        _note_devices(interp, call.args.get("device", 0), call.node)
+    @on_method("to")
+    def to(self, call: CallEvent) -> None:
+        """Something is moved."""
+        _note_devices(self._interp, call.args.get("device", 0), call.node)
 
-    @hooks.on_method("xpu")
-    def xpu_method(interp: Interp, call: CallEvent) -> None:
-        note(interp, "xpu", call.node, "xpu")
+    @on_method("xpu")
+    def xpu_method(self, call: CallEvent) -> None:
+        """Something is moved to an XPU."""
+        note(self._interp, "xpu", call.node, "xpu")
 
-    @hooks.on_method(
+    @on_method(
         "load_state_dict", "load_weights", "restore", "set_weights", "from_pretrained", "load_from_checkpoint"
     )
-    def loads(interp: Interp, call: CallEvent) -> None:
-        note(interp, LOADS, call.node, call.api)
+    def loads(self, call: CallEvent) -> None:
+        """Weights are loaded."""
+        note(self._interp, LOADS, call.node, call.api)
 
-    @hooks.on_call("tf.train.init_from_checkpoint", "tf.compat.v1.train.init_from_checkpoint")
-    def from_checkpoint(interp: Interp, call: CallEvent) -> None:
-        note(interp, LOADS, call.node, call.api)
+    @on_call("tf.train.init_from_checkpoint", "tf.compat.v1.train.init_from_checkpoint")
+    def from_checkpoint(self, call: CallEvent) -> None:
+        """Weights are loaded."""
+        note(self._interp, LOADS, call.node, call.api)
 
-    @hooks.on_method(*_OUTPUT_METHODS)
-    def writes(interp: Interp, call: CallEvent) -> None:
-        note(interp, SAVES, call.node, call.api)
+    @on_method(*_OUTPUT_METHODS)
+    def writes(self, call: CallEvent) -> None:
+        """Something is written."""
+        note(self._interp, SAVES, call.node, call.api)
 
-    hooks.any_call.append(_any_call)
-    hooks.env.append(_env)
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """Something is called."""
+        _any_call(self._interp, call)
+
+    @on(EnvironmentEvent)
+    def variable(self, event: EnvironmentEvent) -> None:
+        """A variable is set."""
+        _env(self._interp, event.name, event.value, event.node)
 
 
 def _unknown(types: list[str]) -> bool:
@@ -347,7 +383,7 @@ def _note_devices(interp: Interp, value: v.Value | None, node: Any) -> None:
             note(interp, "cuda-device", node, DEVICE)
 
 
-def accelerators(interp: Interp) -> list[str]:
+def accelerators(interp: RunView) -> list[str]:
     """The accelerators that this run puts torch work on, or may, CUDA first."""
     if interp.device == "cpu":
         return []
@@ -403,12 +439,12 @@ def _env(interp: Interp, name: str, value: v.Value, node: Any) -> None:
         note(interp, "no-gpu", node, name)
 
 
-def _surely_runs(interp: Interp) -> bool:
+def _surely_runs(interp: RunView) -> bool:
     """Whether what runs now runs in every run: in no branch that is only possible or that an option opens."""
     return not interp.branching and not interp.state.aside
 
 
-def may_use_cuda(interp: Interp) -> bool:
+def may_use_cuda(interp: RunView) -> bool:
     """Whether this run puts torch work on a GPU, or may."""
     if interp.device == "cpu" or "no-gpu" in interp.places:
         return False

@@ -31,6 +31,7 @@ from d9mlint.ir import nodes as m
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.state import Rng
+    from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import RngEntry
 
 SMALL_BODY = 3
@@ -704,7 +705,7 @@ def _train_elsewhere(interp: Interp, args: v.Args, node: Any) -> None:
             call_object(interp, one, v.Args(star=True), node)
 
 
-def owner_types(interp: Interp, owner: v.Value) -> list[str]:
+def owner_types(interp: RunView, owner: v.Value) -> list[str]:
     """Canonical names of the library classes an object is known to be of; ``?`` for unknown."""
     if isinstance(owner, v.Obj):
         return [owner.type]

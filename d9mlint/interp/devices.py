@@ -11,7 +11,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.argtests import any_holds
 
 if TYPE_CHECKING:
-    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import RunnerEntry
 
 ACCELERATORS = ("cuda", "xpu", "mps")
@@ -31,7 +31,7 @@ class Runner(NamedTuple):
     device: str
 
 
-def named(interp: Interp, value: v.Value | None) -> str:
+def named(interp: RunView, value: v.Value | None) -> str:
     """The device that a value names ("" for unknown); of several, one that is not the CPU."""
     if isinstance(value, v.AnyOf):
         found = {named(interp, one) for one in value.values if v.is_none(one) is not True}
@@ -52,7 +52,7 @@ def _of_text(text: str) -> str:
     return "cuda" if name == "gpu" else name if name in DEVICES else ""
 
 
-def _of_object(interp: Interp, value: v.Obj) -> str:
+def _of_object(interp: RunView, value: v.Obj) -> str:
     if value.api == DEVICE:
         return named(interp, value.args.get("type", 0))
     if value.api == v.TEXT or value.api in _CONVERSIONS:
@@ -63,7 +63,7 @@ def _of_object(interp: Interp, value: v.Obj) -> str:
     return entry.gives if entry is not None and entry.gives != "owner" else ""
 
 
-def _of_member(interp: Interp, value: v.Member) -> str:
+def _of_member(interp: RunView, value: v.Member) -> str:
     owner = value.owner
     if value.name in ("type", "index"):
         return named(interp, owner)
@@ -77,12 +77,12 @@ def _of_member(interp: Interp, value: v.Member) -> str:
     return ""
 
 
-def on_accelerator(interp: Interp, value: v.Value | None) -> bool:
+def on_accelerator(interp: RunView, value: v.Value | None) -> bool:
     """Whether a value names an accelerator, or may."""
     return value is not None and any(named(interp, one) in ACCELERATORS for one in v.alternatives(value))
 
 
-def runner(interp: Interp, owner: v.Value | None) -> Runner | None:
+def runner(interp: RunView, owner: v.Value | None) -> Runner | None:
     """What trains or moves models, if a value is that."""
     for one in v.alternatives(owner) if owner is not None else ():
         if isinstance(one, v.Obj):
@@ -97,7 +97,7 @@ def runner(interp: Interp, owner: v.Value | None) -> Runner | None:
     return None
 
 
-def runner_of(interp: Interp, api: str, args: v.Args) -> Runner | None:
+def runner_of(interp: RunView, api: str, args: v.Args) -> Runner | None:
     """What trains or moves models, by the name of the class or function that makes it and its arguments."""
     for entry in interp.kb.runners(api):
         if not entry.versions or interp.targets is None or interp.kb_matches(entry.library, entry.versions):
@@ -105,7 +105,7 @@ def runner_of(interp: Interp, api: str, args: v.Args) -> Runner | None:
     return None
 
 
-def _works_on(interp: Interp, entry: RunnerEntry, args: v.Args) -> str:
+def _works_on(interp: RunView, entry: RunnerEntry, args: v.Args) -> str:
     if entry.settings is not None:
         given = args.get(entry.settings.arg, entry.settings.pos)
         for one in v.alternatives(given) if given is not None else ():

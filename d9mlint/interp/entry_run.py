@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.findings import Finding
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import TRAIN
+from d9mlint.interp.activity import TRAIN, Activity
 from d9mlint.interp.calls import blank_instance
 from d9mlint.interp.events import EndEvent
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.interpreter import MAX_STEPS, BudgetExceeded, Interp
+from d9mlint.interp.library.loaders import Loaders
 from d9mlint.interp.library.options import option_params
+from d9mlint.interp.releases import ReleaseNames
+from d9mlint.interp.storage import Storage
+from d9mlint.interp.switches import Switches
 from d9mlint.project.entry_points import Entry, find_entries, imported_files
 from d9mlint.project.modules import ModuleFile, Modules
 
@@ -91,6 +95,14 @@ class Project:
         self.imported = imported_files(self.modules) - {path for path, _ in named}
         self.entries: list[Entry] = find_entries(self.modules, self.imported, named)
         self.index = {file.path: i for i, file in enumerate(self.modules.files)}
+
+
+def run_entry(
+    project: Project, knowledge: Knowledge, targets: Targets, device: str, rules: RuleSet, entry: Entry
+) -> EntryReport:
+    """The report of one entry point: a function of its arguments alone. An ``Analyzer`` gives the same for many,
+    and runs the imports that they have in common once."""
+    return Analyzer(project, knowledge, targets, device, rules).run_entry(entry)
 
 
 Releases = tuple[tuple[str, str], ...]
@@ -237,6 +249,7 @@ class Analyzer:
         entry: Entry | None,
         start: Callable[[Interp], None],
     ) -> EntryReport:
+        start_models(interp)
         findings = self.rules.start(interp)
         interp.import_log = ImportLog()
         failure = ""
@@ -283,6 +296,15 @@ class Analyzer:
 def _told(interp: Interp) -> Releases:
     """The releases for which the names in a run tell that it was written."""
     return tuple(sorted({**interp.implied_releases, **interp.releases}.items()))
+
+
+def start_models(interp: Interp) -> None:
+    """What the interpreter knows of libraries beside its models of single calls. It hears of everything before
+    the rules, which read what it has found out."""
+    interp.activity = Activity(interp)
+    interp.switches = Switches(interp)
+    for model in (Loaders(interp), interp.activity, Storage(interp), ReleaseNames(interp), interp.switches):
+        interp.listeners.add(model)
 
 
 def _run_program(interp: Interp, entry: Entry) -> None:

@@ -26,7 +26,6 @@ from d9mlint.interp.events import (
     TestEvent,
 )
 from d9mlint.interp.heap import HEAP, NAME
-from d9mlint.interp.hooks import Notes
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.listening import Listeners
 from d9mlint.interp.memory import Memory
@@ -39,10 +38,12 @@ from d9mlint.project.modules import Found, ModuleFile, Modules
 
 if TYPE_CHECKING:
     from d9mlint.config.targets import Targets
+    from d9mlint.interp.activity import Activity
     from d9mlint.interp.conditions import Outcome
     from d9mlint.interp.memo import Outcome as CallOutcome
     from d9mlint.interp.places import Where
     from d9mlint.interp.rng import Draw
+    from d9mlint.interp.switches import Switches
     from d9mlint.interp.violations import Violation
     from d9mlint.knowledge import Knowledge
 
@@ -135,6 +136,8 @@ class Interp:
         imported: frozenset[str] = frozenset(),
         imports: ImportCache | None = None,
     ) -> None:
+        self.activity: Activity
+        self.switches: Switches
         from d9mlint.interp import calls
         from d9mlint.interp import expressions as expr
         from d9mlint.interp.library.loaders import use
@@ -340,6 +343,8 @@ class Interp:
         variants, self.variants = self.variants, {}
         order_loops = list(self.orders.loops)
         loaded = dict(self.loaded)
+        log = self.import_log
+        done = dict(log.places) if log is not None else None
         self.speculating += 1
         try:
             if not self.muted:
@@ -351,6 +356,9 @@ class Interp:
                 yield self
         finally:
             self.speculating -= 1
+            if log is not None and done is not None:
+                # An import that is being recorded has not done what it only might do.
+                log.places = done
             self.listeners, self.in_worker = listeners, in_worker
             self.frame, self.state, self.memo, self.memory = outer_frame, state, memo, memory
             self.module_rng, self.module_modes = rng, modes
@@ -374,9 +382,14 @@ class Interp:
             self.state.rng[rng] = Rng(MAYBE)
 
     @property
-    def notes(self) -> Notes:
-        """What rules remember that have no fields yet."""
-        return Notes(self.memory)
+    def now(self) -> int:
+        """The time of the run: objects that are made later have a later birth."""
+        return HEAP.clock
+
+    @property
+    def trainer_switch(self) -> str:
+        """How the trainer that trains is made deterministic."""
+        return self.activity.trainer_switch
 
     @property
     def marks(self) -> StateTable[Any]:
@@ -764,15 +777,20 @@ class Interp:
             entered = self._calls.enter(self, context, item.context, after)
             names.extend(entered.names)
             contexts.append(context)
-            self.listeners.tell(ContextEvent(context, stmt, True))
+            self._tell_context(context, stmt, True)
             if item.target is not None:
                 self._expr.assign(self, item.target, entered.value)
         with self.within(*names):
             run()
         for context in reversed(contexts):
-            self.listeners.tell(ContextEvent(context, stmt, False))
+            self._tell_context(context, stmt, False)
         for restore in reversed(after):
             restore()
+
+    def _tell_context(self, context: v.Value, stmt: m.With, begins: bool) -> None:
+        # What is made inside is younger than the beginning, and what is made afterwards than the end.
+        HEAP.clock += 1
+        self.listeners.tell(ContextEvent(context, stmt, begins))
 
     def exec_function(self, stmt: m.FunctionDef) -> None:
         """``def``: defaults and decorators are evaluated now."""

@@ -1,7 +1,8 @@
 """Who listens to which events of a run.
 
 A listener is an object with the state of one run. Its methods say with a decorator what they listen to; they are called
-in the order in which the listeners were added.
+in the order in which the listeners were added. What is not known when the class is written, such as names of the
+knowledge base, its method ``also`` tells.
 """
 
 from __future__ import annotations
@@ -72,8 +73,10 @@ def on_object_attribute(
 @functools.cache
 def listened(kind: type[Any]) -> tuple[tuple[str, Listening], ...]:
     """The methods of a class that listen, and to what, in the order in which they are written."""
-    names = dict.fromkeys(name for one in reversed(kind.__mro__) for name in vars(one))
-    return tuple((name, one) for name in names for one in getattr(getattr(kind, name), _LISTENS, ()))
+    members: dict[str, Any] = {}
+    for one in reversed(kind.__mro__):
+        members.update(vars(one))
+    return tuple((name, to) for name, member in members.items() for to in getattr(member, _LISTENS, ()))
 
 
 def listened_by(listener: object) -> tuple[tuple[str, Listening], ...]:
@@ -98,6 +101,10 @@ class Listeners:
         """Tell an object what its methods listen to."""
         for name, listening in listened_by(listener):
             self.listen(listening, getattr(listener, name))
+        more: Callable[[], Iterable[tuple[Listening, Handler[Any]]]] | None
+        more = getattr(listener, "also", None)
+        for listening, handler in more() if more is not None else ():
+            self.listen(listening, handler)
 
     def listen(self, to: Listening, handler: Handler[Any]) -> None:
         """Tell a function of these events."""

@@ -42,6 +42,10 @@ class Plain(NamedTuple):
     value: object
 
 
+_FIXED = (str, int, bool, tuple, frozenset, type(None))
+"""Types of values that stay what they are, and can be compared."""
+
+
 class _Changing:
     """What a cell held that cannot be compared: whoever holds a list or a set may add to it."""
 
@@ -63,11 +67,12 @@ class MemoryLog:
 class Memory:
     """What the listeners of a run remember. They reach it through the fields of their classes alone."""
 
-    __slots__ = ("_cells", "_logs")
+    __slots__ = ("_cells", "_logs", "_outer")
 
-    def __init__(self, cells: dict[Cell, Any] | None = None) -> None:
+    def __init__(self, cells: dict[Cell, Any] | None = None, outer: Memory | None = None) -> None:
         self._cells: dict[Cell, Any] = {} if cells is None else cells
         self._logs: list[MemoryLog] = []
+        self._outer = outer
 
     @contextmanager
     def recorded(self) -> Iterator[MemoryLog]:
@@ -88,7 +93,8 @@ class Memory:
     def forked(self) -> Memory:
         """The same memory for a speculation: what happens there is forgotten."""
         return Memory(
-            {c: type(x)(x) if isinstance(x, (list, set, dict)) else x for c, x in self._cells.items()}
+            {c: type(x)(x) if isinstance(x, (list, set, dict)) else x for c, x in self._cells.items()},
+            outer=self,
         )
 
     def changed(self) -> None:
@@ -97,9 +103,11 @@ class Memory:
             log.quiet = False
 
     def reported(self, violation: Violation) -> None:
-        """A rule is violated."""
+        """A rule is violated; what is found in speculation counts."""
         if self._logs:
             self._logs[-1].reports.append(violation)
+        elif self._outer is not None:
+            self._outer.reported(violation)
 
     def agrees(self, log: MemoryLog) -> bool:
         """Whether all that an import read is the same here."""
@@ -122,7 +130,7 @@ class Memory:
         if found is self:
             self._read(cell)
             found = make()
-            if not isinstance(found, (bool, int, str, type(None))):
+            if not isinstance(found, _FIXED):
                 self.changed()
                 self._cells[cell] = found
             return found
@@ -131,7 +139,7 @@ class Memory:
 
     def set(self, cell: Cell, value: Any) -> None:
         """Remember a value."""
-        if isinstance(value, (bool, str, int)) and self._held(cell) == Plain(True, value):
+        if isinstance(value, _FIXED) and self._held(cell) == Plain(True, value):
             # Nothing changes where it is the same already.
             self._read(cell)
             return
@@ -149,7 +157,7 @@ class Memory:
         self._read(cell)
         return cell in self._cells
 
-    def keys(self, owner: str, field: str) -> list[Any]:
+    def known(self, owner: str, field: str) -> list[Any]:
         """The keys of a table."""
         if self._logs:
             self.changed()
@@ -159,7 +167,7 @@ class Memory:
         if cell not in self._cells:
             return Plain(False, None)
         value = self._cells[cell]
-        return Plain(True, value) if isinstance(value, (str, int, bool, type(None))) else CHANGING
+        return Plain(True, value) if isinstance(value, _FIXED) else CHANGING
 
     def _read(self, cell: Cell) -> None:
         if self._logs:
@@ -245,16 +253,17 @@ class Table(Generic[K, T]):
 
     def setdefault(self, key: K, make: Callable[[], T]) -> T:
         """What is remembered under a key, made where there is nothing."""
-        value: T = self._memory.make(self._cell._replace(key=key), make)
-        return value
+        if key not in self:
+            self[key] = make()
+        return self[key]
 
     def pop(self, key: K) -> None:
         """Forget a key."""
         self._memory.forget(self._cell._replace(key=key))
 
-    def keys(self) -> list[K]:
+    def known(self) -> list[K]:
         """All keys."""
-        return self._memory.keys(self._cell.owner, self._cell.field)
+        return self._memory.known(self._cell.owner, self._cell.field)
 
 
 class RememberedTable(Generic[K, T]):
@@ -277,53 +286,67 @@ def remembered_table(key: type[K], kind: type[T]) -> RememberedTable[K, T]:
     return RememberedTable()
 
 
+class Path(Protocol):
+    """The path that a run is on, which can be marked."""
+
+    @property
+    def marks(self) -> StateTable[Any]:
+        """All marks."""
+
+
 class PathMarks(Generic[T]):
     """What a listener marks the present path with, by name: it follows the branches of the program, and what a
     function does is run again where the names of the marks differ."""
 
-    __slots__ = ("_kind", "_marks", "_prefix")
+    __slots__ = ("_kind", "_path", "_prefix")
 
-    def __init__(self, marks: StateTable[Any], prefix: str, kind: type[T]) -> None:
-        self._marks = marks
+    def __init__(self, path: Path, prefix: str, kind: type[T]) -> None:
+        self._path = path
         self._prefix = prefix
         self._kind = kind
 
     def get(self, name: str) -> T | None:
         """The mark of this name."""
-        found = self._marks.get(self._prefix + name)
+        found = self._path.marks.get(self._prefix + name)
         return found if isinstance(found, self._kind) else None
 
     def __contains__(self, name: str) -> bool:
-        return self._prefix + name in self._marks
+        return self._prefix + name in self._path.marks
+
+    def __bool__(self) -> bool:
+        return self._prefix in self._path.marks
 
     def __setitem__(self, name: str, mark: T) -> None:
-        self._marks[self._prefix + name] = mark
+        # That there is any is known without looking at all marks.
+        self._path.marks[self._prefix] = self._prefix
+        self._path.marks[self._prefix + name] = mark
 
     def setdefault(self, name: str, mark: T) -> None:
         """Mark the path, where it has no mark of this name."""
-        self._marks.setdefault(self._prefix + name, mark)
+        self._path.marks.setdefault(self._prefix + name, mark)
 
     def pop(self, name: str) -> T | None:
         """Take a mark away."""
-        found = self._marks.pop(self._prefix + name, None)
-        return found if isinstance(found, self._kind) else None
+        found = self.get(name)
+        self._path.marks.pop(self._prefix + name, None)
+        return found
 
     def items(self) -> list[tuple[str, T]]:
         """All marks of the path."""
         size = len(self._prefix)
         return [
             (flag[size:], mark)
-            for flag, mark in self._marks.starting(self._prefix)
-            if isinstance(mark, self._kind)
+            for flag, mark in self._path.marks.starting(self._prefix)
+            if len(flag) > size and isinstance(mark, self._kind)
         ]
 
 
 class OnPath(Protocol):
-    """Who marks the path of a run."""
+    """Who marks the path of a run: a listener."""
 
     @property
-    def marks(self) -> StateTable[Any]:
-        """The marks of the present path."""
+    def run(self) -> Path:
+        """The run."""
 
 
 class MarksPath(Generic[T]):
@@ -339,9 +362,41 @@ class MarksPath(Generic[T]):
         self._prefix = f"{owner.__qualname__}.{name}:"
 
     def __get__(self, listener: OnPath, owner: type[Any]) -> PathMarks[T]:
-        return PathMarks(listener.marks, self._prefix, self._kind)
+        return PathMarks(listener.run, self._prefix, self._kind)
 
 
 def marks_path(kind: type[T]) -> MarksPath[T]:
     """A field that marks paths with a ``kind``."""
     return MarksPath(kind)
+
+
+class ValueMarks:
+    """What a listener marks objects with: the mark goes where the object goes."""
+
+    __slots__ = ()
+
+    def __getitem__(self, value: Marked) -> object:
+        return value.data
+
+    def __setitem__(self, value: Marked, mark: str) -> None:
+        value.data = mark
+
+
+class Marked(Protocol):
+    """An object that can be marked."""
+
+    data: Any
+
+
+class MarksValues:
+    """A field of a listener's class that marks objects."""
+
+    __slots__ = ()
+
+    def __get__(self, listener: object, owner: type[Any]) -> ValueMarks:
+        return ValueMarks()
+
+
+def marks_values() -> MarksValues:
+    """A field that marks objects. They have one mark each, whoever makes it."""
+    return MarksValues()

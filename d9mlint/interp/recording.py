@@ -17,7 +17,7 @@ from d9mlint.interp.activity import TRAIN, accelerators
 from d9mlint.interp.argtests import all_hold, any_holds, holds
 from d9mlint.interp.conditions import Outcome
 from d9mlint.interp.data import ENTROPY
-from d9mlint.interp.events import CallEvent, EndEvent, GlobalDrawEvent
+from d9mlint.interp.events import CallEvent, GlobalDrawEvent
 from d9mlint.interp.interpreter import Interp
 from d9mlint.interp.listening import on
 from d9mlint.interp.places import flow, scope
@@ -277,6 +277,7 @@ class Recorder:
 
     def recording(self) -> Recording:
         """What was noted, when the run has ended."""
+        self._end()
         visits = list(self._visits)
         if visits and self._late:
             # Objects draw where they were made, later than the line that makes them runs.
@@ -380,9 +381,7 @@ class Recorder:
         else:
             self._elsewhere[code, site, reason] = None
 
-    @on(EndEvent)
-    def ended(self, event: EndEvent) -> None:
-        """The run has ended."""
+    def _end(self) -> None:
         interp = self.interp
         wanted = {TRAIN: "trains", "cuda": "uses CUDA", "cuda-api": "uses CUDA", "cuda-device": "may use CUDA",
                   "xpu": "uses XPU", "mps": "uses MPS", "no-gpu": "hides the GPU"}  # fmt: skip

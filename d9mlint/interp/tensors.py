@@ -18,6 +18,7 @@ from d9mlint.interp.shapes import NOTHING, Form, form
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import TensorEntry
 
 TENSOR = "torch.Tensor"
@@ -42,7 +43,7 @@ def batch(device: str = "cpu") -> v.Obj:
     return make(BATCH, Form(device=device, grad=False), likely=True)
 
 
-def no_gradient(interp: Interp) -> bool | None:
+def no_gradient(interp: RunView) -> bool | None:
     """Whether no gradient is recorded here; None for unknown."""
     for name in reversed(interp.contexts):
         if name in NO_GRADIENT:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.orders import Orders
     from d9mlint.interp.places import Where
     from d9mlint.interp.state import Rng, Setting, Site, StateTable
+    from d9mlint.interp.switches import Switches
     from d9mlint.ir import nodes as m
     from d9mlint.knowledge import Knowledge
     from d9mlint.project.modules import ModuleFile, Modules
@@ -120,6 +121,14 @@ class RunView(Protocol):
         """Arbitrary orders and what they decide."""
 
     @property
+    def switches(self) -> Switches:
+        """How determinism is switched on and off."""
+
+    @property
+    def trainer_switch(self) -> str:
+        """How the trainer that trains is made deterministic."""
+
+    @property
     def memory(self) -> Memory:
         """What listeners remember; they reach it through their fields."""
 
@@ -150,6 +159,10 @@ class RunView(Protocol):
     @property
     def exhausted(self) -> bool:
         """Whether the budget is used up."""
+
+    @property
+    def now(self) -> int:
+        """The time of the run: objects that are made later have a later birth."""
 
     @property
     def steps(self) -> int:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.events import IterationEvent
+from d9mlint.interp.listening import on
 from d9mlint.interp.state import SEEDED, Rng
 
 if TYPE_CHECKING:
@@ -120,10 +122,17 @@ def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> None:
                 use(interp, one, node, depth + 1)
 
 
-def on_iterate(interp: Interp, value: v.Value) -> None:
-    """A value is iterated: if it is a loader, it is consumed."""
-    if isinstance(value, v.Obj) and value.type == LOADER:
-        consume(interp, value)
+class Loaders:
+    """Loaders draw when they are iterated."""
+
+    def __init__(self, interp: Interp) -> None:
+        self._interp = interp
+
+    @on(IterationEvent)
+    def iterated(self, event: IterationEvent) -> None:
+        """A value is iterated: if it is a loader, it is consumed."""
+        if isinstance(event.value, v.Obj) and event.value.type == LOADER:
+            consume(self._interp, event.value)
 
 
 def split(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:

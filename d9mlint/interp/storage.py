@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
+from d9mlint.interp.events import ResultEvent
+from d9mlint.interp.listening import on
 
 if TYPE_CHECKING:
-    from d9mlint.interp.hooks import CallEvent, Hooks
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
 
 _SHARED = "@memory"
 _SAME = frozenset({"data", "T", "mT", "H", "real"})
@@ -26,7 +28,7 @@ def behind(value: v.Value | None) -> v.Value | None:
     return None
 
 
-def root(interp: Interp, value: v.Value | None) -> v.Obj | None:
+def root(interp: RunView, value: v.Value | None) -> v.Obj | None:
     """The object whose memory a tensor uses: itself where nothing else is known."""
     for _ in range(_MAX_LINKS):
         inner = behind(value)
@@ -45,18 +47,27 @@ def root(interp: Interp, value: v.Value | None) -> v.Obj | None:
     return None
 
 
-def followed(interp: Interp, value: v.Obj | v.Member) -> bool:
+def followed(interp: RunView, value: v.Obj | v.Member) -> bool:
     """Whether anything is known of a value's memory: what allocated it, or whose it is. Of most nothing is."""
     if isinstance(value, v.Member):
         return value.name in _SAME
     return value._attrs is not None or value.api in _ATTRIBUTES or bool(interp.kb.by_role(value.api))
 
 
-def register(hooks: Hooks) -> None:
-    """Remember of which tensors others are views, as far as somebody watches their memory."""
+class Storage:
+    """Remembers of which tensors others are views, as far as somebody watches their memory."""
 
-    def made(interp: Interp, call: CallEvent, result: v.Value) -> None:
+    def __init__(self, interp: Interp) -> None:
+        self._interp = interp
+
+    @on(ResultEvent)
+    def made(self, event: ResultEvent) -> None:
+        """A call gave something."""
+        interp, (call, result) = self._interp, event
         if call.owner is None or not isinstance(result, v.Obj):
+            return
+        roles = interp.kb.by_role(call.api)
+        if "views" not in roles and "copies" not in roles:
             return
         roles = interp.kb.by_role(call.api)
         if "views" not in roles and "copies" not in roles:
@@ -67,5 +78,3 @@ def register(hooks: Hooks) -> None:
         if interp.kb.role(owner.api, "allocates") is None and interp.kb.role(owner.api, "async-copy") is None:
             return
         result.attrs[_SHARED] = owner
-
-    hooks.results.append(made)

@@ -1,0 +1,122 @@
+"""What functions of the program draw, found by running them in speculation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
+from d9mlint.interp.listening import on
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Frame
+    from d9mlint.interp.view import RunView
+
+LIBRARY_SEED = "DET113"
+"""The rule of generators that libraries keep for themselves."""
+OWN_SEED = "own seed"
+"""What is drawn from a generator that only an argument of its transform seeds."""
+GENERATOR_TYPES = ("numpy.random.Generator", "numpy.random.RandomState", "random.Random")
+
+
+class Observer:
+    """Hears of what happens in a speculation."""
+
+    def __init__(self, run: RunView) -> None:
+        self.run = run
+
+
+class ItemDraws(Observer):
+    """The RNGs that are drawn from when an item is made; ``own`` for kept generators, ``other`` for those of
+    augmentation libraries."""
+
+    def __init__(self, run: RunView) -> None:
+        super().__init__(run)
+        self.drawn: set[str] = set()
+
+    @on(AnyDrawEvent)
+    def drew(self, event: AnyDrawEvent) -> None:
+        """An RNG is drawn from."""
+        rng, entry = event
+        # A model that is built draws its initial weights: that is nothing an item or a task depends on.
+        if entry.kind not in ("init", "dropout"):
+            if rng == "own" and entry.kind == "augment" and any(test.arg == "seed" for test in entry.unless):
+                # It has its own seed, without which DET106 reports it; nothing else reaches it.
+                self.drawn.add(OWN_SEED)
+                return
+            other = rng == "own" and entry.kind in ("transform", "augment")
+            generators = self.run.kb.generators
+            library = rng in generators and generators[rng].rule == LIBRARY_SEED
+            self.drawn.add("other" if other or library else rng)
+
+    @on(CallEvent)
+    def called(self, call: CallEvent) -> None:
+        """A method of a generator draws from it."""
+        if isinstance(call.owner, v.Obj) and call.owner.type in GENERATOR_TYPES:
+            self.drawn.add("own")
+
+    @on(ObjectCallEvent)
+    def layer(self, event: ObjectCallEvent) -> None:
+        """A Keras layer that draws keeps the state of its generator, with or without a seed."""
+        obj, args = event
+        if not obj.api.startswith(("tf.keras.layers.", "keras.layers.")):
+            return
+        training = args.kw.get("training")
+        active = (
+            v.truth(training) if training is not None else obj.api.rpartition(".")[2].startswith("Random")
+        )
+        if active and any(entry.kind == "dropout" for entry in self.run.kb.rng(obj.api)):
+            self.drawn.add("keras")
+
+
+class GlobalDraws(Observer):
+    """All RNGs that are drawn from."""
+
+    def __init__(self, run: RunView) -> None:
+        super().__init__(run)
+        self.drawn: set[str] = set()
+
+    @on(AnyDrawEvent)
+    def drew(self, event: AnyDrawEvent) -> None:
+        """An RNG is drawn from."""
+        if event.entry.kind != "init":
+            self.drawn.add(event.rng)
+
+
+def what_is_drawn(
+    run: RunView, parts: Sequence[v.Value | None], *observers: Observer, frame: Frame | None = None
+) -> set[str]:
+    """RNGs that a dataset and its helpers draw from when an item is made; see ``ItemDraws``. ``observers`` hear of
+    the same."""
+    draws = ItemDraws(run)
+    with run.fork(draws, *observers, frame=frame) as fork:
+        fork.forget_seeds()
+        with fork.within(CPU_CONTEXT):
+            for part in parts:
+                if isinstance(part, (v.Func, v.Partial)):
+                    fork.call(part, v.Args([v.UNKNOWN]), None)
+                elif part is not None:
+                    fork.use(part)
+    return draws.drawn
+
+
+def draws(run: RunView, function: v.Value | None) -> set[str] | None:
+    """The global RNGs that a function or module draws from when it is called; None where it is not known."""
+    if isinstance(function, v.Items) and not function.open:
+        found = [draws(run, one) for one in function.elts]
+        seen = {name for one in found if one for name in one}
+        return seen if seen or None not in found else None
+    if isinstance(function, v.AnyOf):
+        return draws(run, v.Items("t", list(function.values)))
+    own = isinstance(function, (v.Func, v.Partial, v.Inst))
+    if function is None or (
+        not own and not (isinstance(function, v.Obj) and function.api.startswith("torch.nn."))
+    ):
+        return None
+    observer = GlobalDraws(run)
+    with run.fork(observer) as fork:
+        fork.forget_seeds()
+        fork.call(function, v.Args([v.UNKNOWN], star=True), None)
+    return observer.drawn

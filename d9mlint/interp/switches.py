@@ -1,0 +1,143 @@
+"""How a program switches determinism on and off: library calls and variables that set modes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.interp.events import CallEvent, EnvironmentEvent
+from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.memory import Memory, remembered, remembered_table
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+DETERMINISTIC = "torch.deterministic"
+WARN_ONLY = "torch.warn_only"
+ENABLE = "tf.config.experimental.enable_op_determinism"
+TF_VARIABLES = ("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC")
+TF_PATCHES = (
+    "tfdeterminism.patch",
+    "tfdeterminism.patch.patch",
+    "fwd9m.tensorflow.enable_determinism",
+)
+LIGHTNING_TRAINERS = (
+    "lightning.Trainer",
+    "lightning.pytorch.Trainer",
+    "lightning.pytorch.trainer.Trainer",
+    "pytorch_lightning.Trainer",
+    "lightning.Fabric",
+)
+
+
+def is_on(value: v.Value) -> bool:
+    """Whether a variable's value switches something on."""
+    return not (isinstance(value, v.Lit) and str(value.value).lower() in ("0", "false", "none", ""))
+
+
+class Switches:
+    """The switches of one run. Rules read its fields."""
+
+    torch_on = remembered(bool)
+    """Whether a trainer or a helper has switched deterministic mode on."""
+    torch_unknown = remembered(bool)
+    """Whether one may have."""
+    tf_on = remembered(bool)
+    """Whether op determinism was enabled by a call."""
+    tf_patched = remembered(bool)
+    tf_graph = remembered(bool)
+    """Whether the program builds graphs as in TensorFlow 1."""
+    tf_variables = remembered_table(str, bool)
+    """Variables that enable it and were set."""
+
+    def __init__(self, interp: Interp) -> None:
+        self._interp = interp
+
+    @property
+    def memory(self) -> Memory:
+        """Where the fields are remembered."""
+        return self._interp.memory
+
+    @property
+    def tf_variable(self) -> bool:
+        """Whether a variable enables op determinism."""
+        return any(name in self.tf_variables for name in TF_VARIABLES)
+
+    @property
+    def tf_wanted(self) -> bool:
+        """Whether anything enables op determinism."""
+        return self.tf_on or self.tf_variable or self.tf_patched
+
+    @on_call("torch.use_deterministic_algorithms", "torch.set_deterministic")
+    def mode(self, call: CallEvent) -> None:
+        """Torch's own switch."""
+        value = call.args.get("mode", 0) or call.args.get("d", 0) or v.UNKNOWN
+        warn = call.args.get("warn_only", 1)
+        self._interp.set_mode(DETERMINISTIC, value, call.node)
+        self._interp.set_mode(WARN_ONLY, warn if warn is not None else v.FALSE, call.node)
+
+    @on_call("torch.set_deterministic_debug_mode")
+    def debug_mode(self, call: CallEvent) -> None:
+        """The same by the name of a level."""
+        value = call.args.get("debug_mode", 0)
+        known = value.value if isinstance(value, v.Lit) else None
+        on_ = v.UNKNOWN if known is None else v.Lit(known not in ("default", 0))
+        self._interp.set_mode(DETERMINISTIC, on_, call.node)
+
+    @on_call(*LIGHTNING_TRAINERS)
+    def lightning(self, call: CallEvent) -> None:
+        """``Trainer(deterministic=True)``."""
+        deterministic = call.args.kw.get("deterministic")
+        if deterministic is not None:
+            self._set(deterministic, call.node)
+        elif call.args.dstar:
+            self.torch_unknown = True
+
+    @on_call("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
+    def arguments(self, call: CallEvent) -> None:
+        """``TrainingArguments(full_determinism=True)``."""
+        full = call.args.kw.get("full_determinism")
+        if full is not None:
+            self._set(full, call.node)
+
+    @on_call("transformers.enable_full_determinism", "transformers.trainer_utils.enable_full_determinism")
+    def full(self, call: CallEvent) -> None:
+        """The same as a function."""
+        self._set(v.TRUE, call.node)
+
+    def _set(self, value: v.Value, node: Any) -> None:
+        known = v.truth(value)
+        if known is None:
+            self.torch_unknown = True
+        elif known:
+            self.torch_on = True
+        self._interp.set_mode(
+            DETERMINISTIC, v.UNKNOWN if known is None else v.Lit(known, v.option_of(value)), node
+        )
+
+    @on_call(ENABLE)
+    def enable(self, call: CallEvent) -> None:
+        """TensorFlow's own switch."""
+        self._interp.set_mode("tf.deterministic", v.TRUE, call.node)
+        self.tf_on = True
+
+    @on_call("fwr13y.d9m.tensorflow.enable_determinism")
+    def fwr13y(self, call: CallEvent) -> None:
+        """A package that switches on what there is."""
+        self.tf_on = True
+
+    @on_call(*TF_PATCHES)
+    def patched(self, call: CallEvent) -> None:
+        """A package that patches releases without a switch."""
+        self.tf_patched = True
+
+    @on_call("tf.compat.v1.disable_v2_behavior", "tf.compat.v1.disable_eager_execution")
+    def graph(self, call: CallEvent) -> None:
+        """Graphs as in TensorFlow 1."""
+        self.tf_graph = True
+
+    @on(EnvironmentEvent)
+    def variable(self, event: EnvironmentEvent) -> None:
+        """A variable enables op determinism."""
+        if event.name in TF_VARIABLES and is_on(event.value):
+            self.tf_variables[event.name] = True

@@ -1,0 +1,135 @@
+"""What listeners remember, and when an import that they listened to may be taken over by another run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from d9mlint.interp.events import CallEvent, EndEvent
+from d9mlint.interp.listening import Listeners, on, on_call, on_method
+from d9mlint.interp.memory import Memory, remembered, remembered_once, remembered_table
+from d9mlint.interp.values import NO_ARGS
+
+
+class Counting:
+    """A listener with every kind of field."""
+
+    seen = remembered(bool)
+    first = remembered_once(str)
+    names = remembered(list[str])
+    table = remembered_table(str, int)
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self.heard: list[str] = []
+
+    @on(CallEvent)
+    def any_call(self, call: CallEvent) -> None:
+        self.heard.append(f"any {call.api}")
+
+    @on_call("torch.rand")
+    def rand(self, call: CallEvent) -> None:
+        self.heard.append(f"rand {call.api}")
+
+    @on_method("item")
+    def item(self, call: CallEvent) -> None:
+        self.heard.append(f"item {call.api}")
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        self.heard.append("end")
+
+
+def test_fields_are_empty_at_first_and_each_run_has_its_own() -> None:
+    one, other = Counting(Memory()), Counting(Memory())
+    assert (one.seen, one.first, one.names, one.table.get("a")) == (False, None, [], None)
+    one.seen, one.first = True, "torch"
+    one.names.append("rand")
+    one.table["a"] = 1
+    assert (one.seen, one.first, one.names, one.table["a"]) == (True, "torch", ["rand"], 1)
+    assert (other.seen, other.first, other.names, "a" in other.table) == (False, None, [], False)
+
+
+def test_what_is_remembered_in_speculation_is_forgotten() -> None:
+    rule = Counting(Memory())
+    rule.names.append("before")
+    memory, rule.memory = rule.memory, rule.memory.forked()
+    rule.names.append("inside")
+    rule.table["a"] = 1
+    rule.memory = memory
+    assert rule.names == ["before"]
+    assert rule.table.known() == []
+
+
+def _append(rule: Counting) -> None:
+    rule.names.append("x")
+
+
+def _set(rule: Counting) -> None:
+    rule.seen = True
+
+
+def _ask(rule: Counting) -> None:
+    _ = rule.seen
+    _ = "a" in rule.table
+
+
+def _set_again(rule: Counting) -> None:
+    rule.first = "torch"
+
+
+@pytest.mark.parametrize(
+    ("does", "quiet"), [(_append, False), (_set, False), (_ask, True), (_set_again, True)]
+)
+def test_an_import_that_changes_what_is_remembered_is_not_quiet(
+    does: Callable[[Counting], None], quiet: bool
+) -> None:
+    rule = Counting(Memory())
+    rule.first = "torch"
+    with rule.memory.recorded() as log:
+        does(rule)
+    assert log.quiet is quiet
+
+
+def test_an_import_holds_only_where_what_it_read_is_the_same() -> None:
+    rule = Counting(Memory())
+    with rule.memory.recorded() as log:
+        _ask(rule)
+    other = Counting(Memory())
+    assert other.memory.agrees(log)
+    other.table["b"] = 1
+    assert other.memory.agrees(log)
+    other.table["a"] = 1
+    assert not other.memory.agrees(log)
+
+
+def test_listeners_hear_of_what_they_asked_for_in_order() -> None:
+    rule, listeners = Counting(Memory()), Listeners()
+    listeners.add(rule)
+    listeners.tell_call(CallEvent("torch.rand", NO_ARGS, None))
+    listeners.tell_method(CallEvent("torch.Tensor.item", NO_ARGS, None), "item", ["torch.Tensor.item"])
+    listeners.tell(EndEvent())
+    assert rule.heard == [
+        "rand torch.rand",
+        "any torch.rand",
+        "item torch.Tensor.item",
+        "any torch.Tensor.item",
+        "end",
+    ]
+
+
+def test_observers_hear_of_a_speculation_alone() -> None:
+    class Observer:
+        def __init__(self) -> None:
+            self.heard: list[str] = []
+
+        @on(CallEvent)
+        def called(self, call: CallEvent) -> None:
+            self.heard.append(call.api)
+
+    observer, listeners = Observer(), Listeners()
+    listeners.add(Counting(Memory()))
+    listeners.plus([observer]).tell(CallEvent("inside", NO_ARGS, None))
+    listeners.tell(CallEvent("outside", NO_ARGS, None))
+    assert observer.heard == ["inside"]
