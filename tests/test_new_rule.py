@@ -11,7 +11,7 @@ import pytest
 from support import RULES, blocks, make_program, mismatches, split_files, write_program
 
 from d9mlint import checks, knowledge
-from d9mlint.checks.registry import found_rules
+from d9mlint.checks.registry import all_rules
 from d9mlint.knowledge import loader
 
 PAGE = RULES.parent / "CONTRIBUTING.md"
@@ -32,10 +32,10 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(loader, "rules_directory", lambda: rules)
     monkeypatch.setattr(checks, "__path__", [*checks.__path__, str(modules)])
     knowledge.load.cache_clear()
-    found_rules.cache_clear()
+    all_rules.cache_clear()
     yield markdown
     knowledge.load.cache_clear()
-    found_rules.cache_clear()
+    all_rules.cache_clear()
     sys.modules.pop("d9mlint.checks.many_generators", None)
 
 

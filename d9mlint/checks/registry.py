@@ -43,24 +43,6 @@ def rules_of(module: ModuleType) -> list[type[Rule]]:
     ]
 
 
-@functools.cache
-def found_rules() -> tuple[type[Rule], ...]:
-    """The rules of all modules of ``d9mlint.checks``: whoever adds a module with a rule has added the rule.
-
-    Among themselves their order does not matter."""
-    names = sorted(f"{checks.__name__}.{one.name}" for one in pkgutil.iter_modules(checks.__path__))
-    modules = [importlib.import_module(name) for name in names if name != __name__]
-    return tuple(
-        one
-        for module in modules
-        for one in vars(module).values()
-        if isinstance(one, type)
-        and issubclass(one, Rule)
-        and one is not Rule
-        and one.__module__ == module.__name__
-    )
-
-
 class Rules:
     """The rules of the given codes, which know what the knowledge base says, and those of plugins. Raises UsageError
     for a plugin whose rules cannot be used."""
@@ -79,7 +61,7 @@ class Rules:
         """Listen to a run; the result gives what was found when it has ended."""
         reporter = Reporter(interp, self.knowledge, self.codes)
         interp.report = reporter.add
-        for rule in (*found_rules(), *self._own):
+        for rule in (*all_rules(), *self._own):
             if not rule.codes or reporter.on(*rule.codes):
                 interp.listeners.add(rule(interp, reporter))
         return reporter.findings

@@ -21,6 +21,7 @@ XXH3.
 from __future__ import annotations
 
 import ctypes
+import sys
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
@@ -156,10 +157,14 @@ def _sum_of_words(x: torch.Tensor) -> torch.Tensor:
 
 
 def _kernel() -> Callable[[torch.Tensor], torch.Tensor] | None:
-    """The sum as a Triton kernel; None where Triton is not installed or cannot compile for the device."""
+    """The sum as a Triton kernel; None where Triton is not installed, cannot
+    compile for the device or cannot be loaded beside TensorFlow."""
     global _found
     if _found is False:
         _found = None
+        if "tensorflow" in sys.modules and "triton" not in sys.modules:
+            # Both register the same options of LLVM: the second of them to be loaded aborts the process.
+            return None
         try:
             from d9mlint.trace.triton_digest import sum_of_words
 

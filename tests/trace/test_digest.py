@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -88,7 +89,9 @@ def test_the_form_for_devices_is_the_same(count: int) -> None:
 
 @pytest.mark.full
 def test_the_triton_kernel_is_the_same_through_its_interpreter() -> None:
-    pytest.importorskip("triton")
+    # Not imported here: Triton aborts a process that has loaded TensorFlow, whose LLVM has options of the same names.
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("triton is not installed")
     code = (
         "import torch; from d9mlint.trace.digest import BLOCK, content_sum;"
         "from d9mlint.trace.triton_digest import sum_of_words\n"
@@ -226,3 +229,23 @@ def test_results_of_a_race_are_told_apart() -> None:
         torch.set_num_threads(threads)
     digests = [digest(torch.frombuffer(bytearray(data), dtype=torch.float32)) for data in results]
     assert len(set(digests)) == len(set(results))
+
+
+def test_triton_is_not_loaded_beside_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digests, "_found", False)
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    monkeypatch.delitem(sys.modules, "d9mlint.trace.triton_digest", raising=False)
+    asked: list[str] = []
+    monkeypatch.setattr(sys, "meta_path", [Asked(asked), *sys.meta_path])
+    assert digests._kernel() is None
+    assert asked == []
+
+
+class Asked:
+    """Notes the modules that an import asks for."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        self.names.append(name)
