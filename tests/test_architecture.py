@@ -59,16 +59,6 @@ STILL_IMPORTED = {
 
 STILL_CYCLES = {
     ("cli.app", "cli.commands", "cli.explain", "cli.trace", "cli.verify"),
-    (
-        "interp.calls",
-        "interp.data",
-        "interp.expressions",
-        "interp.interpreter",
-        "interp.library.builtins",
-        "interp.library.loaders",
-        "interp.library.reflection",
-        "interp.rng",
-    ),
     ("report.common", "report.coverage"),
     ("report.evidence.tables", "report.full", "report.html"),
     ("trace.command", "trace.resume_session"),

@@ -15,7 +15,7 @@ from d9mlint.interp.listening import on_call, on_method
 from d9mlint.interp.places import Where
 
 if TYPE_CHECKING:
-    from d9mlint.interp.interpreter import Frame
+    from d9mlint.interp.frames import Frame
 
 # Datasets of libraries that draw nothing themselves; what their transforms draw is seen in their arguments.
 _QUIET_LIBRARIES = (

@@ -11,7 +11,7 @@ from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
 from d9mlint.interp.listening import on
 
 if TYPE_CHECKING:
-    from d9mlint.interp.interpreter import Frame
+    from d9mlint.interp.frames import Frame
     from d9mlint.interp.view import RunView
 
 LIBRARY_SEED = "DET113"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import memo, rng, tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.containers import CONTAINERS, parts
+from d9mlint.interp.containers import parts
 from d9mlint.interp.context import CPU_CONTEXT, FROZEN, TRAINING_CONTEXT
 from d9mlint.interp.data import BUFFER, ENTROPY, TENSOR, put_on_device
 from d9mlint.interp.devices import Runner, runner, runner_of
@@ -19,13 +19,17 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     ResultEvent,
 )
+from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import reflection
+from d9mlint.interp.library.builtins import METHOD_MODELS, MODELS
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.library.results import callback_instances, result_type
+from d9mlint.interp.methods import bind_method
 from d9mlint.interp.state import effect, join_states
+from d9mlint.interp.usage import use_object
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -94,7 +98,7 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
     if not runs:
         return v.UNKNOWN
     if v.UNKNOWN in func.values:
-        may_happen(interp, runs)
+        interp.may_happen(runs)
         results.append(v.UNKNOWN)
     elif len(runs) == 1:
         runs[0]()
@@ -116,20 +120,6 @@ def _accepts(func: v.Value, args: v.Args) -> bool:
     return any(param.kind == "w" for param in params) or set(args.kw) <= {
         param.name for param in params if param.kind not in ("p", "v")
     }
-
-
-def may_happen(interp: Interp, runs: list[Callable[[], None]]) -> None:
-    """Run calls that may happen or not. What they do is seen, but none of them seeds an RNG, switches a mode on
-    or sets a variable for what follows."""
-    state = interp.state
-    rngs, modes, env = state.rng.save(), state.modes.save(), state.env.save()
-    interp.uncertain += 1
-    interp.branch([lambda: None, *runs])
-    interp.uncertain -= 1
-    state = interp.state
-    state.rng.restore(rngs)
-    state.modes.restore(modes)
-    state.env.restore(env)
 
 
 # --------------------------------------------------------------------------------- project functions
@@ -180,8 +170,6 @@ def call_function(
     on_yield: Callable[[v.Value], None] | None = None,
 ) -> v.Value:
     """Run a project function; the same call from the same state is run once."""
-    from d9mlint.interp.interpreter import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
-
     fn = func.fn
     if interp.exhausted:
         return v.UNKNOWN
@@ -443,8 +431,6 @@ def decorate_class(interp: Interp, decorator: v.Value, value: v.Value, node: Any
 
 def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
     """Make an instance: run ``__init__``, fill dataclass fields, or run what a library base does."""
-    from d9mlint.interp.expressions import bind_method
-
     inst = v.Inst(cls, args, node if isinstance(node, m.Call) else None)
     interp.listeners.tell(InstanceEvent(inst))
     init = cls.find("__init__")
@@ -505,8 +491,6 @@ def field_default(interp: Interp, default: v.Value) -> v.Value:
 
 def call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Value:
     """``instance(...)``: its ``__call__``, or a module's ``forward`` / ``call``."""
-    from d9mlint.interp.expressions import bind_method
-
     for name in ("__call__", "forward", "call"):
         found = inst.cls.find(name)
         if found is not None and name == "forward" and tensors.frozen(inst):
@@ -554,8 +538,6 @@ def call_external(interp: Interp, name: str, args: v.Args, node: Any) -> v.Value
 
 
 def _call_external(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
-    from d9mlint.interp.library.builtins import MODELS
-
     event = CallEvent(api, args, node)
     interp.listeners.tell_call(event)
     entries = interp.kb.rng(api)
@@ -740,8 +722,6 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
 def _call_member(
     interp: Interp, owner: v.Value, name: str, types: list[str], args: v.Args, node: Any
 ) -> v.Value:
-    from d9mlint.interp.library.builtins import METHOD_MODELS
-
     api = f"{types[0]}.{name}"
     entries: tuple[RngEntry, ...] = ()
     for one in types:
@@ -847,7 +827,7 @@ def guess_method(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
 
         runs.append(run)
     interp.guessing += 1
-    may_happen(interp, runs)
+    interp.may_happen(runs)
     interp.guessing -= 1
 
 
@@ -1014,34 +994,6 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
     return interp.orders.carried(v.Obj(f"{obj.api}.__call__", "", args, None), interp.orders.of(obj))
 
 
-def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int = 0) -> None:
-    """A library object is used: it and what it was built from draw what they draw at use."""
-    entries = interp.kb.rng(obj.api)
-    if entries:
-        with interp.in_file(obj.file if obj.node is not None else None):
-            rng.apply(interp, entries, obj.args, obj.node or node, at="use")
-    if depth > 4:
-        return
-    for value in parts(obj) if obj.api in CONTAINERS else obj.args.values():
-        for one in _flatten(value):
-            if isinstance(one, v.Obj) and one.type != TENSOR:
-                use_object(interp, one, v.NO_ARGS, node, depth + 1)
-            elif isinstance(one, (v.Func, v.Partial)) and one is not None:
-                call(interp, one, v.Args(star=True), node)
-            elif isinstance(one, v.Inst) and (one.cls.find("__call__") or one.cls.find("forward")):
-                call_instance(interp, one, v.Args(star=True), node)
-
-
-def _flatten(value: v.Value) -> list[v.Value]:
-    if isinstance(value, v.Items):
-        return [one for elt in value.elts for one in _flatten(elt)]
-    if isinstance(value, v.AnyOf):
-        return [one for elt in value.values for one in _flatten(elt)]
-    if isinstance(value, v.Mapping):
-        return [one for elt in value.items.values() for one in _flatten(elt)]
-    return [value]
-
-
 class Entered(NamedTuple):
     """What entering a context manager gives: the ``as`` value and the names it adds to the context."""
 
@@ -1055,8 +1007,6 @@ def _names_cpu(value: v.Value) -> bool:
 
 def enter(interp: Interp, context: v.Value, node: Any, after: list[Callable[[], None]]) -> Entered:
     """``with context``: library contexts are remembered by name; ``fork_rng`` restores the RNG."""
-    from d9mlint.interp.expressions import bind_method
-
     names: list[str] = []
     value: v.Value = context
     for one in v.alternatives(context):

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import any_part, is_dict, parts, put
-from d9mlint.interp.events import ItemEvent, ItemUpdateEvent, ItemWriteEvent, IterationEvent, OperatorEvent
+from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
 from d9mlint.interp.library.strings import format_percent
+from d9mlint.interp.methods import bind_method
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         if isinstance(side, v.Obj) and side.type == TENSOR:
             return tensors.make("operator", tensors.of_operator(interp, left, right, op), side.likely)
     if op == "+" and isinstance(left, v.Items) and isinstance(right, v.Items):
-        return _joined(left.kind, [*left.elts, *right.elts], left.open or right.open)
+        return joined(left.kind, [*left.elts, *right.elts], left.open or right.open)
     if op == "*" and isinstance(left, v.Items) and left.kind != "s" and isinstance(right, v.Lit):
         count = right.value if isinstance(right.value, int) and not isinstance(right.value, bool) else 1
         copies = max(0, min(count, MAX_COPIES))
@@ -67,7 +68,7 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         return v.Items(left.kind, [*left.elts, v.UNKNOWN], True)
     if isinstance(left, v.Items) and left.kind == "s" and op in "|&-^":
         right_elts = right.elts if isinstance(right, v.Items) and op in "|^" else []
-        return _joined("s", [*left.elts, *right_elts], True)
+        return joined("s", [*left.elts, *right_elts], True)
     if op == "/" and isinstance(left, v.Obj) and left.type == "pathlib.Path":
         return v.Obj("pathlib.Path", "pathlib.Path")
     if op in ("+", "%") and isinstance(left, v.Lit) and isinstance(left.value, str):
@@ -108,45 +109,9 @@ def _number(value: float, option: str) -> v.Value:
     return v.Lit(value, option) if isinstance(value, float) or value.bit_length() <= MAX_BITS else v.UNKNOWN
 
 
-def _joined(kind: str, elts: list[v.Value], is_open: bool) -> v.Items:
+def joined(kind: str, elts: list[v.Value], is_open: bool) -> v.Items:
     """Elements one after another; where they are very many, what is known is that there are more."""
     return v.Items(kind, elts[:MAX_ELEMENTS], is_open or len(elts) > MAX_ELEMENTS)
-
-
-def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
-    """``target op= value``."""
-    from d9mlint.interp.expressions import assign
-
-    value = interp.eval(stmt.value)
-    target = stmt.target
-    if isinstance(target, m.Subscript):
-        owner = interp.eval(target.value)
-        index = interp.eval(target.index)
-        interp.listeners.tell(ItemUpdateEvent(owner, index, stmt.op, value, stmt))
-        if interp.orders.any:
-            interp.orders.stored(interp, owner, index, value)
-        tensors.write(interp, owner, "", value)
-        return
-    old = interp.eval(target)
-    orders = interp.orders
-    if isinstance(old, v.Items) and stmt.op == "+":
-        extra = value.elts if isinstance(value, v.Items) else [v.UNKNOWN]
-        is_open = old.open or not isinstance(value, v.Items) or value.open
-        new: v.Value = _joined(old.kind, [*old.elts, *extra], is_open)
-        if orders.any or isinstance(value, v.Items):
-            new = orders.augmented(interp, stmt, old, value, new)
-        assign(interp, target, new)
-        return
-    if isinstance(target, m.Name) and "." not in target.id:
-        result = binary(interp, stmt.op, old, value, stmt)
-        result = v.UNKNOWN if interp.frame.jumps and isinstance(result, v.Lit) else result
-    else:
-        # An attribute that is counted up has no one value.
-        kept = old if isinstance(old, (v.Obj, v.Items)) else v.UNKNOWN
-        result = binary(interp, stmt.op, kept, value, stmt)
-    if orders.any:
-        result = orders.augmented(interp, stmt, old, value, result)
-    assign(interp, target, result)
 
 
 def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value] | None:
@@ -168,8 +133,6 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         interp.listeners.tell(IterationEvent(value))
         found = value.cls.find("__iter__")
         if found is not None:
-            from d9mlint.interp.expressions import bind_method
-
             interp.call(bind_method(interp, found, value, value.cls, None), v.NO_ARGS, None)
         return v.UNKNOWN
     if isinstance(value, v.Obj):
@@ -285,8 +248,6 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     if isinstance(value, v.Inst):
         found = value.cls.find("__getitem__")
         if found is not None:
-            from d9mlint.interp.expressions import bind_method
-
             return interp.call(bind_method(interp, found, value, value.cls, node), v.Args([index]), node)
         return value if _is_part(value.cls.external_bases(), index) else v.UNKNOWN
     if isinstance(value, v.Obj):
@@ -410,19 +371,4 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
     elif isinstance(owner, v.Inst):
         found = owner.cls.find("__setitem__")
         if found is not None:
-            from d9mlint.interp.expressions import bind_method
-
             interp.call(bind_method(interp, found, owner, owner.cls, node), v.Args([index, value]), node)
-
-
-def delete(interp: Interp, target: m.Expr) -> None:
-    """``del target`` for items and attributes."""
-    if isinstance(target, m.Subscript):
-        owner, index = interp.eval(target.value), interp.eval(target.index)
-        if isinstance(owner, v.Ext) and owner.name in ENVIRON and isinstance(index, v.Lit):
-            interp.state.env.pop(str(index.value), None)
-        elif isinstance(owner, v.Mapping) and isinstance(index, v.Lit):
-            owner.items.pop(index.value, None)
-            owner.open = True
-        elif isinstance(owner, v.Items):
-            owner.open = True

@@ -18,9 +18,10 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import TRAIN, Activity
 from d9mlint.interp.calls import blank_instance
 from d9mlint.interp.events import EndEvent
+from d9mlint.interp.frames import BudgetExceeded
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.import_cache import ImportCache, ImportLog
-from d9mlint.interp.interpreter import MAX_STEPS, BudgetExceeded, Interp
+from d9mlint.interp.interpreter import MAX_STEPS, Interp
 from d9mlint.interp.library.loaders import Loaders
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.releases import ReleaseNames

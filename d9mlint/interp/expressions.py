@@ -1,4 +1,4 @@
-"""Abstract values of expressions, and assignment to targets."""
+"""Abstract values of expressions."""
 
 from __future__ import annotations
 
@@ -7,26 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.conditions import compared, condition, narrow, narrowed
+from d9mlint.interp.assignment import assign, parts_of
+from d9mlint.interp.conditions import compared, condition, narrowed
 from d9mlint.interp.containers import CONTAINERS, parts
 from d9mlint.interp.data import (
     ENTROPY_FIELDS,
     PATH,
     UNKNOWN_KEY,
-    aug_assign,
     binary,
     cut_out,
-    delete,
     element,
     elements,
     is_entropy,
-    set_item,
     subscript,
 )
-from d9mlint.interp.events import AttributeEvent, ObjectAttributeEvent
-from d9mlint.interp.heap import HEAP, Cells
-from d9mlint.interp.library.options import FLAGS, NAMESPACE, as_default
-from d9mlint.interp.library.reflection import extend_path
+from d9mlint.interp.frames import Frame
+from d9mlint.interp.library.options import NAMESPACE
+from d9mlint.interp.methods import bind_method, is_decorated
 from d9mlint.interp.order_kinds import is_number, sample
 from d9mlint.interp.orders import INDEX, Loop, Order, merge
 from d9mlint.interp.tensors import TENSOR
@@ -35,31 +32,8 @@ from d9mlint.ir import nodes as m
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
-__all__ = [
-    "EVAL",
-    "assign",
-    "attribute",
-    "aug_assign",
-    "condition",
-    "delete",
-    "element",
-    "elements",
-    "narrow",
-    "narrowed",
-]
-
 MAX_YIELDS = 16
 """So many values that a generator yields are kept."""
-
-_PARTS: dict[str, tuple[str, ...]] = {}
-
-
-def parts_of(dotted: str) -> tuple[str, ...]:
-    """A dotted name's parts, memoised."""
-    known = _PARTS.get(dotted)
-    if known is None:
-        known = _PARTS[dotted] = tuple(dotted.split("."))
-    return known
 
 
 def _name(interp: Interp, node: m.Name) -> v.Value:
@@ -85,7 +59,7 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         found = value.find(name)
         if found is None:
             return _class_extra(value, name)
-        if isinstance(found, v.Func) and _is_decorated(found, "builtins.classmethod"):
+        if isinstance(found, v.Func) and is_decorated(found, "builtins.classmethod"):
             return found.bind(value)
         return found
     if isinstance(value, v.Obj):
@@ -143,14 +117,6 @@ _BATCH_METHODS = frozenset(
 )
 
 
-def _requires_grad(interp: Interp, owner: v.Obj, wanted: v.Value) -> None:
-    """``tensor.requires_grad = wanted``; for a parameter of a module, it is the module's."""
-    module = owner.attrs.get(tensors.MODULE_OF)
-    if module is not None:
-        tensors.freeze(interp, module, wanted)
-    tensors.require(owner, wanted)
-
-
 def _is_none_lit(value: v.Value) -> bool:
     return isinstance(value, v.Lit) and value.value is None
 
@@ -178,33 +144,6 @@ def _mod_attribute(interp: Interp, mod: v.Mod, name: str) -> v.Value:
     if sub is not None:
         return sub
     return v.Ext(f"{mod.env.stars[-1]}.{name}") if mod.env.stars else v.UNKNOWN
-
-
-def _is_decorated(func: v.Func, name: str) -> bool:
-    return any(isinstance(d, v.Ext) and d.name == name for d in func.decorated)
-
-
-def _is_property(func: v.Func) -> bool:
-    return any(isinstance(d, v.Ext) and d.name.rpartition(".")[2] in _PROPERTIES for d in func.decorated)
-
-
-_PROPERTIES = frozenset({"property", "cached_property", "lazy_property"})
-
-
-def bind_method(interp: Interp, found: v.Value, receiver: v.Value, cls: v.Cls, node: Any) -> v.Value:
-    """A class attribute seen through an instance."""
-    if isinstance(found, v.Func):
-        if _is_decorated(found, "builtins.staticmethod"):
-            return found
-        if _is_decorated(found, "builtins.classmethod"):
-            return found.bind(cls)
-        bound = found.bind(receiver)
-        if _is_property(found):
-            return interp.call(bound, v.NO_ARGS, node)
-        return bound
-    if isinstance(found, v.AnyOf):
-        return v.join([bind_method(interp, one, receiver, cls, node) for one in found.values])
-    return found
 
 
 def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Value:
@@ -439,8 +378,6 @@ def _lambda(interp: Interp, node: m.Lambda) -> v.Value:
 
 
 def _comp(interp: Interp, node: m.Comp) -> v.Value:
-    from d9mlint.interp.interpreter import Frame
-
     outer = interp.frame
     env = v.Env(outer.env if not outer.is_class else outer.env.parent or outer.env)
     first = node.generators[0]
@@ -586,110 +523,3 @@ EVAL: dict[type, Callable[[Interp, Any], v.Value]] = {
     m.Other: _other,
     m.Bytes: _other,
 }
-
-
-def assign(interp: Interp, target: m.Expr, value: v.Value) -> None:
-    """Bind a target: a name, an attribute, an item, or a sequence of targets."""
-    if isinstance(target, m.Name):
-        parts = parts_of(target.id)
-        if len(parts) == 1:
-            interp.bind(target.id, value)
-            return
-        owner = interp.lookup(parts[0])
-        if owner is None:
-            return
-        for part in parts[1:-1]:
-            owner = attribute(interp, owner, part, target)
-        set_attribute(interp, owner, parts[-1], value, target)
-    elif isinstance(target, m.Attr):
-        names = parts_of(target.name)
-        owner = interp.eval(target.value)
-        for part in names[:-1]:
-            owner = attribute(interp, owner, part, target)
-        set_attribute(interp, owner, names[-1], value, target)
-    elif isinstance(target, m.Subscript):
-        set_item(interp, interp.eval(target.value), interp.eval(target.index), value, target)
-    elif isinstance(target, m.Seq):
-        _unpack(interp, target, value)
-    elif isinstance(target, m.Star):
-        assign(interp, target.value, v.UNKNOWN)
-
-
-def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
-    starred = [i for i, one in enumerate(target.elts) if isinstance(one, m.Star)]
-    # Of several tuples, only those of the right length can be meant.
-    fitting = [
-        known
-        for one in v.alternatives(value)
-        if (known := elements(interp, one, None)) is not None
-        and (len(known) >= len(target.elts) - 1 if starred else len(known) == len(target.elts))
-    ]
-    if fitting:
-        others = any(not isinstance(one, v.Items) for one in v.alternatives(value))
-        rows = [_spread(known, len(target.elts), starred[0]) if starred else known for known in fitting]
-        for index, one in enumerate(target.elts):
-            found = v.join([*(row[index] for row in rows), *([v.UNKNOWN] if others else [])])
-            assign(interp, one.value if isinstance(one, m.Star) else one, found)
-        return
-    tensor = isinstance(value, v.Obj) and value.type == TENSOR
-    rest = element(interp, value) if tensor or isinstance(value, v.Items) else v.UNKNOWN
-    for one in target.elts:
-        assign(interp, one, rest)
-
-
-def _spread(known: list[v.Value], count: int, starred: int) -> list[v.Value]:
-    """Elements as they fall to ``count`` targets of which one takes all that are left."""
-    after = len(known) - (count - 1 - starred)
-    return [*known[:starred], v.Items("l", known[starred:after]), *known[after:]]
-
-
-def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, node: Any) -> None:
-    """``owner.name = value``."""
-    if isinstance(owner, v.Ext):
-        dotted = interp.kb.canonical(f"{owner.name}.{name}")
-        interp.listeners.tell_attribute(AttributeEvent(dotted, value, node))
-        if dotted == "sys.path":
-            extend_path(interp, dotted, v.NO_ARGS, node)
-        mode = interp.kb.mode_of(dotted)
-        if mode is not None:
-            interp.set_mode(mode, value, node)
-        if owner.name in FLAGS:
-            interp.library_attributes[f"{owner.name}.{name}"] = v.UNKNOWN if interp.branching else value
-        interp.library_attributes.setdefault(f"{owner.name}.{name}", v.UNKNOWN)
-        return
-    if isinstance(owner, v.Inst):
-        if name not in owner.attrs and isinstance(owner.cls.find(name), v.Func):
-            HEAP.rebound += 1
-        _store(interp, owner.attrs, name, value)
-        if interp.orders.any:
-            interp.orders.set_attribute(owner, name, value)
-    elif isinstance(owner, v.Obj):
-        interp.listeners.tell_object_attribute(ObjectAttributeEvent(owner, name, value, node))
-        if name == "requires_grad":
-            _requires_grad(interp, owner, value)
-        _store(interp, owner.attrs, name, value)
-    elif isinstance(owner, (v.Mod, v.Cls)):
-        if interp.branching:
-            old = owner.env.read(name)
-            if old is not None and old is not value:
-                value = v.join((old, value))
-        if isinstance(owner, v.Cls):
-            owner.set(name, value)
-        else:
-            owner.env.write(name, value)
-    elif isinstance(owner, v.Mapping):
-        _store(interp, owner.items, name, as_default(value, name) if owner.option else value)
-        owner.attributes = True
-    elif isinstance(owner, v.AnyOf):
-        interp.branching += 1
-        for one in owner.values:
-            set_attribute(interp, one, name, value, node)
-        interp.branching -= 1
-
-
-def _store(interp: Interp, into: Cells, name: str, value: v.Value) -> None:
-    if interp.branching:
-        old = into.get(name)
-        if old is not None and old is not value:
-            value = v.join((old, value))
-    into[name] = value

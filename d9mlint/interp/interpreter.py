@@ -4,7 +4,8 @@ One ``Interp`` runs one entry point (or, with ``entry`` None, everything no entr
 neutral assumptions). It follows Python's own order: a module's body runs at its first import, class
 bodies, decorators and default arguments at definition. Branches whose test is known are followed alone;
 if a command-line option's default decides the test, both are run and the default's outcome is kept.
-Expressions are in ``expr``, calls in ``calls``, library models in ``models``.
+Expressions are in ``expressions``, targets in ``assignment``, calls in ``calls``, models of libraries in
+``library``. They import this module for type hints alone: what they need of a run they ask of its ``Interp``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.coverage import Cut, Gap, GapKind
+from d9mlint.interp import calls, conditions, data, expressions
 from d9mlint.interp import values as v
+from d9mlint.interp.assignment import assign, aug_assign, delete
 from d9mlint.interp.events import (
     BareNameEvent,
     ContextEvent,
@@ -25,13 +28,18 @@ from d9mlint.interp.events import (
     LoopEvent,
     TestEvent,
 )
+from d9mlint.interp.expressions import EVAL
+from d9mlint.interp.frames import BudgetExceeded, Frame
 from d9mlint.interp.heap import HEAP, NAME
 from d9mlint.interp.import_cache import ImportCache, ImportLog
+from d9mlint.interp.library.reflection import SEARCH_PATH
 from d9mlint.interp.listening import Listeners
 from d9mlint.interp.memory import Memory
-from d9mlint.interp.orders import Order, Orders
+from d9mlint.interp.orders import Orders
+from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
 from d9mlint.interp.tensors import forget
+from d9mlint.interp.usage import use
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
 from d9mlint.project.modules import Found, ModuleFile, Modules
@@ -47,75 +55,12 @@ if TYPE_CHECKING:
     from d9mlint.interp.violations import Violation
     from d9mlint.knowledge import Knowledge
 
-MAX_DEPTH = 60
-"""Calls deeper than this are not followed."""
-MAX_IMPORT_STEPS = 20_000
-"""Steps of one module body, and of what it calls, before its calls are no longer followed."""
 MAX_STEPS = 400_000
 """Statements run for one entry point before calls are no longer followed."""
 MAX_UNROLL = 16
 """Loops over a known sequence of at most this many elements are run element by element."""
 MAX_UNROLLED = 256
 """Rounds of loops and comprehensions inside one another that are run element by element."""
-
-
-SEARCH_PATH = "sys.path"
-"""Stands among the libraries of a program that has extended the path on which imports are looked for."""
-
-
-class BudgetExceeded(Exception):
-    """Calls are no longer followed, and the statements that were left take as many steps again: enough."""
-
-
-class Frame:
-    """One activation: a module body, class body or function call."""
-
-    __slots__ = (
-        "call_site",
-        "caller",
-        "depth",
-        "env",
-        "file",
-        "func",
-        "is_class",
-        "jumps",
-        "label",
-        "mod",
-        "on_yield",
-        "returns",
-        "unrolled",
-        "yielded",
-        "yields",
-    )
-
-    def __init__(
-        self,
-        mod: v.Mod,
-        file: ModuleFile,
-        env: v.Env,
-        label: str,
-        caller: Frame | None,
-        call_site: Site | None,
-        func: v.Func | None = None,
-    ) -> None:
-        self.mod = mod
-        self.file = file
-        self.env = env
-        self.label = label
-        self.caller = caller
-        self.call_site = call_site
-        self.func = func
-        self.depth: int = caller.depth + 1 if caller else 0
-        self.returns: list[tuple[v.Value, State]] = []
-        self.jumps: list[list[State]] = []
-        # How many of the loops that are running go over a known sequence, element by element.
-        self.unrolled = 0
-        self.is_class = False
-        # The order in which a generator yields, where it is arbitrary.
-        self.yields: Order | None = None
-        # What a generator function has yielded, and what runs at its `yield` when it is a context manager.
-        self.yielded: list[v.Value] = []
-        self.on_yield: Callable[[v.Value], None] | None = None
 
 
 def _nowhere(violation: Violation) -> None:
@@ -138,10 +83,6 @@ class Interp:
     ) -> None:
         self.activity: Activity
         self.switches: Switches
-        from d9mlint.interp import calls
-        from d9mlint.interp import expressions as expr
-        from d9mlint.interp.library.loaders import use
-
         self.modules = modules
         self.kb = knowledge
         self.listeners = Listeners()
@@ -217,10 +158,6 @@ class Interp:
         self.config_files: set[str] = set()
         # In a run over unreached code: the functions of the module at hand that are judged.
         self.judged: frozenset[tuple[str, int]] = frozenset()
-        self._eval = expr.EVAL
-        self._expr = expr
-        self._calls = calls
-        self._use = use
 
     # ------------------------------------------------------------------------------ entry and modules
 
@@ -374,7 +311,7 @@ class Interp:
 
     def use(self, value: v.Value) -> None:
         """Use a dataset, a sampler or a transform, as a loader does."""
-        self._use(self, value, None)
+        use(self, value, None)
 
     def forget_seeds(self) -> None:
         """Whether any RNG is seeded is not known from here."""
@@ -475,19 +412,15 @@ class Interp:
 
     def eval(self, node: m.Expr) -> v.Value:
         """The abstract value of an expression."""
-        return self._eval[type(node)](self, node)
-
-    def eval_maybe(self, node: m.Expr | None) -> v.Value | None:
-        """The value of an optional expression."""
-        return None if node is None else self.eval(node)
+        return EVAL[type(node)](self, node)
 
     def call(self, func: v.Value, args: v.Args, node: Any) -> v.Value:
         """The value of calling ``func``; see ``calls``."""
-        return self._calls.call(self, func, args, node)
+        return calls.call(self, func, args, node)
 
     def attribute(self, value: v.Value, name: str, node: Any = None) -> v.Value:
         """An attribute of a value; see ``expr``."""
-        return self._expr.attribute(self, value, name, node)
+        return expressions.attribute(self, value, name, node)
 
     @contextmanager
     def within(self, *names: str) -> Iterator[None]:
@@ -590,9 +523,22 @@ class Interp:
         env.vars = before_vars
         self.state = state
 
+    def may_happen(self, runs: list[Callable[[], None]]) -> None:
+        """Run calls that may happen or not. What they do is seen, but none of them seeds an RNG, switches a mode on
+        or sets a variable for what follows."""
+        state = self.state
+        rngs, modes, env = state.rng.save(), state.modes.save(), state.env.save()
+        self.uncertain += 1
+        self.branch([lambda: None, *runs])
+        self.uncertain -= 1
+        state = self.state
+        state.rng.restore(rngs)
+        state.modes.restore(modes)
+        state.env.restore(env)
+
     def decide(self, stmt: m.If | m.While) -> Outcome:
         """What the test of an ``if`` or ``while`` gives."""
-        return self._expr.condition(self, stmt.test)
+        return conditions.condition(self, stmt.test)
 
     def exec_if(self, stmt: m.If) -> None:
         """``if``: follow what the test decides."""
@@ -602,12 +548,12 @@ class Interp:
         ended = [False, False]
 
         def body() -> None:
-            with self._expr.narrowed(self, stmt.test, True):
+            with conditions.narrowed(self, stmt.test, True):
                 self.block(stmt.body)
                 ended[0] = not self.state.alive
 
         def orelse() -> None:
-            with self._expr.narrowed(self, stmt.test, False):
+            with conditions.narrowed(self, stmt.test, False):
                 self.block(stmt.orelse)
                 ended[1] = not self.state.alive
 
@@ -623,12 +569,12 @@ class Interp:
             orelse()
         if ended[0] != ended[1] and (test.answer is None or test.option) and self.state.alive:
             # Whoever comes past `if x is None: return` knows what `x` is not.
-            self._expr.narrow(self, stmt.test, ended[1])
+            conditions.narrow(self, stmt.test, ended[1])
 
     def exec_for(self, stmt: m.For) -> None:
         """``for``: known short sequences element by element, anything else once."""
         iterated = self.eval(stmt.iter)
-        elements = self._expr.elements(self, iterated, stmt.iter)
+        elements = data.elements(self, iterated, stmt.iter)
         self._enter_loop(stmt)
         loop = self.orders.enter(self, iterated, stmt.iter, stmt)
         if elements is not None and self.may_unroll(len(elements)):
@@ -638,18 +584,18 @@ class Interp:
             for element in elements:
                 if not self.state.alive:
                     break
-                self._expr.assign(self, stmt.target, element)
+                assign(self, stmt.target, element)
                 self._loop_body(stmt.body, stmt, havoc=False)
             self.rounds = rounds
             self.frame.unrolled -= 1
             self.frame.jumps.pop()
         else:
-            element = self._expr.element(self, iterated)
+            element = data.element(self, iterated)
             if self.orders.any:
                 element = self.orders.element(self, iterated, loop, element, stmt.target)
             self.frame.jumps.append([])
             self._forget_tensors(stmt)
-            self._expr.assign(self, stmt.target, element)
+            assign(self, stmt.target, element)
             self._loop_body(stmt.body, stmt, havoc=True)
             self.frame.jumps.pop()
         self._leave_loop()
@@ -762,24 +708,24 @@ class Interp:
         for index in range(start, len(stmt.items)):
             item = stmt.items[index]
             context = self.eval(item.context)
-            if self._calls.is_managed(context):
+            if calls.is_managed(context):
                 # A generator function runs to its `yield`, then the body runs, then the rest of the function.
                 def body(value: v.Value, index: int = index, target: m.Expr | None = item.target) -> None:
                     if target is not None:
-                        self._expr.assign(self, target, value)
+                        assign(self, target, value)
                     self._with_items(stmt, index + 1)
 
                 def managed(context: v.Value = context, node: m.Expr = item.context) -> None:
-                    self._calls.manage(self, context, body, node)
+                    calls.manage(self, context, body, node)
 
                 run = managed
                 break
-            entered = self._calls.enter(self, context, item.context, after)
+            entered = calls.enter(self, context, item.context, after)
             names.extend(entered.names)
             contexts.append(context)
             self._tell_context(context, stmt, True)
             if item.target is not None:
-                self._expr.assign(self, item.target, entered.value)
+                assign(self, item.target, entered.value)
         with self.within(*names):
             run()
         for context in reversed(contexts):
@@ -826,13 +772,11 @@ class Interp:
                 self.pending.append(functools.partial(self._default_of_uncalled, func.key, drawn))
         value: v.Value = func
         for node in reversed(fn.decorators):
-            value = self._calls.decorate(self, self.eval(node), value, node)
+            value = calls.decorate(self, self.eval(node), value, node)
         return value
 
     def _default_of_uncalled(self, key: tuple[str, int], drawn: list[Draw]) -> None:
         """The default of a function that the program defines and does not call: others may use it."""
-        from d9mlint.interp.rng import use_default
-
         if key not in self.visited and all(self.state.level(d.rng).level == UNSEEDED for d in drawn):
             use_default(self, drawn)
 
@@ -863,7 +807,7 @@ class Interp:
         cls.decorated = tuple(decorator for decorator, _ in decorators)
         value: v.Value = cls
         for decorator, node in reversed(decorators):
-            value = self._calls.decorate_class(self, decorator, value, node)
+            value = calls.decorate_class(self, decorator, value, node)
         self.bind(fact.name, self._declared(fact.name) or value)
 
     def exec_import(self, stmt: m.Import) -> None:
@@ -1059,16 +1003,16 @@ def _exec_expr(interp: Interp, stmt: m.ExprStmt) -> None:
 def _exec_assign(interp: Interp, stmt: m.Assign) -> None:
     value = interp.eval(stmt.value)
     for target in stmt.targets:
-        interp._expr.assign(interp, target, value)
+        assign(interp, target, value)
 
 
 def _exec_ann_assign(interp: Interp, stmt: m.AnnAssign) -> None:
     if stmt.value is not None:
-        interp._expr.assign(interp, stmt.target, interp.eval(stmt.value))
+        assign(interp, stmt.target, interp.eval(stmt.value))
 
 
 def _exec_aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
-    interp._expr.aug_assign(interp, stmt)
+    aug_assign(interp, stmt)
 
 
 def _exec_return(interp: Interp, stmt: m.Return) -> None:
@@ -1088,7 +1032,7 @@ def _exec_delete(interp: Interp, stmt: m.Delete) -> None:
         if isinstance(target, m.Name) and "." not in target.id:
             interp.frame.env.vars.pop(target.id, None)
         else:
-            interp._expr.delete(interp, target)
+            delete(interp, target)
 
 
 def _exec_raise(interp: Interp, stmt: m.Raise) -> None:

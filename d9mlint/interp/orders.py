@@ -25,7 +25,8 @@ from d9mlint.ir.scopes import assigned_names
 from d9mlint.ir.traversal import called_name, nodes, receiver
 
 if TYPE_CHECKING:
-    from d9mlint.interp.interpreter import Frame, Interp
+    from d9mlint.interp.frames import Frame
+    from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import OrderEntry
 

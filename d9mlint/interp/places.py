@@ -9,7 +9,7 @@ from d9mlint.interp.state import Site
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.interp.interpreter import Frame
+    from d9mlint.interp.frames import Frame
     from d9mlint.interp.view import RunView
 
 

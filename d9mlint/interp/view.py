@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from d9mlint.config.targets import Targets
     from d9mlint.interp import values as v
     from d9mlint.interp.events import Loop
-    from d9mlint.interp.interpreter import Frame
+    from d9mlint.interp.frames import Frame
     from d9mlint.interp.memory import Memory
     from d9mlint.interp.orders import Orders
     from d9mlint.interp.places import Where

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
+from d9mlint.interp.assignment import set_attribute
 from d9mlint.interp.containers import CONTAINER_METHODS, parts
 from d9mlint.interp.data import (
     BUFFER,
@@ -198,8 +199,6 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
 
 
 def _setattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    from d9mlint.interp.expressions import set_attribute
-
     if len(args.pos) == 3 and isinstance(args.pos[1], v.Lit) and isinstance(args.pos[1].value, str):
         owner = args.pos[0]
         for part in args.pos[1].value.split(".")[:-1]:
@@ -500,8 +499,6 @@ def _training(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any
 
 
 def _set_training(interp: Interp, model: v.Inst, mode: v.Value, seen: set[v.Inst]) -> None:
-    from d9mlint.interp.expressions import set_attribute
-
     if model in seen:
         return
     seen.add(model)

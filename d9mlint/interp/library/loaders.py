@@ -15,6 +15,7 @@ from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.listening import on
 from d9mlint.interp.state import SEEDED, Rng
+from d9mlint.interp.usage import use
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -94,32 +95,6 @@ def _collate(interp: Interp, collate: v.Value | None, node: Any) -> None:
         interp.call(collate, v.Args([v.UNKNOWN]), node)
     elif isinstance(collate, v.Inst):
         use(interp, collate, node)
-
-
-def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> None:
-    """A dataset, sampler or transform is used: project ones run, library ones draw and use their parts."""
-    from d9mlint.interp.calls import use_object
-    from d9mlint.interp.expressions import bind_method
-
-    if depth > 4:
-        return
-    if isinstance(value, v.Inst):
-        for name in ("__getitem__", "__getitems__", "__iter__", "__call__"):
-            found = value.cls.find(name)
-            if found is not None:
-                bound = bind_method(interp, found, value, value.cls, node)
-                interp.call(bound, v.Args([] if name == "__iter__" else [v.UNKNOWN]), node)
-    elif isinstance(value, v.AnyOf):
-        for one in value.values:
-            use(interp, one, node, depth + 1)
-    elif isinstance(value, v.Items):
-        for one in value.elts:
-            use(interp, one, node, depth + 1)
-    elif isinstance(value, v.Obj) and value.type != "torch.Tensor":
-        use_object(interp, value, v.NO_ARGS, node)
-        for one in value.args.values():
-            if isinstance(one, (v.Inst, v.Items, v.AnyOf)):
-                use(interp, one, node, depth + 1)
 
 
 class Loaders:

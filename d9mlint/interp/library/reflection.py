@@ -60,10 +60,8 @@ def _evaluate_shape(interp: Interp, node: Any) -> v.Value:
 
 
 def _guessed(interp: Interp, texts: list[str], node: Any) -> v.Value:
-    from d9mlint.interp.calls import may_happen
-
     results: list[v.Value] = [v.UNKNOWN]
-    may_happen(interp, [lambda t=t: results.append(_text(interp, t, node)) for t in texts])  # type: ignore[misc]
+    interp.may_happen([lambda t=t: results.append(_text(interp, t, node)) for t in texts])  # type: ignore[misc]
     return v.join(results)
 
 
@@ -244,10 +242,12 @@ def _built(interp: Interp, owner: v.Obj, config: v.Value, extra: dict[str, v.Val
 # ------------------------------------------------------------------------------------------- sys.path
 
 
+SEARCH_PATH = "sys.path"
+"""Stands among the libraries of a program that has extended the path on which imports are looked for."""
+
+
 def extend_path(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``sys.path.append(...)``: imports may mean files anywhere in the tree from now on."""
-    from d9mlint.interp.interpreter import SEARCH_PATH
-
     interp.libraries.add(SEARCH_PATH)
     if interp.import_log is not None:
         interp.import_log.imported.add(SEARCH_PATH)

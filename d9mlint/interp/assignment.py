@@ -1,0 +1,190 @@
+"""Binding names, attributes and items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import tensors
+from d9mlint.interp import values as v
+from d9mlint.interp.data import ENVIRON, binary, element, elements, joined, set_item
+from d9mlint.interp.events import AttributeEvent, ItemUpdateEvent, ObjectAttributeEvent
+from d9mlint.interp.heap import HEAP, Cells
+from d9mlint.interp.library.options import FLAGS, as_default
+from d9mlint.interp.library.reflection import extend_path
+from d9mlint.interp.tensors import TENSOR
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+_PARTS: dict[str, tuple[str, ...]] = {}
+
+
+def parts_of(dotted: str) -> tuple[str, ...]:
+    """A dotted name's parts, memoised."""
+    known = _PARTS.get(dotted)
+    if known is None:
+        known = _PARTS[dotted] = tuple(dotted.split("."))
+    return known
+
+
+def assign(interp: Interp, target: m.Expr, value: v.Value) -> None:
+    """Bind a target: a name, an attribute, an item, or a sequence of targets."""
+    if isinstance(target, m.Name):
+        parts = parts_of(target.id)
+        if len(parts) == 1:
+            interp.bind(target.id, value)
+            return
+        owner = interp.lookup(parts[0])
+        if owner is None:
+            return
+        for part in parts[1:-1]:
+            owner = interp.attribute(owner, part, target)
+        set_attribute(interp, owner, parts[-1], value, target)
+    elif isinstance(target, m.Attr):
+        names = parts_of(target.name)
+        owner = interp.eval(target.value)
+        for part in names[:-1]:
+            owner = interp.attribute(owner, part, target)
+        set_attribute(interp, owner, names[-1], value, target)
+    elif isinstance(target, m.Subscript):
+        set_item(interp, interp.eval(target.value), interp.eval(target.index), value, target)
+    elif isinstance(target, m.Seq):
+        _unpack(interp, target, value)
+    elif isinstance(target, m.Star):
+        assign(interp, target.value, v.UNKNOWN)
+
+
+def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
+    starred = [i for i, one in enumerate(target.elts) if isinstance(one, m.Star)]
+    # Of several tuples, only those of the right length can be meant.
+    fitting = [
+        known
+        for one in v.alternatives(value)
+        if (known := elements(interp, one, None)) is not None
+        and (len(known) >= len(target.elts) - 1 if starred else len(known) == len(target.elts))
+    ]
+    if fitting:
+        others = any(not isinstance(one, v.Items) for one in v.alternatives(value))
+        rows = [_spread(known, len(target.elts), starred[0]) if starred else known for known in fitting]
+        for index, one in enumerate(target.elts):
+            found = v.join([*(row[index] for row in rows), *([v.UNKNOWN] if others else [])])
+            assign(interp, one.value if isinstance(one, m.Star) else one, found)
+        return
+    tensor = isinstance(value, v.Obj) and value.type == TENSOR
+    rest = element(interp, value) if tensor or isinstance(value, v.Items) else v.UNKNOWN
+    for one in target.elts:
+        assign(interp, one, rest)
+
+
+def _spread(known: list[v.Value], count: int, starred: int) -> list[v.Value]:
+    """Elements as they fall to ``count`` targets of which one takes all that are left."""
+    after = len(known) - (count - 1 - starred)
+    return [*known[:starred], v.Items("l", known[starred:after]), *known[after:]]
+
+
+def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
+    """``target op= value``."""
+    value = interp.eval(stmt.value)
+    target = stmt.target
+    if isinstance(target, m.Subscript):
+        owner = interp.eval(target.value)
+        index = interp.eval(target.index)
+        interp.listeners.tell(ItemUpdateEvent(owner, index, stmt.op, value, stmt))
+        if interp.orders.any:
+            interp.orders.stored(interp, owner, index, value)
+        tensors.write(interp, owner, "", value)
+        return
+    old = interp.eval(target)
+    orders = interp.orders
+    if isinstance(old, v.Items) and stmt.op == "+":
+        extra = value.elts if isinstance(value, v.Items) else [v.UNKNOWN]
+        is_open = old.open or not isinstance(value, v.Items) or value.open
+        new: v.Value = joined(old.kind, [*old.elts, *extra], is_open)
+        if orders.any or isinstance(value, v.Items):
+            new = orders.augmented(interp, stmt, old, value, new)
+        assign(interp, target, new)
+        return
+    if isinstance(target, m.Name) and "." not in target.id:
+        result = binary(interp, stmt.op, old, value, stmt)
+        result = v.UNKNOWN if interp.frame.jumps and isinstance(result, v.Lit) else result
+    else:
+        # An attribute that is counted up has no one value.
+        kept = old if isinstance(old, (v.Obj, v.Items)) else v.UNKNOWN
+        result = binary(interp, stmt.op, kept, value, stmt)
+    if orders.any:
+        result = orders.augmented(interp, stmt, old, value, result)
+    assign(interp, target, result)
+
+
+def delete(interp: Interp, target: m.Expr) -> None:
+    """``del target`` for items and attributes."""
+    if isinstance(target, m.Subscript):
+        owner, index = interp.eval(target.value), interp.eval(target.index)
+        if isinstance(owner, v.Ext) and owner.name in ENVIRON and isinstance(index, v.Lit):
+            interp.state.env.pop(str(index.value), None)
+        elif isinstance(owner, v.Mapping) and isinstance(index, v.Lit):
+            owner.items.pop(index.value, None)
+            owner.open = True
+        elif isinstance(owner, v.Items):
+            owner.open = True
+
+
+def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, node: Any) -> None:
+    """``owner.name = value``."""
+    if isinstance(owner, v.Ext):
+        dotted = interp.kb.canonical(f"{owner.name}.{name}")
+        interp.listeners.tell_attribute(AttributeEvent(dotted, value, node))
+        if dotted == "sys.path":
+            extend_path(interp, dotted, v.NO_ARGS, node)
+        mode = interp.kb.mode_of(dotted)
+        if mode is not None:
+            interp.set_mode(mode, value, node)
+        if owner.name in FLAGS:
+            interp.library_attributes[f"{owner.name}.{name}"] = v.UNKNOWN if interp.branching else value
+        interp.library_attributes.setdefault(f"{owner.name}.{name}", v.UNKNOWN)
+        return
+    if isinstance(owner, v.Inst):
+        if name not in owner.attrs and isinstance(owner.cls.find(name), v.Func):
+            HEAP.rebound += 1
+        _store(interp, owner.attrs, name, value)
+        if interp.orders.any:
+            interp.orders.set_attribute(owner, name, value)
+    elif isinstance(owner, v.Obj):
+        interp.listeners.tell_object_attribute(ObjectAttributeEvent(owner, name, value, node))
+        if name == "requires_grad":
+            _requires_grad(interp, owner, value)
+        _store(interp, owner.attrs, name, value)
+    elif isinstance(owner, (v.Mod, v.Cls)):
+        if interp.branching:
+            old = owner.env.read(name)
+            if old is not None and old is not value:
+                value = v.join((old, value))
+        if isinstance(owner, v.Cls):
+            owner.set(name, value)
+        else:
+            owner.env.write(name, value)
+    elif isinstance(owner, v.Mapping):
+        _store(interp, owner.items, name, as_default(value, name) if owner.option else value)
+        owner.attributes = True
+    elif isinstance(owner, v.AnyOf):
+        interp.branching += 1
+        for one in owner.values:
+            set_attribute(interp, one, name, value, node)
+        interp.branching -= 1
+
+
+def _requires_grad(interp: Interp, owner: v.Obj, wanted: v.Value) -> None:
+    """``tensor.requires_grad = wanted``; for a parameter of a module, it is the module's."""
+    module = owner.attrs.get(tensors.MODULE_OF)
+    if module is not None:
+        tensors.freeze(interp, module, wanted)
+    tensors.require(owner, wanted)
+
+
+def _store(interp: Interp, into: Cells, name: str, value: v.Value) -> None:
+    if interp.branching:
+        old = into.get(name)
+        if old is not None and old is not value:
+            value = v.join((old, value))
+    into[name] = value

@@ -1,0 +1,73 @@
+"""Activations: what runs when a module body, a class body or a function does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+
+if TYPE_CHECKING:
+    from d9mlint.interp.orders import Order
+    from d9mlint.interp.state import Site, State
+    from d9mlint.project.modules import ModuleFile
+
+MAX_DEPTH = 60
+"""Calls deeper than this are not followed."""
+MAX_IMPORT_STEPS = 20_000
+"""Steps of one module body, and of what it calls, before its calls are no longer followed."""
+
+
+class BudgetExceeded(Exception):
+    """Calls are no longer followed, and the statements that were left take as many steps again: enough."""
+
+
+class Frame:
+    """One activation: a module body, class body or function call."""
+
+    __slots__ = (
+        "call_site",
+        "caller",
+        "depth",
+        "env",
+        "file",
+        "func",
+        "is_class",
+        "jumps",
+        "label",
+        "mod",
+        "on_yield",
+        "returns",
+        "unrolled",
+        "yielded",
+        "yields",
+    )
+
+    def __init__(
+        self,
+        mod: v.Mod,
+        file: ModuleFile,
+        env: v.Env,
+        label: str,
+        caller: Frame | None,
+        call_site: Site | None,
+        func: v.Func | None = None,
+    ) -> None:
+        self.mod = mod
+        self.file = file
+        self.env = env
+        self.label = label
+        self.caller = caller
+        self.call_site = call_site
+        self.func = func
+        self.depth: int = caller.depth + 1 if caller else 0
+        self.returns: list[tuple[v.Value, State]] = []
+        self.jumps: list[list[State]] = []
+        # How many of the loops that are running go over a known sequence, element by element.
+        self.unrolled = 0
+        self.is_class = False
+        # The order in which a generator yields, where it is arbitrary.
+        self.yields: Order | None = None
+        # What a generator function has yielded, and what runs at its `yield` when it is a context manager.
+        self.yielded: list[v.Value] = []
+        self.on_yield: Callable[[v.Value], None] | None = None

@@ -1,0 +1,37 @@
+"""Attributes of a class, seen through an instance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+_PROPERTIES = frozenset({"property", "cached_property", "lazy_property"})
+
+
+def bind_method(interp: Interp, found: v.Value, receiver: v.Value, cls: v.Cls, node: Any) -> v.Value:
+    """A class attribute seen through an instance."""
+    if isinstance(found, v.Func):
+        if is_decorated(found, "builtins.staticmethod"):
+            return found
+        if is_decorated(found, "builtins.classmethod"):
+            return found.bind(cls)
+        bound = found.bind(receiver)
+        if _is_property(found):
+            return interp.call(bound, v.NO_ARGS, node)
+        return bound
+    if isinstance(found, v.AnyOf):
+        return v.join([bind_method(interp, one, receiver, cls, node) for one in found.values])
+    return found
+
+
+def is_decorated(func: v.Func, name: str) -> bool:
+    """Whether a function has a decorator of a library, by its full name."""
+    return any(isinstance(d, v.Ext) and d.name == name for d in func.decorated)
+
+
+def _is_property(func: v.Func) -> bool:
+    return any(isinstance(d, v.Ext) and d.name.rpartition(".")[2] in _PROPERTIES for d in func.decorated)

@@ -1,0 +1,65 @@
+"""What happens when a dataset, sampler, transform or other object of a library is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import rng
+from d9mlint.interp import values as v
+from d9mlint.interp.containers import CONTAINERS, parts
+from d9mlint.interp.methods import bind_method
+from d9mlint.interp.tensors import TENSOR
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+
+def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> None:
+    """A dataset, sampler or transform is used: project ones run, library ones draw and use their parts."""
+    if depth > 4:
+        return
+    if isinstance(value, v.Inst):
+        for name in ("__getitem__", "__getitems__", "__iter__", "__call__"):
+            found = value.cls.find(name)
+            if found is not None:
+                bound = bind_method(interp, found, value, value.cls, node)
+                interp.call(bound, v.Args([] if name == "__iter__" else [v.UNKNOWN]), node)
+    elif isinstance(value, v.AnyOf):
+        for one in value.values:
+            use(interp, one, node, depth + 1)
+    elif isinstance(value, v.Items):
+        for one in value.elts:
+            use(interp, one, node, depth + 1)
+    elif isinstance(value, v.Obj) and value.type != "torch.Tensor":
+        use_object(interp, value, v.NO_ARGS, node)
+        for one in value.args.values():
+            if isinstance(one, (v.Inst, v.Items, v.AnyOf)):
+                use(interp, one, node, depth + 1)
+
+
+def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int = 0) -> None:
+    """A library object is used: it and what it was built from draw what they draw at use."""
+    entries = interp.kb.rng(obj.api)
+    if entries:
+        with interp.in_file(obj.file if obj.node is not None else None):
+            rng.apply(interp, entries, obj.args, obj.node or node, at="use")
+    if depth > 4:
+        return
+    for value in parts(obj) if obj.api in CONTAINERS else obj.args.values():
+        for one in _flatten(value):
+            if isinstance(one, v.Obj) and one.type != TENSOR:
+                use_object(interp, one, v.NO_ARGS, node, depth + 1)
+            elif isinstance(one, (v.Func, v.Partial)) or (
+                isinstance(one, v.Inst) and (one.cls.find("__call__") or one.cls.find("forward"))
+            ):
+                interp.call(one, v.Args(star=True), node)
+
+
+def _flatten(value: v.Value) -> list[v.Value]:
+    if isinstance(value, v.Items):
+        return [one for elt in value.elts for one in _flatten(elt)]
+    if isinstance(value, v.AnyOf):
+        return [one for elt in value.values for one in _flatten(elt)]
+    if isinstance(value, v.Mapping):
+        return [one for elt in value.items.values() for one in _flatten(elt)]
+    return [value]
