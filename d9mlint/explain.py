@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.base.errors import UsageError
 from d9mlint.base.paths import absolute
 from d9mlint.config.selection import FileIgnores, expand, select, shown
-from d9mlint.interp.recording import Match, Recording, Spot, Visit, find_spot, statements_of
+from d9mlint.interp.recording import Match, Recording, Spot, find_spot, statements_of
 
 if TYPE_CHECKING:
     from d9mlint.analysis import Share
@@ -339,8 +339,3 @@ def _at(seen: Inspection, place: Any) -> str:
 
     row, _ = seen.sources[place.path].row_column(place.start)
     return f" at {relative_to(place.path, seen.found.root)}:{row}"
-
-
-def unresolved(visit: Visit) -> list[str]:
-    """The calls of a visit of which not even the receiver is known."""
-    return [call.api for call in visit.calls if call.api.startswith("?") and not call.entries]

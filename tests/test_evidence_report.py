@@ -23,7 +23,8 @@ from d9mlint.evidence.verdicts import verdict
 from d9mlint.pipeline import Result, check
 from d9mlint.report import render
 from d9mlint.report.common import Options
-from d9mlint.report.evidence.tables import evidence_json, page, table
+from d9mlint.report.evidence.tables import evidence_json, table
+from d9mlint.report.html import evidence_page
 
 Project = Callable[[dict[str, str]], Path]
 
@@ -388,7 +389,7 @@ def test_contradictions_of_the_documentation() -> None:
 def test_nothing_measured() -> None:
     shown = text(evidence())
     assert "No op was measured." in shown and "controls passed: 2/2" in shown
-    assert "No op was measured." in page(evidence(), Options("/"))
+    assert "No op was measured." in evidence_page(evidence())
 
 
 def test_colours_only_where_wanted() -> None:
@@ -426,7 +427,7 @@ def hostile() -> Evidence:
 def test_hostile_text_steers_neither_terminal_nor_browser() -> None:
     shown = text(hostile())
     assert all(line.isprintable() for line in shown.splitlines())
-    markup = page(hostile(), Options("/"))
+    markup = evidence_page(hostile())
     assert "<script" not in markup and "&lt;script&gt;" in markup
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]", markup)
     for picture in pictures(markup):
@@ -461,18 +462,18 @@ class Tags(HTMLParser):
 @pytest.mark.parametrize("shown", [everything(), hostile(), evidence()], ids=["ops", "hostile", "nothing"])
 def test_a_page_is_well_formed_and_complete_in_itself(shown: Evidence) -> None:
     tags = Tags()
-    tags.feed(page(shown, Options("/")))
+    tags.feed(evidence_page(shown))
     assert tags.open == [] and len(tags.ids) == len(set(tags.ids))
 
 
 def test_a_page_tells_of_a_refusal_what_tells_ops_apart() -> None:
-    markup = page(everything(), Options("/"))
+    markup = evidence_page(everything())
     assert "raises: " in markup and "but you set" not in markup
 
 
 def test_pictures_show_distinct_results_over_sizes() -> None:
     space = {"s": "http://www.w3.org/2000/svg"}
-    plots = [p for p in pictures(page(everything(), Options("/"))) if p.get("role") == "img"]
+    plots = [p for p in pictures(evidence_page(everything())) if p.get("role") == "img"]
     assert len(plots) == 10  # one for each op that ran
     first = plots[0]
     title, about = first.find("s:title", space), first.find("s:desc", space)

@@ -146,13 +146,14 @@ def _verify(request: CheckOptions, settings: Settings, result: Result) -> int:
 def _measure_only(request: CheckOptions, settings: Settings) -> int:
     """Run what is named, with nothing linted."""
     from d9mlint.evidence.model import NOT_RUN
+    from d9mlint.report import html
     from d9mlint.report.evidence import tables as measured
 
     options = report_options(settings, to_file=request.output_file is not None)
     renderers: dict[str, Callable[[Evidence], str]] = {
         "full": lambda evidence: "\n".join(measured.table(evidence, options)) + "\n",
         "json": measured.evidence_json,
-        "html": lambda evidence: measured.page(evidence, options),
+        "html": html.evidence_page,
     }
     render_evidence = renderers.get(settings.output_format)
     if render_evidence is None:

@@ -263,13 +263,12 @@ def version() -> int:
 
 @click.command(context_settings=CONTEXT)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> int:
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> int:
     """Print a completion script for a shell."""
     from click.shell_completion import get_completion_class
 
-    from d9mlint.cli.app import group
-
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(group, {}, "d9mlint", "_D9MLINT_COMPLETE").source())
+    click.echo(kind(ctx.find_root().command, {}, "d9mlint", "_D9MLINT_COMPLETE").source())
     return 0

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from d9mlint.base.errors import UsageError
-from d9mlint.cli.app import configuring, settings_for
+from d9mlint.cli.options import configuring, settings_for
 
 OWN = frozenset({"torch_version", "tensorflow_version", "device", "knowledge", "config", "isolated", "cache", "cache_dir",
                  "jobs"})  # fmt: skip

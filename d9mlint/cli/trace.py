@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from d9mlint.base.errors import UsageError
-from d9mlint.cli.app import CONTEXT, Choice
+from d9mlint.cli.options import CONTEXT, Choice
 
 FORMATS = ("text", "json", "html")
 LEVELS = ("full", "light")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from d9mlint.base.errors import UsageError
-from d9mlint.cli.app import Choice, Device, _codes, settings_for
+from d9mlint.cli.options import Choice, Device, codes, settings_for
 from d9mlint.config.settings import COLORS, CONFIDENCES, FORMATS
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -49,8 +49,8 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 @click.option("--evidence", metavar="FILE", help="Write the measurements to a file.")
 @click.option("--output-format", type=Choice(FORMATS), help="Output format.")
 @click.option("--output-file", "-o", metavar="FILE", help="Write the report to a file.")
-@click.option("--select", multiple=True, callback=_codes, metavar="RULES", help="Rules to enable.")
-@click.option("--ignore", multiple=True, callback=_codes, metavar="RULES", help="Rules to disable.")
+@click.option("--select", multiple=True, callback=codes, metavar="RULES", help="Rules to enable.")
+@click.option("--ignore", multiple=True, callback=codes, metavar="RULES", help="Rules to disable.")
 @click.option("--min-confidence", type=Choice(CONFIDENCES), help="Minimum confidence to report.")
 @click.option("--config", metavar="FILE", help="Configuration file to use.")
 @click.option("--isolated", is_flag=True, help="Ignore all configuration files.")

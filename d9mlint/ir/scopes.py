@@ -19,13 +19,6 @@ def assigned_names(stmt: m.For | m.While) -> frozenset[str]:
     return result
 
 
-def own_names(function: m.Function) -> frozenset[str]:
-    """Parameters of a function and plain names that its body assigns."""
-    names = {param.name for param in function.params}
-    _statements(function.body, names)
-    return frozenset(names)
-
-
 def target_names(target: m.Expr, names: set[str]) -> None:
     """Add the plain names of an assignment target."""
     if isinstance(target, m.Name):

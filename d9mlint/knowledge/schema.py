@@ -150,12 +150,6 @@ CONDITION_TESTS = tuple(
 """The names of the tests of which a condition has exactly one."""
 
 
-class Provenance(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a fact comes from: a page, a source file at a commit, or a run."""
-
-    source: str
-
-
 class Effect(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A mode or an environment variable that a call sets.
 

@@ -17,6 +17,7 @@ from d9mlint.base.source import Source
 from d9mlint.base.terminal import clean as clean
 from d9mlint.base.terminal import count as count
 from d9mlint.evidence.model import NOW
+from d9mlint.report.coverage import coverage_line
 
 if TYPE_CHECKING:
     from d9mlint.pipeline import Item, Result
@@ -192,8 +193,6 @@ def summary(result: Result, options: Options) -> list[str]:
         lines.append(f"{more} fixable with --fix --unsafe-fixes.")
     if result.incomplete:
         lines.append(f"{count(result.incomplete, 'analysis run')} cut off (DET004): findings may be missing.")
-    from d9mlint.report.coverage import coverage_line
-
     if line := coverage_line(result):
         lines.append(line)
     if result.baselined:

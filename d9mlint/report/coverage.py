@@ -6,8 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.paths import relative_to
-from d9mlint.base.terminal import clean
-from d9mlint.report.common import count
+from d9mlint.base.terminal import clean, count
 
 if TYPE_CHECKING:
     from d9mlint.base.coverage import Coverage, Gap

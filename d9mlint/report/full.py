@@ -21,6 +21,7 @@ from d9mlint.report.common import (
     summary,
     width,
 )
+from d9mlint.report.evidence.tables import table
 
 if TYPE_CHECKING:
     from d9mlint.pipeline import Item, Result
@@ -35,8 +36,6 @@ def render(result: Result, options: Options) -> str:
     """All findings with their frames, what was measured, then a summary."""
     blocks = ["\n".join(block(result, item, options)) + "\n" for item in result.items]
     if result.evidence is not None:
-        from d9mlint.report.evidence.tables import table
-
         blocks.append("\n".join(table(result.evidence, options)) + "\n")
         if verdicts := _verdicts(result, options):
             blocks.append("\n".join(verdicts) + "\n")

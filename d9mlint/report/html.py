@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from d9mlint.base.source import Source
+    from d9mlint.evidence.model import Evidence
     from d9mlint.knowledge.schema import RulePage
     from d9mlint.pipeline import Item, Result
 
@@ -103,6 +104,11 @@ def render(result: Result, options: Options) -> str:
         coverage=list(_coverage(result)),
         measured=Markup(measured),
     )
+
+
+def evidence_page(evidence: Evidence) -> str:
+    """What was measured, as a page of its own."""
+    return document("d9mlint measurements", measured_html.section(evidence), measured_html.STYLE)
 
 
 def document(title: str, body: str, style: str = "") -> str:

@@ -28,6 +28,8 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
+from d9mlint.trace.weights import BLOCK, G_SEED, MASK, U_SEED, V_SEED, splitmix64, weight
+
 xxh3: Callable[..., int] | None
 try:
     from xxhash import xxh3_64_intdigest
@@ -38,27 +40,8 @@ else:
 
 HOST = "xxh3" if xxh3 is not None else "sum"
 """How content in the memory of the host is digested. Recordings are comparable where this is the same."""
-MASK = (1 << 64) - 1
-BLOCK = 1 << 14
-"""Words that share one weight G: few enough for a core's cache and for torch to stay on the calling thread."""
 ROWS = 256
 """Blocks that are worked on together on a device: 32 MiB of words and as much scratch memory."""
-
-
-def splitmix64(number: int) -> int:
-    """A well-mixed 64-bit number (Steele, Lea, Flood 2014)."""
-    number = (number + 0x9E3779B97F4A7C15) & MASK
-    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & MASK
-    return number ^ (number >> 31)
-
-
-U_SEED, V_SEED, G_SEED = 0x1D9A, 0x2D9B, 0x3D9C
-
-
-def weight(seed: int, index: int) -> int:
-    """The odd weight of a position."""
-    return splitmix64((seed << 40) + index) | 1
 
 
 def signed(number: int) -> int:

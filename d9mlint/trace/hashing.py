@@ -9,16 +9,15 @@ import torch
 from d9mlint.trace import digest as digests
 from d9mlint.trace import names
 from d9mlint.trace.digest import (
-    MASK,
     combine,
     content_sum,
     finish,
     host_digest,
     parts,
     signed,
-    weight,
     weights,
 )
+from d9mlint.trace.weights import G_SEED, MASK, weight
 
 SMALL = 1 << 15
 """Bytes up to which a tensor on the CPU is copied now and digested later, with all others of its kind, where
@@ -143,7 +142,7 @@ class Digester:
         running = torch.cumsum(x * u + (x >> 32) * v, 0)
         until = running[ends - 1]
         until[1:] -= until[:-1].clone()
-        found = (until * signed(weight(digests.G_SEED, 0))).tolist()
+        found = (until * signed(weight(G_SEED, 0))).tolist()
         for slot, total in zip(self._slots, found, strict=True):
             self._sums[slot] = total & MASK
         self._starts.clear()

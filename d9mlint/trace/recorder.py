@@ -22,11 +22,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from d9mlint.trace import journal, names
-from d9mlint.trace.digest import MASK
 from d9mlint.trace.hashing import Digester, Value
 from d9mlint.trace.journal import BACKWARD, COLLECTIVE, DRAWS, UNINITIALIZED
 from d9mlint.trace.sites import Sites
 from d9mlint.trace.tables import Interner
+from d9mlint.trace.weights import MASK
 
 FULL, LIGHT = "full", "light"
 PENDING = 4096

@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from d9mlint.trace.digest import BLOCK, G_SEED, U_SEED, V_SEED
+from d9mlint.trace.weights import BLOCK, G_SEED, U_SEED, V_SEED
 
 TILE = 1024
 """Words that one program of the kernel adds up."""

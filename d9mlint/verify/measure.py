@@ -272,12 +272,3 @@ class Reference:
             own, tally.first = tally.first, first[name]
             tally.add(own)
             tally.digests = {own.digest: None}
-
-
-def timed(call: Callable[[], Any], wait: Callable[[], None]) -> tuple[float, Any]:
-    """Seconds and result of a call, with ``wait`` for the device on both sides."""
-    wait()
-    began = time.perf_counter()
-    result = call()
-    wait()
-    return time.perf_counter() - began, result

@@ -17,9 +17,9 @@ import numpy
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from d9mlint.verify.clock import timed
 from d9mlint.verify.compare import Array
 from d9mlint.verify.hardware import driver, multiprocessors, processor
-from d9mlint.verify.measure import timed
 from d9mlint.verify.recipes import function
 from d9mlint.verify.scope import sizes
 

@@ -20,9 +20,9 @@ with contextlib.suppress(ImportError):
     # Deterministic mode imports it; here it is imported once for all jobs.
     import torch._inductor.config
 
+from d9mlint.verify.clock import timed
 from d9mlint.verify.compare import Array
 from d9mlint.verify.hardware import driver, processor
-from d9mlint.verify.measure import timed
 from d9mlint.verify.recipes import function
 from d9mlint.verify.scope import MOST, sizes
 from d9mlint.verify.torch_addresses import contention

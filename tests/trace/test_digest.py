@@ -13,17 +13,12 @@ torch = pytest.importorskip("torch")
 
 from d9mlint.trace import digest as digests  # noqa: E402
 from d9mlint.trace.digest import (  # noqa: E402
-    BLOCK,
-    G_SEED,
-    MASK,
-    U_SEED,
-    V_SEED,
     _sum_on_device,
     content_sum,
     digest,
-    weight,
 )
 from d9mlint.trace.hashing import Digester  # noqa: E402
+from d9mlint.trace.weights import BLOCK, G_SEED, MASK, U_SEED, V_SEED, weight  # noqa: E402
 
 DTYPES = (
     torch.float64,
@@ -93,7 +88,7 @@ def test_the_triton_kernel_is_the_same_through_its_interpreter() -> None:
     if importlib.util.find_spec("triton") is None:
         pytest.skip("triton is not installed")
     code = (
-        "import torch; from d9mlint.trace.digest import BLOCK, content_sum;"
+        "import torch; from d9mlint.trace.digest import content_sum; from d9mlint.trace.weights import BLOCK;"
         "from d9mlint.trace.triton_digest import sum_of_words\n"
         "for count in (1, 1023, 1024, 1025, BLOCK, BLOCK + 1, 2 * BLOCK + 5):\n"
         "    words = torch.randint(-(1 << 62), 1 << 62, (count,)) * 3\n"

@@ -1,4 +1,4 @@
-"""Evidence by itself: as a block of text after the findings, as JSON, as a page."""
+"""Evidence by itself: as a block of text after the findings, as JSON."""
 
 from __future__ import annotations
 
@@ -48,14 +48,6 @@ class Layout(NamedTuple):
 def evidence_json(evidence: Evidence) -> str:
     """The evidence document, as ``--evidence`` writes it."""
     return document(evidence).decode()
-
-
-def page(evidence: Evidence, options: Options) -> str:
-    """The evidence as one HTML page."""
-    from d9mlint.report import html
-    from d9mlint.report.evidence import page as measured_html
-
-    return html.document("d9mlint measurements", measured_html.section(evidence), measured_html.STYLE)
 
 
 def table(evidence: Evidence, options: Options) -> list[str]:
