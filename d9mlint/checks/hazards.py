@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import Condition, HazardEntry, ReadAt
 
+CALLED = ".__call__"
 VALUE = "value"
 """The argument by which conditions on attributes and variables name what is assigned."""
 
@@ -42,6 +43,13 @@ class Hazards(Rule):
         self._taking_back = sorted({name for entry in self._wanted for name in entry.unless_called})
         self._only: dict[str, list[tuple[str, ReadAt]]] = {}
         self._variables: dict[str, list[HazardEntry]] = {}
+        # Objects that are called: events of which only those hear who listen to the name.
+        self._objects = frozenset(
+            name
+            for entry in self._wanted
+            for name in (*entry.apis, *entry.unless_called)
+            if name.endswith(CALLED)
+        )
         for entry in self._wanted:
             for test in entry.only_called:
                 for name in test.apis:
@@ -56,13 +64,20 @@ class Hazards(Rule):
             for name in entry.attributes
         ]
         if self._wanted:
-            found.append((Listening(CallEvent), self.call))
+            found.append((Listening(CallEvent), self.plain_call))
+        if self._objects:
+            found.append((Listening(CallEvent, tuple(sorted(self._objects))), self.call))
         if self._variables:
             found.append((Listening(EnvironmentEvent), self.variable))
         return found
 
+    def plain_call(self, call: CallEvent) -> None:
+        """Something is called that is not known as an object of these."""
+        if call.api not in self._objects:
+            self.call(call)
+
     def call(self, call: CallEvent) -> None:
-        """Something is called."""
+        """A function, a method or an object is called."""
         names = [call.api, *_names_of_class(self.run, call)]
         for pattern in self._taking_back:
             if any(fnmatch.fnmatchcase(name, pattern) for name in names):

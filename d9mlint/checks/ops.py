@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 TF_LIBRARIES = frozenset({"tensorflow", "keras"})
 # Libraries that run on the GPU by themselves, without torch or TensorFlow code that shows it.
-OWN_DEVICE = frozenset({"catboost", "lightgbm", "xgboost", "jax", "cupy"})
+OWN_DEVICE = frozenset({"catboost", "lightgbm", "xgboost", "jax", "cupy", "cuml"})
 CODES = frozenset({"DET401", "DET402", "DET403", "DET404", "DET405", "DET407"})
 CALLED = ".__call__"
 GET_ITEM = "torch.Tensor.__getitem__"

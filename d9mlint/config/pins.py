@@ -49,7 +49,10 @@ DISTRIBUTIONS = {
     "scikit-learn": "sklearn",
     "warp-lang": "warp",
     "py-xgboost": "xgboost",
+    "llama-cpp-python": "llama_cpp",
 }
+_BUILD = re.compile(r"-(?:cu\d+|cuda\d+x?)$", re.ASCII)
+"""What a distribution's name says of the CUDA that it is built for: ``cuml-cu12``, ``cupy-cuda12x``."""
 _WHOLE = 1_000_000
 _WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-(\d[\w.]*?)(?:%2B|[+-])", re.ASCII)
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(.*)", re.DOTALL)
@@ -100,7 +103,7 @@ class Pins(NamedTuple):
 
 def library_name(distribution: str) -> str:
     """The library (its import name, as the knowledge base has it) that a distribution provides."""
-    name = re.sub(r"[-_.]+", "-", distribution.strip().lower())
+    name = _BUILD.sub("", re.sub(r"[-_.]+", "-", distribution.strip().lower()))
     return DISTRIBUTIONS.get(name, name.replace("-", "_"))
 
 
