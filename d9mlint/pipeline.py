@@ -16,7 +16,7 @@ from d9mlint.base.source import Source, Trouble, make_source, read_bytes
 from d9mlint.config.discover import Discovery, discover
 from d9mlint.config.entry_points import named_entries
 from d9mlint.config.projects import Part, split
-from d9mlint.config.selection import FileIgnores, fixed_codes, select, shown
+from d9mlint.config.selection import FileIgnores, fixed_codes, outdated, select, shown
 from d9mlint.filters import baseline as baselines
 from d9mlint.filters import suppressions as suppress
 from d9mlint.store.cache_dir import CacheDir, own_directory
@@ -158,7 +158,7 @@ def check(
     return result._replace(
         timings=clock.laps,
         slowest=clock.slowest,
-        warnings=(*trouble, *found.warnings, *said, *analysis.warnings),
+        warnings=(*trouble, *found.warnings, *said, *analysis.warnings, *result.warnings),
     )
 
 
@@ -254,6 +254,7 @@ def _merged(results: Sequence[Result]) -> Result:
         incomplete=sum(r.incomplete for r in results),
         stale=sum(r.stale for r in results),
         coverage=tuple(sorted((c for r in results for c in r.coverage), key=lambda c: (c.entry, c.function))),
+        warnings=tuple(dict.fromkeys(warning for r in results for warning in r.warnings)),
     )
 
 
@@ -647,16 +648,20 @@ def _decide(
                 findings.sort(key=lambda f: f.sort_key)
         every = sorted([*findings, *(c.finding for c in covered)], key=lambda f: f.sort_key)
         marks = dict(zip(map(id, every), baselines.fingerprints(every, found.root), strict=True))
+        older = baselines.former_fingerprints(every, found.root, rules) if known else {}
         for one in covered:
             f = one.finding
             hidden.append(Hidden(Item(f, marks[id(f)], rules[f.code]), one.reason))
         for f in shown(findings, selection, settings):
             if f.fix is not None and f.code not in fixed:
-                marks[id(unfixed := msgspec.structs.replace(f, fix=None))] = marks[id(f)]
+                unfixed = msgspec.structs.replace(f, fix=None)
+                marks[id(unfixed)], older[id(unfixed)] = marks[id(f)], older.get(id(f), [])
                 f = unfixed
-            if marks[id(f)] in known:
+            # A baseline may have been written when the rule had another code.
+            former = known.intersection(older.get(id(f), ())) if known else frozenset[str]()
+            if marks[id(f)] in known or former:
                 baselined += 1
-                present.add(marks[id(f)])
+                present |= {marks[id(f)], *former}
             else:
                 items.append(Item(f, marks[id(f)], rules[f.code]))
     ran = tuple(rules[code] for code in sorted(selection.codes))
@@ -684,6 +689,7 @@ def _decide(
         stale=stale,
         coverage=tuple(c for c in analysis.coverage if c.entry in found.reported),
         no_entry=analysis.no_entry,
+        warnings=tuple(outdated(rules, settings)),
     )
 
 

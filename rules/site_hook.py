@@ -181,9 +181,9 @@ def index(pages: Sequence[RulePage]) -> str:
         for page in (p for p in pages if p.family == family):
             fix = {"no": "", "both": "safe, unsafe"}.get(page.fixable, page.fixable)
             link = f"[{page.code} {page.name}]({page.path})"
-            lines.append(
-                f"| {link} | {page.summary} | {page.severity} | {'on' if page.default else 'off'} | {fix} |"
-            )
+            state = "on" if page.default else "off"
+            state = f"retired in {page.retired}" if page.retired else "preview" if page.preview else state
+            lines.append(f"| {link} | {page.summary} | {page.severity} | {state} | {fix} |")
     return "\n".join(lines) + "\n"
 
 

@@ -162,7 +162,7 @@ def write_program(program: Program, directory: Path) -> None:
 
 def lint(directory: Path, settings: dict[str, Any]) -> Result:
     """Lint a directory with configuration keys set as on the command line, without a cache."""
-    overrides = {"cache": False, "jobs": 1, **settings}
+    overrides = {"cache": False, "jobs": 1, "preview": True, **settings}
     return check([str(directory)], load_settings(str(directory), overrides=overrides))
 
 
@@ -254,6 +254,7 @@ def _fix_mismatches(example: Example, before: Block, directory: Path) -> list[st
         "select": [code, "DET101", "DET301"] if code == "DET003" else [code],
         "cache": False,
         "jobs": 1,
+        "preview": True,
     }
     overrides.update(block_settings(before.info))
     program = make_program(code, split_files(before.text), {})

@@ -72,10 +72,12 @@ def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
     if every:
         chosen = [pages[code] for code in sorted(pages)]
     elif rules:
-        names = {p.name: c for c, p in pages.items()}
+        names = {word: code for code, page in pages.items() for word in (page.name, *page.replaces)}
         chosen = []
         for wanted in rules:
-            code = wanted.upper() if wanted.upper() in pages else names.get(wanted.lower(), "")
+            known = (word for word in (wanted.upper(), wanted.lower()) if word in pages or word in names)
+            word = next(known, "")
+            code = names.get(word, word)
             codes = [code] if code else _expanded(wanted, pages)
             if not codes:
                 raise UsageError(f"Unknown rule {wanted}.{nearest(wanted, [*pages, *names])}")
@@ -84,7 +86,10 @@ def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
     else:
         raise UsageError("Name a rule, or use --all.")
     if output_format == "json":
-        keys = ("code", "name", "family", "summary", "severity", "confidence", "default", "fixable", "since")
+        keys = (
+            *("code", "name", "family", "summary", "severity", "confidence", "default", "fixable", "since"),
+            *("preview", "replaces", "retired"),
+        )
         data: list[dict[str, Any]] = [
             {**{k: getattr(p, k) for k in keys}, "libraries": list(p.libraries), "markdown": p.markdown}
             for p in chosen
@@ -92,8 +97,7 @@ def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
         click.echo(json.dumps(data, indent=2, ensure_ascii=False))
     elif every and output_format == "text":
         for page in chosen:
-            state = "" if page.default else " (off by default)"
-            click.echo(f"{page.code}  {page.name}: {page.summary}{state}")
+            click.echo(f"{page.code}  {page.name}: {page.summary}{_state(page)}")
     else:
         from d9mlint.report import rule_page
 
@@ -101,6 +105,14 @@ def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
         show = rule_page.markdown if plain else rule_page.terminal
         click.echo("\n".join(map(show, chosen)), nl=False)
     return 0
+
+
+def _state(page: RulePage) -> str:
+    """Why a rule does not run by default, for a list."""
+    if page.retired:
+        return f" (retired in {page.retired})"
+    words = ["preview"] * page.preview + ["off by default"] * (not page.default)
+    return f" ({', '.join(words)})" if words else ""
 
 
 def _expanded(wanted: str, pages: Mapping[str, RulePage]) -> list[str]:

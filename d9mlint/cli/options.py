@@ -149,6 +149,11 @@ def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
             metavar="PATTERN:RULE,...",
             help="Rules to ignore in files that match a pattern.",
         ),
+        click.option(
+            "--preview/--no-preview",
+            default=None,
+            help="Use preview rules, which are new and may still change.",
+        ),
         click.option("--min-severity", type=Choice(SEVERITIES), help="Minimum severity to report."),
         click.option("--min-confidence", type=Choice(CONFIDENCES), help="Minimum confidence to report."),
         click.option(

@@ -41,6 +41,8 @@ def select(rules: Mapping[str, RulePage], settings: Settings) -> Selection:
     tie = cli and file
     codes: set[str] = set()
     for code, page in rules.items():
+        if page.retired or (page.preview and not settings.preview):
+            continue
         weight = chosen.get(code, 0 if not settings.select and page.default else -1)
         if code in ALWAYS:
             weight = max(weight, 0)
@@ -84,6 +86,8 @@ def expand(selector: str, rules: Mapping[str, RulePage], place: str) -> list[str
         return sorted(rules)
     if selector in rules:
         return [selector]
+    if (now := _replaced(rules).get(selector)) is not None:
+        return [now]
     if re.fullmatch(r"[A-Z]+[0-9]*", selector):
         codes = [c for c in sorted(rules) if c.startswith(selector)]
     else:
@@ -95,6 +99,47 @@ def expand(selector: str, rules: Mapping[str, RulePage], place: str) -> list[str
         hint = f" Did you mean {prefix}?" if meant else nearest(selector, known)
         raise UsageError(f"{place}: unknown rule {selector}.{hint}")
     return codes
+
+
+def _replaced(rules: Mapping[str, RulePage]) -> dict[str, str]:
+    """The codes of today's rules by the codes and names that they replace."""
+    return {word: code for code, page in rules.items() for word in page.replaces}
+
+
+_SELECTORS = ("select", "extend-select", "ignore", "extend-ignore", "fixable", "unfixable")
+
+
+def outdated(rules: Mapping[str, RulePage], settings: Settings) -> list[str]:
+    """What is to be said of selectors that have another name now, or no effect."""
+    now = _replaced(rules)
+    names = {page.name: code for code, page in rules.items()}
+    said: list[str] = []
+    for place, key, selector in _written(settings):
+        code = selector if selector in rules else names.get(selector)
+        if selector in now:
+            said.append(f"{place}: {selector} is now {now[selector]} ({rules[now[selector]].name}).")
+        elif code is not None and (version := rules[code].retired):
+            said.append(f"{place}: {selector} was retired in d9mlint {version} and has no effect.")
+        elif code is not None and rules[code].preview and not settings.preview and key.endswith("select"):
+            said.append(f"{place}: {selector} is a preview rule and has no effect without `preview`.")
+    return said
+
+
+def _written(settings: Settings) -> list[tuple[str, str, str]]:
+    """Every selector with its place and its key."""
+    found = [
+        (f"{settings.origins.get(key, key)}: {key}", key, selector)
+        for key in _SELECTORS
+        for selector in getattr(settings, key.replace("-", "_"))
+    ]
+    entries = [
+        *(("per-file-ignores", pattern, chosen) for pattern, chosen in settings.per_file_ignores.items()),
+        *(("severity", selector, (selector,)) for selector in settings.severity),
+    ]
+    for key, entry, selectors in entries:
+        origin = settings.origins.get(f"{key}.{entry}", settings.origins.get(key, key))
+        found += [(f"{origin}: {key}", key, selector) for selector in selectors]
+    return found
 
 
 class FileIgnores:

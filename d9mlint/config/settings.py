@@ -66,6 +66,9 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     per_file_ignores: Annotated[
         dict[str, Rules], Meta(description="rules to ignore in files that match a pattern")
     ] = {}
+    preview: Annotated[
+        bool, Meta(description="whether to use preview rules, which are new and may still change")
+    ] = False
     min_severity: Annotated[
         Severity | None, Meta(description="minimum severity to report (default: warning)")
     ] = None

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from d9mlint.base.errors import UsageError
 from d9mlint.base.files import write_output
 from d9mlint.base.findings import Finding, fingerprint
 from d9mlint.base.paths import read_limited, relative_to
+
+if TYPE_CHECKING:
+    from d9mlint.knowledge.schema import RulePage
 
 VERSION = 1
 KEYS = ("fingerprint", "path", "code", "scope")
@@ -29,6 +34,20 @@ def fingerprints(findings: Sequence[Finding], root: str) -> list[str]:
         seen[key] = count + 1
         result.append(fingerprint(*key, count))
     return result
+
+
+def former_fingerprints(
+    findings: Sequence[Finding], root: str, rules: Mapping[str, RulePage]
+) -> dict[int, list[str]]:
+    """The fingerprints, by the id of the finding, that findings had when their rules had other codes."""
+    found: dict[int, list[str]] = {}
+    for code in sorted({f.code for f in findings if rules[f.code].replaces}):
+        mine = [f for f in findings if f.code == code]
+        for old in rules[code].replaces:
+            marks = fingerprints([msgspec.structs.replace(f, code=old) for f in mine], root)
+            for f, mark in zip(mine, marks, strict=True):
+                found.setdefault(id(f), []).append(mark)
+    return found
 
 
 def read_baseline(path: str) -> frozenset[str]:

@@ -54,8 +54,10 @@ class Hidden(NamedTuple):
 def suppressions(
     comments: Iterable[Comment], rules: Mapping[str, RulePage], source: Source
 ) -> list[Suppression]:
-    """All pragmas of a file, in order; a ``disable`` lasts up to its ``enable`` or the end of the file."""
+    """All pragmas of a file, in order; a ``disable`` lasts up to its ``enable`` or the end of the file. Codes and
+    names that rules had mean the rules of today."""
     names = {p.name: c for c, p in rules.items()}
+    names |= _replaced(rules)
     found: list[Suppression] = []
     last_row = source.lines
     for comment in comments:
@@ -63,7 +65,7 @@ def suppressions(
             words = None
             if match["codes"] is not None:
                 written = _NOQA_CODES.findall(match["codes"])
-                words = [(w, w if w in rules else None) for w in written]
+                words = [(w, w if w in rules else names.get(w)) for w in written]
             found.append(_make("noqa", comment, match, words, comment.first, comment.last))
         for match in _PRAGMA.finditer(comment.text):
             verb = match["verb"]
@@ -141,6 +143,7 @@ def unused(
 ) -> list[Finding]:
     """DET003 for every pragma that hid nothing, as far as its rules are enabled, and for unknown rules."""
     result: list[Finding] = []
+    now = _replaced(rules)
     for i, one in enumerate(found):
         verb = one.verb
         if verb not in ("noqa", *VERBS):
@@ -156,18 +159,33 @@ def unused(
                 text = f"unused {_shown(verb)} comment"
                 result.append(_finding(path, one, text, "remove it", _removal(one, (), source)))
             continue
-        stale = [w for w, c in one.words if c is not None and c in enabled and (i, c) not in used]
+        stale = [
+            w
+            for w, c in one.words
+            if c is not None and ((c in enabled and (i, c) not in used) or rules[c].retired)
+        ]
+        old = [w for w, _ in one.words if w in now and w not in stale]
         strange = [w for w, c in one.words if c is None and (verb != "noqa" or w.startswith("DET"))]
         if stale:
             text = f"unused {_shown(verb)} comment: {', '.join(stale)}"
             kept = [w for w, _ in one.words if w not in stale]
             result.append(_finding(path, one, text, "remove it", _removal(one, kept, source)))
+        if old and not stale:
+            new = {w: now[w] if w.isupper() else rules[now[w]].name for w in old}
+            text = "; ".join(f"{w} is now {now[w]} ({rules[now[w]].name})" for w in old)
+            written = list(dict.fromkeys(new.get(w, w) for w, _ in one.words))
+            fix = _removal(one, written, source, "use today's codes and names")
+            result.append(_finding(path, one, text, f"write {', '.join(new.values())}", fix))
         if strange:
             known = [*rules, *(p.name for p in rules.values())]
             hint = nearest(strange[0], known)
             text = f"unknown rule {', '.join(strange)}.{hint}"
             result.append(_finding(path, one, text, "name an existing rule", None))
     return result
+
+
+def _replaced(rules: Mapping[str, RulePage]) -> dict[str, str]:
+    return {word: code for code, page in rules.items() for word in page.replaces}
 
 
 def _shown(verb: str) -> str:
@@ -188,7 +206,9 @@ def _finding(path: str, one: Suppression, message: str, help: str, fix: Fix | No
     )
 
 
-def _removal(one: Suppression, kept: Sequence[str], source: Source) -> Fix:
+def _removal(
+    one: Suppression, kept: Sequence[str], source: Source, message: str = "remove the unused codes"
+) -> Fix:
     """The edit that takes unused codes, or the whole pragma, away. A reason after it goes with it."""
     text = source.text
     comment_end = one.comment.start + len(one.comment.text)
@@ -199,7 +219,7 @@ def _removal(one: Suppression, kept: Sequence[str], source: Source) -> Fix:
         space = re.match(r"\s*", listed.group())
         content = (space.group() if space else "") + ", ".join(kept)
         edit = Edit(one.start + listed.start(), one.start + listed.end(), content)
-        return Fix(Applicability.SAFE, "remove the unused codes", (edit,))
+        return Fix(Applicability.SAFE, message, (edit,))
     following = text.find("#", one.end, comment_end)
     start, end = one.start, comment_end if following < 0 else following
     if end == comment_end:

@@ -32,7 +32,7 @@ from d9mlint.knowledge.loader import (
     parse,
     rule_matches,
 )
-from d9mlint.knowledge.pages import IMPLIED, parse_page
+from d9mlint.knowledge.pages import IMPLIED, page_words, parse_page
 from d9mlint.knowledge.schema import HazardEntry, OpEntry, RulePage
 
 PARTS = (*ENTRIES, "aliases", "sources", "rules")
@@ -133,7 +133,7 @@ def _parse(file: LayerFile, generators: Collection[str]) -> Compiled:
     return own
 
 
-_RULE = ("code", "name", "summary", "why", "match", *IMPLIED)
+_RULE = ("code", "name", "summary", "why", "match", "preview", "replaces", *IMPLIED)
 """What an entry of ``rules`` says."""
 
 
@@ -185,17 +185,18 @@ def _page(path: str, line: int, lines: dict[str, int], item: dict[str, Any]) -> 
 def check_rules(layers: Sequence[Compiled], files: Sequence[LayerFile], builtin: Compiled) -> None:
     """Codes and names are those of one rule, and entries name rules that there are. Raises KnowledgeError."""
     pages = {page.code: page for page in builtin.rules}
-    names = {page.name: page for page in builtin.rules}
+    words = {word: page for page in builtin.rules for word in page_words(page)}
     for layer, file in zip(layers, files, strict=True):
         for page in layer.rules:
-            other = pages.get(page.code) or names.get(page.name)
+            other = next((words[word] for word in page_words(page) if word in words), None)
             if other is not None:
                 raise KnowledgeError(
                     file.path,
                     1,
                     f"the code or the name of {page.code} {page.name} is already used in {other.path}",
                 )
-            pages[page.code] = names[page.name] = page
+            pages[page.code] = page
+            words |= dict.fromkeys(page_words(page), page)
     for layer, file in zip(layers, files, strict=True):
         for entry in layer.hazards:
             if entry.rule not in pages:

@@ -16,7 +16,7 @@ import msgspec
 from d9mlint.base.files import read_regular, replace_file, seal, unseal
 from d9mlint.base.yaml_limits import load_yaml
 from d9mlint.knowledge.errors import KnowledgeError
-from d9mlint.knowledge.pages import front_matter, parse_page
+from d9mlint.knowledge.pages import front_matter, page_words, parse_page
 from d9mlint.knowledge.schema import (
     CONDITION_TESTS,
     SCHEMA,
@@ -154,14 +154,16 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
     parts: dict[str, list[Any]] = {kind: [] for kind in ENTRIES}
     tables: dict[str, dict[str, Any]] = {name: {} for name in ("exact", "prefixes", *TABLES.values())}
     seen: dict[tuple[type[Any], str], str] = {}
+    words: dict[str, str] = {}
     for path in rule_files(root):
         name = path.relative_to(root).as_posix()
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".md":
             page = parse_page(name, text)
-            twin = next((p for p in rules if page.code == p.code or page.name == p.name), None)
-            if twin is not None:
-                raise KnowledgeError(name, 2, f"the code or the name is already used in {twin.path}")
+            for word in page_words(page):
+                if word in words:
+                    raise KnowledgeError(name, 2, f"`{word}` is already used in {words[word]}")
+                words[word] = name
             rules.append(page)
             parts["hazards"] += matches_of(name, text, page, seen)
             continue

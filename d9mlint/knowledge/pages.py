@@ -23,7 +23,7 @@ KEYS = (
     "since",
     "libraries",
 )
-OPTIONAL = ("show_advice", "match")
+OPTIONAL = ("show_advice", "preview", "replaces", "retired", "match")
 CODE = re.compile(r"[A-Z]{3}[0-9]{3}")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _FRONT = re.compile(r"---\n(.*?)\n---\n(.*)", re.DOTALL)
@@ -75,7 +75,10 @@ def parse_page(path: str, text: str, own: bool = False) -> RulePage:
     front.pop("match", None)
     if own and str(front["code"]).startswith("DET"):
         raise KnowledgeError(path, 2, "codes that begin with DET are those of d9mlint")
-    front = {key: str(value) if key in ("since", "code", "name") else value for key, value in front.items()}
+    front = {
+        key: str(value) if key in ("since", "retired", "code", "name") else value
+        for key, value in front.items()
+    }
     rows = found.group(1).split("\n")
 
     def wrong(key: str, expected: str) -> KnowledgeError:
@@ -90,6 +93,13 @@ def parse_page(path: str, text: str, own: bool = False) -> RulePage:
         if front[key] not in words:
             given = str(front[key])
             raise wrong(key, f"one of {', '.join(words)}, not `{given}`.{nearest(given, words)}")
+    replaced = front.get("replaces", [])
+    if not isinstance(replaced, list) or not all(
+        isinstance(word, str) and (CODE.fullmatch(word) or NAME.fullmatch(word)) for word in replaced
+    ):
+        raise wrong("replaces", "a list of codes and names that rules had")
+    if own and any(word.startswith("DET") for word in replaced):
+        raise wrong("replaces", "without codes that begin with DET, which are those of d9mlint")
     body = found.group(2)
     sections: dict[str, str] = {}
     title = ""
@@ -118,6 +128,11 @@ def parse_page(path: str, text: str, own: bool = False) -> RulePage:
         )
     except msgspec.ValidationError as error:
         raise KnowledgeError(path, 2, str(error)) from error
+
+
+def page_words(page: RulePage) -> tuple[str, ...]:
+    """The words that mean a rule: its code, its name, and the codes and names that it replaces."""
+    return (page.code, page.name, *page.replaces)
 
 
 def front_matter(text: str) -> str:

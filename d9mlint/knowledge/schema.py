@@ -562,6 +562,9 @@ class RulePage(msgspec.Struct, frozen=True, kw_only=True):
     by its blocks of fixed code: ``no``, ``safe``, ``unsafe`` or ``both``.
 
     The advice of a rule is shown when the rule was asked for; with ``show_advice`` it is shown by default.
+
+    A rule in ``preview`` runs only where previews are enabled. ``replaces`` are codes and names that it had, or that
+    rules had which it took over. ``retired`` is the version that stopped to run the rule; its page explains it still.
     """
 
     code: str
@@ -578,3 +581,6 @@ class RulePage(msgspec.Struct, frozen=True, kw_only=True):
     markdown: str
     sections: dict[str, str]
     show_advice: bool = False
+    preview: bool = False
+    replaces: list[str] = []
+    retired: str = ""

@@ -22,11 +22,16 @@ _STYLES = {"title": "1", "section": "1;36", "code": "36", "dim": "2"}
 def metadata(page: RulePage) -> str:
     """Severity, confidence, whether the rule is on, whether it fixes, since when, and for which libraries."""
     state = "on by default" if page.default else "off by default"
+    if page.retired:
+        state = f"retired in {page.retired}"
+    elif page.preview:
+        state = f"preview, {state} with --preview"
     parts = [page.severity, f"{page.confidence} confidence", state, _FIX.get(page.fixable, page.fixable)]
     parts += [
         f"family {page.family}",
-        f"since {page.since}",
+        *([f"since {page.since}"] if page.since else []),
         *([", ".join(page.libraries)] if page.libraries else []),
+        *([f"formerly {', '.join(page.replaces)}"] if page.replaces else []),
     ]
     return " | ".join(parts)
 

@@ -87,7 +87,10 @@ def _rule(page: RulePage, seen: bool) -> dict[str, Any]:
         "shortDescription": {"text": page.summary},
         "fullDescription": {"text": what},
         "help": {"text": what, **({"markdown": rule_page.markdown(page)} if seen else {})},
-        "defaultConfiguration": {"level": LEVELS[page.severity], "enabled": page.default},
+        "defaultConfiguration": {
+            "level": LEVELS[page.severity],
+            "enabled": page.default and not page.preview,
+        },
         "properties": {
             "precision": PRECISION[page.confidence],
             "problem.severity": PROBLEM_SEVERITY[page.severity],

@@ -75,7 +75,13 @@ def entries_key(found: Discovery, digests: Mapping[str, str], settings: Settings
 
 def _key(found: Discovery, settings: Settings, lines: Sequence[str]) -> str:
     key = hashlib.blake2b(digest_size=20)
-    chosen = (settings.select, settings.extend_select, settings.ignore, settings.extend_ignore)
+    chosen = (
+        settings.select,
+        settings.extend_select,
+        settings.ignore,
+        settings.extend_ignore,
+        settings.preview,
+    )
     origins = [settings.origins.get(k, "") for k in ("select", "extend-select", "ignore", "extend-ignore")]
     target = (settings.torch_version, settings.tensorflow_version, settings.device, settings.entry_points)
     for part in (
