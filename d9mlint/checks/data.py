@@ -85,7 +85,11 @@ class LoaderWorkers(Rule):
             reasons.append("its transform draws from its own generator, which only its `seed=` seeds")
         elif not reasons and visible:
             severity = Severity.ADVICE
-            now = "only from torch, which seeds its workers" if "torch" in drawn else "no random numbers now"
+            now = (
+                "only from torch, which seeds its workers"
+                if "torch" in drawn
+                else "nothing from global generators now"
+            )
             reasons.append(
                 f"its dataset draws {now}; draws from NumPy or `random` that are added later would depend on "
                 "every earlier draw"

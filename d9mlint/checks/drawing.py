@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
+from d9mlint.interp.heap import HEAP
 from d9mlint.interp.listening import on
 
 if TYPE_CHECKING:
@@ -35,13 +36,15 @@ class ItemDraws(Observer):
     def __init__(self, run: RunView) -> None:
         super().__init__(run)
         self.drawn: set[str] = set()
+        self._began = HEAP.clock
 
     @on(AnyDrawEvent)
     def drew(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
         rng, entry = event
         # A model that is built draws its initial weights: that is nothing an item or a task depends on.
-        if entry.kind not in ("init", "dropout"):
+        # A generator is one that workers copy if it is older than the item, see `called`.
+        if entry.kind not in ("init", "dropout", "generator"):
             if rng == "own" and entry.kind == "augment" and any(test.arg == "seed" for test in entry.unless):
                 # It has its own seed, without which DET106 reports it; nothing else reaches it.
                 self.drawn.add(OWN_SEED)
@@ -53,8 +56,9 @@ class ItemDraws(Observer):
 
     @on(CallEvent)
     def called(self, call: CallEvent) -> None:
-        """A method of a generator draws from it."""
-        if isinstance(call.owner, v.Obj) and call.owner.type in GENERATOR_TYPES:
+        """A method of a generator draws from it. One that is made for the item has nothing to do with workers."""
+        owner = call.owner
+        if isinstance(owner, v.Obj) and owner.type in GENERATOR_TYPES and owner.birth <= self._began:
             self.drawn.add("own")
 
     @on(ObjectCallEvent)
