@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import tensors
+from d9mlint.interp import rng, tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.data import ENVIRON, binary, element, elements, joined, set_item
+from d9mlint.interp.data import ENVIRON, binary, element, elements, has_elements, joined, set_item
 from d9mlint.interp.events import AttributeEvent, ItemUpdateEvent, ObjectAttributeEvent
 from d9mlint.interp.heap import HEAP, Cells
 from d9mlint.interp.library.options import FLAGS, as_default
 from d9mlint.interp.library.reflection import extend_path
-from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -71,8 +70,8 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
             found = v.join([*(row[index] for row in rows), *([v.UNKNOWN] if others else [])])
             assign(interp, one.value if isinstance(one, m.Star) else one, found)
         return
-    tensor = isinstance(value, v.Obj) and value.type == TENSOR
-    rest = element(interp, value) if tensor or isinstance(value, v.Items) else v.UNKNOWN
+    known_parts = isinstance(value, v.Items) or (isinstance(value, v.Obj) and has_elements(interp, value))
+    rest = element(interp, value) if known_parts else v.UNKNOWN
     for one in target.elts:
         assign(interp, one, rest)
 
@@ -93,6 +92,7 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
         interp.listeners.tell(ItemUpdateEvent(owner, index, stmt.op, value, stmt))
         if interp.orders.any:
             interp.orders.stored(interp, owner, index, value)
+            interp.orders.item_summed(interp, stmt, owner, value)
         tensors.write(interp, owner, "", value)
         return
     old = interp.eval(target)
@@ -140,6 +140,10 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         mode = interp.kb.mode_of(dotted)
         if mode is not None:
             interp.set_mode(mode, value, node)
+        seeds = interp.kb.rng(dotted)
+        if seeds:
+            # A library that is seeded by an assignment.
+            rng.apply(interp, seeds, v.Args([value]), node)
         if owner.name in FLAGS:
             interp.library_attributes[f"{owner.name}.{name}"] = v.UNKNOWN if interp.branching else value
         interp.library_attributes.setdefault(f"{owner.name}.{name}", v.UNKNOWN)

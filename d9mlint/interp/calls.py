@@ -752,6 +752,8 @@ def _call_member(
     made = interp.kb.result_type(event.api) or result_type(event.api)
     result_obj = v.Obj(event.api, made, args, node if isinstance(node, m.Call) else None)
     result_obj.file = interp.frame.file
+    if not isinstance(owner, v.Obj) or owner.type != TENSOR:
+        result_obj.owner = owner
     if isinstance(owner, v.Obj) and owner.form is not None and name in _HELD:
         # One of the tensors in a container, such as a loaded state dict.
         return tensors.make(tensors.BATCH, owner.form, likely=True)

@@ -10,6 +10,7 @@ from d9mlint.interp.containers import any_part, is_dict, parts, put
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
+from d9mlint.interp.order_kinds import one_of
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -162,12 +163,17 @@ def element(interp: Interp, value: v.Value) -> v.Value:
 
 
 def _typed(interp: Interp, value: v.Obj) -> v.Value:
-    """A text or a path where that is known of the elements of a library object."""
-    entry = interp.kb.order(value.api, value.api.startswith("?."))
-    kind = entry.elements if entry is not None else ""
-    if kind == "path":
-        return v.Obj("pathlib.Path", "pathlib.Path")
-    return v.Obj("builtins.str") if kind == "text" else v.UNKNOWN
+    """What is known of the elements of a library object: texts, paths, numbers, rows of texts, chunks."""
+    made = interp.kb.result_type(f"{value.api}.element[]")
+    if made:
+        return v.Obj(f"{value.api}.__iter__", made)
+    found = one_of(interp, value)
+    return found if found is not None else v.UNKNOWN
+
+
+def has_elements(interp: Interp, value: v.Obj) -> bool:
+    """Whether something is known of what a library object is taken apart into."""
+    return value.type == TENSOR or one_of(interp, value) is not None
 
 
 PASS_THROUGH = frozenset(
@@ -276,8 +282,10 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             return value
         column = isinstance(index, v.Lit) and isinstance(index.value, str)
         if column or not isinstance(index, v.Lit):
-            return _selected(interp, value.type, "column" if column else "rows")
-        return v.UNKNOWN
+            found = _selected(interp, value.type, "column" if column else "rows")
+            if found is not v.UNKNOWN:
+                return found
+        return _typed(interp, value)
     if isinstance(value, v.Member) and isinstance(value.owner, v.Obj):
         return _selected(interp, value.owner.type, value.name)
     if isinstance(value, v.AnyOf):

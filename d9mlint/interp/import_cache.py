@@ -50,6 +50,8 @@ class Imported(NamedTuple):
     decided: dict[Key, None]
     excused: set[Key]
     holders: list[tuple[v.Inst, str]]
+    kept: list[v.Obj]
+    settled: list[v.Obj]
     config_files: set[str]
     cuts: set[Cut]
     gaps: set[Gap]
@@ -173,7 +175,7 @@ class ImportCache:
         loaded, visited = set(interp.loaded), set(interp.visited)
         config_files, orders = set(interp.config_files), interp.orders
         origins, decided, excused = set(orders.origins), set(orders.decided), set(orders.excused)
-        holders = len(orders.holders)
+        holders, kept, settled = len(orders.holders), len(orders.kept), len(orders.settled)
         methods = {method: len(found) for method, found in interp.methods.items()}
         outer_log, interp.import_log = interp.import_log, ImportLog()
         act = HEAP.push()
@@ -223,6 +225,8 @@ class ImportCache:
                     {key: None for key in orders.decided if key not in decided},
                     orders.excused - excused,
                     orders.holders[holders:],
+                    orders.kept[kept:],
+                    orders.settled[settled:],
                     interp.config_files - config_files,
                     interp.cuts - cuts,
                     interp.gaps - gaps,
@@ -288,6 +292,8 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     orders.decided.update(known.decided)
     orders.excused |= known.excused
     orders.holders += known.holders
+    orders.kept += known.kept
+    orders.settled += known.settled
     interp.config_files |= known.config_files
     interp.cuts |= known.cuts
     interp.gaps |= known.gaps

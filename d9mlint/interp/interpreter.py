@@ -1002,6 +1002,8 @@ def _exec_expr(interp: Interp, stmt: m.ExprStmt) -> None:
 
 def _exec_assign(interp: Interp, stmt: m.Assign) -> None:
     value = interp.eval(stmt.value)
+    if interp.orders.loops:
+        interp.orders.assigned(interp, stmt, value)
     for target in stmt.targets:
         assign(interp, target, value)
 

@@ -15,7 +15,7 @@ from d9mlint.ir.traversal import nodes
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
-NUMBER, TEXT, OBJECT = "number", "text", "object"
+NUMBER, FLOAT, TEXT, OBJECT = "number", "float", "text", "object"
 _NUMBER_NAMES = frozenset({"int", "float", "bool", "long", "int32", "int64", "LongTensor", "ndarray"})
 _TEXT_NAMES = frozenset({"str", "bytes", "AnyStr", "Text", "Path", "PathLike"})
 _DEPTH = 6
@@ -36,26 +36,94 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
         # `choice(10)` chooses among numbers.
         return TEXT if isinstance(value.value, str) else NUMBER if isinstance(value.value, int) else ""
     if isinstance(value, v.Obj):
-        if value.api == "builtins.map" and value.args.pos:
-            func = value.args.pos[0]
-            return _of_call(interp, func.name) if isinstance(func, v.Ext) else ""
-        if value.type == "torch.Tensor":
-            # Tensors are hashed by address, the numbers in them are not.
-            return NUMBER if value.api.endswith((".tolist", ".numpy")) else ""
-        entry = interp.kb.order(value.api, _is_method(value))
-        if entry is not None and entry.elements:
-            return TEXT if entry.elements == "path" else entry.elements
-        if (
-            entry is not None
-            and entry.role in ("carry", "end", "sink")
-            and value.args.pos
-            and not _is_method(value)
-        ):
-            return kind_of_elements(interp, value.args.pos[0], None, depth + 1)
+        kind = _elements(interp, value, depth)
+        return _HASHED.get(kind, kind)
     if value is v.UNKNOWN and node is not None:
         return _annotated(interp, node, inside=True)
     return ""
 
+
+_HASHED = {"path": TEXT, "row": "", FLOAT: NUMBER}
+"""Kinds, as far as their hashes go."""
+
+
+def raw_kind(interp: Interp, value: v.Obj) -> str:
+    """What a library object is, also ``float``."""
+    if value.api == "builtins.float":
+        return FLOAT
+    method = _is_method(value)
+    entry = (interp.kb.order(value.api, True) if method else None) or interp.kb.order(value.api)
+    return entry.value if entry is not None else ""
+
+
+def raw_kind_of_elements(interp: Interp, value: v.Obj) -> str:
+    """What the elements of a library object are, also ``float``, ``path`` and ``row``."""
+    return _elements(interp, value, 0)
+
+
+def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
+    if value.api == "builtins.map" and value.args.pos:
+        func = value.args.pos[0]
+        return _of_call(interp, func.name) if isinstance(func, v.Ext) else ""
+    if value.type == "torch.Tensor":
+        # Tensors are hashed by address, the numbers in them are not.
+        return NUMBER if value.api.endswith((".tolist", ".numpy")) else ""
+    method = _is_method(value)
+    entry = interp.kb.order(value.api, method)
+    if entry is None:
+        return TEXT if value.type in _TEXTS else ""
+    if entry.dtype:
+        named = _of_dtype(value.args.get(entry.dtype, entry.dtype_pos))
+        if named is not None:
+            return named
+    if entry.elements == "same":
+        owner = value.owner
+        if isinstance(owner, v.Obj) and depth < _DEPTH:
+            return _elements(interp, owner, depth + 1)
+        return kind_of_elements(interp, owner, None, depth + 1) if owner is not None else ""
+    if entry.elements:
+        return entry.elements
+    if entry.value == TEXT:
+        return TEXT
+    if entry.role in ("carry", "end", "sink") and value.args.pos and not method:
+        inner = value.args.pos[0]
+        if isinstance(inner, v.Obj):
+            return _elements(interp, inner, depth + 1) if depth < _DEPTH else ""
+        return kind_of_elements(interp, inner, None, depth + 1)
+    return ""
+
+
+def _of_dtype(named: v.Value | None) -> str | None:
+    """What elements of an element type are that an argument names; None where it names none."""
+    if isinstance(named, v.Lit) and isinstance(named.value, str):
+        name = named.value
+    elif isinstance(named, v.Ext):
+        name = named.name.rpartition(".")[2]
+    else:
+        return None if named is None else ""
+    if name.startswith(("int", "uint", "bool", "long")):
+        return NUMBER
+    if name.startswith(("float", "double", "half")):
+        return FLOAT
+    return TEXT if name.startswith(("str", "<U", "U", "S", "bytes", "unicode")) else ""
+
+
+def one_of(interp: Interp, value: v.Obj) -> v.Value | None:
+    """An element of a library object, as far as its kind is known."""
+    kind = _elements(interp, value, 0)
+    if kind == TEXT:
+        return v.Obj("builtins.str")
+    if kind == "path":
+        return v.Obj("pathlib.Path", "pathlib.Path")
+    if kind == "row":
+        return v.Obj("str.split", "list")
+    if kind in (NUMBER, FLOAT) and not value.api.startswith(_COUNTING):
+        return v.Obj("builtins.int" if kind == NUMBER else "builtins.float")
+    return None
+
+
+# Numbers of which more than that is known elsewhere, or nothing need be.
+_COUNTING = ("builtins.range", "numpy.", "torch.", "tf.")
 
 _SAMPLES = {TEXT: "builtins.str", NUMBER: "builtins.int", OBJECT: "builtins.id"}
 
@@ -114,11 +182,18 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
     if isinstance(value, v.Items):
         kinds = [kind_of(interp, one, depth + 1) for one in value.elts]
         return NUMBER if not value.open and all(k == NUMBER for k in kinds) else TEXT if TEXT in kinds else ""
+    if isinstance(value, v.Member):
+        entry = interp.kb.order(f"?.{value.name}", True)
+        return _HASHED.get(entry.value, entry.value) if entry is not None else ""
+    if isinstance(value, v.Ext):
+        return TEXT if value.name == "sys.argv" else ""
     if isinstance(value, v.Obj):
         if value.api == "builtins.id":
             return OBJECT
         if value.type == "pathlib.Path":
             return TEXT
+        if value.api in ("builtins.tuple", "builtins.frozenset"):
+            return kind_of_elements(interp, value, None, depth + 1)
         if value.type in ("torch.Tensor", "torch.nn.Parameter"):
             return OBJECT
         return _of_call(interp, value.api, _is_method(value))
@@ -143,7 +218,11 @@ def _together(kinds: list[str]) -> str:
 
 def _is_method(value: v.Obj) -> bool:
     owner = value.api.rpartition(".")[0]
-    return owner in ("?", "str", "list", "dict", "set", "tuple") or owner.rpartition(".")[2][:1].isupper()
+    return (
+        value.owner is not None
+        or owner in ("?", "str", "list", "dict", "set", "tuple")
+        or owner.rpartition(".")[2][:1].isupper()
+    )
 
 
 _NUMBERS = frozenset(
@@ -160,8 +239,8 @@ def _of_call(interp: Interp, api: str, method: bool = False) -> str:
         return NUMBER
     if api in _TEXTS:
         return TEXT
-    entry = interp.kb.order(api) or (interp.kb.order(api, True) if method else None)
-    return entry.value if entry is not None else ""
+    entry = (interp.kb.order(api, True) if method else None) or interp.kb.order(api)
+    return _HASHED.get(entry.value, entry.value) if entry is not None else ""
 
 
 def is_text(interp: Interp, value: v.Value, node: m.Expr | None) -> bool:

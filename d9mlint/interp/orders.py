@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from d9mlint.interp import order_sums
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.heap import FIELD, HEAP
@@ -68,19 +69,21 @@ class Loop:
     """A loop that runs over an arbitrary order. Objects born before ``start`` are older than it; ``before`` are the
     values that names had, which the loop assigns."""
 
-    __slots__ = ("before", "env", "order", "start")
+    __slots__ = ("before", "counters", "env", "names", "order", "start")
 
-    def __init__(self, order: Order, env: v.Env, before: dict[str, v.Value]) -> None:
+    def __init__(self, order: Order, env: v.Env, before: dict[str, v.Value], stmt: m.For | None) -> None:
         HEAP.clock += 1
         self.start = HEAP.clock
         self.order = order
         self.env = env
         self.before = before
+        self.names, self.counters = order_sums.names_of(stmt)
 
 
 class Orders:
     """The orders of one run. ``excused`` are places that another rule reports; ``holders`` are attributes of
-    datasets of the project that were given an arbitrary order."""
+    datasets of the project that were given an arbitrary order; ``kept`` is data in arbitrary order that the program
+    may still sort, and ``settled`` what it has sorted; ``fractions`` are operators with a float, by their nodes."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.kb = knowledge
@@ -88,6 +91,9 @@ class Orders:
         self.decided: dict[Key, None] = {}
         self.excused: set[Key] = set()
         self.holders: list[tuple[v.Inst, str]] = []
+        self.kept: list[v.Obj] = []
+        self.settled: list[v.Obj] = []
+        self.fractions: set[int] = set()
         self.loops: list[Loop] = []
 
     @property
@@ -223,7 +229,7 @@ class Orders:
         before = {}
         if stmt is not None:
             before = {name: env.vars[name] for name in assigned_names(stmt) if name in env.vars}
-        loop = Loop(Order(order.keys), env, before)
+        loop = Loop(Order(order.keys), env, before, stmt)
         self.loops.append(loop)
         if stmt is not None:
             for name in _counted_up(stmt):
@@ -307,6 +313,11 @@ class Orders:
                 return self._counted(interp, args, node, result)
             if api == "builtins.sorted" and self.origins and args.pos:
                 return self.carried(result, self._inner(self.of(args.pos[0])))
+            if entry is not None and entry.sorts and isinstance(owner, v.Obj):
+                self._sorted(owner, args)
+            return result
+        if role == "sum":
+            self._added(interp, args)
             return result
         if role == "pair":
             return self._zipped(interp, args, node, result)
@@ -320,9 +331,16 @@ class Orders:
                 walk = _walk_of(interp, args.pos[0]) if args.pos else None
                 if walk is not None:
                     return self._walked(walk)
-            self.decide(merge((given, self._accumulated(interp, node))))
+            given = merge((given, self._accumulated(interp, node)))
+            if entry is not None and entry.until_sorted and given is not None and isinstance(result, v.Obj):
+                self.kept.append(result)
+                return self.carried(result, given)
+            self.decide(given)
         elif role == "show":
             self._shown(interp, given)
+            if given is not None and not self.loops and all(isinstance(x, v.Items) for x in args.pos):
+                # Nothing but texts of a set, in its order: that is what the program puts out.
+                self.decide(self._of_texts(given))
             if any(not isinstance(value, v.Lit) for value in args.pos):
                 for loop in self.loops:
                     self._shown(interp, loop.order, within=True)
@@ -405,6 +423,11 @@ class Orders:
         if role == "grow":
             self._grown(interp, name, args, node, owner)
             return result
+        if role == "accumulate":
+            loop = self.loop_older_than(owner) if self.loops else None
+            if loop is not None and order_sums.is_float(interp, owner):
+                self.decide(loop.order)
+            return result
         if role == "sink" and name in ("pop", "popitem", "popleft"):
             if _is_set(owner):
                 self.decide(self.iterated(interp, owner, _owner_node(node)))
@@ -437,6 +460,26 @@ class Orders:
             return self.carried(result, merge((of_owner, given)))
         return result
 
+    def _sorted(self, owner: v.Obj, args: v.Args) -> None:
+        """``frame.sort_values("id")``: the data, and what it was made from, is sorted."""
+        one: v.Value | None = owner
+        while isinstance(one, v.Obj):
+            self.settled.append(one)
+            one = one.owner
+        if v.truth(args.kw.get("inplace", v.FALSE)):
+            self.put(owner, None)
+
+    def _added(self, interp: Interp, args: v.Args) -> None:
+        """``sum(losses)``: floats are added in their order."""
+        order = self.of(args.pos[0]) if args.pos else None
+        if order is not None and order.kind == SEQUENCE and order_sums.are_floats(interp, args.pos[0]):
+            self.decide(order)
+
+    def _of_texts(self, order: Order) -> Order | None:
+        """The part of an order that comes from sets of texts."""
+        keys = tuple(key for key in order.keys if self.origins[key].elements == TEXT)
+        return order._replace(keys=keys) if keys and order.kind == SEQUENCE else None
+
     def _inner(self, order: Order | None) -> Order | None:
         """What sorting the elements leaves: the order inside of each."""
         return Order(order.keys, INNER) if order is not None and order.kind in (NESTED, INNER) else None
@@ -445,7 +488,7 @@ class Orders:
         """``len(ids)`` of something that the loop makes longer is an index."""
         if not self.loops or not args.pos or not isinstance(node, m.Call) or not node.args:
             return result
-        loop = self._loop_older_than(args.pos[0])
+        loop = self.loop_older_than(args.pos[0])
         written = node.args[0]
         if loop is not None and isinstance(written, m.Name) and _grows(interp, written.id):
             index = v.Obj("?", "?")
@@ -453,7 +496,7 @@ class Orders:
             return index
         return result
 
-    def _loop_older_than(self, value: v.Value) -> Loop | None:
+    def loop_older_than(self, value: v.Value) -> Loop | None:
         """The innermost loop that began when a value was there already."""
         if not isinstance(value, (v.Obj, v.Items, v.Mapping, v.Inst)):
             return None
@@ -589,6 +632,8 @@ class Orders:
     ) -> v.Value:
         """``left op right``."""
         left, right = sides
+        if self.loops and any(order_sums.is_float(interp, side) for side in sides):
+            self.fractions.add(id(node))
         order = merge((self.of(left), self.of(right)))
         if order is None and self.loops and node.op == "+" and isinstance(node.left, m.Name):
             loop = self.loops[-1]
@@ -640,16 +685,29 @@ class Orders:
                         return loop.order
                     if counted:
                         return Order(loop.order.keys, INDEX, loop.start)
-                    if stmt.op in "+-*" and (_is_float(before) or _is_float(value)):
+                    if stmt.op in "+-*" and any(order_sums.is_float(interp, x) for x in (before, value)):
                         self.decide(loop.order)
                     return None
             return None
+        if stmt.op in "+-*" and isinstance(target, m.Name):
+            younger = order_sums.loop_of(self, interp, target.id)
+            if younger is not None and any(order_sums.is_float(interp, x) for x in (old, value)):
+                self.decide(younger.order)
         if counted and isinstance(target, m.Name):
             owner = interp.lookup(target.id.partition(".")[0])
-            found = self._loop_older_than(owner) if owner is not None else None
+            found = self.loop_older_than(owner) if owner is not None else None
             if found is not None:
                 return Order(found.order.keys, INDEX, found.start)
         return None
+
+    def assigned(self, interp: Interp, stmt: m.Assign, value: v.Value) -> None:
+        """``target = value`` in a loop over an arbitrary order."""
+        order_sums.assigned(self, interp, stmt, value)
+
+    def item_summed(self, interp: Interp, stmt: m.AugAssign, owner: v.Value, value: v.Value) -> None:
+        """``owner[index] += value``."""
+        if self.loops:
+            order_sums.item_summed(self, interp, stmt, owner, value)
 
     def stored(self, interp: Interp, owner: v.Value, index: v.Value, value: v.Value) -> None:
         """``owner[index] = value``."""
@@ -662,7 +720,7 @@ class Orders:
         ):
             # `self.ids[word] = self.count`, and then `self.count += 1`.
             holder = interp.lookup(stmt.value.id.partition(".")[0])
-            loop = self._loop_older_than(holder) if holder is not None else None
+            loop = self.loop_older_than(holder) if holder is not None else None
             if loop is not None and stmt.value.id in _counted_up(_running(interp)):
                 self.decide(loop.order)
         for one in (index, value):
@@ -742,10 +800,15 @@ class Orders:
             order = self._by_position(inst.attrs.get(name))
             if order is not None and order.kind == SEQUENCE:
                 self.decide(order)
+        for one in self.kept:
+            if not any(one is other for other in self.settled):
+                self.decide(one.order)
         return [key for key in self.decided if key not in self.excused]
 
 
-_LATE = frozenset({"carry", "sink", "show", "end", "step", "write", "grow", "settle", "type"})
+_LATE = frozenset(
+    {"carry", "sink", "show", "end", "sum", "step", "write", "grow", "accumulate", "settle", "type"}
+)
 """Roles that mean nothing before anything has an arbitrary order, sets among the arguments apart."""
 _PLAIN = frozenset({v.Lit, v.Ext, v.Func, v.Cls, v.Unknown, v.Mod, v.Partial})
 
@@ -994,12 +1057,6 @@ def _named(args: v.Args) -> bool:
 
 def _is_literal_text(value: v.Value | None) -> bool:
     return isinstance(value, v.Lit) and isinstance(value.value, str)
-
-
-def _is_float(value: v.Value) -> bool:
-    if isinstance(value, v.Lit):
-        return isinstance(value.value, float)
-    return isinstance(value, v.Obj) and (value.type == TENSOR or value.api == "builtins.float")
 
 
 __all__ = [

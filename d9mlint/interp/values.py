@@ -64,6 +64,7 @@ class Obj(Tracked):
     the result where it is known (``torch.Tensor``), ``args`` the call's arguments; ``node`` the call.
 
     ``data`` holds what a model keeps about the object (an option parser's options, a loader's dataset);
+    ``owner`` is the value whose method gave it, unless that is a tensor;
     ``form`` is what is known of a tensor, see ``tensors``, ``order`` that of its elements where it is arbitrary, see
     ``orders``.
     """
@@ -78,6 +79,7 @@ class Obj(Tracked):
         "likely",
         "node",
         "order",
+        "owner",
         "type",
     )
 
@@ -93,6 +95,7 @@ class Obj(Tracked):
         self.file: ModuleFile | None = None
         self.likely = False
         self.order: Order | None = None
+        self.owner: Value | None = None
         self._form: Form | None = None
 
     @property

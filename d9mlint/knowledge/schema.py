@@ -70,9 +70,21 @@ Role = Literal[
 ]
 Level = Literal["error", "warning", "advice"]
 OrderRole = Literal[
-    "source", "carry", "end", "sink", "show", "step", "write", "grow", "settle", "pair", "type"
+    "source",
+    "carry",
+    "end",
+    "sum",
+    "sink",
+    "show",
+    "step",
+    "write",
+    "grow",
+    "accumulate",
+    "settle",
+    "pair",
+    "type",
 ]
-Element = Literal["", "number", "text", "path", "object"]
+Element = Literal["", "number", "float", "text", "path", "object", "row", "same"]
 SettingKind = Literal["argument", "attribute", "call", "config", "env", "flag", "option", "package", "param"]
 
 
@@ -423,18 +435,21 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     attribute, ``numpy.*`` everything of a library that has no entry of its own.
 
     ``role``: a ``source`` gives elements in arbitrary order; ``carry`` keeps the order of what it is given (or of
-    its receiver); ``pair`` takes sequences side by side; ``end`` gives something that does not depend on it; a
-    ``sink`` makes it count; so does ``show`` where the function in which the order came about has returned; a
-    ``step`` changes a model, and a ``write`` something that is older than the loop, so that they count in a loop
-    over arbitrary order; ``grow`` adds to its receiver; ``settle`` sorts its receiver in place; a ``type`` says only
-    what kind of value is given.
+    its receiver); ``pair`` takes sequences side by side; ``end`` gives something that does not depend on it, and
+    ``sum`` does so unless the elements are floats; a ``sink`` makes it count; so does ``show`` where the function in
+    which the order came about has returned; a ``step`` changes a model, and a ``write`` something that is older than
+    the loop, so that they count in a loop over arbitrary order; ``grow`` adds to its receiver, and ``accumulate``
+    adds to the numbers in it; ``settle`` sorts its receiver in place; a ``type`` says only what kind of value is
+    given.
 
     ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the
     remedy; ``sortable`` allows the fix ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two
     listings. ``key`` names the argument that is a sort key. ``library`` must have been imported for a method of an
     unknown receiver to be meant. It holds when all of ``when`` and the tests of ``texts`` hold, and none of
-    ``unless``. ``value`` is the kind of what is given, ``elements`` that of its elements: ``number``, ``text``,
-    ``path`` or, for what is hashed by address, ``object``.
+    ``unless``. ``value`` is the kind of what is given, ``elements`` that of its elements: ``number``, ``float``,
+    ``text``, ``path``, ``row`` for a sequence or mapping of texts, ``same`` for that of the receiver's elements or,
+    for what is hashed by address, ``object``; the argument ``dtype`` may name another. A sink that is
+    ``until_sorted`` gives something that the program may still sort, by an entry with ``sorts``.
     """
 
     id: str
@@ -452,6 +467,10 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     texts: list[TextTest] = []
     value: Element = ""
     elements: Element = ""
+    dtype: str = ""
+    dtype_pos: int | None = None
+    until_sorted: bool = False
+    sorts: bool = False
     confidence: Sureness = "high"
     note: str = ""
     provenance: list[str] = []

@@ -38,7 +38,7 @@ from d9mlint.interp.library.reflection import (
     registered,
 )
 from d9mlint.interp.library.strings import STRING_METHODS
-from d9mlint.interp.order_kinds import counted, sample
+from d9mlint.interp.order_kinds import counted, one_of, sample
 from d9mlint.interp.shapes import form
 from d9mlint.ir import nodes as m
 
@@ -394,7 +394,8 @@ def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
             owner.elts = [*owner.elts, *added.elts][:64]
             owner.open = True
         else:
-            owner.elts = [*owner.elts, v.UNKNOWN][:64]
+            one = one_of(interp, added) if isinstance(added, v.Obj) else None
+            owner.elts = [*owner.elts, v.UNKNOWN if one is None else one][:64]
             owner.open = True
         return v.NONE
     return None

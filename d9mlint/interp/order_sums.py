@@ -1,0 +1,143 @@
+"""Sums of floating point numbers that are built up in arbitrary order.
+
+Addition of floats is not associative: a sum, a product or a running mean depends on the order of its terms. What
+counts is a loop that is younger than the sum, and terms or a start value that are known to be floats: sums of
+integers, and of what may be integers, are not meant.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import shapes
+from d9mlint.interp import values as v
+from d9mlint.interp.order_kinds import FLOAT, raw_kind, raw_kind_of_elements
+from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import assigned_names, target_names
+from d9mlint.ir.traversal import nodes
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.orders import Loop, Orders
+
+TENSOR = "torch.Tensor"
+_OPERATORS = frozenset("+-*")
+
+
+def is_float(interp: Interp, value: v.Value | None) -> bool:
+    """Whether a value is a floating point number, or an array of them; a tensor is, unless it is known not to be."""
+    if isinstance(value, v.Lit):
+        return isinstance(value.value, float)
+    if isinstance(value, v.AnyOf):
+        return any(is_float(interp, one) for one in value.values)
+    if not isinstance(value, v.Obj):
+        return False
+    if value.type == TENSOR:
+        dtype = shapes.form(value).dtype
+        return dtype is None or shapes.is_dtype(dtype, "floating")
+    return FLOAT in (raw_kind(interp, value), raw_kind_of_elements(interp, value))
+
+
+def are_floats(interp: Interp, values: v.Value) -> bool:
+    """Whether the elements of a sequence are floats."""
+    if isinstance(values, v.Items):
+        return any(is_float(interp, one) for one in values.elts)
+    return isinstance(values, v.Obj) and raw_kind_of_elements(interp, values) == FLOAT
+
+
+def loop_of(orders: Orders, interp: Interp, name: str) -> Loop | None:
+    """The innermost loop that began when a variable, or the owner of an attribute, was there already."""
+    head, _, attribute = name.partition(".")
+    if not attribute:
+        env = interp.frame.env
+        return next((x for x in reversed(orders.loops) if x.env is env and head in x.before), None)
+    owner = interp.lookup(head)
+    return orders.loop_older_than(owner) if owner is not None else None
+
+
+def assigned(orders: Orders, interp: Interp, stmt: m.Assign, value: v.Value) -> None:
+    """``total = decay * total + x`` in a loop over an arbitrary order."""
+    if not isinstance(stmt.value, (m.BinOp, m.IfExp)) or not (is_number_like(value)):
+        return
+    for target in stmt.targets:
+        if not isinstance(target, m.Name) or not _is_term(stmt.value, target.id):
+            continue
+        loop = loop_of(orders, interp, target.id)
+        if loop is None or not _varies(stmt.value, target.id, loop):
+            continue
+        before = loop.before.get(target.id)
+        if is_float(interp, before) or is_float(interp, value) or _is_fraction(orders, stmt.value):
+            orders.decide(loop.order)
+
+
+def is_number_like(value: v.Value) -> bool:
+    """Whether the result of an operator may be a number: no sequence, no text, no path."""
+    if isinstance(value, v.Obj):
+        return value.type not in ("builtins.str", "pathlib.Path")
+    return not isinstance(value, (v.Items, v.Mapping)) and not (
+        isinstance(value, v.Lit) and isinstance(value.value, (str, bytes))
+    )
+
+
+def _is_term(node: m.Expr, name: str) -> bool:
+    """Whether a variable is part of a sum or product, other than as an argument of a call."""
+    if isinstance(node, m.IfExp):
+        return _is_term(node.body, name) or _is_term(node.orelse, name)
+    if isinstance(node, m.BinOp) and node.op in _OPERATORS:
+        return any(
+            (isinstance(side, m.Name) and side.id == name) or _is_term(side, name)
+            for side in (node.left, node.right)
+        )
+    return False
+
+
+def _varies(node: m.Expr, name: str, loop: Loop) -> bool:
+    """Whether an expression has, beside a variable, something that each round of the loop may have anew."""
+    return any(
+        isinstance(one, m.Call)
+        or (isinstance(one, m.Name) and one.id != name and one.id.partition(".")[0] in loop.names)
+        for one in nodes([node])
+    )
+
+
+def _is_fraction(orders: Orders, node: m.Expr) -> bool:
+    """Whether a sum or product has a float in it, such as a constant with a decimal point, or a quotient."""
+    return any(
+        (isinstance(one, m.Const) and isinstance(one.value, float))
+        or (isinstance(one, m.BinOp) and (one.op == "/" or id(one) in orders.fractions))
+        for one in nodes([node])
+    )
+
+
+def item_summed(orders: Orders, interp: Interp, stmt: m.AugAssign, owner: v.Value, value: v.Value) -> None:
+    """``stats["loss"] += x``: an item that several rounds of a loop add to."""
+    target = stmt.target
+    if stmt.op not in _OPERATORS or not isinstance(target, m.Subscript):
+        return
+    loop = loop_of(orders, interp, target.value.id) if isinstance(target.value, m.Name) else None
+    loop = loop or orders.loop_older_than(owner)
+    if loop is None or not (is_float(interp, value) or _holds_floats(interp, owner)):
+        return
+    used = {one.id.partition(".")[0] for one in nodes([target.index]) if isinstance(one, m.Name)}
+    if not used & (loop.names - loop.counters):
+        orders.decide(loop.order)
+
+
+def _holds_floats(interp: Interp, owner: v.Value) -> bool:
+    if isinstance(owner, v.Mapping):
+        return any(is_float(interp, one) for one in owner.items.values())
+    return are_floats(interp, owner)
+
+
+def names_of(stmt: m.For | None) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that a loop assigns, with its own target, and those of them that loops inside of it count or
+    walk with."""
+    if stmt is None:
+        return frozenset(), frozenset()
+    own: set[str] = set()
+    target_names(stmt.target, own)
+    inner: set[str] = set()
+    for one in nodes(stmt.body):
+        if isinstance(one, m.For):
+            target_names(one.target, inner)
+    return assigned_names(stmt) | own, frozenset(inner - own)
