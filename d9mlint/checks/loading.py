@@ -63,9 +63,11 @@ class Shuffling(Rule):
         if generator is not None and v.is_none(generator) is not True:
             return
         place = Where(self.run, call.node, call.api)
+        made = self.run.state.level("torch")
 
         def later() -> None:
-            level, option = self.run.state.level("torch")[:2]
+            # What a process of its own seeds before it makes a loader is not known at the end of the program.
+            level, option = (made if made.level == SEEDED else self.run.state.level("torch"))[:2]
             if self.run.entry is None or level not in (SEEDED, UNSEEDED):
                 return
             seeded = level == SEEDED

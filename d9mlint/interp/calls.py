@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import memo, rng, tensors
@@ -26,10 +27,16 @@ from d9mlint.interp.library.builtins import METHOD_MODELS, MODELS
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
-from d9mlint.interp.library.results import callback_instances, result_type
+from d9mlint.interp.library.results import (
+    callback_instances,
+    calls_argument,
+    is_estimator,
+    is_validation,
+    result_type,
+)
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.state import effect, join_states
-from d9mlint.interp.usage import use_object
+from d9mlint.interp.usage import flatten, use_object
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -86,6 +93,8 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
 
 
 def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:
+    if func.option:
+        return _call_chosen(interp, func, args, node)
     results: list[v.Value] = []
     runs: list[Callable[[], None]] = []
     callables = [one for one in func.values if not isinstance(one, v.Lit) and one is not v.UNKNOWN]
@@ -105,6 +114,20 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
     else:
         interp.branch(runs)
     return v.join(results)
+
+
+def _call_chosen(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:
+    """Call what an option's default chooses; the others run only when the option is given."""
+    results: list[v.Value] = []
+
+    def run(one: v.Value) -> None:
+        results.append(call(interp, one, args, node))
+
+    interp.options.append(func.option)
+    runs: list[Callable[[], None]] = [partial(run, one) for one in func.values]
+    interp.branch(runs, keep=0, option=func.option)
+    interp.options.pop()
+    return results[0]
 
 
 def _accepts(func: v.Value, args: v.Args) -> bool:
@@ -629,6 +652,13 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
         return
     if hands_over_training(args):
         _train_elsewhere(interp, args, node)
+    if is_validation(api):
+        first, data = args.get("estimator", 0), v.Args(args.pos[1:3], {}, args.star, args.dstar)
+        for one in flatten(first) if first is not None else ():
+            if isinstance(one, v.Inst):
+                _fit(interp, one, data, node)
+            elif isinstance(one, v.Obj):
+                _fit_parts(interp, one, data, node)
     for value in args.values():
         for one in v.alternatives(value):
             if isinstance(one, (v.Func, v.Partial)):
@@ -637,6 +667,8 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
                     interp.orders.decide(interp.orders.of(given))
             elif isinstance(one, v.Inst) and callback_instances(api):
                 run_methods(interp, one, node, without, found.entry.batches if found is not None else None)
+            elif isinstance(one, v.Inst) and calls_argument(api) and one.cls.find("__call__") is not None:
+                call_instance(interp, one, v.Args(star=True, dstar=True), node)
             elif isinstance(one, v.Items):
                 for elt in one.elts:
                     if isinstance(elt, (v.Func, v.Partial)):
@@ -747,6 +779,8 @@ def _call_member(
     if types == ["?"] or isinstance(owner, v.Obj):
         guess_method(interp, owner, name, args, node)
     callbacks(interp, f"*.{name}", args, node, owner)
+    if isinstance(owner, v.Obj) and name.startswith("fit") and is_estimator(owner.api):
+        _fit_parts(interp, owner, args, node)
     if isinstance(owner, v.Inst) and callback_instances(f"*.{name}"):
         run_methods(interp, owner, node)
     made = interp.kb.result_type(event.api) or result_type(event.api)
@@ -781,6 +815,24 @@ def _call_member(
         result_obj.data = ENTROPY
     interp.listeners.tell(ResultEvent(event, result_obj))
     return result_obj
+
+
+def _fit_parts(interp: Interp, whole: v.Obj, args: v.Args, node: Any) -> None:
+    """A pipeline, a search or an ensemble is fitted: so are the project's own estimators that it holds."""
+    for given in whole.args.values():
+        for one in flatten(given):
+            if isinstance(one, v.Inst):
+                _fit(interp, one, args, node)
+            elif isinstance(one, v.Obj) and one is not whole and is_estimator(one.api):
+                _fit_parts(interp, one, args, node)
+
+
+def _fit(interp: Interp, estimator: v.Inst, args: v.Args, node: Any) -> None:
+    for name in ("fit", "transform", "predict"):
+        method = estimator.cls.find(name)
+        if isinstance(method, v.Func):
+            given = args if name == "fit" else v.Args(star=True)
+            call(interp, method.bind(estimator), given, node)
 
 
 _HELD = frozenset({"get", "pop", "setdefault", "values", "items"})

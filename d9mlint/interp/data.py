@@ -228,7 +228,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             at_key: v.Value | None = value.items.get(index.value)
             if at_key is None and value.factory is not None:
                 at_key = value.items[index.value] = interp.call(value.factory, v.NO_ARGS, node)
-            return at_unknown_key(value) if at_key is None else at_key
+            return at_unknown_key(value) if at_key is None else _dispatched(value, index, at_key)
         if value.factory is not None:
             key = ("unknown key", node.start)
             if key not in value.items:
@@ -293,6 +293,20 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         held = [one for one in value.values if v.is_none(one) is not True]
         return v.join([subscript(interp, one, index, node) for one in held])
     return v.UNKNOWN
+
+
+def _dispatched(table: v.Mapping, key: v.Lit, chosen: v.Value) -> v.Value:
+    """What a table of functions gives at the default of an option, which may as well name another function."""
+    if not key.option or not isinstance(chosen, v.Func):
+        return chosen
+    others = [one for one in table.items.values() if isinstance(one, v.Func) and one is not chosen]
+    if len(others) + 1 != len(table.items) or not 0 < len(others) < MAX_COMMANDS:
+        return chosen
+    return v.AnyOf((chosen, *others), key.option)
+
+
+MAX_COMMANDS = 24
+"""How many functions a table holds at most, if each of them is taken for a command of the program."""
 
 
 def cut_out(value: v.Items | v.Lit | v.Obj, bounds: list[v.Value]) -> v.Value:

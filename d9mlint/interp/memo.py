@@ -63,7 +63,8 @@ def shape(value: v.Value | None, depth: int = 0) -> Any:
     if isinstance(value, v.Func):
         return ("func", value.key, shape(value.receiver, depth + 1) if depth < SHAPE_DEPTH else 0)
     if isinstance(value, v.AnyOf):
-        return ("any", tuple(shape(x, depth + 1) for x in value.values) if depth < SHAPE_DEPTH else id(value))
+        held = tuple(shape(x, depth + 1) for x in value.values) if depth < SHAPE_DEPTH else id(value)
+        return ("any", held, value.option)
     return id(value)
 
 
@@ -328,7 +329,9 @@ class _Copies:
         if isinstance(value, v.AnyOf):
             values = tuple(self.of(one) for one in value.values)
             return (
-                value if all(a is b for a, b in zip(values, value.values, strict=True)) else v.AnyOf(values)
+                value
+                if all(a is b for a, b in zip(values, value.values, strict=True))
+                else v.AnyOf(values, value.option)
             )
         if isinstance(value, v.Partial):
             return v.Partial(self.of(value.func), self._args(value.args))

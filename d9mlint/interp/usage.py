@@ -46,7 +46,7 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
     if depth > 4:
         return
     for value in parts(obj) if obj.api in CONTAINERS else obj.args.values():
-        for one in _flatten(value):
+        for one in flatten(value):
             if isinstance(one, v.Obj) and one.type != TENSOR:
                 use_object(interp, one, v.NO_ARGS, node, depth + 1)
             elif isinstance(one, (v.Func, v.Partial)) or (
@@ -55,11 +55,12 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
                 interp.call(one, v.Args(star=True), node)
 
 
-def _flatten(value: v.Value) -> list[v.Value]:
+def flatten(value: v.Value) -> list[v.Value]:
+    """A value, and what sequences, mappings and alternatives hold."""
     if isinstance(value, v.Items):
-        return [one for elt in value.elts for one in _flatten(elt)]
+        return [one for elt in value.elts for one in flatten(elt)]
     if isinstance(value, v.AnyOf):
-        return [one for elt in value.values for one in _flatten(elt)]
+        return [one for elt in value.values for one in flatten(elt)]
     if isinstance(value, v.Mapping):
-        return [one for elt in value.items.values() for one in _flatten(elt)]
+        return [one for elt in value.items.values() for one in flatten(elt)]
     return [value]

@@ -417,12 +417,13 @@ class Partial:
 
 
 class AnyOf:
-    """One of several values."""
+    """One of several values. With ``option``, the first is what the default of that option chooses."""
 
-    __slots__ = ("values",)
+    __slots__ = ("option", "values")
 
-    def __init__(self, values: tuple[Value, ...]) -> None:
+    def __init__(self, values: tuple[Value, ...], option: str = "") -> None:
         self.values = values
+        self.option = option
 
     def __repr__(self) -> str:
         return f"AnyOf{self.values!r}"
@@ -520,6 +521,9 @@ def same(a: Value, b: Value) -> bool:
 
 def join(values: Iterable[Value]) -> Value:
     """One value that stands for all of them."""
+    values = tuple(values)
+    if len(values) == 1:
+        return values[0]
     flat: list[Value] = []
     unknown = False
     for value in values:

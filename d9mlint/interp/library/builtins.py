@@ -522,6 +522,15 @@ def _register_buffer(interp: Interp, owner: v.Value, name: str, args: v.Args, no
     return v.NONE
 
 
+def _piped(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``dataset.apply(prepare)`` and ``frame.pipe(clean, ...)`` give what the function makes of the receiver."""
+    given = args.get("transformation_func" if name == "apply" else "func", 0)
+    if not isinstance(given, (v.Func, v.Partial)):
+        return None
+    made = interp.call(given, v.Args([owner, *args.pos[1:]], args.kw, args.star, args.dstar), node)
+    return owner if made is v.UNKNOWN else made
+
+
 def _module_apply(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``model.apply(init)`` runs the function on every submodule and returns the model."""
     if isinstance(owner, v.Inst):
@@ -799,6 +808,9 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.manual_seed": _self,
     "*.requires_grad_": _self,
     "*.apply": _module_apply,
+    "tf.data.Dataset.apply": _piped,
+    "pandas.DataFrame.pipe": _piped,
+    "pandas.Series.pipe": _piped,
     "*.register_buffer": _register_buffer,
     "*.prepare": _prepare,
     "*.setup": _prepare,

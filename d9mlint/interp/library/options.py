@@ -99,6 +99,9 @@ def as_option(default: v.Value, label: str) -> v.Value:
     """A default as the value of the option ``label``."""
     if isinstance(default, v.Lit):
         return v.Lit(default.value, label)
+    if isinstance(default, v.Items) and not default.elts:
+        # A list that is empty until the option is given says nothing about the program's course.
+        return v.Items(default.kind, [], open=True)
     return default
 
 

@@ -149,3 +149,56 @@ _RUNNERS = frozenset(
 def callback_instances(api: str) -> bool:
     """Whether a library call runs the methods of the project objects it is given."""
     return api.rpartition(".")[2] in _RUNNERS
+
+
+def calls_argument(api: str) -> bool:
+    """Whether a library function or method calls an object that it is given as it calls a function."""
+    return api.rpartition(".")[2] in _CALLING
+
+
+_CALLING = frozenset(
+    [
+        "optimize",
+        "minimize",
+        "map",
+        "map_batches",
+        "interleave",
+        "flat_map",
+        "filter",
+        "apply",
+        "from_generator",
+        "submit",
+        "imap",
+        "imap_unordered",
+        "starmap",
+        "apply_async",
+        "map_async",
+        "set_transform",
+        "with_transform",
+        "fmin",
+        "differential_evolution",
+        "basinhopping",
+    ]
+)
+
+
+def is_estimator(api: str) -> bool:
+    """Whether a library class has the interface of scikit-learn: it fits the estimators that it is made with."""
+    return api.startswith(("sklearn.", "imblearn.", "skopt.", "dask_ml."))
+
+
+def is_validation(api: str) -> bool:
+    """Whether a library function fits the estimator that it is given, on parts of the data."""
+    return api.startswith("sklearn.model_selection.") and api.rpartition(".")[2] in _VALIDATING
+
+
+_VALIDATING = frozenset(
+    [
+        "cross_val_score",
+        "cross_val_predict",
+        "cross_validate",
+        "learning_curve",
+        "validation_curve",
+        "permutation_test_score",
+    ]
+)
