@@ -103,6 +103,23 @@ def test_magics_become_comments_of_the_same_length() -> None:
     assert names == ["files", "y", "s", "z", "x"] or sorted(names) == ["files", "s", "x", "y", "z"]
 
 
+@pytest.mark.parametrize("line", ["cd ../", "pip install -q torch==2.1", "ls -la data/", "matplotlib inline"])
+def test_a_magic_needs_no_percent_sign(line: str) -> None:
+    tree = ast.parse(as_python(f"{line}\nx = 1\n"))
+    assert [ast.unparse(one) for one in tree.body if isinstance(one, ast.Assign)] == ["x = 1"]
+
+
+@pytest.mark.parametrize("line", ["cat in x", "less = 1", "pip.main()", "ls(1)", "cat -= 1"])
+def test_a_name_of_a_magic_is_a_name_where_python_stands(line: str) -> None:
+    text = f"%matplotlib inline\n{line}\n"
+    assert as_python(text).splitlines()[1] == line
+
+
+def test_a_broken_line_is_no_magic() -> None:
+    with pytest.raises(SyntaxError):
+        ast.parse(as_python("for x in\ncat in x y\n"))
+
+
 def test_a_cell_of_another_language_holds_no_code() -> None:
     text = "%%bash\nfor f in *; do echo $f; done\n"
     assert ast.parse(as_python(text)).body == []

@@ -12,7 +12,14 @@ from typing import Any, NamedTuple
 PYTHON_CELL_MAGICS = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "ipytest", "memit"})
 """``%%`` magics whose cell body is Python run in the kernel (or as good as)."""
 
-_CANDIDATE = re.compile(r"^[ \t]*(?:%|!|\?)|\?[ \t]*$|=[ \t]*[%!]", re.MULTILINE)
+_AUTOMAGIC = (
+    r"[ \t]*(?:cd|pushd|ls|ll|cat|cp|mv|rm|mkdir|rmdir|man|less|more|pip|conda|mamba|uv|matplotlib|load_ext"
+    r"|reload_ext|autoreload)"
+    r"[ \t]+(?!(?:in|is|and|or|not|if|else|for)\b)(?:-+[A-Za-z]|[\w~./\"'$])"
+)
+"""A line magic that IPython knows without its ``%``, with an argument: no line of Python."""
+_CANDIDATE = re.compile(rf"^[ \t]*(?:%|!|\?)|\?[ \t]*$|=[ \t]*[%!]|^{_AUTOMAGIC}", re.MULTILINE)
+_BARE = re.compile(_AUTOMAGIC)
 _NESTING = re.compile(
     r"[(\[{]|[-+~*/%@&|^<>=.:]|\b(?:lambda|not|await|if|elif|else|and|or|in|is|for|yield)\b|['\"]"
 )
@@ -217,7 +224,12 @@ def _is_shallow(text: str) -> bool:
 
 
 def _is_magic(line: str) -> bool:
-    return line.lstrip().startswith(("%", "!", "?")) or bool(_HELP.match(line))
+    return line.lstrip().startswith(("%", "!", "?")) or bool(_HELP.match(line)) or _is_bare_magic(line)
+
+
+def _is_bare_magic(line: str) -> bool:
+    """Whether IPython takes a line that no Python can be for a magic without its ``%``."""
+    return bool(_BARE.match(line)) and not _parses(line.strip())
 
 
 def _neutral(line: str) -> str:
