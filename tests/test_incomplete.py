@@ -151,3 +151,25 @@ def test_values_do_not_grow_without_bound(name: str, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), (done.returncode, done.stdout, done.stderr)
     assert "internal error" not in done.stdout
+
+
+CALLS = """
+import torch
+
+seen = {}
+
+
+def note(name):
+    torch.manual_seed(0)
+    seen[name] = len(seen)
+    for known in seen:
+        x = known
+"""
+
+
+def test_a_function_that_finds_other_circumstances_at_every_call(tmp_path: Path) -> None:
+    """It is not run for ever, that is said, and what it does to the program still counts at its later calls."""
+    body = "    x = x + 1\n" * 100
+    calls = "".join(f"note('name {k}')\n" for k in range(400))
+    result = lint(tmp_path, {"a.py": f"{CALLS}{body}\n{calls}\nprint(torch.rand(3))\n"})
+    assert "called in too many different circumstances" in only(result)

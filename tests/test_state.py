@@ -82,3 +82,68 @@ def test_an_edit_that_no_run_can_see_leaves_the_facts_the_same(edited: str, same
     )
     assert before is not None and after is not None and before.code
     assert (before.code == after.code) is same
+
+
+READER = """
+class Reader:
+    def __init__(self, text):
+        self.text = text
+        self.index = 0
+        self.char = None
+        self.advance()
+
+    def advance(self):
+        index = self.index
+        try:
+            char = "<" + self.text[index]
+        except IndexError:
+            self.char = None
+            return
+        self.index = index + 1
+        self.char = char
+
+    def accept(self, char):
+        if char == self.char:
+            self.advance()
+            return True
+        return False
+
+
+def level_0(reader):
+    while reader.accept("x"):
+        reader.advance()
+
+
+"""
+
+
+def test_a_value_that_is_made_anew_at_the_same_place_is_no_other_value() -> None:
+    """A recursive descent through functions that each read one character more does not double at every level."""
+    levels = "".join(
+        f"def level_{k}(reader):\n    if reader.accept('a'):\n        level_{k - 1}(reader)\n"
+        f"    elif reader.accept('b'):\n        level_{k - 1}(reader)\n    reader.advance()\n    level_{k - 1}(reader)\n\n\n"
+        for k in range(1, 13)
+    )
+    text = f"import sys\n\n\n{READER}{levels}level_12(Reader(sys.argv[1]))\n"
+    report = of_entry(run({"main.py": text}), "main.py")
+    assert not report.cuts
+    assert report.steps < 10_000
+
+
+NOTE = """
+seen = {}
+
+
+def note(name):
+    seen[name] = len(seen)
+    for known in seen:
+        x = known
+"""
+
+
+def test_a_function_that_finds_other_circumstances_at_every_call_is_not_run_for_ever() -> None:
+    body = "    x = x + 1\n" * 100
+    calls = "".join(f"note('name {k}')\n" for k in range(400))
+    report = of_entry(run({"main.py": f"{NOTE}{body}\n{calls}"}), "main.py")
+    assert report.cuts
+    assert report.steps < 15_000

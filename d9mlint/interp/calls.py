@@ -51,6 +51,11 @@ CALL_STEPS = 4
 """What following a call takes beside the statements of its body, in steps."""
 MAX_VARIANTS = 32
 """A function that was called with this many different arguments is run with unknown numbers from then on."""
+MAX_RUNS = 32
+"""A function is run at least so often in different circumstances,"""
+MAX_RUN_STEPS = 8_000
+"""and for at least so many steps in all; then once more with unknown texts and numbers, and that stands for all
+other calls: what else its circumstances say makes no more difference than they did before."""
 MAX_GUESSES = 3
 """A method of an unknown receiver is looked for in at most this many project classes."""
 
@@ -214,7 +219,8 @@ def call_function(
         args = option_params(interp, func)
     variants = interp.variants.setdefault(name, set())
     if len(variants) >= MAX_VARIANTS:
-        args = _without_numbers(args)
+        # More numbers say nothing new.
+        args = _widened(args, (int, float))
     given = memo.shapes(args)
     variants.add(given)
     key = (
@@ -252,7 +258,17 @@ def call_function(
         # Over unreached code every function is looked at once, with its module: following all calls again
         # would cost the square of the code and find nothing new.
         return v.UNKNOWN
+    spent = interp.spent.setdefault(name, [0, 0]) if on_yield is None else [0, 0]
+    settled = spent[0] >= MAX_RUNS and spent[1] >= MAX_RUN_STEPS
+    if settled:
+        general = interp.settled.get(name)
+        if general is not None:
+            general.effect.apply(interp.state)
+            return memo.repeat(general, arguments)
+        args = _widened(args, (str, bytes, int, float))
+        interp.cut("a function is called in too many different circumstances", node)
     interp.visited.add(name)
+    steps_before = interp.steps
     interp.steps += CALL_STEPS
     interp.import_steps += CALL_STEPS
     act, start = HEAP.push(), interp.state.copy()
@@ -307,18 +323,23 @@ def call_function(
     if not interp.exhausted and on_yield is None:
         done = effect(act, start, interp.state)
         found = memo.remember(name, act, result, done, arguments, func.env, frozenset(interp.recursions))
-        outcomes.append(found)
-        del outcomes[: -memo.MAX_OUTCOMES]
+        if settled:
+            interp.settled[name] = found
+        else:
+            outcomes.append(found)
+            del outcomes[: -memo.MAX_OUTCOMES]
+    spent[0] += 1
+    spent[1] += interp.steps - steps_before
     interp.recursions |= outer_recursions
     return result
 
 
-def _without_numbers(args: v.Args) -> v.Args:
-    """Arguments of a function that was called with many numbers: more of them say nothing new."""
+def _widened(args: v.Args, kinds: tuple[type[Any], ...]) -> v.Args:
+    """Arguments of which literals of some kinds are not known; those that say yes or no stay."""
 
     def widened(value: v.Value) -> v.Value:
-        number = isinstance(value, v.Lit) and isinstance(value.value, (int, float))
-        return v.UNKNOWN if number and not isinstance(value.value, bool) else value  # type: ignore[union-attr]
+        wide = isinstance(value, v.Lit) and isinstance(value.value, kinds)
+        return v.UNKNOWN if wide and not isinstance(value.value, bool) else value  # type: ignore[union-attr]
 
     pos = [widened(value) for value in args.pos]
     return v.Args(pos, {k: widened(x) for k, x in args.kw.items()}, args.star, args.dstar)

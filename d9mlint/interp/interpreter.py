@@ -122,6 +122,10 @@ class Interp:
         self.memo: dict[Any, list[CallOutcome]] = {}
         self.variants: dict[tuple[str, int], set[Any]] = {}
         self.reruns: dict[tuple[str, int], int] = {}
+        # How often each function was run, and for how many steps; and, where that was too much, the run that stands
+        # for all that would follow.
+        self.spent: dict[tuple[str, int], list[int]] = {}
+        self.settled: dict[tuple[str, int], CallOutcome] = {}
         self.active: dict[tuple[str, int], None] = {}
         # Functions that were not entered again because they are running.
         self.recursions: set[tuple[str, int]] = set()
@@ -176,6 +180,10 @@ class Interp:
         self.branching = 0
         active, self.active = self.active, {}
         import_steps, self.import_steps = self.import_steps, 0
+        # What an import does must not depend on what the program ran before.
+        variants, self.variants = self.variants, {}
+        spent, self.spent = self.spent, {}
+        settled, self.settled = self.settled, {}
         order_loops, self.orders.loops = self.orders.loops, []
         if outer is not None:
             self.importing += 1
@@ -191,6 +199,7 @@ class Interp:
         self.importing -= outer is not None
         self.orders.loops = order_loops
         self.import_steps = import_steps
+        self.variants, self.spent, self.settled = variants, spent, settled
         return mod
 
     def import_found(self, found: Found, name: str) -> v.Mod:
@@ -278,6 +287,7 @@ class Interp:
         places, contexts, loops = dict(self.places), list(self.contexts), list(self.loops)
         self.state, self.memo, self.memory = state.copy(), {}, memory.forked()
         variants, self.variants = self.variants, {}
+        settled, self.settled = self.settled, {}
         order_loops = list(self.orders.loops)
         loaded = dict(self.loaded)
         log = self.import_log
@@ -300,6 +310,7 @@ class Interp:
             self.frame, self.state, self.memo, self.memory = outer_frame, state, memo, memory
             self.module_rng, self.module_modes = rng, modes
             self.places, self.contexts, self.variants = places, contexts, variants
+            self.settled = settled
             self.loops = loops
             self.orders.loops = order_loops
             if len(loaded) != len(self.loaded):

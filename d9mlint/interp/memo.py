@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from d9mlint.interp import values as v
-from d9mlint.interp.heap import ABSENT, FIELD, HEAP, ITEM, WHOLE, Access, Activation, Cells, Tracked, at
+from d9mlint.interp.heap import ABSENT, FIELD, HEAP, ITEM, NAME, WHOLE, Access, Activation, Cells, Tracked, at
 from d9mlint.interp.state import Effect
 
 MAX_OUTCOMES = 16
@@ -119,14 +119,20 @@ def replay(
     try:
         match = _Match(outcome, arguments, loops)
         objects = match.objects
-        for access in outcome.reads:
-            if access[0] in objects:
+        for index, access in enumerate(outcome.reads):
+            owner, kind, holder, key, then = access
+            if owner in objects:
                 match.check(access)
-            else:
-                owner, kind, holder, key, then = access
-                now = dict.get(holder, key, ABSENT) if kind is ITEM else at(owner, kind, holder, key)
-                if now is not then and not v.same_content(now, then):
+                continue
+            now = dict.get(holder, key, ABSENT) if kind is ITEM else at(owner, kind, holder, key)
+            if now is then:
+                if match.replaced and isinstance(then, Tracked) and then in objects:
+                    # One object in two places then, two objects now.
+                    match.pair(then, then)
+            elif not v.same_content(now, then):
+                if kind not in (ITEM, NAME):
                     return None
+                match.replace(then, now, outcome.reads[:index])
         copies = _Copies(outcome, objects, reruns.get(outcome.function, 0) >= MAX_RERUNS)
         result: v.Value = copies.of(outcome.value)
         writes = [(objects.get(w[0], w[0]), w, copies.of(w[4])) for w in outcome.writes]
@@ -146,6 +152,25 @@ def replay(
     for owner, access, value in writes:
         HEAP.redo((owner, access[1], _holder(owner, access), access[3], value))
     return result
+
+
+def repeat(outcome: Outcome, arguments: tuple[v.Value, ...]) -> v.Value:
+    """Let the running activation have made the call again, whatever it reads now: what it gave is shared, and what
+    it wrote to its arguments is written to those that stand in their places."""
+    objects: dict[Tracked, Tracked] = {}
+    for then, now in zip(outcome.arguments, arguments, strict=False):
+        if isinstance(then, Tracked) and isinstance(now, Tracked) and type(then) is type(now):
+            objects.setdefault(then, now)
+    given = {one for one in outcome.arguments if isinstance(one, Tracked)}
+    for access in outcome.writes:
+        owner = objects.get(access[0])
+        if owner is None and access[0] in given:
+            continue
+        owner = owner or access[0]
+        value = objects.get(access[4], access[4]) if isinstance(access[4], Tracked) else access[4]
+        HEAP.redo((owner, access[1], _holder(owner, access), access[3], value))
+    value = outcome.value
+    return objects.get(value, value) if isinstance(value, Tracked) else value  # type: ignore[return-value]
 
 
 def _holder(owner: Tracked, access: Access) -> Any:
@@ -172,6 +197,8 @@ class _Match:
 
     def __init__(self, outcome: Outcome, arguments: tuple[v.Value, ...], loops: tuple[int, ...]) -> None:
         self._loops = loops
+        # Whether any of the objects is no argument and stands for another one.
+        self.replaced = False
         self.objects: dict[Tracked, Tracked] = {}
         self._taken: dict[Tracked, Tracked] = {}
         for then, now in zip(outcome.arguments, arguments, strict=True):
@@ -204,6 +231,18 @@ class _Match:
             return
         raise _Mismatch
 
+    def replace(self, then: Any, now: Any, before: tuple[Access, ...]) -> None:
+        """A place that is no argument's holds another value now, which may still be the same as far as it is read:
+        as long as nothing of it has been read as it was."""
+        if then is ABSENT or now is ABSENT:
+            raise _Mismatch
+        known = set(self.objects)
+        self.pair(then, now)
+        new = {one for one, stands in self.objects.items() if one not in known and one is not stands}
+        if new and any(access[0] in new or _mentions(access[4], new) for access in before):
+            raise _Mismatch
+        self.replaced = True
+
     def _scopes(self, then: v.Env | None, now: v.Env | None) -> None:
         """The scopes that a function closes over, from the inside to the one that both have in common."""
         while then is not now:
@@ -232,10 +271,14 @@ class _Match:
         then_owner, kind, _, key, then = access
         owner = self.objects[then_owner]
         if owner is then_owner:
-            if not v.same_access(access):
+            now = at(*access[:4])
+            if now is then or v.same_content(now, then):
+                if isinstance(then, Tracked):
+                    self.pair(then, then)
+            elif kind in (ITEM, NAME) and then is not ABSENT and now is not ABSENT:
+                self.pair(then, now)
+            else:
                 raise _Mismatch
-            if isinstance(then, Tracked):
-                self.pair(then, then)
             return
         if kind == WHOLE:
             if then_owner.version != then:
@@ -269,6 +312,12 @@ def _cells(owner: Tracked) -> Cells | None:
     if isinstance(owner, v.Mapping):
         return owner.items if owner.items.owner is owner else None
     return owner.attrs if isinstance(owner, v.Inst) else None
+
+
+def _mentions(value: Any, objects: set[Tracked]) -> bool:
+    if isinstance(value, v.AnyOf):
+        return any(_mentions(one, objects) for one in value.values)
+    return isinstance(value, Tracked) and value in objects
 
 
 def _plain(value: Any) -> bool:

@@ -530,7 +530,7 @@ def join(values: Iterable[Value]) -> Value:
         for one in value.values if isinstance(value, AnyOf) else (value,):
             if one is UNKNOWN:
                 unknown = True
-            elif not any(same(one, other) for other in flat):
+            elif not any(_interchangeable(one, other) for other in flat):
                 flat.append(one)
     if not flat:
         return UNKNOWN
@@ -542,6 +542,41 @@ def join(values: Iterable[Value]) -> Value:
             return UNKNOWN
         flat.append(UNKNOWN)
     return AnyOf(tuple(flat)) if len(flat) <= MAX_ALTERNATIVES else UNKNOWN
+
+
+def _interchangeable(a: Value, b: Value) -> bool:
+    """Whether one of two alternatives says all that both say: the same value, or what the same call in the code gave
+    for the same arguments, as long as nothing is known of either but that."""
+    if a is b or same(a, b):
+        return True
+    if isinstance(a, Obj) and isinstance(b, Obj):
+        return (
+            a.api == b.api
+            and a.node is b.node
+            and (a.node is not None or a.api == TEXT)
+            and a.type == b.type
+            and a.file is b.file
+            and a.likely == b.likely
+            and _is_plain(a)
+            and _is_plain(b)
+            and _same_args(a.args, b.args)
+        )
+    return isinstance(a, Member) and isinstance(b, Member) and a.name == b.name and a.owner is b.owner
+
+
+def _is_plain(value: Obj) -> bool:
+    """Whether nothing is known of an object but the call that gave it."""
+    return value._attrs is None and value._data is None and value._form is None and value.order is None
+
+
+def _same_args(a: Args, b: Args) -> bool:
+    return (
+        len(a.pos) == len(b.pos)
+        and (a.star, a.dstar) == (b.star, b.dstar)
+        and a.kw.keys() == b.kw.keys()
+        and all(same(x, y) for x, y in zip(a.pos, b.pos, strict=True))
+        and all(same(value, b.kw[name]) for name, value in a.kw.items())
+    )
 
 
 def alternatives(value: Value) -> tuple[Value, ...]:
