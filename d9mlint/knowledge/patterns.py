@@ -1,4 +1,8 @@
-"""Names with ``*`` that stand for many APIs, such as ``diffusers.*Pipeline``."""
+"""Names with ``*`` that stand for many APIs, such as ``diffusers.*Pipeline``.
+
+A star at the end stands for functions and classes, also of modules below, not for the methods of those classes:
+``imblearn.over_sampling.*`` is ``SMOTE``, not ``SMOTE.fit_resample``. Behind a class it stands for its methods.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,26 @@ import re
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+_BELOW = r"(?:(?![A-Z])[^.]+\.)*[^.]+"
+"""A name below a module: nothing before its last part is a class."""
+
+
+def _regex(pattern: str) -> re.Pattern[str]:
+    *before, last = (re.escape(part) for part in pattern.split("*"))
+    text = ".*".join(before)
+    if last:
+        return re.compile(f"{text}.*{last}", re.DOTALL)
+    head, _, name = pattern[:-1].rpartition(".")
+    of_class = any(letter.isupper() for letter in head.rpartition(".")[2])
+    if name[:1].isupper():
+        tail = "[^.]*"
+    else:
+        tail = ".*" if name or of_class else _BELOW
+    return re.compile(text + tail, re.DOTALL)
 
 
 class Patterns(Generic[T]):
-    """Values by patterns of dotted names; a ``*`` stands for any characters. They are looked at by the first
+    """Values by patterns of dotted names; a ``*`` stands for any characters. The patterns are looked at by the first
     part of a name, so that most names are compared with none."""
 
     def __init__(self) -> None:
@@ -18,7 +38,7 @@ class Patterns(Generic[T]):
     def add(self, pattern: str, value: T) -> None:
         """A value for all names that a pattern matches."""
         library = pattern.partition(".")[0]
-        regex = re.compile(".*".join(re.escape(part) for part in pattern.split("*")), re.DOTALL)
+        regex = _regex(pattern)
         self._by_library.setdefault("" if "*" in library else library, []).append((regex, value))
 
     def of(self, name: str) -> tuple[T, ...]:
