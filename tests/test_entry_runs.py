@@ -25,6 +25,7 @@ from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile, start_model
 from d9mlint.interp.import_cache import ImportLog
 from d9mlint.interp.interpreter import Interp
 from d9mlint.interp.values import Mod
+from d9mlint.project.modules import ModuleFile
 from d9mlint.store.executors import executor_for
 
 ROOT = "/project"
@@ -542,3 +543,41 @@ def test_an_import_that_does_too_much_is_cut_and_named() -> None:
         if report.cuts:
             assert {cut.path for cut in report.cuts} == {f"{ROOT}/pkg/heavy.py"}
     assert of_entry(runs, "main.py").cuts == of_entry(runs, "other.py").cuts
+
+
+SHARED = {
+    "one.py": "class One:\n    pass\n\nOne.made = lambda: 1\n",
+    "two.py": "import logging\n\nclass Two:\n    pass\n\nTwo.built = lambda: 2\nlogging.two = Two\n",
+    "base.py": "import random\n\nclass Maker:\n    def make():\n        return 1\n",
+    "package/__init__.py": "from package import a, b\nfrom base import Maker\n\nnumber = Maker.make()\n",
+    "package/a.py": "def f():\n    return 1\n",
+    "package/b.py": "def g():\n    return 2\n",
+    "run_a.py": "import one\nimport package\nprint(package.a.f())\n",
+    "run_b.py": "import two\nimport package\nprint(package.b.g())\n",
+}
+
+
+def test_an_import_is_run_once_for_programs_that_replaced_what_it_never_looks_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran: list[str] = []
+    run_file = Interp.run_file
+
+    def counted(self: Interp, file: ModuleFile, name: str) -> Mod:
+        if self.entry is not None:
+            ran.append(name)
+        return run_file(self, file, name)
+
+    monkeypatch.setattr(Interp, "run_file", counted)
+    run(SHARED)
+    assert [ran.count(name) for name in ("package", "package.a", "package.b")] == [1, 1, 1]
+
+
+def test_an_import_that_looks_for_what_a_program_has_replaced_is_run_again() -> None:
+    text = (
+        "import random\nimport base\n\ndef draw():\n    return random.random()\n\n"
+        "base.Maker.make = draw\nimport package\nprint(package.number)\n"
+    )
+    runs = run({**SHARED, "run_c.py": text})
+    assert "DET103" in codes(runs, "run_c.py")
+    assert codes(runs, "run_a.py") == codes(runs, "run_b.py") == set()

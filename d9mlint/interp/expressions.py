@@ -22,6 +22,7 @@ from d9mlint.interp.data import (
     subscript,
 )
 from d9mlint.interp.frames import Frame
+from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.methods import bind_method, is_decorated
 from d9mlint.interp.order_kinds import is_number, sample
@@ -130,7 +131,7 @@ def _ext_attribute(interp: Interp, value: v.Ext, name: str) -> v.Value:
     if known is None:
         known = by_name[name] = v.Ext(f"{value.name}.{name}")
     # Something may be stored on a library module by the program itself.
-    return interp.library_attributes.get(known.name, known) if interp.library_attributes else known
+    return interp.library_attribute(known.name) or known
 
 
 def _mod_attribute(interp: Interp, mod: v.Mod, name: str) -> v.Value:
@@ -175,6 +176,7 @@ def _super_attribute(interp: Interp, sup: v.Super, name: str) -> v.Value:
     mro = cls.mro()
     after = mro[mro.index(sup.cls) + 1 :] if sup.cls in mro else sup.cls.mro()[1:]
     for base in after:
+        HEAP.act.names.add(name)
         found = base.env.vars.get(name)
         if found is not None:
             return bind_method(interp, found, receiver, base, None)

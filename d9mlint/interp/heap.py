@@ -16,7 +16,7 @@ There is one heap in a process, as analysis runs follow one another in it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +47,11 @@ value is what was read or written, a version for WHOLE. A plain tuple, because t
 
 
 class Activation:
-    """The reads and writes of objects born before ``start`` since then; and what was asked of the state of the
-    path, told to it, or told to it where it knew nothing (see ``state``)."""
+    """The reads and writes of objects born before ``start`` since then; what was asked of the state of the path, told to
+    it, or told to it where it knew nothing (see ``state``); and the names that were looked for among functions,
+    classes, modules and what they hold (those of remembered imports in ``named``, see ``Names``)."""
 
-    __slots__ = ("asked", "hinted", "reads", "start", "told", "writes")
+    __slots__ = ("asked", "hinted", "named", "names", "reads", "start", "told", "writes")
 
     def __init__(self, start: int) -> None:
         self.start = start
@@ -59,6 +60,34 @@ class Activation:
         self.asked: set[tuple[str, str, bool]] = set()
         self.told: set[tuple[str, str]] = set()
         self.hinted: set[tuple[str, str]] = set()
+        self.names: set[str] = set()
+        self.named = 0
+
+
+class Names:
+    """Sets of names as numbers: there is one for each import that is remembered, and they have most in common."""
+
+    __slots__ = ("_bits",)
+
+    def __init__(self) -> None:
+        self._bits: dict[str, int] = {}
+
+    def number(self, names: Iterable[str]) -> int:
+        """The number that stands for a set of names."""
+        bits = self._bits
+        places = [bits.setdefault(name, len(bits)) for name in names]
+        held = bytearray(max(places, default=0) // 8 + 1)
+        for place in places:
+            held[place // 8] |= 1 << place % 8
+        return int.from_bytes(held, "little")
+
+    def holds(self, number: int, name: str) -> bool:
+        """Whether a name is in the set that a number stands for."""
+        place = self._bits.get(name)
+        return place is not None and bool(number >> place & 1)
+
+
+NAMES = Names()
 
 
 class Heap:
@@ -87,9 +116,9 @@ class Heap:
         self._shared = 0
         self.fork_start = 0
         self.trail: list[tuple[Tracked, int, str, Any, Any, Any]] = []
-        # Functions, classes and modules are hardly ever replaced: reads of names that hold them are not noted.
-        # Where one is replaced, nothing remembered before counts any more (``rebound``), and no import is
-        # taken over by a run that has replaced something else than the run that remembered it (``patched``).
+        # Functions, classes and modules are hardly ever replaced: of reads of names that hold them only the name is
+        # noted. Where one is replaced, no call remembered before counts any more (``rebound``), and no import that
+        # looked for that name is taken over by a run that has not replaced it too (``patched``).
         self.rebound = 0
         self.patched: set[str] = set()
 
@@ -114,6 +143,8 @@ class Heap:
         act.asked |= ended.asked
         act.told |= ended.told
         act.hinted |= ended.hinted
+        act.names |= ended.names
+        act.named |= ended.named
         return ended
 
     @property

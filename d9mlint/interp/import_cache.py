@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
-from d9mlint.interp.heap import HEAP, Access
+from d9mlint.interp.heap import HEAP, NAMES, Access
 from d9mlint.interp.memory import MemoryLog
 from d9mlint.interp.places import flow_into
 from d9mlint.interp.state import MODE, RNG, Effect, effect
@@ -55,9 +55,13 @@ class Imported(NamedTuple):
     config_files: set[str]
     cuts: set[Cut]
     gaps: set[Gap]
-    # Class attributes, functions and library attributes that it replaced.
+    # Class attributes, functions and library attributes that it replaced, those that the run had replaced before, and
+    # the names that it looked for (see ``heap.Names``).
     patched: set[str]
     library_attributes: dict[str, v.Value]
+    patched_before: frozenset[str]
+    attributes_before: dict[str, v.Value]
+    named: int
     steps: int
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
@@ -151,8 +155,6 @@ class ImportCache:
             name,
             interp.guessing > 0,
             interp.uncertain > 0,
-            interp.library_attributes_key(),
-            tuple(sorted(HEAP.patched)),
             interp.orders.any,
         )
         variants = self._known.setdefault(key, [])
@@ -165,10 +167,10 @@ class ImportCache:
 
     def _record(self, interp: Interp, file: ModuleFile, name: str, variants: list[Imported]) -> v.Mod:
         before = interp.state.copy()
-        patched = set(HEAP.patched)
+        patched = frozenset(HEAP.patched)
         places = set(interp.places)
         depth, steps = len(flow_into(interp, name)), interp.steps
-        library_attributes = set(interp.library_attributes)
+        library_attributes = dict(interp.library_attributes)
         cuts, blanks = set(interp.cuts), set(interp.blanks)
         gaps = set(interp.gaps)
         counts, libraries = _counts(interp), set(interp.libraries)
@@ -231,7 +233,14 @@ class ImportCache:
                     interp.cuts - cuts,
                     interp.gaps - gaps,
                     HEAP.patched - patched,
-                    {n: x for n, x in interp.library_attributes.items() if n not in library_attributes},
+                    {
+                        n: x
+                        for n, x in interp.library_attributes.items()
+                        if library_attributes.get(n) is not x
+                    },
+                    patched,
+                    library_attributes,
+                    act.named | NAMES.number(act.names),
                     interp.steps - steps,
                     tuple(act.reads.values()),
                     tuple(act.writes.values()),
@@ -249,8 +258,25 @@ def _counts(interp: Interp) -> tuple[int, ...]:
     return (len(interp.pending), len(interp.module_rng), len(interp.module_modes))
 
 
+def _replaced_alike(interp: Interp, known: Imported) -> bool:
+    """Whether the run has replaced the same as the one that remembered an import, as far as the import looked for it."""
+    if any(NAMES.holds(known.named, name.rpartition(".")[2]) for name in HEAP.patched ^ known.patched_before):
+        return False
+    before, now = known.attributes_before, interp.library_attributes
+    return not any(
+        NAMES.holds(known.named, name) and not _same(before.get(name), now.get(name))
+        for name in before.keys() | now.keys()
+    )
+
+
+def _same(then: v.Value | None, now: v.Value | None) -> bool:
+    return then is now or (then is not None and now is not None and v.same(then, now))
+
+
 def _still_true(interp: Interp, known: Imported) -> bool:
     """Whether everything that an import read is the same here."""
+    if not _replaced_alike(interp, known):
+        return False
     loaded = interp.loaded
     if any(loaded[path] is not known.loaded[path] for path in known.loaded.keys() & loaded.keys()):
         return False
@@ -271,6 +297,7 @@ def _still_true(interp: Interp, known: Imported) -> bool:
 
 def _take_over(interp: Interp, known: Imported) -> v.Mod:
     """Let the run have done what the import did."""
+    again = known.loaded.keys() & interp.loaded.keys()
     interp.loaded.update(known.loaded)
     known.effect.apply(interp.state)
     places = {
@@ -281,7 +308,10 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     for flag, place in places.items():
         interp.places.setdefault(flag, place)
     for method, found in known.methods.items():
-        interp.methods.setdefault(method, []).extend(found)
+        # What the run had imported before is imported once.
+        interp.methods.setdefault(method, []).extend(
+            one for one in found if not again or one[0].file.path not in again
+        )
     interp.libraries |= known.libraries
     interp.visited |= known.visited
     orders = interp.orders
@@ -308,6 +338,7 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
         interp.import_log.add_effects(known.libraries, places)
         interp.import_log.tell(known.releases)
     interp.tell_releases(known.releases)
+    HEAP.act.named |= known.named
     HEAP.take_over(known.reads, known.writes)
     interp.memory.take_over(known.memory)
     for violation in known.memory.reports:

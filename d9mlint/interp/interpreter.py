@@ -262,9 +262,10 @@ class Interp:
                 self.muted, self.listeners = False, listeners
                 self.steps, self.budget, self.exhausted, self.cuts = steps, budget, exhausted, cuts
 
-    def library_attributes_key(self) -> tuple[str, ...]:
-        """Names of the library attributes that the program has set."""
-        return tuple(sorted(self.library_attributes))
+    def library_attribute(self, name: str) -> v.Value | None:
+        """What the program itself stored on a module of a library, by its full name."""
+        HEAP.act.names.add(name)
+        return self.library_attributes.get(name)
 
     def cut(self, reason: str, node: Any) -> None:
         """Something is not followed here."""
@@ -391,8 +392,11 @@ class Interp:
         while env is not None:
             found = env.vars.get(name)
             if found is not None:
-                if env.birth < HEAP.act.start and type(found) not in v.FIXED:
-                    HEAP.read(env, NAME, env, name, found)
+                if env.birth < HEAP.act.start:
+                    if type(found) in v.FIXED:
+                        HEAP.act.names.add(name)
+                    else:
+                        HEAP.read(env, NAME, env, name, found)
                 return found
             env = env.parent
         found = self.frame.mod.env.read(name)

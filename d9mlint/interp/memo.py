@@ -38,6 +38,9 @@ class Outcome(NamedTuple):
     recursions: frozenset[tuple[str, int]]
     start: int
     end: int
+    # The names that it looked for, see ``heap.Activation``.
+    names: set[str]
+    named: int
 
 
 def shape(value: v.Value | None, depth: int = 0) -> Any:
@@ -99,6 +102,8 @@ def remember(
         recursions,
         act.start,
         HEAP.clock,
+        act.names,
+        act.named,
     )
 
 
@@ -141,6 +146,7 @@ def replay(
         return None
     except _Mismatch:
         return None
+    _look_again(outcome)
     start = HEAP.act.start
     for access in outcome.reads:
         then_owner, kind, holder, key, _ = access
@@ -157,6 +163,7 @@ def replay(
 def repeat(outcome: Outcome, arguments: tuple[v.Value, ...]) -> v.Value:
     """Let the running activation have made the call again, whatever it reads now: what it gave is shared, and what
     it wrote to its arguments is written to those that stand in their places."""
+    _look_again(outcome)
     objects: dict[Tracked, Tracked] = {}
     for then, now in zip(outcome.arguments, arguments, strict=False):
         if isinstance(then, Tracked) and isinstance(now, Tracked) and type(then) is type(now):
@@ -171,6 +178,12 @@ def repeat(outcome: Outcome, arguments: tuple[v.Value, ...]) -> v.Value:
         HEAP.redo((owner, access[1], _holder(owner, access), access[3], value))
     value = outcome.value
     return objects.get(value, value) if isinstance(value, Tracked) else value  # type: ignore[return-value]
+
+
+def _look_again(outcome: Outcome) -> None:
+    act = HEAP.act
+    act.names |= outcome.names
+    act.named |= outcome.named
 
 
 def _holder(owner: Tracked, access: Access) -> Any:

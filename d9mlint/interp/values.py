@@ -173,8 +173,11 @@ class Env(Tracked):
     def read(self, name: str) -> Value | None:
         """A variable, None if there is none of this name."""
         found = self.vars.get(name)
-        if self.birth < HEAP.act.start and type(found) not in FIXED:
-            HEAP.read(self, NAME, self, name, ABSENT if found is None else found)
+        if self.birth < HEAP.act.start:
+            if type(found) in FIXED:
+                HEAP.act.names.add(name)
+            else:
+                HEAP.read(self, NAME, self, name, ABSENT if found is None else found)
         return found
 
     def all(self) -> dict[str, Value]:
@@ -284,6 +287,7 @@ class Cls:
 
     def find(self, name: str) -> Value | None:
         """A class attribute or method by name along the project part of the MRO."""
+        HEAP.act.names.add(name)
         for cls in self.mro():
             found = cls.env.vars.get(name)
             if found is not None:

@@ -285,7 +285,7 @@ def hydra_initialize(interp: Interp, api: str, args: v.Args, node: Any) -> v.Val
 
 def hydra_compose(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``hydra.compose(config_name="config", overrides=["seed=1"])``."""
-    base, name = interp.library_attributes.get(HYDRA_PATH), args.get("config_name", 0)
+    base, name = interp.library_attribute(HYDRA_PATH), args.get("config_name", 0)
     overrides = args.get("overrides", 1)
     if not isinstance(base, v.Lit) or not isinstance(name, v.Lit) or not isinstance(name.value, str):
         return None
