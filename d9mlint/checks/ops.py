@@ -22,7 +22,7 @@ from d9mlint.interp.activity import (
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.events import CallEvent, EndEvent, ItemEvent, ItemUpdateEvent, ItemWriteEvent
-from d9mlint.interp.listening import on
+from d9mlint.interp.listening import on, on_call
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.tensors import detached, device, no_gradient
@@ -76,6 +76,14 @@ class Ops(Rule):
 
     codes = tuple(sorted(CODES))
     candidates = remembered(list[Candidate])
+    one_thread = remembered(list[bool])
+    """For each call that sets the number of threads on the CPU: whether that is one."""
+
+    @on_call("torch.set_num_threads")
+    def set_threads(self, call: CallEvent) -> None:
+        """The number of threads is set."""
+        number = call.args.get("int", 0)
+        self.one_thread.append(isinstance(number, v.Lit) and number.value == 1)
 
     @on(CallEvent)
     def call(self, call: CallEvent) -> None:
@@ -132,6 +140,14 @@ class Ops(Rule):
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
         _end(self)
+
+
+def _in_one_thread(rule: Ops) -> bool:
+    """Whether the program sets one thread for PyTorch's ops on the CPU: nothing races there."""
+    variable = rule.run.state.env.get("OMP_NUM_THREADS")
+    return (bool(rule.one_thread) and all(rule.one_thread)) or (
+        variable is not None and variable.value == "1"
+    )
 
 
 def _is_tensor(value: v.Value) -> bool:
@@ -290,6 +306,9 @@ def _end(rule: Ops) -> None:
         on_cpu = found.device == "cpu" if found.device or used else True
         races_on_cpu = library == "torch" and on_cpu and found.entry.devices == ["cpu"]
         code = _code(found.entry)
+        if races_on_cpu and not gpu and _in_one_thread(rule):
+            _silent(rule.run, found.entry, found.place, "the program computes in one thread on the CPU")
+            continue
         if not gpu and not raises_on_cpu and not races_on_cpu:
             _silent(rule.run, found.entry, found.place, _device_reason(rule.run, found, used))
             continue

@@ -8,8 +8,10 @@ with ``cwd``, ``program``, ``code``, ``env`` and ``timeout``. The answer is a li
 ``error``. A forked process takes new random states from the operating system, as one that has just been started.
 
 ``PROVE_RUN`` numbers the process. It decides what may be different in another run on the same machine: the order in
-which directories are listed, the clock and, where a rule is about them, what the program drew earlier (DET201, DET202) and
-the random states that a process has when it loads a checkpoint (DET602).
+which directories are listed, the clock and, where a rule is about them, what the program drew earlier (DET201, DET202),
+the random states that a process has when it loads a checkpoint (DET602), how long threads take (DET208) and which of two
+processes comes first to a collective (DET502). For rules about other machines it also decides the number of processors
+(DET803) and of processes, of which the last is observed (DET804).
 
 What is observed: what is printed, files that are written, losses, outputs and weights of models, batches of loaders.
 ``PROVE_WEAK`` adds what the program's functions return and its global variables: used for hazards that print nothing.
@@ -30,6 +32,7 @@ import random
 import re
 import runpy
 import signal
+import socket
 import struct
 import sys
 import tempfile
@@ -168,6 +171,72 @@ def shift_clock() -> None:
         return iter(done)
 
     concurrent.futures.as_completed = as_completed  # type: ignore[assignment]
+
+
+def uneven_threads() -> None:
+    """Drawing from NumPy's global generator takes times of this run: threads that share it come in another order."""
+    import numpy
+
+    times, draw = random.Random(RUN), numpy.random.rand
+
+    def rand(*sizes: int) -> Any:
+        time.sleep(times.random() * 0.02)
+        return draw(*sizes)
+
+    numpy.random.rand = rand
+
+
+def other_processors() -> None:
+    """A machine with another number of processors."""
+    import multiprocessing
+
+    def count() -> int:
+        return RUN + 1
+
+    os.cpu_count = count
+    multiprocessing.cpu_count = count  # type: ignore[method-assign]
+
+
+def start_ranks(program: str, world: int, observed: int) -> None:
+    """Fork a process for each rank but the observed one, which this process is; all run the program."""
+    with socket.socket() as port:
+        port.bind(("127.0.0.1", 0))
+        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port.getsockname()[1])}
+    os.environ.update(address, WORLD_SIZE=str(world), RANK=str(observed), LOCAL_RANK=str(observed))
+    for rank in range(world):
+        if rank == observed or os.fork():
+            continue
+        os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank))
+        status = 1
+        try:
+            uneven_collectives(rank)
+            with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
+                runpy.run_path(program, run_name="__main__")
+            status = 0
+        finally:
+            os._exit(status)
+    uneven_collectives(observed)
+
+
+def uneven_collectives(rank: int) -> None:
+    """In odd runs the first rank goes on late after it has started a collective, in even runs the others start late."""
+    import torch.distributed as dist
+
+    def late(call: Callable[..., Any]) -> Callable[..., Any]:
+        def started(*args: Any, **kwargs: Any) -> Any:
+            if rank and RUN % 2 == 0:
+                time.sleep(0.5)
+            done = call(*args, **kwargs)
+            if not rank and RUN % 2:
+                time.sleep(1.0)
+            return done
+
+        return started
+
+    for name in ("all_reduce", "broadcast", "irecv", "isend"):
+        changed = late(getattr(dist, name))
+        setattr(dist, name, changed)
+        setattr(dist.distributed_c10d, name, changed)
 
 
 # ------------------------------------------------------------------------------------------- observation
@@ -426,6 +495,13 @@ def run_program(program: str, code: str) -> int:
         watch_keras()
     if "gymnasium" in texts:
         watch_environments()
+    if code == "DET208":
+        uneven_threads()
+    if code == "DET803":
+        other_processors()
+    if code in ("DET502", "DET804") and ("init_process_group" in texts or "RANK" in texts):
+        world = RUN if code == "DET804" else 2
+        start_ranks(program, world, world - 1 if code == "DET804" else 0)
     shuffle_listings()
     shift_clock()
     printed = io.StringIO()

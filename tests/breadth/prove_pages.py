@@ -59,6 +59,8 @@ OTHER_CLAIMS = {
     "DET310": "cuda",
     "DET312": "cuda",
     "DET313": "tensorflow 1",
+    "DET314": "a run until its time limit",
+    "DET315": "cuda",
     "DET401": "cuda",
     "DET402": "cuda",
     "DET403": "cuda",
@@ -79,7 +81,7 @@ OTHER_CLAIMS = {
     "DET803": "another machine",
     "DET804": "another world size",
 }
-SAME_HERE = ("DET1", "DET2", "DET6", "DET7")
+SAME_HERE = ("DET1", "DET2", "DET502", "DET6", "DET7", "DET803", "DET804")
 """Families whose claims do not depend on the device: their programs are run on the CPU instead of CUDA."""
 
 
@@ -107,6 +109,7 @@ def is_hazard(block: Block) -> bool:
 def on_cpu(text: str) -> str:
     """A program that uses the CPU where it names CUDA."""
     text = re.sub(r"(?<=[\"'])cuda(:\d)?(?=[\"'])", "cpu", text)
+    text = re.sub(r"(?<=[\"'])nccl(?=[\"'])", "gloo", text)
     return re.sub(r"\.cuda\((\w*)\)", ".cpu()", text)
 
 

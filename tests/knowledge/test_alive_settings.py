@@ -269,3 +269,121 @@ def test_settings_are_read(pins: str, tmp_path: Path) -> None:
 
 def test_every_setting_has_a_program(compiled: Compiled) -> None:
     assert {entry.id for entry in compiled.settings} == set(PROGRAMS)
+
+
+# For each value that a setting calls a hazard, by its first word: a program with it, as above.
+HAZARDS: dict[tuple[str, str], tuple[list[str], list[str], str, str]] = {
+    ("torch.use_deterministic_algorithms", "False"): PROGRAMS["torch.use_deterministic_algorithms"],
+    ("torch.use_deterministic_algorithms", "warn_only=True"): (
+        TORCH,
+        ["torch.use_deterministic_algorithms(True, warn_only=True)", *TRAINING],
+        "DET303",
+        "",
+    ),
+    ("torch.set_deterministic_debug_mode", '"default"'): (
+        TORCH,
+        ["torch.set_deterministic_debug_mode('default')", *TRAINING],
+        "DET303",
+        "",
+    ),
+    ("torch.set_deterministic_debug_mode", '"warn"'): (
+        TORCH,
+        ["torch.set_deterministic_debug_mode('warn')", *TRAINING],
+        "DET303",
+        "",
+    ),
+    ("torch.cudnn.benchmark", "True"): (
+        TORCH,
+        ["torch.backends.cudnn.deterministic = True", "torch.backends.cudnn.benchmark = True"],
+        "DET301",
+        "",
+    ),
+    ("env.CUBLAS_WORKSPACE_CONFIG", ":4096:2"): (
+        TORCH,
+        [env("CUBLAS_WORKSPACE_CONFIG", ":4096:2"), "torch.use_deterministic_algorithms(True)", *TRAINING],
+        "DET305",
+        "torch==2.4.0",
+    ),
+    ("env.CUBLAS_WORKSPACE_CONFIG", "any"): PROGRAMS["env.CUBLAS_WORKSPACE_CONFIG"],
+    ("torch.compile.mode", "max-autotune"): PROGRAMS["torch.compile.mode"],
+    ("torch.compile.mode", "max-autotune-no-cudagraphs"): (
+        TORCH,
+        ["torch.compile(torch.nn.Linear(2, 2), mode='max-autotune-no-cudagraphs')(torch.ones(1, 2))"],
+        "DET310",
+        "",
+    ),
+    ("torch.dataloader.in_order", "False"): (LOADERS, [LOADER.format(", in_order=False")], "DET211", ""),
+    ("env.PYTHONHASHSEED", "assignment"): PROGRAMS["env.PYTHONHASHSEED"],
+    ("lightning.trainer", 'deterministic="warn"'): (
+        ["import lightning as L"],
+        ["L.Trainer(deterministic='warn').fit(1)"],
+        "DET312",
+        "",
+    ),
+    ("lightning.trainer", "benchmark=True"): PROGRAMS["lightning.trainer"],
+    ("tf.enable_op_determinism", "the"): (
+        TF,
+        ["tf.config.experimental.enable_op_determinism", *TF_TRAINING],
+        "DET306",
+        "",
+    ),
+    ("env.TF_CUDNN_USE_AUTOTUNE", "0"): PROGRAMS["env.TF_CUDNN_USE_AUTOTUNE"],
+    ("env.TF_DISABLE_exceptions", "1"): PROGRAMS["env.TF_DISABLE_exceptions"],
+    ("env.TF_DISABLE_exceptions", "true"): (
+        TF,
+        [env("TF_DISABLE_DEPTHWISE_CONV_DETERMINISM_EXCEPTIONS", "true")],
+        "DET303",
+        "tensorflow==2.6.0",
+    ),
+    ("env.TF_DISABLE_exceptions", "True"): (
+        TF,
+        [env("TF_DISABLE_SEGMENT_REDUCTION_OP_DETERMINISM_EXCEPTIONS", "True")],
+        "DET303",
+        "tensorflow==2.6.0",
+    ),
+    **{
+        ("env.TF_DISABLE_SCATTER_OP_DETERMINISM", value): (
+            TF,
+            [env("TF_DISABLE_SCATTER_OP_DETERMINISM", value)],
+            "DET303",
+            "",
+        )
+        for value in ("1", "true", "True")
+    },
+    **{
+        ("env.TF_DISABLE_SPARSE_SOFTMAX_XENT", value): (
+            TF,
+            [env("TF_DISABLE_SPARSE_SOFTMAX_XENT_WITH_LOGITS_OP_DETERMINISM_EXCEPTIONS", value)],
+            "DET303",
+            "tensorflow==2.6.0",
+        )
+        for value in ("1", "true", "True")
+    },
+    ("tf.data.deterministic", "False"): PROGRAMS["tf.data.deterministic"],
+}
+
+
+def hazard_name(key: tuple[str, str]) -> str:
+    return f"p_{list(HAZARDS).index(key)}"
+
+
+@pytest.mark.parametrize("pins", sorted({pins for *_, pins in HAZARDS.values()}), ids=lambda p: p or "newest")
+def test_hazardous_values_are_reported(pins: str, tmp_path: Path) -> None:
+    entries = {key: one for key, one in HAZARDS.items() if one[3] == pins}
+    texts = {hazard_name(key): programs.program(one[0], one[1]) for key, one in entries.items()}
+    found = codes_by_file(tmp_path, texts, f"{pins}\n" if pins else "")
+    wrong = [
+        f"# {key}: {sorted(found[hazard_name(key)])} instead of {rule}\n{texts[hazard_name(key)]}"
+        for key, (_, _, rule, _) in entries.items()
+        if rule not in found[hazard_name(key)]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_hazardous_value_has_a_program(compiled: Compiled) -> None:
+    values = {
+        (entry.id, text.partition(" ")[0].rstrip(":,"))
+        for entry in compiled.settings
+        for text in [*entry.hazards, *entry.hazard_values]
+    }
+    assert values == set(HAZARDS)
