@@ -22,6 +22,8 @@ import traceback
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from d9mlint.trace.tables import Tables
+
 FORMAT = 1
 RECORD = struct.Struct("<BBHIIIIIQQ")
 CHUNK = struct.Struct("<cI")
@@ -116,11 +118,12 @@ class Journal:
 
 
 class Writer:
-    """Writes one journal; the first chunk makes the file. Not safe for threads: the recorder calls it under its
-    lock."""
+    """Writes one journal; the first chunk makes the file. Entries that were added to its tables go before the
+    records that may refer to them. Not safe for threads: the recorder calls it under its lock."""
 
-    def __init__(self, path: str, header: dict[str, Any]) -> None:
+    def __init__(self, path: str, header: dict[str, Any], tables: Tables | None = None) -> None:
         self.path, self.header = path, header
+        self._tables = tables
         self._file: int | None = None
         self._entries = dict.fromkeys(TABLES, 1)
 
@@ -135,10 +138,11 @@ class Writer:
 
     def records(self, packed: bytes) -> None:
         """Write packed records."""
+        if self._tables is not None:
+            self._texts(self._tables.texts())
         self._write(b"R", packed)
 
-    def texts(self, **tables: list[str]) -> None:
-        """Write the entries of string tables that have been added since the last call."""
+    def _texts(self, tables: dict[str, list[str]]) -> None:
         new = {name: entries[self._entries[name] :] for name, entries in tables.items()}
         new = {name: entries for name, entries in new.items() if entries}
         if new:

@@ -13,7 +13,6 @@ import multiprocessing.util
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -25,10 +24,10 @@ from d9mlint.trace import journal, names
 from d9mlint.trace.hashing import Digester, Value
 from d9mlint.trace.journal import BACKWARD, COLLECTIVE, DRAWS, UNINITIALIZED
 from d9mlint.trace.sites import Sites
-from d9mlint.trace.tables import Interner
+from d9mlint.trace.tables import Interner, Tables
 from d9mlint.trace.weights import MASK
 
-FULL, LIGHT = "full", "light"
+FULL = "full"
 PENDING = 4096
 """Records that are kept before they are written."""
 WORKER_PENDING = 64
@@ -159,9 +158,9 @@ class Recorder:
         self.sites = sites
         self._steps = steps
         self._lock = threading.RLock()
-        self._writer = journal.Writer(path, header)
+        self._tables = Tables(sites.texts)
+        self._writer = journal.Writer(path, header, self._tables)
         self._pending: list[Open] = []
-        self._names, self._shapes, self._args, self._streams = Interner(), Interner(), Interner(), Interner()
         self._plans: dict[Any, Plan] = {}
         self._threads: dict[int, Stream] = {}
         self._thread_keys: dict[int, str] = {threading.get_ident(): "main"}
@@ -172,7 +171,6 @@ class Recorder:
         self._raw: dict[int, int] = {}
         self._waiting: set[int] = set()
         self._forward: dict[int, int] = {}
-        self._backward_call = 0
         self.step = 0
         self.on = True
         self.stepped: list[Callable[[Any], None]] = []
@@ -182,7 +180,6 @@ class Recorder:
         self.at_target: Callable[..., Any] | None = None
         self.rearm: Callable[[], None] | None = None
         self.look: Callable[[], None] | None = None
-        self._last_flush = time.monotonic()
         self.mode = _Mode(self)
         self._process = os.getpid()
         self._worker = False
@@ -205,7 +202,7 @@ class Recorder:
             if key is None:
                 # A thread of the autograd engine: the thread that called backward() waits for it.
                 key = f"autograd {len(self._threads)}"
-            found = self._threads[identity] = Stream(self._streams.number(key))
+            found = self._threads[identity] = Stream(self._tables.streams.number(key))
             # Busy until here: making the buffers is no operation of the program.
             found.digester = Digester()
             found.busy = False
@@ -232,6 +229,8 @@ class Recorder:
     def _after_fork(self) -> None:
         """A forked process, such as a worker of a DataLoader, writes its own journal."""
         path, header = self._writer.path, self._writer.header
+        # What exists now is what the parent had: equal where the parent's records are. Its threads are gone.
+        self._tables.streams = Interner()
         self._writer = journal.Writer(
             path.removesuffix(".journal") + f".{self._next_fork}-{os.getpid()}.journal",
             {
@@ -240,6 +239,7 @@ class Recorder:
                 "worker": True,
                 "pid": os.getpid(),
             },
+            self._tables,
         )
         self._process = os.getpid()
         self._worker = True
@@ -248,12 +248,9 @@ class Recorder:
         self._threads = {}
         self._thread_keys = {threading.get_ident(): "main"}
         self._thread_counts = {}
-        self._streams = Interner()
         self._forks = itertools.count()
         self._steps = 0
         self.target = None
-        # What exists now is what the parent had: equal where the parent's records are.
-        self._last_flush = time.monotonic()
 
     def _in_worker(self) -> None:
         multiprocessing.util.Finalize(None, self.finish, exitpriority=10)
@@ -287,11 +284,11 @@ class Recorder:
                 kind,
                 flags,
                 stream.number,
-                self._names.number(name),
+                self._tables.names.number(name),
                 path,
                 forward,
                 shape,
-                self._args.number(args),
+                self._tables.args.number(args),
                 inputs,
                 value,
             )
@@ -315,25 +312,17 @@ class Recorder:
             pending, self._pending = self._pending, []
             if not pending and not self._writer.open:
                 return
-            self._writer.texts(
-                stream=self._streams.texts,
-                name=self._names.texts,
-                path=self.sites.texts,
-                shape=self._shapes.texts,
-                args=self._args.texts,
-            )
             pack = journal.RECORD.pack
             self._writer.records(
                 b"".join(
                     [pack(*r[:9], r[9].result if isinstance(r[9], Value) else r[9] & MASK) for r in pending]
                 )
             )
-            self._last_flush = time.monotonic()
             self._sweep()
 
     def shape(self, tensors: Sequence[torch.Tensor]) -> int:
         """The number of the shapes and dtypes of some tensors."""
-        return self._shapes.number(tuple([(t.shape, t.dtype) for t in tensors]), _shape_text)
+        return self._tables.shapes.number(tuple([(t.shape, t.dtype) for t in tensors]), _shape_text)
 
     def event(self, value: dict[str, Any]) -> None:
         """Write an event, after all records before it."""
@@ -466,7 +455,7 @@ class Recorder:
         return (
             0 <= target.ordinal - stream.count <= (before is not None)
             and plan.name == target.name
-            and self._streams.texts[stream.number] == target.stream
+            and self._tables.streams.texts[stream.number] == target.stream
         )
 
     def _forward_path(self, stream: Stream, path: int) -> tuple[int, int]:
@@ -576,10 +565,10 @@ class Recorder:
                 journal.INPUT,
                 flags,
                 stream.number,
-                self._names.number(name),
+                self._tables.names.number(name),
                 path,
                 forward,
-                self._shapes.number(((tensor.shape, tensor.dtype),), _shape_text),
+                self._tables.shapes.number(((tensor.shape, tensor.dtype),), _shape_text),
                 0,
                 0,
                 value,
@@ -610,9 +599,9 @@ class Recorder:
         if not found:
             return 0
         try:
-            return self._args.number(tuple(found), _args_text)
+            return self._tables.args.number(tuple(found), _args_text)
         except TypeError:
-            return self._args.number(_args_text(tuple(found)))
+            return self._tables.args.number(_args_text(tuple(found)))
 
     def _generator(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Generator | None:
         """The generator that a drawing operation uses."""
@@ -717,16 +706,14 @@ class Recorder:
             self._raw.pop(key, None)
             self._made[key] = made
         if plan.name == "aten._local_scalar_dense":
-            others = self._args.number(repr(result))
-        shape = (
-            self._shapes.number(tuple([(t.shape, t.dtype) for t in written]), _shape_text) if written else 0
-        )
+            others = self._tables.args.number(repr(result))
+        shape = self.shape(written)
         self._pending.append(
             (
                 journal.OP,
                 flags,
                 stream.number,
-                self._names.number(plan.name),
+                self._tables.names.number(plan.name),
                 path,
                 forward,
                 shape,
@@ -766,10 +753,10 @@ class Recorder:
                         journal.OP,
                         flags | journal.COMPILED,
                         stream.number,
-                        self._names.number(kind),
+                        self._tables.names.number(kind),
                         path,
                         forward,
-                        self._shapes.number(tuple([(t.shape, t.dtype) for t in tensors]), _shape_text),
+                        self.shape(tensors),
                         0,
                         made & MASK,
                         stream.digester.add(*tensors),
@@ -828,7 +815,7 @@ class Recorder:
             journal.BATCH,
             name,
             path=path,
-            shape=self._shapes.number(tuple([(t.shape, t.dtype) for t in tensors]), _shape_text),
+            shape=self.shape(tensors),
             args=" ".join(rest)[:200],
             value=value,
             stream=stream,
@@ -843,10 +830,6 @@ class Recorder:
     def mode_for_thread(self) -> Any:
         """A mode for the running thread: the main thread's is not inherited."""
         return _Mode(self)
-
-    def backward_called(self, path: int) -> None:
-        """``backward()`` was called at a path: threads of the engine have no frames of the program."""
-        self._backward_call = path
 
 
 def flatten(value: Any, found: list[torch.Tensor]) -> None:

@@ -25,3 +25,21 @@ class Interner:
                 self.texts.append(written)
             self._by_key[key] = found
         return found
+
+
+class Tables:
+    """The string tables of one journal. ``paths`` is the list of a recorder's sites, which grows by itself."""
+
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+        self.streams, self.names, self.shapes, self.args = Interner(), Interner(), Interner(), Interner()
+
+    def texts(self) -> dict[str, list[str]]:
+        """The entries of every table as they are now, under its name in the journal."""
+        return {
+            "stream": self.streams.texts,
+            "name": self.names.texts,
+            "path": self.paths,
+            "shape": self.shapes.texts,
+            "args": self.args.texts,
+        }

@@ -22,7 +22,7 @@ from d9mlint.trace import journal, tf_names
 from d9mlint.trace.digest_bytes import combine, digest_bytes
 from d9mlint.trace.journal import BACKWARD, COMPILED, DRAWS
 from d9mlint.trace.sites import Sites
-from d9mlint.trace.tables import Interner
+from d9mlint.trace.tables import Tables
 from d9mlint.trace.watch import Watch
 
 GENERATOR = "TensorFlow generator"
@@ -60,9 +60,9 @@ class Recorder:
         self.level, self.sites = level, sites
         self._steps = steps
         self._lock = threading.RLock()
-        self._writer = journal.Writer(path, header)
+        self._tables = Tables(sites.texts)
+        self._writer = journal.Writer(path, header, self._tables)
         self._pending: list[tuple[int, ...]] = []
-        self._names, self._shapes, self._args, self._streams = Interner(), Interner(), Interner(), Interner()
         self._eager = tf_names.eager_tensor()
         self._made: dict[int, int] = {}
         self._lines: dict[int, int] = {}
@@ -81,7 +81,7 @@ class Recorder:
         self.look: Callable[[], None] | None = None
         self.target: Target | None = None
         self.at_target: Callable[..., None] | None = None
-        self._main = self._streams.number("main")
+        self._main = self._tables.streams.number("main")
         atexit.register(self.finish)
 
     # Records
@@ -111,11 +111,11 @@ class Recorder:
                     kind,
                     flags,
                     self._main,
-                    self._names.number(name),
+                    self._tables.names.number(name),
                     path,
                     forward,
                     shape,
-                    self._args.number(args),
+                    self._tables.args.number(args),
                     inputs & journal.MASK,
                     value & journal.MASK,
                 )
@@ -130,13 +130,6 @@ class Recorder:
             pending, self._pending = self._pending, []
             if os.getpid() != self._process or not (pending or self._writer.open):
                 return
-            self._writer.texts(
-                stream=self._streams.texts,
-                name=self._names.texts,
-                path=self.sites.texts,
-                shape=self._shapes.texts,
-                args=self._args.texts,
-            )
             self._writer.records(b"".join([journal.RECORD.pack(*record) for record in pending]))
 
     def finish(self, **how: Any) -> None:
@@ -234,7 +227,7 @@ class Recorder:
             path=path,
             flags=flags,
             forward=self._forward,
-            shape=self._shapes.number(_shapes(written or contents)),
+            shape=self._tables.shapes.number(_shapes(written or contents)),
             args="" if function else ", ".join(f"{k}={_shown(v)}" for k, v in shown.items()),
             inputs=hash(tuple(read)),
             value=digest,
@@ -276,7 +269,7 @@ class Recorder:
                 f"{name} input {position}",
                 path=path,
                 forward=self._forward,
-                shape=self._shapes.number(_shapes([tensor])),
+                shape=self._tables.shapes.number(_shapes([tensor])),
                 value=_digest(tensor),
             )
             self._remember(tensor, made, path)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from d9mlint.trace import journal
+from d9mlint.trace.tables import Tables
 
 RECORDER = """\
 import os, sys
@@ -37,20 +38,24 @@ def test_a_journal_without_content_is_no_file(tmp_path: Path) -> None:
 
 def test_entries_of_tables_are_written_once(tmp_path: Path) -> None:
     path = str(tmp_path / "a.journal")
-    writer = journal.Writer(path, {"key": "main"})
-    names = ["", "aten.add"]
-    writer.texts(name=names, shape=[""])
+    tables = Tables(paths=[""])
+    writer = journal.Writer(path, {"key": "main"}, tables)
+    tables.names.number("aten.add")
+    writer.records(b"")
     size = os.path.getsize(path)
-    writer.texts(name=names, shape=[""])
-    assert os.path.getsize(path) == size
-    names.append("aten.mul")
-    writer.texts(name=names, shape=["", "float32[2]"])
+    writer.records(b"")
+    assert os.path.getsize(path) == size + journal.CHUNK.size
+    tables.names.number("aten.mul")
+    tables.shapes.number("float32[2]")
+    tables.paths.append("/p/t.py:3:<module>")
+    writer.records(b"")
     writer.failed(ValueError("of the tracer"))
     writer.close()
     found = journal.Journal(path).update()
     assert found.header["key"] == "main"
     assert found.tables["name"] == ["", "aten.add", "aten.mul"]
     assert found.tables["shape"] == ["", "float32[2]"]
+    assert found.tables["path"] == ["", "/p/t.py:3:<module>"]
     assert found.events[0]["failed"] == "ValueError: of the tracer"
     assert found.end is None
 
