@@ -1,4 +1,4 @@
-# expect: input | data: `epoch` of DistributedSampler
+# expect: input | the attribute `epoch` of DistributedSampler is not restored: 1 in the uninterrupted run, 0 in the resumed one
 import sys
 import torch
 from torch import nn
