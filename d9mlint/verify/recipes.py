@@ -34,10 +34,10 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     ``kind``: ``add`` (values added at one address in arrival order), ``store`` (the last of several writers
     wins), ``scan`` (partial results combined in arrival order), ``memory`` (uninitialized memory is read),
-    ``rng``, ``clock`` (what is chosen by timing), ``threads``, ``library`` (the kernel is chosen inside of a
-    closed library; ``reason`` names it). ``onto``: what values are added to. ``addends``: an expression that
-    gives the values that meet at each address, see ``torch_addresses``. ``kernel``: conditions, over the inputs
-    ``i`` and the number of multiprocessors ``SM``, on which the racy kernel is taken.
+    ``rng``, ``clock`` (what is chosen by timing), ``threads``, ``library`` (the kernel is chosen inside of a closed
+    library; ``reason`` names it). ``onto``: what values are added to. ``addends``: an expression that gives the
+    values that meet at each address, see ``torch_addresses`` and ``tensorflow_addresses``. ``kernel``: conditions,
+    over the inputs ``i`` and the number of multiprocessors ``SM``, on which the racy kernel is taken.
     """
 
     kind: Literal["add", "store", "scan", "memory", "rng", "clock", "threads", "library"]

@@ -1,8 +1,7 @@
 """How many values meet at one address: the arithmetic by which a recipe shows that it provokes its race.
 
 A recipe's ``race.addends`` is an expression over its inputs ``i`` and the functions below; it gives the number of
-values that are added (or stored) at each address of the result. Two values added to zero have one sum in any order;
-a third one, or a start other than zero, is needed for the order to show. Runs in child processes and in tests.
+values that are added (or stored) at each address of the result. Runs in child processes and in tests.
 """
 
 from __future__ import annotations
@@ -14,10 +13,7 @@ from typing import Any
 
 import torch
 
-FEWEST_ADDRESSES = 64
-"""Contended addresses that make a race likely to show in some run."""
-MANY = 64
-"""Addends that make it likely at a single address."""
+from d9mlint.verify.contention import summary
 
 
 def counts(index: torch.Tensor) -> torch.Tensor:
@@ -114,13 +110,5 @@ def scope(inputs: Mapping[str, Any], call: Callable[[Any], Any]) -> dict[str, An
 def contention(
     race: Mapping[str, Any], inputs: Mapping[str, Any], call: Callable[[Any], Any]
 ) -> dict[str, int]:
-    """``most``: addends of the address with the most; ``addresses``: how many have enough for the order to
-    show."""
-    found = eval(race["addends"], scope(inputs, call))
-    enough = 2 if race["kind"] == "store" or race["onto"] == "values" else 3
-    return {"most": int(found.max()), "addresses": int((found >= enough).sum()), "enough": enough}
-
-
-def provokes(found: Mapping[str, int]) -> bool:
-    """Whether a race with this contention is likely to show: many contended addresses, or many addends at one."""
-    return found["addresses"] >= FEWEST_ADDRESSES or (found["addresses"] > 0 and found["most"] >= MANY)
+    """The contention of a recipe with these inputs."""
+    return summary(race, eval(race["addends"], scope(inputs, call)))
