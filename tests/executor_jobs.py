@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 from d9mlint.base.errors import UsageError
@@ -27,6 +28,14 @@ class Doubling:
 
     def packed(self) -> bytes:
         return f"{self.mark}\0{self.owner}\0{int(self.always)}".encode()
+
+
+class Sleeping(Doubling):
+    """Sleeps for as many seconds as a number says."""
+
+    def run(self, task: int) -> int:
+        time.sleep(task)
+        return task
 
 
 def open_doubling(data: bytes) -> Doubling:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import multiprocessing
 import os
+import signal
 import socket
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from executor_jobs import Doubling, Unfit
+from executor_jobs import Doubling, Sleeping, Unfit
 
 from d9mlint.base.errors import UsageError
 from d9mlint.store.executors import Executor, Processes, Serial, executor_for
@@ -111,6 +114,22 @@ def test_a_lost_worker_costs_no_result(cluster: Callable[[str], Executor], tmp_p
     if name != "processes":
         with pytest.raises(UsageError, match=r"A worker on \S+: /data/project is missing there\."):
             executor.map(Unfit("", 0, False), range(20))
+
+
+def test_what_is_interrupted_does_not_wait_for_its_processes() -> None:
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    start = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Processes(2).map(Sleeping("", 0, False), [300] * 8)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - start < 200 and multiprocessing.active_children() == []
 
 
 @pytest.mark.full

@@ -125,7 +125,8 @@ def remedy(report: Report) -> str:
 
 def _equal(report: Report) -> str:
     first = report.runs[0]
-    lines = [f"equal: {first.operations} records in {first.steps} optimizer steps, level {report.level}"]
+    steps = f"{first.steps} optimizer step{'' if first.steps == 1 else 's'}"
+    lines = [f"equal: {first.operations} records in {steps}, level {report.level}"]
     lines += [f"note: {note}" for note in report.notes]
     return "\n".join(lines) + "\n"
 

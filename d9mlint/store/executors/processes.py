@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from d9mlint.store.executors.protocol import Job, R, T, in_order, parts_of
@@ -29,8 +31,9 @@ class Processes:
         parts = parts_of(tasks, self.jobs)
         results: dict[int, list[R]] = {}
         _Shared.job = job
+        others = set(multiprocessing.active_children())
         try:
-            with ProcessPoolExecutor(self.jobs, multiprocessing.get_context("fork")) as pool:
+            with ProcessPoolExecutor(self.jobs, multiprocessing.get_context("fork")) as pool, _ended(others):
                 futures = [pool.submit(_run_part, part) for part in parts]
                 for index, future in enumerate(futures):
                     try:
@@ -51,6 +54,18 @@ class Processes:
         """What went wrong since this was last asked."""
         said, self._warnings = self._warnings, []
         return said
+
+
+@contextlib.contextmanager
+def _ended(others: set[BaseProcess]) -> Iterator[None]:
+    """End the processes of a pool, all children but ``others``, where a signal or an error ends the work: leaving
+    the pool waits for what they do."""
+    try:
+        yield
+    except BaseException:
+        for process in set(multiprocessing.active_children()) - others:
+            process.kill()
+        raise
 
 
 class _Shared:
