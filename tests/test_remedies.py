@@ -130,3 +130,20 @@ def test_a_transform_with_its_own_seed_is_told_to_use_it(tmp_path: Path) -> None
         tmp_path, "import albumentations as A\nt = A.Compose([A.HorizontalFlip()])\n", "DET106"
     )
     assert found.help == "pass `seed=0`"
+
+
+PIPELINES = {
+    "options.deterministic = False\nds = ds.with_options(options)\n": "set `deterministic` to True",
+    "ds = ds.map(abs, num_parallel_calls=4, deterministic=False)\n": "pass `deterministic=True`",
+    "ds = ds.map(lambda x: x + tf.random.uniform([]), num_parallel_calls=4)\n": "use stateless random ops",
+}
+
+
+@pytest.mark.parametrize("stage", PIPELINES)
+def test_the_order_of_a_pipeline_is_kept_and_its_draws_are_stateless(tmp_path: Path, stage: str) -> None:
+    text = (
+        "import tensorflow as tf\ntf.random.set_seed(0)\noptions = tf.data.Options()\n"
+        f"ds = tf.data.Dataset.range(9)\n{stage}for x in ds:\n    print(x)\n"
+    )
+    (found,) = findings(tmp_path, text, "DET206")
+    assert found.help.startswith(PIPELINES[stage])

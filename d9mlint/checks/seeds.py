@@ -143,9 +143,9 @@ class RedundantSeeds(Rule):
                 )
 
 
-Kind = Literal["", "weak", "guess", "aside"]
-"""What a draw is worth: one that training alone makes matter is weak, one is in a call that is only possible, one is
-behind an option."""
+Kind = Literal["", "weak", "head", "guess", "aside"]
+"""What a draw is worth: one that training alone makes matter is weak, one happens where a checkpoint lacks the layers
+of a task, one is in a call that is only possible, one is behind an option."""
 
 
 class First(NamedTuple):
@@ -184,6 +184,8 @@ class Seeds(Rule):
         kind: Kind = "weak" if entry.kind in _TRAINING_ONLY or _initialises(self.run, entry, node) else ""
         if entry.kind == "dropout" and TRAINING_CONTEXT in self.run.contexts:
             kind = ""
+        if kind == "weak" and _may_be_loaded(entry, node):
+            kind = "head"
         if self.run.guessing:
             kind = "guess"
         elif self.run.state.aside:
@@ -384,11 +386,12 @@ class Seeds(Rule):
     def _missing(self, generator: GeneratorEntry, training: bool) -> None:
         rng, title = generator.id, generator.title
         strong, weak = self.first.get((rng, "")), self.first.get((rng, "weak"))
+        head, aside = self.first.get((rng, "head")), self.first.get((rng, "aside"))
         imported = self.run.entry is not None and self.run.entry.path in self.run.imported_files
         found: First | None
         if training:
-            firsts = [one for one in (weak, strong) if one is not None]
-            found = min(firsts, key=lambda one: one.place.order) if firsts else self.first.get((rng, "aside"))
+            firsts = [one for one in (weak, head, strong) if one is not None]
+            found = min(firsts, key=lambda one: one.place.order) if firsts else aside
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
             found = strong or (weak if where(self.run, LOADS) is None and not imported else None)
@@ -396,6 +399,9 @@ class Seeds(Rule):
             if weak is not None:
                 reason = "the program does not train, and loads weights over the initial ones or is a module of others"
                 self.silent(generator.rule, weak.place, reason)
+            elif head is not None:
+                reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
+                self.silent(generator.rule, head.place, reason)
             return
         place, api = found
         confidence = None
@@ -407,7 +413,7 @@ class Seeds(Rule):
         if rng == "tensorflow" and self.run.kb_matches("tensorflow", "<2.0"):
             seed = "tf.set_random_seed(seed)"
         where_to_seed = generator.where or f"at the start of {place.entry}"
-        if found is not weak and found is not strong:
+        if found is aside:
             message = f"`{api}` draws random numbers without a {title} seed when `{place.aside}` is given"
             help = f"call `{seed}` {where_to_seed}"
             severity = Severity.WARNING
@@ -441,6 +447,17 @@ class Seeds(Rule):
         for rng, place in self.unseeded.items():
             if place.site == site:
                 self.unseeded.pop(rng)
+
+
+def _may_be_loaded(entry: RngEntry, node: Any) -> bool:
+    """Whether a checkpoint may hold the layers that an entry draws: nothing in the call says that they are new."""
+    if not entry.apis[0].endswith(".from_pretrained") or not isinstance(node, m.Call):
+        return False
+    return not any(one.name in _NEW_LAYERS for one in node.keywords)
+
+
+_NEW_LAYERS = frozenset({"num_labels", "id2label", "label2id", "config", "ignore_mismatched_sizes"})
+"""Arguments of ``from_pretrained`` that give a model other layers than its checkpoint has."""
 
 
 def _initialises(interp: RunView, entry: RngEntry, node: Any) -> bool:

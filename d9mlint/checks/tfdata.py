@@ -29,6 +29,7 @@ class ParallelMap(Rule):
                 call.node,
                 f"`{name}(deterministic=False)` yields elements in completion order",
                 "tf.data_map_parallel",
+                "pass `deterministic=True`, or leave the argument out",
             )
             return
         calls = call.args.kw.get("num_parallel_calls")
@@ -41,17 +42,11 @@ class ParallelMap(Rule):
                 call.node,
                 f"parallel `{name}` over a function that draws random numbers: draw order depends on thread scheduling",
                 "tf.data_stateful_map",
+                "use stateless random ops with a seed per element, or enable op determinism",
             )
 
-    def _vary(self, node: Any, message: str, op: str) -> None:
-        self.report(
-            "DET206",
-            node,
-            message,
-            "use stateless random ops with a seed per element, or enable op determinism",
-            subject="tf.data",
-            op=op,
-        )
+    def _vary(self, node: Any, message: str, op: str, help: str) -> None:
+        self.report("DET206", node, message, help, subject="tf.data", op=op)
 
     @on_object_attribute("deterministic", "experimental_deterministic")
     def options(self, event: ObjectAttributeEvent) -> None:
@@ -63,6 +58,7 @@ class ParallelMap(Rule):
                     self.run.statement,
                     f"`options.{name} = False` yields elements in completion order",
                     "tf.data_map_parallel",
+                    f"set `{name}` to True, or leave it unset",
                 )
 
 

@@ -133,8 +133,9 @@ class Switches:
 
     @on_call("tf.compat.v1.disable_v2_behavior", "tf.compat.v1.disable_eager_execution")
     def graph(self, call: CallEvent) -> None:
-        """Graphs as in TensorFlow 1."""
-        self.tf_graph = True
+        """Graphs as in TensorFlow 1, unless an option has to be given for them."""
+        if not self._interp.state.aside:
+            self.tf_graph = True
 
     @on(EnvironmentEvent)
     def variable(self, event: EnvironmentEvent) -> None:
