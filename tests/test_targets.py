@@ -280,11 +280,30 @@ def test_nothing_is_read_before_a_question_and_the_key_tells_projects_apart(tmp_
         ("sys_platform not in 'win32 darwin'", True),
         ("extra == 'gpu'", True),
         ("python_version == '2.*'", False),
+        ("python_version ~= '3.0' and implementation_name == 'cpython'", True),
+        ("'arm64' == platform_machine", False),
+        ("python_full_version < '3.0.0rc1'", False),
+        ("", True),
         ("what is this", True),
     ],
 )
 def test_markers(marker: str, answer: bool) -> None:
     assert holds(marker) is answer
+
+
+def test_markers_are_parsed_only_where_a_version_depends_on_them(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text(
+        "torch==1.9.1; sys_platform == 'darwin'\ntorch==2.0.1; sys_platform == 'linux'\n"
+        "tensorflow==2.9.0\npywin32>=300; sys_platform == 'win32'\n"
+    )
+    code = (
+        "import sys; from d9mlint.config.targets import find_targets; t = find_targets('.')\n"
+        "for name in ('tensorflow', 'torch'): print(t.version(name).version, 'packaging.markers' in sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.split() == ["2.9.0", "False", "2.0.1", "True"]
 
 
 @pytest.mark.parametrize(

@@ -63,13 +63,15 @@ _LOCKED = re.compile(r"""^\s*(?:-\s*)?(name|version)\s*[=:]\s*["']?([^"'\s]+)["'
 
 
 class Pin(NamedTuple):
-    """A version or a range that a file asks for; ``aside`` when only to test, document or build."""
+    """A version or a range that a file asks for; ``aside`` when only to test, document or build. ``marker`` says in
+    which environments."""
 
     library: str
     spec: str
     file: str
     line: int
     aside: bool = False
+    marker: str = ""
 
     @property
     def exact(self) -> bool:
@@ -184,30 +186,31 @@ class _Reader:
             return
         url = re.match(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*@\s*(\S+)", text)
         body, _, marker = text.partition(" ;" if url or "://" in text else ";")
-        if marker and not holds(marker):
-            return
         if url or "://" in body:
             wheel = _WHEEL.search(url.group(2) if url else body)
             if wheel:
-                self.add(url.group(1) if url else wheel.group(1), f"=={wheel.group(2)}", file, line, part)
+                name = url.group(1) if url else wheel.group(1)
+                self.add(name, f"=={wheel.group(2)}", file, line, part, marker)
             return
         found = _REQUIREMENT.fullmatch(body)
         if found is None:
             self.problem(file, line, f"not a requirement: {body.strip()[:60]}")
             return
-        self.add(found.group(1), found.group(2).strip().strip("()"), file, line, part)
+        self.add(found.group(1), found.group(2).strip().strip("()"), file, line, part, marker)
 
-    def add(self, distribution: str, spec: str, file: str, line: int, part: str = "") -> None:
+    def add(
+        self, distribution: str, spec: str, file: str, line: int, part: str = "", marker: str = ""
+    ) -> None:
         """Add a pin, its range in the form of the knowledge base; no range is no pin.
 
-        ``part`` is the group or extra of the file that it stands in.
+        ``part`` is the group or extra of the file that it stands in, ``marker`` is judged when the version is asked for.
         """
         plain = normal_spec(" ".join(spec.split())) if len(spec) <= LONGEST else None
         if plain is None:
             self.problem(file, line, f"not a version range: {spec[:60]}")
         elif plain:
             aside = bool(_ASIDE.search(part) or (file.endswith(".txt") and _ASIDE.search(file)))
-            self.pins.append(Pin(library_name(distribution), plain, file, line, aside))
+            self.pins.append(Pin(library_name(distribution), plain, file, line, aside, marker.strip()))
 
 
 def _decode(data: bytes) -> str:
@@ -331,8 +334,9 @@ def _table(reader: _Reader, name: str, text: str, table: Mapping[str, Any], part
         for item in value if isinstance(value, list) else [value]:
             spec = _dict(item).get("version", "") if isinstance(item, dict) else item
             marker = _dict(item).get("markers", "") if isinstance(item, dict) else ""
-            if isinstance(spec, str) and (not isinstance(marker, str) or not marker or holds(marker)):
-                reader.add(key, spec, name, reader.line(text, key), part)
+            if isinstance(spec, str):
+                condition = marker if isinstance(marker, str) else ""
+                reader.add(key, spec, name, reader.line(text, key), part, condition)
 
 
 def _dict(value: Any) -> Mapping[str, Any]:
@@ -459,5 +463,5 @@ _READERS: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
 
 
 def pinned(pins: tuple[Pin, ...], library: str) -> Iterator[Pin]:
-    """The pins of one library, best first."""
-    return (pin for pin in pins if pin.library == library)
+    """The pins of one library whose markers hold, best first."""
+    return (pin for pin in pins if pin.library == library and holds(pin.marker))

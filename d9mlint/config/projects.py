@@ -76,9 +76,11 @@ def _has_config(directory: str) -> bool:
 
 
 def _has_pins(directory: str) -> bool:
+    from d9mlint.config.markers import holds
     from d9mlint.config.pins import read_pins
 
-    return any(pin.library in VERSIONED and not pin.aside for pin in read_pins(Path(directory)).pins)
+    pins = read_pins(Path(directory)).pins
+    return any(pin.library in VERSIONED and not pin.aside and holds(pin.marker) for pin in pins)
 
 
 def _given(settings: Settings) -> dict[str, object]:

@@ -38,12 +38,16 @@ class Targets:
     """Target versions by library. Nothing is read before the first question."""
 
     def __init__(
-        self, root: Path, given: Mapping[str, str], prefix: str = "", told: Mapping[str, str] | None = None
+        self,
+        root: Path,
+        given: Mapping[str, str],
+        prefix: str = "",
+        inferred: Mapping[str, str] | None = None,
     ) -> None:
         self.root = root
         self._prefix = prefix
         self._given = {name: version for name, version in given.items() if version}
-        self._told = dict(told or {})
+        self._inferred = dict(inferred or {})
         self._known: dict[str, Target] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -79,11 +83,13 @@ class Targets:
         """What in them could not be understood."""
         return self._pins.problems
 
-    def written_for(self, told: Mapping[str, str]) -> Targets:
+    def with_inferred(self, inferred: Mapping[str, str]) -> Targets:
         """The targets of a program whose names show for which releases it was written, as far as nothing else
-        does; the same targets where they tell nothing new."""
+        does; the same targets where they add nothing new."""
         new = {
-            library: version for library, version in told.items() if self.version(library).source in _UNPINNED
+            library: version
+            for library, version in inferred.items()
+            if self.version(library).source in _UNPINNED
         }
         if not new:
             return self
@@ -135,11 +141,11 @@ class Targets:
 
     def key(self) -> tuple[tuple[str, ...], ...]:
         """What the answers depend on, for caches."""
-        pins = tuple((pin.library, pin.spec, pin.place) for pin in self._pins.pins)
+        pins = tuple((pin.library, pin.spec, pin.place, pin.marker) for pin in self._pins.pins)
         return (
             *sorted(self._given.items()),
-            ("told",),
-            *sorted(self._told.items()),
+            ("inferred",),
+            *sorted(self._inferred.items()),
             ("pins",),
             *pins,
             ("installed",),
@@ -159,9 +165,9 @@ class Targets:
         companion = self._companion(library)
         if companion is not None:
             return companion
-        told = self._told.get(library)
-        if told is not None:
-            return Target(told, told, "inferred from the names that the program uses")
+        inferred = self._inferred.get(library)
+        if inferred is not None:
+            return Target(inferred, inferred, "inferred from the names that the program uses")
         have = self._installed.get(library)
         if have is not None:
             return Target(have, have, "installed")

@@ -575,9 +575,9 @@ _PROTOCOL = frozenset({"__getitem__", "__iter__", "__call__", "__len__", "__next
 def call_external(interp: Interp, name: str, args: v.Args, node: Any) -> v.Value:
     """A library function or class."""
     api = interp.kb.canonical(name)
-    if api != name and (told := interp.kb.inferred(name)) is not None:
+    if api != name and (entry := interp.kb.inferred(name)) is not None:
         # The old name of something that later releases have under another one.
-        interp.tell_releases(({told.library: told.version}, told.implies))
+        interp.infer_releases(({entry.library: entry.version}, entry.implies))
     return interp.orders.call(interp, api, args, node, _call_external(interp, api, args, node))
 
 

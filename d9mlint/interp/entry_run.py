@@ -194,11 +194,11 @@ class Analyzer:
         return found
 
     def _run(self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None]) -> EntryReport:
-        report, told = self._run_for(self.targets, (), file, entry, start)
-        targets = self.targets.written_for(dict(told))
+        report, inferred = self._run_for(self.targets, (), file, entry, start)
+        targets = self.targets.with_inferred(dict(inferred))
         if targets is not self.targets:
             # Versions decide what calls do: the program is run as one of the releases that it was written for.
-            report, _ = self._run_for(targets, told, file, entry, start)
+            report, _ = self._run_for(targets, inferred, file, entry, start)
         return report
 
     def _run_for(
@@ -207,13 +207,13 @@ class Analyzer:
         """The report of a run for some targets, and the releases that the names in it tell."""
         imports = self._imports.setdefault(releases, (ImportCache(), ImportCache()))
         interp = self._interp(self.interp, entry, imports[0 if entry else 1], targets)
-        return self._report(interp, file, entry, start), _told(interp)
+        return self._report(interp, file, entry, start), _inferred(interp)
 
     def _recorded(
         self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None], spot: Spot
     ) -> tuple[EntryReport, Recording]:
-        report, recording, told = self._recorded_for(self.targets, file, entry, start, spot)
-        targets = self.targets.written_for(dict(told))
+        report, recording, inferred = self._recorded_for(self.targets, file, entry, start, spot)
+        targets = self.targets.with_inferred(dict(inferred))
         if targets is not self.targets:
             report, recording, _ = self._recorded_for(targets, file, entry, start, spot)
         return report, recording
@@ -228,7 +228,7 @@ class Analyzer:
         # It hears of everything before the rules.
         interp.recorder = Recorder(spot, interp)
         report = self._report(interp, file, entry, start)
-        return report, interp.recorder.recording(), _told(interp)
+        return report, interp.recorder.recording(), _inferred(interp)
 
     def _interp(
         self, kind: type[AnyInterp], entry: Entry | None, imports: ImportCache, targets: Targets
@@ -294,7 +294,7 @@ class Analyzer:
         )
 
 
-def _told(interp: Interp) -> Releases:
+def _inferred(interp: Interp) -> Releases:
     """The releases for which the names in a run tell that it was written."""
     return tuple(sorted({**interp.implied_releases, **interp.releases}.items()))
 

@@ -337,7 +337,7 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
         interp.import_log.add(known.lookups, known.used, known.asked, known.blanks_found)
         interp.import_log.add_effects(known.libraries, places)
         interp.import_log.tell(known.releases)
-    interp.tell_releases(known.releases)
+    interp.infer_releases(known.releases)
     HEAP.act.named |= known.named
     HEAP.take_over(known.reads, known.writes)
     interp.memory.take_over(known.memory)

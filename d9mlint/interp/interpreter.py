@@ -952,7 +952,7 @@ class Interp:
         """Note that something happened here for the first time on this path."""
         self.state.flags.setdefault(name, self.here(node))
 
-    def tell_releases(self, releases: tuple[dict[str, str], dict[str, str]]) -> None:
+    def infer_releases(self, releases: tuple[dict[str, str], dict[str, str]]) -> None:
         """Names that the program uses tell for which releases of libraries it was written, and from which others
         follow."""
         for known, new in zip((self.releases, self.implied_releases), releases, strict=True):

@@ -24,9 +24,9 @@ class ReleaseNames:
     def called(self, call: CallEvent) -> None:
         """A name is called."""
         self._used(call.api)
-        for told, arguments in self._interp.kb.inferred_by_arguments(call.api):
+        for entry, arguments in self._interp.kb.inferred_by_arguments(call.api):
             if any(name in call.args.kw for name in arguments):
-                self._tell(told)
+                self._infer(entry)
 
     @on(ImportEvent)
     def imported(self, event: ImportEvent) -> None:
@@ -38,9 +38,9 @@ class ReleaseNames:
         self._used(f"{name}.")
 
     def _used(self, name: str) -> None:
-        told = self._interp.kb.inferred(name)
-        if told is not None:
-            self._tell(told)
+        entry = self._interp.kb.inferred(name)
+        if entry is not None:
+            self._infer(entry)
 
-    def _tell(self, told: InferredEntry) -> None:
-        self._interp.tell_releases(({told.library: told.version}, told.implies))
+    def _infer(self, entry: InferredEntry) -> None:
+        self._interp.infer_releases(({entry.library: entry.version}, entry.implies))

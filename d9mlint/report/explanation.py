@@ -241,9 +241,9 @@ class Explained:
         for rule, site in visit.loops:
             yield f"order: a loop around this line runs in an arbitrary order ({rule}, from {self.place(site)})"
         for fact in visit.values:
-            told = self._facts(fact.value)
-            if told:
-                yield f"value: `{self._code(fact.start, fact.end)}` is {fact.value.what}{told}"
+            facts = self._facts(fact.value)
+            if facts:
+                yield f"value: `{self._code(fact.start, fact.end)}` is {fact.value.what}{facts}"
         for call in visit.calls:
             yield f"call: `{self._code(call.start, call.end)}` is {_api(call)}"
             if call.receiver is not None and call.receiver.what != "unknown":
