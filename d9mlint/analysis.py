@@ -6,7 +6,7 @@ import gc
 import os
 import pickle
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -59,11 +59,15 @@ class Share(NamedTuple):
 
 
 def analyze_shares(
-    shares: Sequence[Share], executor: Executor | None = None, spent: dict[str, float] | None = None
+    shares: Sequence[Share],
+    executor: Executor | None = None,
+    spent: dict[str, float] | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Runs:
     """As ``analyze``, for several projects in one run: each entry point belongs to the share of its file.
 
-    The CPU seconds of the runs that are made are added to ``spent``, by the path of their file."""
+    The CPU seconds of the runs that are made are added to ``spent``, by the path of their file; ``progress`` gets what is
+    being done."""
     executor = executor or Serial()
     job = AnalysisJob([share.analyzer for share in shares])
     project = job.project
@@ -75,7 +79,7 @@ def analyze_shares(
         for entry, known in enumerate(project.entries)
         if known.file.path in share.own
     ]
-    entries = _reports(tasks, job, shares, executor, spent)
+    entries = _reports(tasks, job, shares, executor, spent, _counter("programs", progress))
     left = unreached_code(shares[0].analyzer, entries)
     tasks = [
         Task(index, module, reached)
@@ -83,7 +87,8 @@ def analyze_shares(
         for module, reached in left
         if files[module].path in share.own
     ]
-    return Runs(entries, _reports(tasks, job, shares, executor, spent))
+    rest = _reports(tasks, job, shares, executor, spent, _counter("other modules", progress))
+    return Runs(entries, rest)
 
 
 Unreached = tuple[int, tuple[int, ...]]
@@ -190,9 +195,10 @@ def _reports(
     shares: Sequence[Share],
     executor: Executor,
     spent: dict[str, float],
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[EntryReport]:
     """The report of each task, from the cache where nothing that it read has changed. The CPU seconds of the
-    others are added to ``spent``."""
+    others are added to ``spent``; ``progress`` gets how many of how many are finished."""
     known: dict[Task, EntryReport] = {}
     for task in tasks:
         cache = shares[task.share].cache
@@ -208,7 +214,14 @@ def _reports(
         gc.freeze()
         # The imports of the first run are there for all others, in whatever process inherits them.
         first = missing[:1] if executor.inherits else []
-        made = [*map(job.run, first), *executor.map(job, missing[len(first) :])]
+
+        def count(done: int) -> None:
+            if progress is not None:
+                progress(len(tasks) - len(missing) + done, len(tasks))
+
+        count(0)
+        made = [job.run(task) for task in first]
+        made += executor.map(job, missing[len(first) :], lambda done: count(len(first) + done))
         for task, (report, seconds) in zip(missing, made, strict=True):
             known[task] = report
             spent[report.entry] = spent.get(report.entry, 0.0) + seconds
@@ -216,6 +229,12 @@ def _reports(
             if cache is not None:
                 cache.put(job.name(task), report)
     return [known[task] for task in tasks]
+
+
+def _counter(what: str, progress: Callable[[str], None] | None) -> Callable[[int, int], None] | None:
+    if progress is None:
+        return None
+    return lambda done, total: progress(f"analyzing {what}: {done} of {total}")
 
 
 def unreached_code(analyzer: Analyzer, entries: Sequence[EntryReport]) -> list[Unreached]:

@@ -374,7 +374,7 @@ def _analyse(
     said: list[str],
 ) -> Analysis:
     plan = _plan(found, sources, parts, own, cache, digests, clock, progress)
-    return _judged(plan, found, sources, parts, clock, said)[0]
+    return _judged(plan, found, sources, parts, clock, said, progress)[0]
 
 
 def _plan(
@@ -420,8 +420,6 @@ def _plan(
     )
     clock.lap("facts")
     clock.rank("facts", spent)
-    if progress is not None:
-        progress("analyzing the program")
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
     named, unknown = named_entries(parts, by_path)
     libraries = known.libraries.union(*(one.libraries for one in targets))
@@ -444,7 +442,13 @@ def _plan(
 
 
 def _judged(
-    plan: Plan, found: Discovery, sources: Sources, parts: Sequence[Part], clock: _Clock, said: list[str]
+    plan: Plan,
+    found: Discovery,
+    sources: Sources,
+    parts: Sequence[Part],
+    clock: _Clock,
+    said: list[str],
+    progress: Callable[[str], None] | None = None,
 ) -> tuple[Analysis, Runs]:
     """The findings of all runs, with their fixes, and the runs themselves."""
     from d9mlint.analysis import analyze_shares
@@ -454,7 +458,7 @@ def _judged(
     spent: dict[str, float] = {}
     first = parts[0].settings
     executor = executor_for(_jobs(first), first.executor)
-    runs = analyze_shares(shares, executor, spent)
+    runs = analyze_shares(shares, executor, spent, progress)
     said += executor.warnings()
     for share in shares:
         if share.cache is not None:

@@ -16,6 +16,8 @@ import pytest
 from executor_jobs import Doubling, Sleeping, Unfit
 
 from d9mlint.base.errors import UsageError
+from d9mlint.config.settings import load_settings
+from d9mlint.pipeline import check
 from d9mlint.store.executors import Executor, Processes, Serial, executor_for
 
 Run = Callable[..., Any]
@@ -205,3 +207,19 @@ def test_the_default_is_as_many_processes_as_may_work() -> None:
     assert isinstance(executor_for(1, "processes"), Serial)
     assert isinstance(executor_for(2, "processes"), Processes)
     assert isinstance(executor_for(2, "serial"), Serial)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_progress_counts_programs(tmp_path: Path, jobs: int) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    for number in range(8):
+        (tmp_path / f"run{number}.py").write_text("import torch\n\nprint(torch.rand(3))\n")
+        (tmp_path / f"part{number}.py").write_text("def never(x):\n    return x.cumsum(0)\n")
+    said: list[str] = []
+    settings = load_settings(str(tmp_path), isolated=True, overrides={"cache": False, "jobs": jobs})
+    check([str(tmp_path)], settings, progress=said.append)
+    programs = [line for line in said if line.startswith("analyzing programs: ")]
+    assert programs[0] == "analyzing programs: 0 of 8"
+    assert programs[-1] == "analyzing programs: 8 of 8"
+    assert len(programs) > 3
+    assert said[-1] == "analyzing other modules: 8 of 8"

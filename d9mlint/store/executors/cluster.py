@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from d9mlint.base.errors import UsageError
-from d9mlint.store.executors.protocol import Job, R, T, in_order, parts_of
+from d9mlint.store.executors.protocol import Job, Progress, R, T, in_order, parts_of
 from d9mlint.store.executors.remote import Done, Shared, share
 
 CONNECT = 10.0
@@ -43,7 +43,7 @@ class Cluster:
         self._warnings: list[str] = []
         self._directory = ""
 
-    def map(self, job: Job[T, R], tasks: Sequence[T]) -> list[R]:
+    def map(self, job: Job[T, R], tasks: Sequence[T], progress: Progress | None = None) -> list[R]:
         """The result of each task, in order. Raises UsageError where there is no cluster to run them on, or its
         workers are not fit for it."""
         parts = parts_of(tasks, self.connect())

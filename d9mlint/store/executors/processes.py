@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from d9mlint.store.executors.protocol import Job, R, T, in_order, parts_of
+from d9mlint.store.executors.protocol import Job, Progress, R, T, in_order, parts_of
 
 
 class Processes:
@@ -26,7 +26,7 @@ class Processes:
         self.jobs = jobs
         self._warnings: list[str] = []
 
-    def map(self, job: Job[T, R], tasks: Sequence[T]) -> list[R]:
+    def map(self, job: Job[T, R], tasks: Sequence[T], progress: Progress | None = None) -> list[R]:
         """The result of each task, in order."""
         parts = parts_of(tasks, self.jobs)
         results: dict[int, list[R]] = {}
@@ -38,6 +38,8 @@ class Processes:
                 for index, future in enumerate(futures):
                     try:
                         results[index] = future.result()
+                        if progress is not None:
+                            progress(sum(map(len, results.values())))
                     except BrokenProcessPool:
                         self._warnings.append(
                             "A worker process died; what it had not finished was analyzed in the main process."

@@ -7,13 +7,16 @@ which they were made. Tasks and results are plain data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 Task = TypeVar("Task", contravariant=True)
 Output = TypeVar("Output", covariant=True)
 T = TypeVar("T")
 R = TypeVar("R")
+
+Progress = Callable[[int], None]
+"""Gets how many tasks are finished, from time to time."""
 
 SHARE = 2
 """A part is this share of what would be left for each worker if all got the same."""
@@ -40,7 +43,7 @@ class Executor(Protocol):
     inherits: bool
     """Whether what this process has done before is there in the others, too."""
 
-    def map(self, job: Job[T, R], tasks: Sequence[T]) -> list[R]:
+    def map(self, job: Job[T, R], tasks: Sequence[T], progress: Progress | None = None) -> list[R]:
         """The result of each task, in order. Raises UsageError where the tasks cannot be run as asked."""
 
     def warnings(self) -> list[str]:
@@ -53,9 +56,14 @@ class Serial:
     few = 0
     inherits = True
 
-    def map(self, job: Job[T, R], tasks: Sequence[T]) -> list[R]:
+    def map(self, job: Job[T, R], tasks: Sequence[T], progress: Progress | None = None) -> list[R]:
         """The result of each task, in order."""
-        return [job.run(task) for task in tasks]
+        results: list[R] = []
+        for task in tasks:
+            results.append(job.run(task))
+            if progress is not None:
+                progress(len(results))
+        return results
 
     def warnings(self) -> list[str]:
         """None."""
