@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 TAB = 4
 """Columns of a tab in text output."""
+CONTEXT = 2
+"""Rows that are shown above and below a finding."""
 VERDICTS = ("confirmed", "can differ", "equal", "not run")
 """What a measurement can say of a finding."""
 
@@ -100,6 +102,20 @@ def _file_row(source: Source, offset: int) -> int:
 @functools.lru_cache(maxsize=64)
 def _notebook_rows(data: bytes) -> dict[int, tuple[int, ...]]:
     return file_rows(data)
+
+
+def context_rows(source: Source, start: int, first: int, last: int) -> tuple[range, int]:
+    """The rows from ``first`` to ``last`` that there are in a file, or in the cell of a notebook around ``start``; and
+    by how much the rows of that cell are shifted."""
+    least, most, shift = 1, source.lines, 0
+    if source.cells:
+        cell = source.cell_at(start)
+        least, shift = cell.row, cell.row - 1
+        most = source.row_column(max(cell.end - 1, cell.start))[0]
+    if most > least and not source.line(most):
+        # Nothing follows the last line break.
+        most -= 1
+    return range(max(least, first), min(most, last) + 1), shift
 
 
 def in_cell(source: Source, offset: int) -> str:

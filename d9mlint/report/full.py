@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from d9mlint.base.findings import Edit, Fix
 from d9mlint.base.source import Source, line_starts
 from d9mlint.report.common import (
+    CONTEXT,
     TAB,
     Options,
     clean,
+    context_rows,
     flow_note,
     is_fixable,
     paint,
@@ -26,8 +28,6 @@ from d9mlint.report.evidence.tables import table
 if TYPE_CHECKING:
     from d9mlint.pipeline import Item, Result
 
-CONTEXT = 2
-"""Lines shown before and after the place."""
 DIFF_LINES = 12
 """A fix that touches more lines is not shown as a diff."""
 
@@ -103,23 +103,15 @@ def frame(source: Source, start: int, end: int, style: str, options: Options) ->
     where = place(source, start, options)
     row, column = source.row_column(start)
     end_row, end_column = source.row_column(max(start, end))
-    first, last = 1, source.lines
-    shift = 0
-    if source.cells:
-        cell = source.cell_at(start)
-        first, shift = cell.row, cell.row - 1
-        last = source.row_column(max(cell.end - 1, cell.start))[0]
-    if last > first and not source.line(last):
-        last -= 1
-    top, bottom = max(first, row - CONTEXT), min(last, row + CONTEXT)
-    gutter = len(str(bottom - shift))
+    rows, shift = context_rows(source, start, row - CONTEXT, row + CONTEXT)
+    gutter = len(str(rows.stop - 1 - shift))
     bar = paint("|", "dim", options)
     lines = [f"{' ' * gutter}{paint('-->', 'dim', options)} {paint(where, 'path', options)}"]
     if not source.text:
         return lines
     lines.append(f"{' ' * gutter} {bar}")
     room = max(options.width - gutter - 3, 40)
-    for number in range(top, bottom + 1):
+    for number in rows:
         text = source.line(number)
         stop = end_column - 1 if end_row == row else len(text)
         code, carets = _cut(text, column - 1, stop, room) if number == row else (_fit(text, room), "")

@@ -15,8 +15,10 @@ from d9mlint import __version__
 from d9mlint.base.paths import relative_to
 from d9mlint.report import full
 from d9mlint.report.common import (
+    CONTEXT,
     Options,
     clean,
+    context_rows,
     flow_note,
     is_fixable,
     place,
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
     from d9mlint.pipeline import Item, Result
 
 TEMPLATES = Path(__file__).parent / "templates"
-CONTEXT = 2
-"""Lines shown before and after a finding."""
 LONGEST_SPAN = 12
 """Lines shown of a finding that spans more."""
 LONGEST_LINE = 500
@@ -198,16 +198,9 @@ def lines(source: Source, start: int, end: int) -> list[Line]:
         return []
     row, column = source.row_column(start)
     end_row, end_column = source.row_column(max(start, end))
-    first, last, shift = 1, source.lines, 0
-    if source.cells:
-        cell = source.cell_at(start)
-        first, shift = cell.row, cell.row - 1
-        last = source.row_column(max(cell.end - 1, cell.start))[0]
-    if last > first and not source.line(last):
-        last -= 1
-    bottom = min(last, min(end_row, row + LONGEST_SPAN) + CONTEXT)
+    rows, shift = context_rows(source, start, row - CONTEXT, min(end_row, row + LONGEST_SPAN) + CONTEXT)
     found = []
-    for number in range(max(first, row - CONTEXT), bottom + 1):
+    for number in rows:
         text = source.line(number)
         left = column - 1 if number == row else len(text) - len(text.lstrip())
         right = end_column - 1 if number == end_row else len(text)
