@@ -230,3 +230,15 @@ def test_the_files_of_messages_have_the_base_of_their_places(run: Run, project: 
         for where, at in (((), root / "one"), (("one",), root))
     ]
     assert kept[0] == kept[1]
+
+
+def test_verify_names_the_devices_that_it_can_use(
+    run: Callable[..., Any], project: Callable[..., Path]
+) -> None:
+    root = project({"train.py": "import torch\n"})
+    done = run("--verify", "--device", "mps", "train.py", cwd=root)
+    assert done.code == 2
+    assert "--verify runs ops on CUDA GPUs and on the CPU, not on mps" in done.err
+    done = run("verify", "--op", "cumsum", "--device", "xpu", cwd=root)
+    assert done.code == 2 and "'xpu' is not one of cuda, cuda:N, cpu" in done.err
+    assert run("--device", "mps", "train.py", cwd=root).code == 0

@@ -291,16 +291,17 @@ def _end(rule: Ops) -> None:
     open_world = rule.run.entry is None
     if open_world:
         torch_unknown = False
-        if rule.run.device == "cuda" and "cuda" not in used:
-            used = ["cuda", *used]
-    own_gpu = "no-gpu" not in rule.run.places and rule.run.device != "cpu"
+        if rule.run.device != "cpu" and rule.run.device not in used:
+            used = [rule.run.device, *used]
+    own_gpu = "no-gpu" not in rule.run.places and rule.run.device == "cuda"
     told: set[tuple[Site, str]] = set()
     for found in rule.candidates:
         library = found.entry.library
         is_tf = library in TF_LIBRARIES
         kinds = (["cuda"] if own_gpu else []) if is_tf or library in OWN_DEVICE else used
         if found.device:
-            kinds = [found.device] if found.device != "cpu" and rule.run.device != "cpu" else []
+            there = found.device != "cpu" and rule.run.device in ("cuda", found.device)
+            kinds = [found.device] if there else []
         gpu = next((kind for kind in kinds if kind in found.entry.devices), "")
         raises_on_cpu = torch_on and found.past.behaviour == "raises" and "cpu" in found.entry.devices
         on_cpu = found.device == "cpu" if found.device or used else True

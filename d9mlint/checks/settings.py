@@ -40,9 +40,9 @@ class Benchmark(Rule):
     def assigned(self, event: AttributeEvent) -> None:
         """The attribute is set."""
         value = event.value
-        if self.run.device == "cpu" or not _is_true(value):
+        if self.run.device != "cuda" or not _is_true(value):
             reason = (
-                "the configuration says that the program runs on the CPU"
+                f"the configuration says that the program runs on {self.run.device}"
                 if _is_true(value)
                 else "it is not True"
             )
@@ -58,7 +58,7 @@ class Benchmark(Rule):
         """The same as a function or context."""
         name = "_benchmark" if call.api.endswith("set_flags") else "benchmark"
         value = call.args.get(name, 1)
-        if value is not None and self.run.device != "cpu" and _is_true(value):
+        if value is not None and self.run.device == "cuda" and _is_true(value):
             node = argument_node(call.node, name, 1)
             fix = replace_fix(node, "False", "set `benchmark` to `False`") if _literal_true(node) else None
             option = v.option_of(value) or _own_option(self.run)
@@ -449,7 +449,7 @@ class Autotuning(Rule):
 
     def tuned(self, node: Any, what: str, api: str, inductor: bool = True) -> None:
         """Something is selected by timing."""
-        if self.run.device == "cpu":
+        if self.run.device != "cuda":
             return
         place = Where(self.run, node, api)
         if inductor:

@@ -207,7 +207,7 @@ class WithoutOpDeterminism(Rule):
         """Whether the program trains, and whether op determinism is on, is known."""
         run = self.run
         place = where(run, TF_TRAIN)
-        if run.entry is None or place is None or run.device == "cpu" or "no-gpu" in run.places:
+        if run.entry is None or place is None or run.device != "cuda" or "no-gpu" in run.places:
             return
         if _switched_on(run) or run.targets is None or other_backend(run):
             return

@@ -94,16 +94,21 @@ class Choice(ParamType):
 
 
 class Device(ParamType):
-    """``cuda``, ``cpu``, or a GPU by number."""
+    """``cuda``, a GPU by number, or another device of ``names``."""
 
     name = "device"
 
+    def __init__(self, names: Sequence[str] = ("cuda", "cpu")) -> None:
+        self.names = names
+        self.forms = [names[0], "cuda:N", *names[1:]]
+
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        return "[cuda|cuda:N|cpu]"
+        return "[" + "|".join(self.forms) + "]"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value not in DEVICES and not (value.startswith("cuda:") and value[5:].isdecimal()):
-            self.fail(f"{value!r} is not one of cuda, cuda:N, cpu.{nearest(value, DEVICES)}", param, ctx)
+        if value not in self.names and not (value.startswith("cuda:") and value[5:].isdecimal()):
+            known = ", ".join(self.forms)
+            self.fail(f"{value!r} is not one of {known}.{nearest(value, self.names)}", param, ctx)
         return value
 
 
@@ -182,7 +187,7 @@ def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--tensorflow-version", metavar="VERSION", help="TensorFlow version to check against."),
         click.option(
             "--device",
-            type=Device(),
+            type=Device(DEVICES),
             help="Device that the program runs on; with --verify, the device to run ops on.",
         ),
         click.option("--output-format", type=Choice(FORMATS), help="Output format."),
@@ -303,6 +308,8 @@ def measure_for(options: dict[str, Any]) -> Wanted | None:
         return None
     if math.isnan(given.get("timeout", 0)):
         raise UsageError("--timeout must be a number of seconds.")
+    if device in ("xpu", "mps"):
+        raise UsageError(f"--verify runs ops on CUDA GPUs and on the CPU, not on {device}.")
     from d9mlint.verify.command import Wanted
 
     # What the program may run on stays as configured: on a CPU alone there would be nothing to verify.

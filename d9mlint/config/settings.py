@@ -16,7 +16,7 @@ from d9mlint.config.discover import DEFAULT_EXCLUDE
 
 Severity = Literal["advice", "warning", "error"]
 Confidence = Literal["low", "medium", "high"]
-Device = Literal["cuda", "cpu"]
+Device = Literal["cuda", "cpu", "xpu", "mps"]
 Color = Literal["auto", "always", "never"]
 Format = Literal[
     "full",

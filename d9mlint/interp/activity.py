@@ -387,6 +387,10 @@ def accelerators(interp: RunView) -> list[str]:
     """The accelerators that this run puts torch work on, or may, CUDA first."""
     if interp.device == "cpu":
         return []
+    if interp.device != CUDA:
+        # A device that is chosen outside of the code is the one that the program is said to run on.
+        flags = (interp.device, f"{interp.device}-device", "cuda-device")
+        return [interp.device] if any(flag in interp.places for flag in flags) else []
     others = [x for x in OTHER_ACCELERATORS if x in interp.places or f"{x}-device" in interp.places]
     return ["cuda", *others] if may_use_cuda(interp) else others
 
@@ -446,6 +450,6 @@ def _surely_runs(interp: RunView) -> bool:
 
 def may_use_cuda(interp: RunView) -> bool:
     """Whether this run puts torch work on a GPU, or may."""
-    if interp.device == "cpu" or "no-gpu" in interp.places:
+    if interp.device != CUDA or "no-gpu" in interp.places:
         return False
     return any(flag in interp.places for flag in (CUDA, "cuda-api", "cuda-device"))

@@ -39,12 +39,18 @@ def named(interp: RunView, value: v.Value | None) -> str:
     if isinstance(value, v.Lit):
         if isinstance(value.value, str):
             return _of_text(value.value)
-        return "cuda" if isinstance(value.value, int) and not isinstance(value.value, bool) else ""
+        number = isinstance(value.value, int) and not isinstance(value.value, bool)
+        return _accelerator(interp) if number else ""
     if isinstance(value, v.Obj):
         return _of_object(interp, value)
     if isinstance(value, v.Member):
         return _of_member(interp, value)
     return ""
+
+
+def _accelerator(interp: RunView) -> str:
+    """The accelerator that is meant where none is named."""
+    return interp.device if interp.device in ACCELERATORS else "cuda"
 
 
 def _of_text(text: str) -> str:
@@ -58,9 +64,15 @@ def _of_object(interp: RunView, value: v.Obj) -> str:
     if value.api == v.TEXT or value.api in _CONVERSIONS:
         return named(interp, value.args.pos[0]) if value.args.pos else ""
     if value.api == RANK:
-        return "cuda"
+        return _accelerator(interp)
     entry = interp.kb.device(value.api)
-    return entry.gives if entry is not None and entry.gives != "owner" else ""
+    if entry is None or entry.gives == "owner":
+        return ""
+    return (
+        _accelerator(interp)
+        if entry.gives == "cuda" and not value.api.startswith("torch.cuda.")
+        else entry.gives
+    )
 
 
 def _of_member(interp: RunView, value: v.Member) -> str:

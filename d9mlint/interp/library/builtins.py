@@ -327,7 +327,13 @@ SAVED_STATES = {
 
 
 def _cuda_available(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    return v.Lit(interp.device != "cpu", "a GPU")
+    return v.Lit(interp.device == "cuda", "a GPU")
+
+
+def _other_available(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    if interp.device not in ("xpu", "mps"):
+        return None
+    return v.Lit(f".{interp.device}." in api, "a GPU")
 
 
 def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
@@ -712,6 +718,10 @@ MODELS: dict[str, Model] = {
     "tensorflow_datasets.load": _tfds_load,
     "torch.cuda.is_available": _cuda_available,
     "tf.test.is_gpu_available": _cuda_available,
+    **dict.fromkeys(
+        ("torch.xpu.is_available", "torch.mps.is_available", "torch.backends.mps.is_available"),
+        _other_available,
+    ),
     "torch.nn.DataParallel": _first_model,
     "torch.nn.parallel.DataParallel": _first_model,
     "torch.nn.parallel.DistributedDataParallel": _first_model,
