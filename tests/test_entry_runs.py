@@ -581,3 +581,18 @@ def test_an_import_that_looks_for_what_a_program_has_replaced_is_run_again() -> 
     runs = run({**SHARED, "run_c.py": text})
     assert "DET103" in codes(runs, "run_c.py")
     assert codes(runs, "run_a.py") == codes(runs, "run_b.py") == set()
+
+
+def test_a_module_is_a_program_of_its_own_once_nothing_imports_it() -> None:
+    files = {
+        "world.py": "import torch\n\nnoise = torch.rand(3)\nprint(noise)\n",
+        "run.py": "import torch\n\ntorch.manual_seed(0)\nimport world\n\nprint(world.noise)\n",
+        "other.py": "import torch\n\nprint(torch.rand(3))\n",
+    }
+    imported = run(files)
+    assert {report.relative for report in imported.entries} == {"run.py", "other.py"}
+    assert "DET101" not in codes(imported, "run.py")
+    alone = run({name: text for name, text in files.items() if name != "run.py"})
+    assert {report.relative for report in alone.entries} == {"world.py", "other.py"}
+    assert "DET101" in codes(alone, "world.py")
+    assert codes(alone, "other.py") == codes(imported, "other.py")
