@@ -15,7 +15,7 @@ import torch
 
 from d9mlint.trace import names
 from d9mlint.trace.digest import digest
-from d9mlint.trace.recorder import Plan, flatten
+from d9mlint.trace.recorder import Plan, flatten, written_by
 from d9mlint.verify.compare import Array, Tally
 
 RUNS = 10
@@ -120,15 +120,7 @@ def _once(func: Any, args: Any, kwargs: Any, plan: Plan, number: int) -> list[Ar
     finally:
         for generator, state in states:
             generator.set_state(state)
-    written: list[torch.Tensor] = []
-    for position, name, writes, _ in plan.tensors:
-        if writes:
-            flatten(
-                copied_args[position] if position < len(copied_args) else copied_kwargs.get(name), written
-            )
-    if plan.fresh:
-        flatten(result, written)
-    return [array(tensor) for tensor in written]
+    return [array(tensor) for tensor in written_by(plan, copied_args, copied_kwargs, result)]
 
 
 def generator_states(args: Any, kwargs: Any) -> list[tuple[torch.Generator, torch.Tensor]]:

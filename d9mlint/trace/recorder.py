@@ -80,9 +80,13 @@ class Plan(NamedTuple):
     collective: bool
     known: bool
     """Whether the schema says what is written: that of torch's own operations does."""
+    opaque: frozenset[int] = frozenset()
+    """Places of results that are no results, among the tensors that are returned."""
 
 
 VIEW, EMPTY, LIFT, RESIZE, RUN = "view", "empty", "lift", "resize", "run"
+_NO_RESULT = frozenset(("unused", "rng_state", "philox_seed", "philox_offset"))
+"""Names that schemas give to what a backward pass is handed beside results: without dropout, nobody writes it."""
 SCALAR = "_local_scalar_dense"
 """The operation behind ``item()``."""
 
@@ -122,7 +126,10 @@ def plan_of(func: Any) -> Plan:
     elif base == "set_" or (not written and not fresh and base != SCALAR):
         # A view, or nothing that has content.
         kind = VIEW
-    return Plan(name, kind, tuple(tensors), tuple(others), fresh, draws, False, namespace == "aten")
+    names_of_results = [r.name for r in schema.returns if "Tensor" in str(r.type)]
+    opaque = frozenset(n for n, returned in enumerate(names_of_results) if returned in _NO_RESULT)
+    known = namespace == "aten"
+    return Plan(name, kind, tuple(tensors), tuple(others), fresh, draws, False, known, opaque)
 
 
 class Stream:
@@ -679,8 +686,9 @@ class Recorder:
                     flatten(value, written)
             elif not plan.known:
                 flatten(args[position] if position < count else kwargs.get(name), given)
+        workspaces: list[torch.Tensor] = []
         if plan.fresh:
-            flatten(result, written)
+            written += results(plan, result, workspaces)
         if not plan.known:
             # A library may fill only its own part of a buffer, as FSDP does before a collective.
             partly = {id(t) for t in written if self._storage(t) in self._raw}
@@ -695,7 +703,7 @@ class Recorder:
             flags |= COLLECTIVE
         else:
             digest = stream.digester.add(*written)
-        for tensor in written:
+        for tensor in (*written, *workspaces):
             key = self._storage(tensor)
             if not key:
                 continue
@@ -839,6 +847,31 @@ def flatten(value: Any, found: list[torch.Tensor]) -> None:
     elif isinstance(value, (list, tuple)):
         for item in value:
             flatten(item, found)
+
+
+def results(plan: Plan, result: Any, workspaces: list[torch.Tensor] | None = None) -> list[torch.Tensor]:
+    """The tensors of a result that hold values. What a library keeps for its backward pass, bytes beside numbers and
+    what the schema calls so, has padding that nobody writes: it goes to ``workspaces``. What depends on it is
+    seen in the results of the backward operation."""
+    found: list[torch.Tensor] = []
+    flatten(result, found)
+    numbers = plan.known and any(t.is_floating_point() or t.is_complex() for t in found)
+    if not numbers or len(found) == 1:
+        return found
+    kept: list[torch.Tensor] = []
+    rest = workspaces if workspaces is not None else []
+    for place, tensor in enumerate(found):
+        (rest if tensor.dtype is torch.uint8 or place in plan.opaque else kept).append(tensor)
+    return kept
+
+
+def written_by(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> list[torch.Tensor]:
+    """The tensors that an operation has written or made."""
+    found: list[torch.Tensor] = []
+    for position, name, writes, _ in plan.tensors:
+        if writes:
+            flatten(args[position] if position < len(args) else kwargs.get(name), found)
+    return [*found, *results(plan, result)] if plan.fresh else found
 
 
 def _walk(value: Any, tensors: list[torch.Tensor], rest: list[str], depth: int = 0) -> None:

@@ -11,7 +11,7 @@ import torch
 from d9mlint.trace import names
 from d9mlint.trace.confirm import copy_tensors, generator_states
 from d9mlint.trace.digest import digest
-from d9mlint.trace.recorder import Plan, Recorder, flatten
+from d9mlint.trace.recorder import Plan, Recorder, written_by
 
 _LEFT_OUT = ("fsdp.", "symm_mem.", "profiler.", "streams.", "inductor.")
 """Libraries whose operations act on more than their arguments."""
@@ -47,7 +47,7 @@ class Replay:
             before = generator_states(args, kwargs) if plan.draws else []
         result = func(*args, **kwargs)
         with names.no_torch_function():
-            first = self._written(plan, args, kwargs, result)
+            first = written_by(plan, args, kwargs, result)
             after = [(generator, generator.get_state()) for generator, _ in before]
             for generator, state in before:
                 generator.set_state(state)
@@ -56,21 +56,12 @@ class Replay:
             finally:
                 for generator, state in after:
                     generator.set_state(state)
-            second = self._written(plan, again_args, again_kwargs, again)
+            second = written_by(plan, again_args, again_kwargs, again)
             self._count += 1
             if any(digest(one) != digest(other) for one, other in zip(first, second, strict=True)):
                 site = Site(plan.name, path, forward)
                 self._differing.setdefault(site, []).append(step + 1)
         return result
-
-    def _written(self, plan: Plan, args: Any, kwargs: Any, result: Any) -> list[torch.Tensor]:
-        written: list[torch.Tensor] = []
-        for position, name, writes, _ in plan.tensors:
-            if writes:
-                flatten(args[position] if position < len(args) else kwargs.get(name), written)
-        if plan.fresh:
-            flatten(result, written)
-        return written
 
     def summary(self) -> dict[str, Any]:
         """The operations that differed, with their call paths as text."""

@@ -1,0 +1,39 @@
+"""Which tensors of a result are compared."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from d9mlint.trace.recorder import plan_of, results  # noqa: E402
+
+NUMBERS, BYTES = torch.zeros(2), torch.zeros(64, dtype=torch.uint8)
+
+
+def test_the_workspace_of_a_recurrent_layer_is_no_result() -> None:
+    plan = plan_of(torch.ops.aten.mkldnn_rnn_layer.default)
+    workspaces: list[torch.Tensor] = []
+    assert len(results(plan, (NUMBERS, NUMBERS, NUMBERS, BYTES), workspaces)) == 3
+    assert workspaces == [BYTES]
+
+
+def test_generator_states_that_attention_returns_are_no_result() -> None:
+    plan = plan_of(torch.ops.aten._scaled_dot_product_flash_attention.default)
+    count = torch.zeros((), dtype=torch.int64)
+    returned = (NUMBERS, NUMBERS, count, count, 8, 8, count + 1, count + 2, NUMBERS)
+    kept = results(plan, returned)
+    assert [t.item() for t in kept if t.dtype is torch.int64] == [0, 0]
+    assert len(kept) == 5
+
+
+@pytest.mark.parametrize("name", ["sort", "cat"])
+def test_bytes_that_are_the_result_are_compared(name: str) -> None:
+    plan = plan_of(getattr(torch.ops.aten, name).default)
+    assert results(plan, (BYTES, torch.zeros(64, dtype=torch.int64)))[0] is BYTES
+
+
+def test_bytes_of_an_operation_of_a_library_are_compared() -> None:
+    torch.library.define("d9mlint_results::quantize", "(Tensor x) -> (Tensor, Tensor)")
+    plan = plan_of(torch.ops.d9mlint_results.quantize.default)
+    assert len(results(plan, (BYTES, NUMBERS))) == 2
