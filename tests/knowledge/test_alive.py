@@ -112,6 +112,9 @@ def rng_program(entry: RngEntry) -> tuple[str, set[str]]:
     if entry.kind == "entropy":
         done = lines[-2].removeprefix("result = ")
         return programs.program([*imports, "import torch"], [f"torch.manual_seed({done})"]), {"DET107"}
+    if entry.kind == "stateless":
+        # What a wider pattern would take for a draw.
+        return programs.program(imports, lines), {"-"}
     if entry.kind == "anti-seed":
         return programs.program(imports, lines), {"DET107"}
     if entry.kind == "seeder":
