@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
+
 from d9mlint.base.findings import Applicability, Confidence, Edit, Finding, Fix, Severity, Step
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
@@ -36,6 +38,7 @@ class Reporter:
         self.rules = knowledge.rules
         self.codes = codes
         self._found: dict[tuple[str, str, int, int, str], Finding] = {}
+        self._causes: dict[tuple[str, str, int, int, str], tuple[str, ...]] = {}
 
     def on(self, *codes: str) -> bool:
         """Whether any of these rules is wanted."""
@@ -68,6 +71,7 @@ class Reporter:
         old = self._found.get(key)
         if old is not None and (old.confidence.rank, old.severity.rank) >= (sure.rank, level.rank):
             return
+        self._causes[key] = violation.cause
         self._found[key] = Finding(
             code=code,
             path=place.site.path,
@@ -98,7 +102,30 @@ class Reporter:
 
     def findings(self) -> list[Finding]:
         """All findings in their total order."""
-        return sorted(self._found.values(), key=lambda f: f.sort_key)
+        told = {(f.code, f.subject) for f in self._found.values() if self._counts(f)}
+        found = [
+            msgspec.structs.replace(f, severity=Severity.ADVICE) if told & _pairs(self._causes[key]) else f
+            for key, f in self._found.items()
+        ]
+        return sorted(found, key=lambda f: f.sort_key)
+
+    def reported(self, code: str, *subjects: str) -> bool:
+        """Whether this run has a finding of a rule that is more than advice, about one of these subjects if any are
+        given."""
+        return any(
+            f.code == code and (not subjects or f.subject in subjects) and self._counts(f)
+            for f in self._found.values()
+        )
+
+    @staticmethod
+    def _counts(finding: Finding) -> bool:
+        """Whether a finding is shown by default."""
+        return finding.severity is not Severity.ADVICE and finding.confidence is not Confidence.LOW
+
+
+def _pairs(cause: tuple[str, ...]) -> set[tuple[str, str]]:
+    """The findings that a cause names: a rule and its subjects."""
+    return {(cause[0], subject) for subject in cause[1:]}
 
 
 class Rule:
@@ -139,6 +166,7 @@ class Rule:
         call: KnownCall | None = None,
         entry_wide: bool = False,
         remedy: tuple[str, ...] = (),
+        cause: tuple[str, ...] = (),
     ) -> None:
         """The rule is violated at a node or a remembered place; see ``interp.violations``."""
         if not isinstance(place, Where):
@@ -158,6 +186,7 @@ class Rule:
                 call,
                 entry_wide,
                 remedy,
+                cause,
             )
         )
 

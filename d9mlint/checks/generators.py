@@ -9,9 +9,9 @@ import msgspec
 
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
+from d9mlint.checks.seeds import entropy_source, source_place
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import owner_types
-from d9mlint.interp.data import is_entropy
 from d9mlint.interp.events import CallEvent, EndEvent
 from d9mlint.interp.listening import Listening, on, on_method
 from d9mlint.interp.memory import remembered, remembered_once
@@ -57,13 +57,15 @@ def _seed_argument(call: CallEvent, entry: RngEntry) -> v.Value | None:
 
 def _generator(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
     value = _seed_argument(call, entry)
-    if value is not None and is_entropy(value):
+    source = entropy_source(value)
+    if source is not None:
+        # However many generators are given it, what has to change is one place.
         rule.report(
             "DET107",
-            call.node,
-            f"the seed passed to `{call_text(call)}` differs between runs",
+            source_place(rule.run, source, call.node),
+            f"`{call_text(call)}` is seeded from `{source.api}`, which changes every run",
             "use a fixed number, or make the seed an option and log it",
-            subject=call.api,
+            subject=source.api,
         )
         return
     takes_seed = bool(entry.seed_arg) or entry.seed_pos is not None

@@ -86,6 +86,7 @@ class Shuffling(Rule):
                 subject=call.api,
                 severity=Severity.ADVICE if seeded else Severity.ERROR,
                 entry_wide=True,
+                cause=("DET101", "torch"),
             )
 
         self.run.later(later)

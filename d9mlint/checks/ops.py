@@ -201,6 +201,9 @@ def _candidate(
             reason = "only its backward pass varies, and its input does not require grad"
             _silent(rule.run, entry, call.node, reason)
             return
+    if any(rule.run.mode(name).value for name in entry.unless_mode):
+        _silent(rule.run, entry, call.node, "the program excludes the kernel that varies")
+        return
     past = history(rule.run, entry)
     if past is None or past.behaviour == "deterministic":
         _silent(rule.run, entry, call.node, _in_version(rule.run, entry, past))
@@ -324,6 +327,10 @@ def _end(rule: Ops) -> None:
         if any(_may_be(rule.run, name, values) for name, values in found.entry.unless_env.items()):
             names = ", ".join(found.entry.unless_env)
             _silent(rule.run, found.entry, found.place, f"the environment makes it deterministic: {names}")
+            continue
+        if any(rule.run.mode(name).value for name in found.entry.unless_mode):
+            # A module is made before it is used.
+            _silent(rule.run, found.entry, found.place, "the program excludes the kernel that varies")
             continue
         if found.past.switch and (not tf_on or rule.run.switches.tf_patched):
             # Without any switch DET306 speaks; the patch is the one switch that such ops need.

@@ -143,9 +143,10 @@ class RedundantSeeds(Rule):
                 )
 
 
-Kind = Literal["", "weak", "head", "guess", "aside"]
-"""What a draw is worth: one that training alone makes matter is weak, one happens where a checkpoint lacks the layers
-of a task, one is in a call that is only possible, one is behind an option."""
+Kind = Literal["", "weak", "order", "head", "guess", "aside"]
+"""What a draw is worth: one that training alone makes matter is weak, one is the order of a loader or sampler that has
+a rule of its own, one happens where a checkpoint lacks the layers of a task, one is in a call that is only possible,
+one is behind an option."""
 
 
 class First(NamedTuple):
@@ -186,6 +187,8 @@ class Seeds(Rule):
             kind = ""
         if kind == "weak" and _may_be_loaded(entry, node):
             kind = "head"
+        if entry.kind == "shuffle" and entry.library == "torch":
+            kind = "order"
         if self.run.guessing:
             kind = "guess"
         elif self.run.state.aside:
@@ -266,6 +269,7 @@ class Seeds(Rule):
             "pass `seed=0`, or call `tf.random.set_seed(0)` first",
             subject=f"tf.data.Dataset.{name}",
             entry_wide=True,
+            cause=("DET104", "tensorflow", "keras"),
         )
 
     @on(SeedEvent)
@@ -316,7 +320,7 @@ class Seeds(Rule):
             return True
         source = entropy_source(value)
         if source is not None:
-            place = _source_place(self.run, source, node)
+            place = source_place(self.run, source, node)
             self.report(
                 "DET107",
                 place,
@@ -353,10 +357,22 @@ class Seeds(Rule):
             if seed.aside or (not training and loaded and (rng, "") not in self.first):
                 continue
             self._late(self.run.kb.generators[rng], seed)
-        for generator in self.run.kb.generators.values():
+        # One call may seed several generators: their draws have one remedy, and are reported once.
+        generators = sorted(self.run.kb.generators.values(), key=lambda one: -len(self._seeded_with(one)))
+        told: dict[str, GeneratorEntry] = {}
+        for generator in generators:
             if generator.id in late and not late[generator.id].aside:
                 continue
-            self._missing(generator, training)
+            others = (one for one in told.values() if generator.id in self._seeded_with(one))
+            if any(one.rule == generator.rule for one in others):
+                continue
+            if self._missing(generator, training):
+                told[generator.id] = generator
+
+    def _seeded_with(self, generator: GeneratorEntry) -> set[str]:
+        """The generators that the call seeds which the help for this one names."""
+        api = generator.seed.partition("(")[0]
+        return {name for entry in self.run.kb.rng(api) for name in entry.seeds}
 
     def _late(self, generator: GeneratorEntry, seed: Late) -> None:
         """DET108 stands where the first draw is; the others, and the seed, are in its flow."""
@@ -383,10 +399,15 @@ class Seeds(Rule):
             subject=generator.id,
         )
 
-    def _missing(self, generator: GeneratorEntry, training: bool) -> None:
+    def _missing(self, generator: GeneratorEntry, training: bool) -> bool:
+        """Report the first draw from a generator without a seed; whether there is one that counts."""
         rng, title = generator.id, generator.title
         strong, weak = self.first.get((rng, "")), self.first.get((rng, "weak"))
         head, aside = self.first.get((rng, "head")), self.first.get((rng, "aside"))
+        order = self.first.get((rng, "order"))
+        if strong is weak is head is None and order is not None and not self.reporter.reported("DET202"):
+            # Where it is made, nothing shows that it shuffles.
+            weak = order
         imported = self.run.entry is not None and self.run.entry.path in self.run.imported_files
         found: First | None
         if training:
@@ -402,7 +423,7 @@ class Seeds(Rule):
             elif head is not None:
                 reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, head.place, reason)
-            return
+            return False
         place, api = found
         confidence = None
         # The smoke test of a module that other files import: nobody compares two runs of it.
@@ -438,6 +459,7 @@ class Seeds(Rule):
             confidence=confidence,
             entry_wide=True,
         )
+        return True
 
     def _forgive(self, site: Site) -> None:
         """A draw that only makes a seed is reported once, as a seed that differs."""
@@ -496,7 +518,8 @@ def entropy_source(value: v.Value | None) -> v.Obj | None:
     return None
 
 
-def _source_place(interp: RunView, source: v.Obj, node: Any) -> Where:
+def source_place(interp: RunView, source: v.Obj, node: Any) -> Where:
+    """Where a seed comes from that differs from run to run; the node where that is not known."""
     place = Where(interp, node)
     if source.node is not None and source.file is not None:
         place.site = Site(source.file.path, source.node.start, source.node.end)

@@ -113,6 +113,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
     literal = plain(value)
     if literal is msgspec.UNSET:
         return None
+    if test.mentions is not None:
+        return any(str(one).rpartition(".")[2] == test.mentions for one in _components(literal))
     if test.all_equal is not msgspec.UNSET:
         return all(_equal(one, test.all_equal) for one in _components(literal))
     if test.less_than is not None:

@@ -1091,6 +1091,12 @@ def enter(interp: Interp, context: v.Value, node: Any, after: list[Callable[[], 
                 names.append(CPU_CONTEXT)
             if one.api in ("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"):
                 names += _gradient_context(one.args.get("mode", 0))
+            switched = [entry for entry in interp.kb.rng(one.api) if entry.at == "use" and entry.sets]
+            if switched:
+                modes = interp.state.modes.save()
+                for entry in switched:
+                    rng.switch(interp, entry, one.args, node)
+                after.append(lambda modes=modes: interp.state.modes.restore(modes))  # type: ignore[misc]
             if one.api in ("torch.random.fork_rng", "torch.fork_rng"):
                 kept = interp.state.rng.save()
                 after.append(lambda kept=kept: _restore(interp, kept))  # type: ignore[misc]

@@ -45,10 +45,15 @@ def apply(
         if entry.draws and (entry.at == "use") == (at == "use") and draws_now(args, entry):
             for rng in entry.draws:
                 unseeded = draw(interp, rng, entry, node) or unseeded
-        if at == "call":
-            for effect in entry.sets:
-                _effect(interp, effect, args, node)
+        if at == "call" and entry.at != "use":
+            switch(interp, entry, args, node)
     return unseeded
+
+
+def switch(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
+    """Set the modes and variables that an entry says a call sets; ``with`` does it for one that is used."""
+    for effect in entry.sets:
+        _effect(interp, effect, args, node)
 
 
 class Saved(NamedTuple):

@@ -15,7 +15,8 @@ class Violation(NamedTuple):
     """A violation of the rule ``code`` at a place of a run. Severity and confidence are the rule page's unless given.
 
     An ``entry_wide`` one is about a whole program: it is none in the run over unreached code. ``subject`` is what it
-    is about at this place, so that two of one rule can be distinguished.
+    is about at this place, so that two of one rule can be distinguished. ``cause`` names the rule and subject of a
+    finding with the same cause and remedy: beside that one it is advice.
     """
 
     code: str
@@ -31,6 +32,7 @@ class Violation(NamedTuple):
     call: KnownCall | None = None
     entry_wide: bool = False
     remedy: tuple[str, ...] = ()
+    cause: tuple[str, ...] = ()
 
     def replayed(self, run: RunView, name: str, dropped: int) -> Violation:
         """The same in another run; see ``Where.replayed``."""

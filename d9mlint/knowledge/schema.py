@@ -123,7 +123,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sequence of nothing but it; ``given``: whether the argument is present at all (an explicit None counts as
     absent); ``truthy``; ``is_a``: a literal of this Python type (or one of a list); ``greater``: a number it
     must exceed; ``less_than`` / ``greater_than``: another argument, component by component, one is enough;
-    ``length``: of a sequence; ``rank``, ``dtype`` (a name, ``floating``, ``complex`` or ``integer``),
+    ``mentions``: the value is, or contains, this text or name (the last part of a dotted one); ``length``: of a
+    sequence; ``rank``, ``dtype`` (a name, ``floating``, ``complex`` or ``integer``),
     ``elements`` (at least so many), ``sizes``, ``distinct``
     (no element is there twice, as far as is seen) and ``requires_grad``: of a tensor.
 
@@ -144,6 +145,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     greater: float | msgspec.UnsetType = msgspec.UNSET
     less_than: Other | None = None
     greater_than: Other | None = None
+    mentions: str | None = None
     length: int | list[int] | None = None
     rank: int | list[int] | None = None
     dtype: str | list[str] | None = None
@@ -355,7 +357,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     condition is unknown. ``default_mode`` is ``deterministic`` for an op that does not vary without the mode,
     and ``random`` for one that draws its numbers from the clock or the operating system. ``alerts`` are the
     names by which PyTorch refuses the op, or the sentences by which TensorFlow does. ``unless_env`` are
-    environment variables with the values that make the op deterministic. ``through`` are the inputs whose gradient
+    environment variables with the values that make the op deterministic, ``unless_mode`` are modes that do.
+    ``through`` are the inputs whose gradient
     the backward pass computes, where it is not the first one. ``at`` is ``use`` for a module whose inputs decide: it is
     judged where it is called. ``only_tensors`` is true for methods
     whose name tells that the receiver is a tensor: no other common class has one of that name.
@@ -374,6 +377,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     practical: bool = True
     only_tensors: bool = False
     unless_env: dict[str, list[str]] = {}
+    unless_mode: list[str] = []
     default_mode: Literal["nondeterministic", "deterministic", "random"] = "nondeterministic"
     alerts: list[str] = []
     remedy: str = ""
