@@ -83,7 +83,7 @@ TF = {
     "tf.scatter_nd": "tf.scatter_nd(i, v, [2])",
     "tf.tensor_scatter_nd_add": "tf.tensor_scatter_nd_add(v, i, v)",
     "tf.tensor_scatter_nd_update": "tf.tensor_scatter_nd_update(v, i, v)",
-    "tf.math.bincount": "tf.math.bincount(i)",
+    "tf.math.bincount": "tf.math.bincount(i, tf.ones([4]))",
     "tf.linalg.svd": "tf.linalg.svd(x)[0]",
     "tf.quantization.fake_quant_with_min_max_vars": "tf.quantization.fake_quant_with_min_max_vars(x, 0, 1)",
     "tf.keras.layers.UpSampling2D": "tf.keras.layers.UpSampling2D()(x)",
@@ -109,6 +109,7 @@ TORCH_SAFE = {
     "2-D pooling": "F.max_pool2d(x, 2)",
 }
 TF_SAFE = {
+    "counts": "tf.math.bincount(i)",
     "bicubic": 'tf.image.resize(x, [8, 8], method="bicubic")',
     "maximum of segments": "tf.math.unsorted_segment_max(v, i, 2)",
     "sum": "tf.reduce_sum(x)",

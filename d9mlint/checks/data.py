@@ -204,7 +204,8 @@ class Shard(Rule):
         if not known and len(call.args.pos) + len(call.args.kw) < 2:
             return
         count = call.args.get("num_shards", 0)
-        if isinstance(count, v.Lit) and count.value == 1:
+        if isinstance(count, v.Lit) and count.value == 1 and not count.option:
+            # One shard has all elements; the default of an option is no promise of it.
             return
         old = self.run.targets is not None and self.run.targets.matches("tensorflow", "<2.2")
         target = self.run.targets.version("tensorflow") if self.run.targets is not None else None

@@ -167,6 +167,7 @@ class Environments(Rule):
     space_seeded = remembered(bool)
     sample = remembered_once(Where)
     reset = remembered_once(Where)
+    remedy = remembered(str)
 
     @on_method("reset", "seed", "sample")
     def use(self, call: CallEvent) -> None:
@@ -194,10 +195,16 @@ class Environments(Rule):
     @on(CallEvent)
     def call(self, call: CallEvent) -> None:
         """Something of a library is called."""
-        if any(entry.kind == "environment" for entry in self.run.kb.rng(call.api)):
+        for entry in self.run.kb.rng(call.api):
+            if entry.kind != "environment":
+                continue
             self.made = True
             if "seed" in call.args.kw:
                 self.seeded = True
+            elif entry.at == "use" and self.reset is None:
+                # A library resets it, not the program.
+                self.reset = Where(self.run, call.node, call.api)
+                self.remedy = entry.why
         # Anything of an RL library that takes a seed may seed its environments.
         seed = call.args.kw.get("seed")
         if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):
@@ -224,7 +231,7 @@ class Environments(Rule):
             "DET111",
             place,
             f"environment is never seeded{why}: `reset()` uses OS entropy, and global seeds do not affect it",
-            "call `env.reset(seed=0)` once after creating it",
+            self.remedy or "call `env.reset(seed=0)` once after creating it",
             subject="environment",
             severity=Severity.WARNING if option else None,
         )

@@ -160,12 +160,16 @@ class Activity:
         "train",
         "run",
         "tune",
+        "search",
     )
     def fit(self, call: CallEvent) -> None:
         """A method that trains, in some library."""
         name = call.api.rpartition(".")[2]
         found = runner(self._interp, call.owner)
         if found is not None and name in found.entry.trains:
+            if found.entry.library == "tensorflow":
+                _trains_tf(self._interp, call.node, "fit")
+                return
             if TORCH_TRAIN not in self._interp.places:
                 self.trainer_switch = found.entry.switch
             _trains_torch(self._interp, call.node, name, found.device or tensors.device(call.args.values()))
@@ -175,7 +179,7 @@ class Activity:
             _trains_torch(self._interp, call.node, name, tensors.device(call.owner.args.values()))
             _note_devices(self._interp, call.owner.args.kw.get("device"), call.node)
             return
-        if found is not None or name in ("train", "run", "tune"):
+        if found is not None or name in ("train", "run", "tune", "search"):
             return
         types = owner_types(self._interp, call.owner) if call.owner is not None else []
         note(self._interp, TRAIN, call.node, "fit")

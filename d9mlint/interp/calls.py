@@ -680,6 +680,11 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
                 _fit(interp, one, data, node)
             elif isinstance(one, v.Obj):
                 _fit_parts(interp, one, data, node)
+    made = runner_of(interp, api, args)
+    for called in made.entry.calls if made is not None else ():
+        for one in v.alternatives(args.get(called.arg, called.pos) or v.NONE):
+            if isinstance(one, v.Inst):
+                run_methods(interp, one, node)
     for value in args.values():
         for one in v.alternatives(value):
             if isinstance(one, (v.Func, v.Partial)):

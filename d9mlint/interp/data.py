@@ -57,6 +57,11 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     for side in (left, right):
         if isinstance(side, v.Obj) and side.type == TENSOR:
             return tensors.make("operator", tensors.of_operator(interp, left, right, op), side.likely)
+    for side in (left, right):
+        if isinstance(side, v.Obj) and side.form is not None and side.api.startswith("tf."):
+            made = v.Obj("tf.Tensor.operator")
+            made.start_with(shapes.Form(dtype=shapes.of_operator(left, right, op).dtype))
+            return made
     if op == "+" and isinstance(left, v.Items) and isinstance(right, v.Items):
         return joined(left.kind, [*left.elts, *right.elts], left.open or right.open)
     if op == "*" and isinstance(left, v.Items) and left.kind != "s" and isinstance(right, v.Lit):

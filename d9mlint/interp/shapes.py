@@ -6,6 +6,7 @@ whether its elements are floating point numbers. Anything else is None, unknown.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
@@ -104,19 +105,59 @@ def dtype_name(value: v.Value | None) -> str | None:
 
 def dtype_of(entry: TensorEntry, old: Form, args: v.Args) -> str | None:
     """The element type of what a call gives."""
-    if entry.dtype == "argument":
-        named = [dtype_name(x) for x in args.values() if isinstance(x, v.Ext) or _is_dtype_member(x)]
+    if entry.dtype in ("argument", "like", "stated"):
+        named = [
+            dtype_name(x)
+            for x in args.values()
+            if isinstance(x, v.Ext) or _is_dtype_member(x) or _names_dtype(x)
+        ]
         if named:
             return named[0]
+        if entry.sizes == "data":
+            return _literal(args.get("data", 0) or args.get("value", 0)).dtype
+        if entry.dtype == "like":
+            return form(args.pos[0]).dtype if args.pos else None
+        if entry.dtype == "stated":
+            given = args.kw.get("dtype")
+            return (
+                "float32"
+                if given is None and len(args.pos) < _MANY and not args.star and not args.dstar
+                else None
+            )
         return None if any(x is v.UNKNOWN for x in args.values()) or args.star or args.dstar else old.dtype
     given = args.kw.get("dtype")
     if given is not None and v.is_none(given) is not True:
         return dtype_name(given)
+    if entry.dtype == "chosen":
+        return _chosen(args)
     if entry.sizes == "data":
         return _literal(args.get("data", 0)).dtype
     if entry.sizes == "range":
         return _range_dtype(args)
     return old.dtype if entry.dtype == "input" else entry.dtype or None
+
+
+_MANY = 3
+"""With so many positional arguments one of them may be the element type."""
+_DTYPE_TEXT = re.compile(r"(?:u?int|q?u?int|b?float|complex)\d+|bool|half|double")
+
+
+def _names_dtype(value: v.Value) -> bool:
+    """Whether a text names an element type."""
+    text = value.value if isinstance(value, v.Lit) else None
+    return isinstance(text, str) and _DTYPE_TEXT.fullmatch(text) is not None
+
+
+def _chosen(args: v.Args) -> str | None:
+    """The element type of ``where(test, x, y)``; without values it gives positions."""
+    values = [value for value in (args.get("x", 1), args.get("y", 2)) if value is not None]
+    if not values:
+        return "int64"
+    known = {
+        _literal(value).dtype if isinstance(value, (v.Lit, v.Items)) else form(value).dtype
+        for value in values
+    }
+    return known.pop() if len(known) == 1 else None
 
 
 def _is_dtype_member(value: v.Value) -> bool:

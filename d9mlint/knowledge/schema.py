@@ -491,8 +491,9 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     (``shorter``), ``given`` as arguments, as the ``first``, ``second`` or ``size`` argument, by a ``range``, by nested
     lists (``data``), or what flattening leaves (``flat``; ``flat-module`` starts at the second dimension). ``rank`` is
     the number of dimensions where it is always the same. ``dtype``: that of the ``input``, what an ``argument`` says,
-    or a name. ``distinct``: no element is there twice, always or where it is so of the ``input``. ``items`` is the
-    rank of the tensors in a dictionary that the call gives.
+    that of the first input (``like``) or float32 (``stated``) unless an argument says another, that of what a test
+    chooses from (``chosen``), or a name. ``distinct``: no element is there twice, always or where it is so of the
+    ``input``. ``items`` is the rank of the tensors in a dictionary that the call gives.
     """
 
     id: str
@@ -558,8 +559,8 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     their argument ``settings``. ``trains`` are the methods that train, ``evaluates`` those that do not:
     ``training_hooks`` are the methods of a model that only training calls. ``batches`` are methods of a model with
     the name of the argument that is a batch of data. ``returns`` are positions or names of the arguments that a
-    call gives back, moved to the device. ``constructs``: making one trains. ``switch`` says how to make it
-    deterministic.
+    call gives back, moved to the device, and ``calls`` those of objects whose methods it calls. ``constructs``: making
+    one trains. ``switch`` says how to make it deterministic.
     """
 
     id: str
@@ -574,6 +575,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     training_hooks: list[str] = []
     batches: dict[str, str] = {}
     returns: list[Other] = []
+    calls: list[Other] = []
     constructs: bool = False
     switch: str = ""
     note: str = ""
