@@ -167,6 +167,8 @@ class Environments(Rule):
     space_seeded = remembered(bool)
     sample = remembered_once(Where)
     reset = remembered_once(Where)
+    handed = remembered_once(Where)
+    """An environment that a library resets, not the program."""
     remedy = remembered(str)
 
     @on_method("reset", "seed", "sample")
@@ -201,9 +203,8 @@ class Environments(Rule):
             self.made = True
             if "seed" in call.args.kw:
                 self.seeded = True
-            elif entry.at == "use" and self.reset is None:
-                # A library resets it, not the program.
-                self.reset = Where(self.run, call.node, call.api)
+            elif entry.at == "use" and self.handed is None:
+                self.handed = Where(self.run, call.node, call.api)
                 self.remedy = entry.why
         # Anything of an RL library that takes a seed may seed its environments.
         seed = call.args.kw.get("seed")
@@ -222,7 +223,7 @@ class Environments(Rule):
                 f"call `env.{sample.subject}.seed(0)` once",
                 subject="space",
             )
-        place = self.reset
+        place = self.reset or self.handed
         if place is None or self.seeded:
             return
         option = place.option
