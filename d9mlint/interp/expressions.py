@@ -88,8 +88,6 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             [attribute(interp, one, name, node) for one in value.values if not _is_none_lit(one)]
             or [v.UNKNOWN]
         )
-    if isinstance(value, v.Func) and name in ("__name__", "__qualname__"):
-        return v.Lit(value.fn.name if name == "__name__" else value.fn.qualname)
     if isinstance(value, v.Partial) and name == "func":
         return value.func
     return v.Member(value, name)
