@@ -636,12 +636,14 @@ class Interp:
         """``while``: its body once, from a state in which its own assignments may have happened."""
         self.frame.jumps.append([])
         self._enter_loop(stmt)
+        self.orders.begin_rounds(self, stmt)
         self._forget_tensors(stmt)
         self._havoc(stmt)
         self.listeners.tell(TestEvent(stmt))
         test = self.decide(stmt)
         if test.answer is not False or test.option:
             self._loop_body(stmt.body, stmt, havoc=False)
+        self.orders.end_rounds()
         self._leave_loop()
         self.frame.jumps.pop()
         self.block(stmt.orelse)

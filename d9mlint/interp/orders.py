@@ -71,13 +71,30 @@ class Loop:
 
     __slots__ = ("before", "counters", "env", "names", "order", "start")
 
-    def __init__(self, order: Order, env: v.Env, before: dict[str, v.Value], stmt: m.For | None) -> None:
+    def __init__(
+        self,
+        order: Order,
+        env: v.Env,
+        before: dict[str, v.Value],
+        stmt: m.For | None,
+        start: int | None = None,
+    ) -> None:
         HEAP.clock += 1
-        self.start = HEAP.clock
+        self.start = start if start is not None else HEAP.clock
         self.order = order
         self.env = env
         self.before = before
         self.names, self.counters = order_sums.names_of(stmt)
+
+
+class Rounds(NamedTuple):
+    """A ``while`` loop that is running: its scope, the values that names had which it assigns, when it began, and
+    how many loops over arbitrary orders there were then."""
+
+    env: v.Env
+    before: dict[str, v.Value]
+    start: int
+    loops: int
 
 
 class Orders:
@@ -95,6 +112,7 @@ class Orders:
         self.settled: list[v.Obj] = []
         self.fractions: set[int] = set()
         self.loops: list[Loop] = []
+        self.rounds: list[Rounds] = []
 
     @property
     def any(self) -> bool:
@@ -371,7 +389,27 @@ class Orders:
             confidence=entry.confidence,
             subject=api if not api.startswith("?.") else api[2:],
         )
+        if entry.gives == "turns":
+            self._take_turns(interp, order)
+            return result
         return self.carried(result, order)
+
+    def _take_turns(self, interp: Interp, order: Order) -> None:
+        """The rounds of the loop that is running have an arbitrary order from here on."""
+        if self.rounds and self.rounds[-1].env is interp.frame.env:
+            begun = self.rounds[-1]
+            self.loops.append(Loop(Order(order.keys), begun.env, begun.before, None, begun.start))
+
+    def begin_rounds(self, interp: Interp, stmt: m.While) -> None:
+        """A loop begins whose rounds may turn out to have an arbitrary order, see ``end_rounds``."""
+        env = interp.frame.env
+        before = {name: env.vars[name] for name in assigned_names(stmt) if name in env.vars}
+        HEAP.clock += 1
+        self.rounds.append(Rounds(env, before, HEAP.clock, len(self.loops)))
+
+    def end_rounds(self) -> None:
+        """The loop ends."""
+        del self.loops[self.rounds.pop().loops :]
 
     def _given(
         self, interp: Interp, args: v.Args, node: Any, iterates: bool, tables: bool = True

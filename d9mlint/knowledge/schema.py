@@ -448,19 +448,20 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the
     remedy; ``sortable`` allows the fix ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two
-    listings. ``key`` names the argument that is a sort key. ``library`` must have been imported for a method of an
-    unknown receiver to be meant. It holds when all of ``when`` and the tests of ``texts`` hold, and none of
-    ``unless``. ``value`` is the kind of what is given, ``elements`` that of its elements: ``number``, ``float``,
-    ``text``, ``path``, ``row`` for a sequence or mapping of texts, ``same`` for that of the receiver's elements or,
-    for what is hashed by address, ``object``; the argument ``dtype`` may name another. A sink that is
-    ``until_sorted`` gives something that the program may still sort, by an entry with ``sorts``.
+    listings, and ``turns`` where the rounds of the loop around the call deal with whatever is ready first. ``key``
+    names the argument that is a sort key. ``library`` must have been imported for a method of an unknown receiver to
+    be meant. It holds when all of ``when`` and the tests of ``texts`` hold, and none of ``unless``. ``value`` is the
+    kind of what is given, ``elements`` that of its elements: ``number``, ``float``, ``text``, ``path``, ``row`` for a
+    sequence or mapping of texts, ``same`` for that of the receiver's elements or, for what is hashed by address,
+    ``object``; the argument ``dtype`` may name another. A sink that is ``until_sorted`` gives something that the
+    program may still sort, by an entry with ``sorts``.
     """
 
     id: str
     apis: list[str]
     role: OrderRole
     rule: Literal["", "DET209", "DET210", "DET211", "DET213"] = ""
-    gives: Literal["sequence", "walk"] = "sequence"
+    gives: Literal["sequence", "walk", "turns"] = "sequence"
     what: str = ""
     help: str = ""
     sortable: bool = False

@@ -143,6 +143,14 @@ def source_program(entry: OrderEntry, api: str) -> str:
         return programs.program(["import pathlib", "import torch"], [f"torch.save(list({done}), 'kept.pt')"])
     line, called = programs.imported(api)
     done = programs.call(called, given, first)
+    if entry.gives == "turns":
+        lines = [
+            "kept = []",
+            "while things.any():",
+            f"    kept.append({done})",
+            "torch.save(kept, 'kept.pt')",
+        ]
+        return programs.program([line, "import torch, things"], lines)
     if api == "joblib.Parallel":
         done = f"{programs.call(called, given)}(joblib.delayed(abs)(i) for i in range(9))"
     return programs.program([line, "import torch"], [f"torch.save(list({done}), 'kept.pt')"])
