@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
-from d9mlint.interp.heap import HEAP
 from d9mlint.interp.listening import on
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class ItemDraws(Observer):
     def __init__(self, run: RunView) -> None:
         super().__init__(run)
         self.drawn: set[str] = set()
-        self._began = HEAP.clock
+        self._began = run.now
 
     @on(AnyDrawEvent)
     def drew(self, event: AnyDrawEvent) -> None:
