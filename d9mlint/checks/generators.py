@@ -233,7 +233,7 @@ class Environments(Rule):
             place,
             f"environment is never seeded{why}: `reset()` uses OS entropy, and global seeds do not affect it",
             self.remedy or "call `env.reset(seed=0)` once after creating it",
-            subject="environment",
+            subject="environment" if self.reset is not None else "handed",
             severity=Severity.WARNING if option else None,
         )
 

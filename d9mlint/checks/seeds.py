@@ -269,6 +269,7 @@ class Seeds(Rule):
             "pass `seed=0`, or call `tf.random.set_seed(0)` first",
             subject=f"tf.data.Dataset.{name}",
             entry_wide=True,
+            remedy=("seed", "0"),
             cause=("DET104", "tensorflow", "keras"),
         )
 

@@ -108,6 +108,9 @@ def test_every_hazard_is_reported(compiled: Compiled, tmp_path: Path) -> None:
 def rng_program(entry: RngEntry) -> tuple[str, set[str]]:
     """A program in which a rule reads an entry, and the rules of which one reports it."""
     given = programs.arguments(entry.when, entry.unless)
+    if entry.kind == "init" and entry.apis[0].endswith(".from_pretrained"):
+        # A head of another size is not in the checkpoint.
+        given["num_labels"] = "3"
     imports, lines = programs.use(entry.apis[0], given)
     if entry.kind == "entropy":
         done = lines[-2].removeprefix("result = ")
@@ -158,7 +161,9 @@ def expected_rules(compiled: Compiled, entry: RngEntry) -> set[str]:
     """The rules that report draws from the generators of an entry."""
     titles = {one.id: one.rule for one in compiled.generators}
     parents = {one.id: one.seeded_from for one in compiled.generators}
-    return {titles[parents[rng] or rng] for rng in entry.draws if rng in titles}
+    rules = {titles[parents[rng] or rng] for rng in entry.draws if rng in titles}
+    # What shuffles is reported where it does so alone.
+    return rules | {"DET202"} if entry.kind in ("shuffle", "sampler") else rules
 
 
 def _unset() -> Any:

@@ -51,7 +51,7 @@ TENSORFLOW = {
     "tf.nn.sparse_softmax_cross_entropy_with_logits": "tf.nn.sparse_softmax_cross_entropy_with_logits(i, v)",
     "tf.math.unsorted_segment_sum": "tf.math.unsorted_segment_sum(v, i, 2)",
     "tf.scatter_nd": "tf.scatter_nd(i, v, [2])",
-    "tf.math.bincount": "tf.math.bincount(i)",
+    "tf.math.bincount": "tf.math.bincount(i, v)",
     "tf.sparse.sparse_dense_matmul": "tf.sparse.sparse_dense_matmul(s, w)",
     "tf.linalg.svd": "tf.linalg.svd(x)[0]",
     "tf.quantization.fake_quant_with_min_max_vars, backward": "tf.quantization.fake_quant_with_min_max_vars(x, 0, 1)",

@@ -277,7 +277,7 @@ BUILDERS: dict[str, Callable[[Context, Finding], Fix | None]] = {
     "DET110": wished,
     "DET202": torch_generator,
     "DET206": ordered_stage,
-    "DET207": keyword("seed", "0"),
+    "DET207": wished,
     "DET208": one_worker,
     "DET212": reseeded_worker,
     "DET303": literal,

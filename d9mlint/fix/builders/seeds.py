@@ -191,7 +191,8 @@ def seeded_environment(context: Context, finding: Finding) -> Fix | None:
     if found is None:
         return None
     code, call = found
-    if not isinstance(call.func, ast.Attribute):
+    # One that is handed to a library is seeded there.
+    if not isinstance(call.func, ast.Attribute) or finding.subject == "handed":
         return None
     owner = call.func.value
     space = ""
