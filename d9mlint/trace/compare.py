@@ -427,7 +427,8 @@ def _explain_value(
     recent = [(n, r) for n, r in differing if n > since and not _is_seed(first, r)]
     if not recent:
         return None
-    _, note = recent[0]
+    # What a library draws when it is imported is seldom the cause, though it comes first.
+    _, note = next((one for one in recent if not _at_import(first, one[1])), recent[0])
     name = first.text("name", note.name)
     path = frames(first.text("path", note.path))
     if name.startswith(("drew ", "made ")):
@@ -466,14 +467,19 @@ def with_earlier_draw(pairs: Sequence[tuple[Journal, Journal]], difference: Diff
                 continue
             draws = [r for r in left if first.text("name", r.name) == name]
             others = [r for r in second.records if r.kind == NOTE and second.text("name", r.name) == name]
-            for one, other in zip(draws, others, strict=False):
-                if one.digest != other.digest and one.path:
+            differing = [one for one, other in zip(draws, others, strict=False) if one.digest != other.digest]
+            for one in sorted(differing, key=lambda r: _at_import(first, r)):
+                if one.path:
                     path = frames(first.text("path", one.path))
                     cause = Cause("draw", f"{library} is drawn from here", path)
                     return difference._replace(
                         verdict="rng", reason=f"{library} is used without a seed", cause=cause
                     )
     return difference
+
+
+def _at_import(found: Journal, record: Record) -> bool:
+    return found.text("args", record.args) == journal.AT_IMPORT
 
 
 def _is_seed(found: Journal, record: Record) -> bool:

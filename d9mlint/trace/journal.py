@@ -45,6 +45,7 @@ random numbers; ran in a backward pass; ran inside of a compiled function."""
 
 
 MASK = (1 << 64) - 1
+AT_IMPORT = "draw while a library is imported"
 UNSEEDED = "unseeded in a graph"
 """The note of a TensorFlow operation that draws without a seed whenever its graph runs."""
 

@@ -62,6 +62,19 @@ class Sites:
             found = self._add(depth + 1, tuple(key))
         return found
 
+    def importing(self, depth: int) -> bool:
+        """Whether the caller, ``depth`` frames up, is a library that the user's line imports."""
+        frame: FrameType | None = sys._getframe(depth)
+        while frame is not None:
+            code = frame.f_code
+            if code.co_filename.startswith("<frozen importlib"):
+                return True
+            known = self._user.get(id(code))
+            if known or (known is None and self._look(code)):
+                return False
+            frame = frame.f_back
+        return False
+
     def _look(self, code: CodeType) -> bool:
         """Whether code is the user's. The code object is kept: its identity is the key."""
         self._codes.append(code)

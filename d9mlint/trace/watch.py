@@ -80,6 +80,8 @@ class Watch:
         self.applied: Callable[[Any], None] | None = None
         self._sites = sites
         self._armed = {"python": True, "numpy": True}
+        # The same for draws of libraries that are being imported.
+        self._armed_imports = {"python": True, "numpy": True}
         self._early: list[tuple[str, int, str, int]] = []
         self._generators: deque[list[Any]] = deque(maxlen=GENERATORS)
         self._made = 0
@@ -126,13 +128,16 @@ class Watch:
         self.replace(module, "default_rng", default_rng)
 
     def _draw(self, function: Any, kind: str, state: Callable[[], int]) -> Callable[..., Any]:
-        armed = self._armed
+        armed, imports = self._armed, self._armed_imports
 
         def draw(*args: Any, **kwargs: Any) -> Any:
             # Once between two operations is enough to explain what the next one reads.
             if armed[kind]:
-                armed[kind] = False
-                self._note(f"{kind} generator", f"{kind}.random draw", state())
+                of_import = self._sites.importing(2)
+                if not of_import or imports[kind]:
+                    (imports if of_import else armed)[kind] = False
+                    what = journal.AT_IMPORT if of_import else f"{kind}.random draw"
+                    self._note(f"{kind} generator", what, state())
             return function(*args, **kwargs)
 
         return draw
@@ -175,6 +180,7 @@ class Watch:
     def rearm(self) -> None:
         """After an operation: the next draw is noted again."""
         self._armed["python"] = self._armed["numpy"] = True
+        self._armed_imports["python"] = self._armed_imports["numpy"] = True
 
     def generators(self) -> None:
         """Note the generators that have moved since the last look."""
