@@ -21,7 +21,7 @@ PAGE = RULES.parent / "CONTRIBUTING.md"
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The rule page of ``CONTRIBUTING.md``; the page and the module are in use for this test."""
     text = PAGE.read_text(encoding="utf-8")
-    # A page has blocks of its own, so that its fence is longer.
+    # A page contains blocks, so that its fence is longer.
     markdown = text.split("````markdown\n")[1].split("````")[0]
     module = text.split("many_generators.py`:\n\n```python\n")[1].split("```")[0]
     rules, modules = tmp_path / "rules", tmp_path / "checks"

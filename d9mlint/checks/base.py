@@ -102,9 +102,9 @@ class Reporter:
 
     def findings(self) -> list[Finding]:
         """All findings in their total order."""
-        told = {(f.code, f.subject) for f in self._found.values() if self._counts(f)}
+        shown = {(f.code, f.subject) for f in self._found.values() if self._counts(f)}
         found = [
-            msgspec.structs.replace(f, severity=Severity.ADVICE) if told & _pairs(self._causes[key]) else f
+            msgspec.structs.replace(f, severity=Severity.ADVICE) if shown & _pairs(self._causes[key]) else f
             for key, f in self._found.items()
         ]
         return sorted(found, key=lambda f: f.sort_key)

@@ -103,10 +103,10 @@ class Checkpoints(Rule):
             uses.add("torch")
         elif "torch" in uses and may_use_cuda(self.run):
             uses.add("cuda")
-        told: set[tuple[str, str]] = set()
+        reported: set[tuple[str, str]] = set()
         for place, found in self.checkpoints:
             # Several files from one place (last, best, every n epochs) are reported once.
-            if (place.site.path, place.scope) in told:
+            if (place.site.path, place.scope) in reported:
                 continue
             if not open_world and not trains(self.run):
                 continue
@@ -121,7 +121,7 @@ class Checkpoints(Rule):
             ]
             lacks += _states([rng for rng in NAMES if rng in uses and rng not in found])
             if lacks:
-                told.add((place.site.path, place.scope))
+                reported.add((place.site.path, place.scope))
                 self.report(
                     "DET601",
                     place,

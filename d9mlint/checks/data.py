@@ -31,7 +31,7 @@ _QUIET_LIBRARIES = (
 
 
 class LoaderWorkers(Rule):
-    """DET201: worker processes of loaders, which have RNG states of their own."""
+    """DET201: worker processes of loaders, which have their own RNG states."""
 
     codes = ("DET201",)
 

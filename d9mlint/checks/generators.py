@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class OwnGenerators(Rule):
-    """DET106, DET109, DET110: generators, samplers and ops that need a seed of their own."""
+    """DET106, DET109, DET110: generators, samplers and ops that need their own seed."""
 
     codes = ("DET106", "DET109", "DET110")
 

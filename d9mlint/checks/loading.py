@@ -66,7 +66,7 @@ class Shuffling(Rule):
         made = self.run.state.level("torch")
 
         def later() -> None:
-            # What a process of its own seeds before it makes a loader is not known at the end of the program.
+            # What another process seeds before it makes a loader is not known at the end of the program.
             level, option = (made if made.level == SEEDED else self.run.state.level("torch"))[:2]
             if self.run.entry is None or level not in (SEEDED, UNSEEDED):
                 return
@@ -108,11 +108,11 @@ class Shuffling(Rule):
 
 
 class Epochs(Rule):
-    """DET203: distributed samplers that are not told the epoch."""
+    """DET203: distributed samplers whose epoch is never set."""
 
     codes = ("DET203",)
     samplers = remembered(list[Where])
-    told = remembered(bool)
+    epoch_set = remembered(bool)
 
     @on_call(DISTRIBUTED_SAMPLER)
     def made(self, call: CallEvent) -> None:
@@ -127,22 +127,22 @@ class Epochs(Rule):
 
     @on_method("set_epoch")
     def set_epoch(self, call: CallEvent) -> None:
-        """The sampler hears of the epoch."""
+        """The epoch is set."""
         if not self.run.uncertain:
-            self.told = True
+            self.epoch_set = True
 
     @on(CallEvent)
     def trainer(self, call: CallEvent) -> None:
-        """A trainer tells it."""
+        """A trainer sets the epoch."""
         head, _, rest = call.api.partition(".")
         if head in EPOCH_CALLERS and rest.rpartition(".")[2].endswith(_EPOCH_CALLS):
             # Importing such a library is not using it: its trainer is made, or its loader prepared.
-            self.told = True
+            self.epoch_set = True
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
-        if self.run.entry is None or self.told or self.run.exhausted:
+        if self.run.entry is None or self.epoch_set or self.run.exhausted:
             return
         for place in self.samplers:
             self.report(

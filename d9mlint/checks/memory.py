@@ -2,8 +2,8 @@
 
 What is known of an allocation is kept in its ``data``: nothing while no element was written; ``written`` where
 all may have been, or something may have been done to it that is not followed; ``part:D:N:I,J`` where of the ``N``
-rows of dimension ``D`` only ``I`` and ``J`` were; ``rows:LOOP`` where a loop is writing row after row; ``told`` when
-it was reported.
+rows of dimension ``D`` only ``I`` and ``J`` were; ``rows:LOOP`` where a loop is writing row after row; ``reported`` when
+it was.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class UninitializedMemory(Rule):
         state = memory.data
         if state is not None and (not whole or not _misses_rows(self.run, state)):
             return
-        self.contents[memory] = "told"
+        self.contents[memory] = "reported"
         node = memory.node
         if node is None or memory.file is None:
             return
@@ -113,7 +113,7 @@ class UninitializedMemory(Rule):
         if value is not owner:
             self.read(value)
         state = memory.data
-        if state in ("written", "told") or not isinstance(owner, (v.Obj, v.Member)):
+        if state in ("written", "reported") or not isinstance(owner, (v.Obj, v.Member)):
             return
         self.contents[memory] = _after_write(self.run, memory, owner, state, index, node)
 
@@ -196,7 +196,7 @@ def _watched(interp: RunView, value: v.Value | None) -> v.Obj | None:
     if not isinstance(value, (v.Obj, v.Member)) or not followed(interp, value):
         return None
     memory = root(interp, value)
-    if memory is None or interp.kb.role(memory.api, "allocates") is None or memory.data == "told":
+    if memory is None or interp.kb.role(memory.api, "allocates") is None or memory.data == "reported":
         return None
     args = memory.args
     if memory.api.startswith("torch.") and memory.api.endswith("Tensor"):

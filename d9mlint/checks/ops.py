@@ -297,7 +297,7 @@ def _end(rule: Ops) -> None:
         if rule.run.device != "cpu" and rule.run.device not in used:
             used = [rule.run.device, *used]
     own_gpu = "no-gpu" not in rule.run.places and rule.run.device == "cuda"
-    told: set[tuple[Site, str]] = set()
+    reported: set[tuple[Site, str]] = set()
     for found in rule.candidates:
         library = found.entry.library
         is_tf = library in TF_LIBRARIES
@@ -350,9 +350,9 @@ def _end(rule: Ops) -> None:
             continue
         if code == "DET405":
             # Networks of one family that a table offers are built at one place: they are reported as one.
-            if (found.place.site, found.text) in told:
+            if (found.place.site, found.text) in reported:
                 continue
-            told.add((found.place.site, found.text))
+            reported.add((found.place.site, found.text))
         _judge(rule, found, tf_on if is_tf else torch_on, gpu)
 
 

@@ -145,7 +145,7 @@ class RedundantSeeds(Rule):
 
 Kind = Literal["", "weak", "order", "head", "guess", "aside"]
 """What a draw is worth: one that training alone makes matter is weak, one is the order of a loader or sampler that has
-a rule of its own, one happens where a checkpoint lacks the layers of a task, one is in a call that is only possible,
+its own rule, one happens where a checkpoint lacks the layers of a task, one is in a call that is only possible,
 one is behind an option."""
 
 
@@ -360,15 +360,15 @@ class Seeds(Rule):
             self._late(self.run.kb.generators[rng], seed)
         # One call may seed several generators: their draws have one remedy, and are reported once.
         generators = sorted(self.run.kb.generators.values(), key=lambda one: -len(self._seeded_with(one)))
-        told: dict[str, GeneratorEntry] = {}
+        reported: dict[str, GeneratorEntry] = {}
         for generator in generators:
             if generator.id in late and not late[generator.id].aside:
                 continue
-            others = (one for one in told.values() if generator.id in self._seeded_with(one))
+            others = (one for one in reported.values() if generator.id in self._seeded_with(one))
             if any(one.rule == generator.rule for one in others):
                 continue
             if self._missing(generator, training):
-                told[generator.id] = generator
+                reported[generator.id] = generator
 
     def _seeded_with(self, generator: GeneratorEntry) -> set[str]:
         """The generators that the call seeds which the help for this one names."""

@@ -112,41 +112,19 @@ class Device(ParamType):
         return value
 
 
+def _rules_option(name: str, help: str) -> Callable[..., Any]:
+    return click.option(
+        name, multiple=True, callback=codes, shell_complete=rule_words, metavar="RULES", help=help
+    )
+
+
 def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that set settings; each is named as the configuration key it overrides."""
     options = [
-        click.option(
-            "--select",
-            multiple=True,
-            callback=codes,
-            shell_complete=rule_words,
-            metavar="RULES",
-            help="Comma-separated codes, prefixes, names or families to enable (or ALL).",
-        ),
-        click.option(
-            "--ignore",
-            multiple=True,
-            callback=codes,
-            shell_complete=rule_words,
-            metavar="RULES",
-            help="Rules to disable.",
-        ),
-        click.option(
-            "--extend-select",
-            multiple=True,
-            callback=codes,
-            shell_complete=rule_words,
-            metavar="RULES",
-            help="Rules to enable in addition.",
-        ),
-        click.option(
-            "--extend-ignore",
-            multiple=True,
-            callback=codes,
-            shell_complete=rule_words,
-            metavar="RULES",
-            help="Rules to disable in addition.",
-        ),
+        _rules_option("--select", "Comma-separated codes, prefixes, names or families to enable (or ALL)."),
+        _rules_option("--ignore", "Rules to disable."),
+        _rules_option("--extend-select", "Rules to enable in addition."),
+        _rules_option("--extend-ignore", "Rules to disable in addition."),
         click.option(
             "--per-file-ignores",
             multiple=True,
@@ -214,22 +192,8 @@ def configuring(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--color", type=Choice(COLORS), help="When to use colors in text output."),
         click.option("--fix/--no-fix", default=None, help="Apply safe fixes."),
         click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Also apply unsafe fixes."),
-        click.option(
-            "--fixable",
-            multiple=True,
-            callback=codes,
-            shell_complete=rule_words,
-            metavar="RULES",
-            help="Rules whose fixes are offered (default: ALL).",
-        ),
-        click.option(
-            "--unfixable",
-            multiple=True,
-            callback=codes,
-            shell_complete=rule_words,
-            metavar="RULES",
-            help="Rules whose fixes are not offered.",
-        ),
+        _rules_option("--fixable", "Rules whose fixes are offered (default: ALL)."),
+        _rules_option("--unfixable", "Rules whose fixes are not offered."),
         click.option("--config", metavar="FILE", help="Configuration file to use."),
         click.option("--isolated", is_flag=True, help="Ignore all configuration files."),
     ]

@@ -47,18 +47,18 @@ value is what was read or written, a version for WHOLE. A plain tuple, because t
 
 
 class Activation:
-    """The reads and writes of objects born before ``start`` since then; what was asked of the state of the path, told to
-    it, or told to it where it knew nothing (see ``state``); and the names that were looked for among functions,
+    """The reads and writes of objects born before ``start`` since then; what was asked of the state of the path, changed
+    in it, or set where it knew nothing (see ``state``); and the names that were looked for among functions,
     classes, modules and what they hold (those of remembered imports in ``named``, see ``Names``)."""
 
-    __slots__ = ("asked", "hinted", "named", "names", "reads", "start", "told", "writes")
+    __slots__ = ("asked", "changed", "hinted", "named", "names", "reads", "start", "writes")
 
     def __init__(self, start: int) -> None:
         self.start = start
         self.reads: dict[tuple[int, Any], Access] = {}
         self.writes: dict[tuple[int, Any], Access] = {}
         self.asked: set[tuple[str, str, bool]] = set()
-        self.told: set[tuple[str, str]] = set()
+        self.changed: set[tuple[str, str]] = set()
         self.hinted: set[tuple[str, str]] = set()
         self.names: set[str] = set()
         self.named = 0
@@ -141,7 +141,7 @@ class Heap:
             if access[0].birth < start:
                 writes[key] = access
         act.asked |= ended.asked
-        act.told |= ended.told
+        act.changed |= ended.changed
         act.hinted |= ended.hinted
         act.names |= ended.names
         act.named |= ended.named
@@ -234,7 +234,7 @@ class Heap:
             self.unwind(depth)
             # What was written is undone; what was read may have decided what the caller does with the answer.
             self.act.writes.clear()
-            self.act.told.clear()
+            self.act.changed.clear()
             self.act.hinted.clear()
             self.pop()
             self.undo(mark)

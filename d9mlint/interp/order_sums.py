@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.order_kinds import FLOAT, raw_kind, raw_kind_of_elements
+from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names, target_names
 from d9mlint.ir.traversal import nodes
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.orders import Loop, Orders
 
-TENSOR = "torch.Tensor"
 _OPERATORS = frozenset("+-*")
 
 
@@ -92,7 +92,7 @@ def _is_term(node: m.Expr, name: str) -> bool:
 
 
 def _varies(node: m.Expr, name: str, loop: Loop) -> bool:
-    """Whether an expression has, beside a variable, something that each round of the loop may have anew."""
+    """Whether an expression has, beside a variable, something that may differ in each round of the loop."""
     return any(
         isinstance(one, m.Call)
         or (isinstance(one, m.Name) and one.id != name and one.id.partition(".")[0] in loop.names)

@@ -72,9 +72,9 @@ class StateTable(MutableMapping[str, T]):
 
     def restore(self, saved: dict[str, T]) -> None:
         """Let the content be what it was when it was saved as ``held``."""
-        told, kind, now = HEAP.act.told, self._kind, self._held
-        told.update((kind, name) for name in saved if saved[name] is not now.get(name, ABSENT))
-        told.update((kind, name) for name in now if name not in saved)
+        changed, kind, now = HEAP.act.changed, self._kind, self._held
+        changed.update((kind, name) for name in saved if saved[name] is not now.get(name, ABSENT))
+        changed.update((kind, name) for name in now if name not in saved)
         self._held = saved
         self._shared = True
 
@@ -107,7 +107,7 @@ class StateTable(MutableMapping[str, T]):
         return name in self._held
 
     def __setitem__(self, name: str, value: T) -> None:
-        HEAP.act.told.add((self._kind, name))
+        HEAP.act.changed.add((self._kind, name))
         self._own()[name] = value
 
     def setdefault(self, name: str, default: Any = None) -> Any:
@@ -122,7 +122,7 @@ class StateTable(MutableMapping[str, T]):
 
     def __delitem__(self, name: str) -> None:
         HEAP.act.asked.add((self._kind, name, False))
-        HEAP.act.told.add((self._kind, name))
+        HEAP.act.changed.add((self._kind, name))
         del self._own()[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -257,14 +257,14 @@ def effect(act: Activation, before: State, after: State) -> Effect:
     asked = set(act.asked)
     writes: list[tuple[str, str, Any]] = []
     hints: list[tuple[str, str, Any]] = []
-    for kind, name in (*act.told, *act.hinted.difference(act.told)):
+    for kind, name in (*act.changed, *act.hinted.difference(act.changed)):
         was = before.table(kind).held.get(name, ABSENT)
         now = after.table(kind).held.get(name, ABSENT)
         if now is was or now == was:
             # Written on a path that was left, or taken back: what stands there is what stood there.
-            if (kind, name) in act.told:
+            if (kind, name) in act.changed:
                 asked.add((kind, name, False))
-        elif (kind, name) in act.told:
+        elif (kind, name) in act.changed:
             writes.append((kind, name, now))
         else:
             hints.append((kind, name, now))

@@ -30,7 +30,7 @@ def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> None:
     elif isinstance(value, v.Items):
         for one in value.elts:
             use(interp, one, node, depth + 1)
-    elif isinstance(value, v.Obj) and value.type != "torch.Tensor":
+    elif isinstance(value, v.Obj) and value.type != TENSOR:
         use_object(interp, value, v.NO_ARGS, node)
         for one in value.args.values():
             if isinstance(one, (v.Inst, v.Items, v.AnyOf)):

@@ -107,7 +107,7 @@ def render(result: Result, options: Options) -> str:
 
 
 def evidence_page(evidence: Evidence) -> str:
-    """What was measured, as a page of its own."""
+    """What was measured, as a separate page."""
     return document("d9mlint measurements", measured_html.section(evidence), measured_html.STYLE)
 
 

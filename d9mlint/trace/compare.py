@@ -467,14 +467,15 @@ def with_earlier_draw(pairs: Sequence[tuple[Journal, Journal]], difference: Diff
                 continue
             draws = [r for r in left if first.text("name", r.name) == name]
             others = [r for r in second.records if r.kind == NOTE and second.text("name", r.name) == name]
-            differing = [one for one, other in zip(draws, others, strict=False) if one.digest != other.digest]
-            for one in sorted(differing, key=lambda r: _at_import(first, r)):
-                if one.path:
-                    path = frames(first.text("path", one.path))
-                    cause = Cause("draw", f"{library} is drawn from here", path)
-                    return difference._replace(
-                        verdict="rng", reason=f"{library} is used without a seed", cause=cause
-                    )
+            pairs_of_draws = zip(draws, others, strict=False)
+            differing = [one for one, other in pairs_of_draws if one.path and one.digest != other.digest]
+            if differing:
+                drawn = min(differing, key=lambda r: _at_import(first, r))
+                path = frames(first.text("path", drawn.path))
+                cause = Cause("draw", f"{library} is drawn from here", path)
+                return difference._replace(
+                    verdict="rng", reason=f"{library} is used without a seed", cause=cause
+                )
     return difference
 
 

@@ -13,20 +13,6 @@ from d9mlint.fix.builders.context import SAFE, Context, made
 GENERATOR = "torch.utils.data.random_split"
 
 
-def keyword(name: str, value: str, position: int | None = None) -> Callable[[Context, Finding], Fix | None]:
-    """A builder that gives the reported call an argument."""
-
-    def build(context: Context, finding: Finding) -> Fix | None:
-        found = context.call(finding)
-        if found is None:
-            return None
-        code, call = found
-        edits = changes.set_argument(code, call, name, value, position)
-        return made(f"pass `{name}={value}`", edits)
-
-    return build
-
-
 def wished(context: Context, finding: Finding) -> Fix | None:
     """Give the reported call the argument that the check names: ``remedy`` is its name, value and position."""
     if len(finding.remedy) < 2:
@@ -47,7 +33,7 @@ def _starred(call: ast.Call) -> bool:
 
 
 def torch_generator(context: Context, finding: Finding) -> Fix | None:
-    """A seeded generator of its own for a loader, sampler or split."""
+    """Its own seeded generator for a loader, sampler or split."""
     found = context.call(finding)
     if found is None:
         return None
@@ -246,7 +232,11 @@ def op_argument(context: Context, finding: Finding) -> Fix | None:
         for h in entry.history
     ):
         return None
-    return keyword("deterministic", "True")(context, finding)
+    found = context.call(finding)
+    if found is None:
+        return None
+    code, call = found
+    return made("pass `deterministic=True`", changes.set_argument(code, call, "deterministic", "True"))
 
 
 def reseeded_worker(context: Context, finding: Finding) -> Fix | None:
