@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import d9mlint
+from d9mlint import knowledge
+from d9mlint.checks.registry import all_rules
 
 ROOT = Path(d9mlint.__file__).parent
 
@@ -290,3 +292,16 @@ def test_only_the_frontend_imports_libcst() -> None:
         or (isinstance(node, ast.Import) and any(a.name.split(".")[0] == "libcst" for a in node.names))
     }
     assert {_package(module) for module in users} == {"frontend"}
+
+
+def test_a_module_holds_one_rule_in_the_package_of_its_family() -> None:
+    pages = knowledge.load().rules
+    modules: dict[str, str] = {}
+    for rule in all_rules():
+        assert rule.__module__ not in modules, (
+            f"{rule.__module__} has {modules[rule.__module__]} and {rule.__name__}"
+        )
+        modules[rule.__module__] = rule.__name__
+        families = {pages[code].family for code in rule.codes}
+        package = rule.__module__.split(".")[2]
+        assert not families or package in families, f"{rule.__module__} is of {', '.join(families)}"

@@ -127,7 +127,7 @@ def test_a_scaffolded_rule_passes_the_tests_of_pages(tmp_path: Path, options: tu
     arguments = ("d9mlint", "dev", "new-rule", "DET399", "quick-mode", "--api=acme.train", *options)
     said = in_checkout(root, *arguments, cwd=root)
     assert "Wrote rules/DET399-quick-mode.md" in said and "Wrote tests/cases/DET399/examples.md" in said
-    assert ("Wrote d9mlint/checks/quick_mode.py" in said) == bool(options)
+    assert ("Wrote d9mlint/checks/settings/quick_mode.py" in said) == bool(options)
     chosen = "DET399 or examples_of_both or short or fixed_is_said"
     out = in_checkout(
         root, "pytest", "-q", "-p", "no:cacheprovider", "tests/test_rule_pages.py", "-k", chosen, cwd=root

@@ -14,8 +14,8 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.events import AttributeEvent, CallEvent, EnvironmentEvent
-from d9mlint.interp.listening import Listening, on
-from d9mlint.interp.memory import marks_path, remembered_table
+from d9mlint.interp.listening import Listening
+from d9mlint.interp.memory import remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import all_hold, any_holds, plain
 from d9mlint.interp.state import UNSEEDED
@@ -25,6 +25,7 @@ from d9mlint.knowledge.versions import split
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import Condition, HazardEntry, ReadAt
+
 
 CALLED = ".__call__"
 VALUE = "value"
@@ -226,44 +227,3 @@ def _tests(conditions: list[Condition]) -> list[Condition]:
         inner = [*(one.all_of or ()), *(one.any_of or ()), *(one.none_of or ())]
         found += [*([one] if one.arg else []), *_tests(inner)]
     return found
-
-
-# -------------------------------------------------------------------------------------------- DET308
-
-
-class ReadBefore(Rule):
-    """DET308: a variable that is set after a call that has read it for good."""
-
-    codes = ("DET308",)
-    read = marks_path(bool)
-
-    def also(self) -> Iterable[tuple[Listening, Callable[[Any], None]]]:
-        readers: dict[str, list[tuple[str, ReadAt]]] = {}
-        for setting in self.run.kb.settings():
-            for name in setting.names:
-                for reader in setting.read_at:
-                    for api in reader.apis:
-                        readers.setdefault(api, []).append((name, reader))
-        return [(Listening(CallEvent, (api,)), partial(self.called, found)) for api, found in readers.items()]
-
-    def called(self, found: list[tuple[str, ReadAt]], call: CallEvent) -> None:
-        """A call reads variables."""
-        for name, reader in found:
-            if all_hold(call.args, reader.when, call.owner) is not False:
-                self.read.setdefault(f"{name}:{call.api}", True)
-
-    @on(EnvironmentEvent)
-    def variable(self, event: EnvironmentEvent) -> None:
-        """A variable is set."""
-        name = event.name
-        by = next((mark for mark, _ in self.read.items() if mark.startswith(f"{name}:")), "").rpartition(":")[
-            2
-        ]
-        if by:
-            self.report(
-                "DET308",
-                event.node,
-                f"`{name}` is set too late: `{by}` has read it before this line",
-                f"set it before `{by}`, or in the shell",
-                subject=name,
-            )

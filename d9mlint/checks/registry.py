@@ -26,8 +26,8 @@ def all_rules() -> tuple[type[Rule], ...]:
     """The rules of all modules of ``d9mlint.checks``: whoever adds a module with a rule has added the rule.
 
     Among themselves their order does not matter."""
-    names = sorted(one.name for one in pkgutil.iter_modules(checks.__path__))
-    modules = [importlib.import_module(f"{checks.__name__}.{name}") for name in names]
+    names = sorted(one.name for one in pkgutil.walk_packages(checks.__path__, f"{checks.__name__}."))
+    modules = [importlib.import_module(name) for name in names]
     return tuple(rule for module in modules for rule in rules_of(module))
 
 

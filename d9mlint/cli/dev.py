@@ -178,7 +178,9 @@ def new_rule(code: str, name: str, call: str, family: str, with_code: bool, root
         top / "tests" / "cases" / code / "examples.md": EXAMPLES.format(**words),
     }
     if with_code:
-        texts[top / "d9mlint" / "checks" / f"{name.replace('-', '_')}.py"] = MODULE.format(**words)
+        checks = top / "d9mlint" / "checks"
+        package = checks / family if (checks / family / "__init__.py").is_file() else checks
+        texts[package / f"{name.replace('-', '_')}.py"] = MODULE.format(**words)
     for path in texts:
         if path.exists():
             raise UsageError(f"{path} exists already.")

@@ -1,25 +1,19 @@
-"""DET202, DET203, DET211, DET212: orders, epochs and workers of PyTorch loaders and process pools."""
+"""DET211: threads and processes that draw, or update, in an order that depends on scheduling."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.base.findings import Severity, Step
-from d9mlint.checks.base import Rule, argument_node
+from d9mlint.base.findings import Step
+from d9mlint.checks.base import Rule
+from d9mlint.checks.data.order import enclosing_function
 from d9mlint.checks.drawing import GENERATOR_TYPES, Observer, what_is_drawn
-from d9mlint.checks.order import enclosing_function
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
-from d9mlint.interp.context import NO_GRADIENT
-from d9mlint.interp.data import is_entropy
-from d9mlint.interp.events import CallEvent, EndEvent, SeedEvent
-from d9mlint.interp.library.loaders import LOADER
+from d9mlint.interp.events import CallEvent, EndEvent
 from d9mlint.interp.listening import on, on_call, on_method
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
-from d9mlint.interp.rng import seed_value
-from d9mlint.interp.state import SEEDED, UNSEEDED
 from d9mlint.interp.text import node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, parents
@@ -27,157 +21,13 @@ from d9mlint.ir.traversal import called_name, nodes, parents
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
-SAMPLERS = (
-    "torch.utils.data.RandomSampler",
-    "torch.utils.data.WeightedRandomSampler",
-    "torch.utils.data.SubsetRandomSampler",
-)
-DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
-# Libraries whose trainers call set_epoch themselves.
-EPOCH_CALLERS = (
-    "lightning",
-    "pytorch_lightning",
-    "accelerate",
-    "transformers",
-    "ignite",
-)
+
 PROCESSES = (
     "multiprocessing.Process",
     "torch.multiprocessing.Process",
     "torch.multiprocessing.spawn",
     "threading.Thread",
 )
-
-
-# -------------------------------------------------------------------------------------------- DET202
-
-
-class Shuffling(Rule):
-    """DET202: loaders and samplers that shuffle without a generator."""
-
-    codes = ("DET202",)
-
-    def judge(self, call: CallEvent, what: str) -> None:
-        """Judge at the end, when it is known whether torch is seeded."""
-        generator = call.args.kw.get("generator")
-        if generator is not None and v.is_none(generator) is not True:
-            return
-        place = Where(self.run, call.node, call.api)
-        made = self.run.state.level("torch")
-
-        def later() -> None:
-            # What another process seeds before it makes a loader is not known at the end of the program.
-            level, option = (made if made.level == SEEDED else self.run.state.level("torch"))[:2]
-            if self.run.entry is None or level not in (SEEDED, UNSEEDED):
-                return
-            seeded = level == SEEDED
-            why = (
-                "the shuffle order depends on every earlier random draw"
-                if seeded
-                else f"torch is seeded only if `{option}` is given, so by default the order differs between runs"
-                if option
-                else "torch is never seeded, so the order differs between runs"
-            )
-            self.report(
-                "DET202",
-                place,
-                f"`{what}` without `generator=`: {why}",
-                "pass `generator=torch.Generator().manual_seed(0)`",
-                subject=call.api,
-                severity=Severity.ADVICE if seeded else Severity.ERROR,
-                entry_wide=True,
-                cause=("DET101", "torch"),
-            )
-
-        self.run.later(later)
-
-    @on_call(LOADER)
-    def loader(self, call: CallEvent) -> None:
-        """A loader is made."""
-        shuffle = call.args.get("shuffle", 2)
-        if shuffle is not None and v.truth(shuffle) is True and not call.args.dstar:
-            self.judge(call, "DataLoader(shuffle=True)")
-
-    @on_call(*SAMPLERS)
-    def sampler(self, call: CallEvent) -> None:
-        """A sampler is made."""
-        self.judge(call, call.api.rpartition(".")[2])
-
-
-# -------------------------------------------------------------------------------------------- DET203
-
-
-class Epochs(Rule):
-    """DET203: distributed samplers whose epoch is never set."""
-
-    codes = ("DET203",)
-    samplers = remembered(list[Where])
-    epoch_set = remembered(bool)
-
-    @on_call(DISTRIBUTED_SAMPLER)
-    def made(self, call: CallEvent) -> None:
-        """A sampler is made."""
-        shuffle = call.args.get("shuffle", 3)
-        if shuffle is not None and v.truth(shuffle) is not True:
-            return
-        if any(name in NO_GRADIENT for name in self.run.contexts) or _evaluates(self.run, call.node):
-            # The order in which a model is evaluated changes nothing.
-            return
-        self.samplers.append(Where(self.run, call.node, call.api))
-
-    @on_method("set_epoch")
-    def set_epoch(self, call: CallEvent) -> None:
-        """The epoch is set."""
-        if not self.run.uncertain:
-            self.epoch_set = True
-
-    @on(CallEvent)
-    def trainer(self, call: CallEvent) -> None:
-        """A trainer sets the epoch."""
-        head, _, rest = call.api.partition(".")
-        if head in EPOCH_CALLERS and rest.rpartition(".")[2].endswith(_EPOCH_CALLS):
-            # Importing such a library is not using it: its trainer is made, or its loader prepared.
-            self.epoch_set = True
-
-    @on(EndEvent)
-    def end(self, event: EndEvent) -> None:
-        """What the program does is known."""
-        if self.run.entry is None or self.epoch_set or self.run.exhausted:
-            return
-        for place in self.samplers:
-            self.report(
-                "DET203",
-                place,
-                "`DistributedSampler` shuffles but `set_epoch()` is never called: every epoch uses the same order",
-                "call `sampler.set_epoch(epoch)` at the start of each epoch",
-                subject=place.subject,
-            )
-
-
-_EPOCH_CALLS = (
-    "Trainer",
-    "Accelerator",
-    "Fabric",
-    "CLI",
-    "Engine",
-    "create_supervised_trainer",
-    "auto_dataloader",
-)
-_EVALUATION = re.compile(r"(^|[._])(val|valid|validation|test|eval|dev)", re.IGNORECASE)
-
-
-def _evaluates(interp: RunView, node: Any) -> bool:
-    """Whether a sampler is made of, or kept as, something for evaluation, by name."""
-    data = argument_node(node, "dataset", 0)
-    names = [data.id] if isinstance(data, m.Name) else []
-    stmt = interp.statement
-    if isinstance(stmt, m.Assign):
-        names += [t.id for t in stmt.targets if isinstance(t, m.Name)]
-    return any(_EVALUATION.search(name) for name in names)
-
-
-# -------------------------------------------------------------------------------------------- DET211
-
 POOL_TYPES = ("Pool", "ThreadPool", "ProcessPoolExecutor", "ThreadPoolExecutor")
 POOL_METHODS = (
     "map",
@@ -190,8 +40,6 @@ POOL_METHODS = (
     "imap_unordered",
     "apply",
 )
-
-
 _SIZES = ("max_workers", "processes", "num_workers")
 MOST_PLACES = 4
 """So many draws of a function that several workers run are shown."""
@@ -348,44 +196,3 @@ def _several_at_once(interp: RunView, node: Any) -> bool:
     return node is not None and not any(
         isinstance(one, m.Call) and called_name(one) == "join" and not one.args for one in nodes(node.body)
     )
-
-
-# -------------------------------------------------------------------------------------------- DET212
-
-
-class WorkerInit(Rule):
-    """DET212: seeds in ``worker_init_fn`` that give workers the same numbers, or other ones in every run."""
-
-    codes = ("DET212",)
-
-    @on_call(LOADER)
-    def loader(self, call: CallEvent) -> None:
-        """A loader is made."""
-        init = call.args.get("worker_init_fn", 9)
-        if not isinstance(init, (v.Func, v.Partial)):
-            return
-        with self.run.fork(worker=True) as fork:
-            fork.call(init, v.Args([v.Obj("worker id")]), None)
-
-    @on(SeedEvent)
-    def seeded(self, event: SeedEvent) -> None:
-        """Something is seeded."""
-        entry, args, node, rngs = event
-        if not self.run.in_worker:
-            return
-        value = seed_value(args, entry)
-        if isinstance(value, v.Lit) and value.value is not None:
-            text = "every worker gets the same seed"
-        elif is_entropy(value) if value is not None else False:
-            text = "the seed differs between runs"
-        elif isinstance(value, v.Obj) and value.api == "torch.initial_seed" and "numpy" in rngs:
-            text = "`torch.initial_seed()` has 64 bits but `np.random.seed` accepts 32: raises ValueError"
-        else:
-            return
-        self.report(
-            "DET212",
-            node,
-            f"in `worker_init_fn`: {text}",
-            "seed with `torch.initial_seed() % 2**32`, which differs by worker and epoch",
-            subject=entry.apis[0],
-        )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Rule, silent
-from d9mlint.checks.op_calls import known_call
-from d9mlint.checks.settings_tf import other_backend
+from d9mlint.checks.ops.calls import known_call
+from d9mlint.checks.settings.op_determinism import other_backend
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     ENTERED,

@@ -6,32 +6,31 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from d9mlint.base.findings import Confidence, Severity, Step
-from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.base import Rule
 from d9mlint.checks.drawing import LIBRARY_SEED
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, SAVES, trains, where
 from d9mlint.interp.context import TRAINING_CONTEXT
 from d9mlint.interp.data import is_entropy
 from d9mlint.interp.events import (
-    CallEvent,
     DoubtfulDrawEvent,
     DrawEvent,
     EndEvent,
-    EnvironmentEvent,
     LateSeedEvent,
     SeedEvent,
 )
-from d9mlint.interp.listening import on, on_call
-from d9mlint.interp.memory import marks_path, remembered, remembered_table
+from d9mlint.interp.listening import on
+from d9mlint.interp.memory import marks_path, remembered_table
 from d9mlint.interp.places import Where, scope
 from d9mlint.interp.rng import seed_value
-from d9mlint.interp.state import SEEDED, UNSEEDED, Rng, Site
+from d9mlint.interp.state import SEEDED, Rng, Site
 from d9mlint.interp.text import node_text
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import GeneratorEntry, RngEntry
+
 
 MOST_DRAWS = 6
 """So many draws before a seed are listed."""
@@ -49,98 +48,6 @@ class Late(NamedTuple):
     draw: Where
     draws: tuple[tuple[Where, str, str], ...]
     aside: str
-
-
-class RandomSplit(Rule):
-    """DET109: a split that depends on what was drawn before."""
-
-    codes = ("DET109",)
-
-    @on_call("torch.utils.data.random_split")
-    def split(self, call: CallEvent) -> None:
-        """A dataset is split."""
-        level = self.run.state.level("torch").level
-        if call.args.get("generator", 2) is None and level in (SEEDED, UNSEEDED):
-            seeded = level == SEEDED
-            self.report(
-                "DET109",
-                call.node,
-                "`random_split` without `generator=`: the split "
-                + (
-                    "depends on every earlier random draw"
-                    if seeded
-                    else "differs between runs because torch is not seeded"
-                ),
-                "pass `generator=torch.Generator().manual_seed(0)`",
-                subject=call.api,
-                severity=Severity.ADVICE if seeded else Severity.WARNING,
-                entry_wide=True,
-            )
-
-
-class HashSeed(Rule):
-    """DET105: PYTHONHASHSEED is read when the interpreter starts."""
-
-    codes = ("DET105",)
-    places = remembered(list[Where])
-
-    @on(EnvironmentEvent)
-    def environment(self, event: EnvironmentEvent) -> None:
-        """A variable is set."""
-        if event.name != "PYTHONHASHSEED":
-            return
-        self.places.append(Where(self.run, event.node, event.name))
-        if self.run.entry is None:
-            self._report()
-
-    @on(EndEvent)
-    def end(self, event: EndEvent) -> None:
-        """Whether the program starts itself again is known."""
-        self._report()
-
-    def _report(self) -> None:
-        places, self.places = self.places, []
-        for place in places:
-            if "exec" in self.run.places:
-                continue
-            self.report(
-                "DET105",
-                place,
-                "setting `PYTHONHASHSEED` in a running process has no effect: Python reads it only at start-up",
-                "set it in the shell (`PYTHONHASHSEED=0 python ...`), and sort sets of strings before iterating over them",
-                subject="PYTHONHASHSEED",
-            )
-
-
-class RedundantSeeds(Rule):
-    """DET112: seeds of GPUs beside one that seeds them too."""
-
-    codes = ("DET112",)
-    cuda = remembered(list[tuple[tuple[v.Env, str], Where]])
-    torch = remembered(set[tuple[v.Env, str]])
-
-    @on_call("torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
-    def cuda_seed(self, call: CallEvent) -> None:
-        """GPUs are seeded."""
-        self.cuda.append(((self.run.frame.env, _argument_key(call)), Where(self.run, call.node, call.api)))
-
-    @on_call("torch.manual_seed", "torch.random.manual_seed")
-    def torch_seed(self, call: CallEvent) -> None:
-        """Torch is seeded."""
-        self.torch.add((self.run.frame.env, _argument_key(call)))
-
-    @on(EndEvent)
-    def end(self, event: EndEvent) -> None:
-        """All seeds are known."""
-        for key, place in self.cuda:
-            if key in self.torch:
-                self.report(
-                    "DET112",
-                    place,
-                    f"`{place.subject}` is redundant: `torch.manual_seed` already seeds every GPU",
-                    "remove it",
-                    subject=place.subject,
-                )
 
 
 Kind = Literal["", "weak", "order", "head", "guess", "aside"]
@@ -499,14 +406,6 @@ def _initialises(interp: RunView, entry: RngEntry, node: Any) -> bool:
         or "reset_param" in name
         or name.endswith("_")
     )
-
-
-def _argument_key(call: CallEvent) -> str:
-    """What a seeding call is given, as written: another seed for the devices is no repetition."""
-    node = argument_node(call.node, "seed", 0)
-    if isinstance(node, m.Name):
-        return node.id
-    return repr(node.value) if isinstance(node, m.Const) else type(node).__name__
 
 
 def entropy_source(value: v.Value | None) -> v.Obj | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.checkpoints import contents
+from d9mlint.checks.checkpoints.states import contents
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import CallEvent, EndEvent, ImportEvent, Loop, LoopEvent

@@ -1,28 +1,23 @@
-"""DET114: JAX keys that are used twice, so that two draws give the same numbers. DET107: keys made from the clock.
-
-A key that was used is a flag of the state under the key's own number, so that paths that exclude each other do
-not count as one after the other.
-"""
+"""DET114: JAX keys that are used twice, so that two draws give the same numbers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.seeds import entropy_source
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, Loop, LoopEvent
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.listening import on
 from d9mlint.interp.memory import marks_path
 from d9mlint.interp.places import Where
-from d9mlint.interp.rng import seed_value
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
+
 
 _MOST = 128
 """So many used keys are followed in one path: each makes calls differ that would otherwise be the same."""
@@ -158,31 +153,3 @@ def _in_comprehension(interp: RunView, call: Any, name: str) -> bool:
             bound = {one.id for one in nodes(targets) if isinstance(one, m.Name)}
             return name.partition(".")[0] not in bound
     return False
-
-
-class ClockKeys(Rule):
-    """DET107: keys made from the clock."""
-
-    codes = ("DET107",)
-
-    @on(CallEvent)
-    def call(self, call: CallEvent) -> None:
-        """A key, or a generator without global state, is made: from what seed?"""
-        for entry in self.run.kb.rng(call.api):
-            if entry.kind != "stateless" or not (entry.seed_arg or entry.seed_pos is not None):
-                continue
-            source = entropy_source(seed_value(call.args, entry))
-            if source is None:
-                continue
-            place = Where(self.run, call.node)
-            if source.node is not None and source.file is not None:
-                place.site = place.site._replace(
-                    path=source.file.path, start=source.node.start, end=source.node.end
-                )
-            self.report(
-                "DET107",
-                place,
-                f"`{call_text(call)}` is seeded from `{source.api}`, which changes every run",
-                "use a fixed number, or make the seed an option and log it",
-                subject=source.api,
-            )

@@ -1,0 +1,1 @@
+"""DET6xx: what a program that is resumed goes on from."""

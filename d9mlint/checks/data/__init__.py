@@ -1,0 +1,1 @@
+"""DET2xx: the order in which data comes, and what its workers draw."""

@@ -1,0 +1,98 @@
+"""DET203: distributed samplers that do not know the epoch."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.checks.base import Rule, argument_node
+from d9mlint.interp import values as v
+from d9mlint.interp.context import NO_GRADIENT
+from d9mlint.interp.events import CallEvent, EndEvent
+from d9mlint.interp.listening import on, on_call, on_method
+from d9mlint.interp.memory import remembered
+from d9mlint.interp.places import Where
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+
+
+DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
+# Libraries whose trainers call set_epoch themselves.
+EPOCH_CALLERS = (
+    "lightning",
+    "pytorch_lightning",
+    "accelerate",
+    "transformers",
+    "ignite",
+)
+
+
+class Epochs(Rule):
+    """DET203: distributed samplers whose epoch is never set."""
+
+    codes = ("DET203",)
+    samplers = remembered(list[Where])
+    epoch_set = remembered(bool)
+
+    @on_call(DISTRIBUTED_SAMPLER)
+    def made(self, call: CallEvent) -> None:
+        """A sampler is made."""
+        shuffle = call.args.get("shuffle", 3)
+        if shuffle is not None and v.truth(shuffle) is not True:
+            return
+        if any(name in NO_GRADIENT for name in self.run.contexts) or _evaluates(self.run, call.node):
+            # The order in which a model is evaluated changes nothing.
+            return
+        self.samplers.append(Where(self.run, call.node, call.api))
+
+    @on_method("set_epoch")
+    def set_epoch(self, call: CallEvent) -> None:
+        """The epoch is set."""
+        if not self.run.uncertain:
+            self.epoch_set = True
+
+    @on(CallEvent)
+    def trainer(self, call: CallEvent) -> None:
+        """A trainer sets the epoch."""
+        head, _, rest = call.api.partition(".")
+        if head in EPOCH_CALLERS and rest.rpartition(".")[2].endswith(_EPOCH_CALLS):
+            # Importing such a library is not using it: its trainer is made, or its loader prepared.
+            self.epoch_set = True
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What the program does is known."""
+        if self.run.entry is None or self.epoch_set or self.run.exhausted:
+            return
+        for place in self.samplers:
+            self.report(
+                "DET203",
+                place,
+                "`DistributedSampler` shuffles but `set_epoch()` is never called: every epoch uses the same order",
+                "call `sampler.set_epoch(epoch)` at the start of each epoch",
+                subject=place.subject,
+            )
+
+
+_EPOCH_CALLS = (
+    "Trainer",
+    "Accelerator",
+    "Fabric",
+    "CLI",
+    "Engine",
+    "create_supervised_trainer",
+    "auto_dataloader",
+)
+_EVALUATION = re.compile(r"(^|[._])(val|valid|validation|test|eval|dev)", re.IGNORECASE)
+
+
+def _evaluates(interp: RunView, node: Any) -> bool:
+    """Whether a sampler is made of, or kept as, something for evaluation, by name."""
+    data = argument_node(node, "dataset", 0)
+    names = [data.id] if isinstance(data, m.Name) else []
+    stmt = interp.statement
+    if isinstance(stmt, m.Assign):
+        names += [t.id for t in stmt.targets if isinstance(t, m.Name)]
+    return any(_EVALUATION.search(name) for name in names)

@@ -1,0 +1,61 @@
+"""DET206: stages of tf.data whose order or draws depend on scheduling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from d9mlint.checks.base import Rule
+from d9mlint.checks.drawing import what_is_drawn
+from d9mlint.interp import values as v
+from d9mlint.interp.events import CallEvent, ObjectAttributeEvent
+from d9mlint.interp.listening import on_call, on_object_attribute
+
+
+class ParallelMap(Rule):
+    """DET206: stages of tf.data whose order or draws depend on scheduling."""
+
+    codes = ("DET206",)
+
+    @on_call("tf.data.Dataset.map", "tf.data.Dataset.interleave", "tf.data.Dataset.batch")
+    def stage(self, call: CallEvent) -> None:
+        """A stage is added."""
+        if self.run.switches.tf_on:
+            return
+        name = call.api.rpartition(".")[2]
+        order = call.args.kw.get("deterministic")
+        if isinstance(order, v.Lit) and order.value is False:
+            self._vary(
+                call.node,
+                f"`{name}(deterministic=False)` yields elements in completion order",
+                "tf.data_map_parallel",
+                "pass `deterministic=True`, or leave the argument out",
+            )
+            return
+        calls = call.args.kw.get("num_parallel_calls")
+        if calls is None or (isinstance(calls, v.Lit) and calls.value in (1, None)):
+            return
+        func = call.args.get("map_func", 0)
+        drawn = what_is_drawn(self.run, [func]) & {"tensorflow", "numpy", "python", "keras"}
+        if drawn:
+            self._vary(
+                call.node,
+                f"parallel `{name}` over a function that draws random numbers: draw order depends on thread scheduling",
+                "tf.data_stateful_map",
+                "use stateless random ops with a seed per element, or enable op determinism",
+            )
+
+    def _vary(self, node: Any, message: str, op: str, help: str) -> None:
+        self.report("DET206", node, message, help, subject="tf.data", op=op)
+
+    @on_object_attribute("deterministic", "experimental_deterministic")
+    def options(self, event: ObjectAttributeEvent) -> None:
+        """An option of a pipeline is set."""
+        owner, name, value, _ = event
+        if owner.api in ("tf.data.Options", "tf.data.experimental.Options") and not self.run.switches.tf_on:
+            if isinstance(value, v.Lit) and value.value is False:
+                self._vary(
+                    self.run.statement,
+                    f"`options.{name} = False` yields elements in completion order",
+                    "tf.data_map_parallel",
+                    f"set `{name}` to True, or leave it unset",
+                )

@@ -1,0 +1,70 @@
+"""DET202: loaders and samplers that shuffle without a generator."""
+
+from __future__ import annotations
+
+from d9mlint.base.findings import Severity
+from d9mlint.checks.base import Rule
+from d9mlint.interp import values as v
+from d9mlint.interp.events import CallEvent
+from d9mlint.interp.library.loaders import LOADER
+from d9mlint.interp.listening import on_call
+from d9mlint.interp.places import Where
+from d9mlint.interp.state import SEEDED, UNSEEDED
+
+SAMPLERS = (
+    "torch.utils.data.RandomSampler",
+    "torch.utils.data.WeightedRandomSampler",
+    "torch.utils.data.SubsetRandomSampler",
+)
+
+
+class Shuffling(Rule):
+    """DET202: loaders and samplers that shuffle without a generator."""
+
+    codes = ("DET202",)
+
+    def judge(self, call: CallEvent, what: str) -> None:
+        """Judge at the end, when it is known whether torch is seeded."""
+        generator = call.args.kw.get("generator")
+        if generator is not None and v.is_none(generator) is not True:
+            return
+        place = Where(self.run, call.node, call.api)
+        made = self.run.state.level("torch")
+
+        def later() -> None:
+            # What another process seeds before it makes a loader is not known at the end of the program.
+            level, option = (made if made.level == SEEDED else self.run.state.level("torch"))[:2]
+            if self.run.entry is None or level not in (SEEDED, UNSEEDED):
+                return
+            seeded = level == SEEDED
+            why = (
+                "the shuffle order depends on every earlier random draw"
+                if seeded
+                else f"torch is seeded only if `{option}` is given, so by default the order differs between runs"
+                if option
+                else "torch is never seeded, so the order differs between runs"
+            )
+            self.report(
+                "DET202",
+                place,
+                f"`{what}` without `generator=`: {why}",
+                "pass `generator=torch.Generator().manual_seed(0)`",
+                subject=call.api,
+                severity=Severity.ADVICE if seeded else Severity.ERROR,
+                entry_wide=True,
+                cause=("DET101", "torch"),
+            )
+
+        self.run.later(later)
+
+    @on_call(LOADER)
+    def loader(self, call: CallEvent) -> None:
+        """A loader is made."""
+        shuffle = call.args.get("shuffle", 2)
+        if shuffle is not None and v.truth(shuffle) is True and not call.args.dstar:
+            self.judge(call, "DataLoader(shuffle=True)")
+
+    @on_call(*SAMPLERS)
+    def sampler(self, call: CallEvent) -> None:
+        """A sampler is made."""
+        self.judge(call, call.api.rpartition(".")[2])

@@ -1,0 +1,1 @@
+"""DET5xx: what differs as several processes take part."""

@@ -1,0 +1,1 @@
+"""DET7xx: text and samples that are generated."""

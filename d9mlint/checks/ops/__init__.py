@@ -1,0 +1,1 @@
+"""DET4xx: operations whose results vary."""

@@ -1,0 +1,1 @@
+"""DET8xx: what is not the same on another machine."""

@@ -1,0 +1,1 @@
+"""DET1xx: what is drawn, and from which generators."""

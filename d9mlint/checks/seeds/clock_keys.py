@@ -1,0 +1,39 @@
+"""DET107: JAX keys made from the clock."""
+
+from __future__ import annotations
+
+from d9mlint.checks.base import Rule
+from d9mlint.checks.seeds.draws import entropy_source
+from d9mlint.interp.events import CallEvent
+from d9mlint.interp.listening import on
+from d9mlint.interp.places import Where
+from d9mlint.interp.rng import seed_value
+from d9mlint.interp.text import call_text
+
+
+class ClockKeys(Rule):
+    """DET107: keys made from the clock."""
+
+    codes = ("DET107",)
+
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """A key, or a generator without global state, is made: from what seed?"""
+        for entry in self.run.kb.rng(call.api):
+            if entry.kind != "stateless" or not (entry.seed_arg or entry.seed_pos is not None):
+                continue
+            source = entropy_source(seed_value(call.args, entry))
+            if source is None:
+                continue
+            place = Where(self.run, call.node)
+            if source.node is not None and source.file is not None:
+                place.site = place.site._replace(
+                    path=source.file.path, start=source.node.start, end=source.node.end
+                )
+            self.report(
+                "DET107",
+                place,
+                f"`{call_text(call)}` is seeded from `{source.api}`, which changes every run",
+                "use a fixed number, or make the seed an option and log it",
+                subject=source.api,
+            )

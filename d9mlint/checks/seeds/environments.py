@@ -1,0 +1,105 @@
+"""DET111: environments that seed themselves."""
+
+from __future__ import annotations
+
+from d9mlint.base.findings import Severity
+from d9mlint.checks.base import Rule
+from d9mlint.interp import values as v
+from d9mlint.interp.calls import owner_types
+from d9mlint.interp.events import CallEvent, EndEvent
+from d9mlint.interp.listening import on, on_method
+from d9mlint.interp.memory import remembered, remembered_once
+from d9mlint.interp.places import Where
+
+
+class Environments(Rule):
+    """DET111: environments that seed themselves."""
+
+    codes = ("DET111",)
+    made = remembered(bool)
+    seeded = remembered(bool)
+    space_seeded = remembered(bool)
+    sample = remembered_once(Where)
+    reset = remembered_once(Where)
+    handed = remembered_once(Where)
+    """An environment that a library resets, not the program."""
+    remedy = remembered(str)
+
+    @on_method("reset", "seed", "sample")
+    def use(self, call: CallEvent) -> None:
+        """An environment, or something else, is reset, seeded or sampled."""
+        name = call.api.rpartition(".")[2]
+        if isinstance(call.owner, v.Member) and call.owner.name in _SPACES:
+            if name == "seed":
+                self.space_seeded = True
+            elif name == "sample" and self.made and self.sample is None:
+                self.sample = Where(self.run, call.node, call.owner.name)
+            return
+        if name == "sample":
+            return
+        types = owner_types(self.run, call.owner) if call.owner is not None else []
+        if any(t.startswith(("torch.", "random.", "numpy.", "tf.")) for t in types):
+            return
+        value = call.args.get("seed", 0)
+        if value is None or v.is_none(value) is True:
+            if name == "reset" and self.made and self.reset is None:
+                option = v.option_of(value) if value is not None else ""
+                self.reset = Where(self.run, call.node, "reset", option)
+            return
+        self.seeded = True
+
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """Something of a library is called."""
+        for entry in self.run.kb.rng(call.api):
+            if entry.kind != "environment":
+                continue
+            self.made = True
+            if "seed" in call.args.kw:
+                self.seeded = True
+            elif entry.at == "use" and self.handed is None:
+                self.handed = Where(self.run, call.node, call.api)
+                self.remedy = entry.why
+        # Anything of an RL library that takes a seed may seed its environments.
+        seed = call.args.kw.get("seed")
+        if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):
+            self.seeded = True
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What is ever seeded is known."""
+        sample = self.sample
+        if sample is not None and not self.space_seeded:
+            self.report(
+                "DET111",
+                sample,
+                f"`{sample.subject}.sample()` draws from the space's own generator, which is never seeded",
+                f"call `env.{sample.subject}.seed(0)` once",
+                subject="space",
+            )
+        place = self.reset or self.handed
+        if place is None or self.seeded:
+            return
+        option = place.option
+        why = f" by default (`{option}` is None)" if option else ""
+        self.report(
+            "DET111",
+            place,
+            f"environment is never seeded{why}: `reset()` uses OS entropy, and global seeds do not affect it",
+            self.remedy or "call `env.reset(seed=0)` once after creating it",
+            subject="environment" if self.reset is not None else "handed",
+            severity=Severity.WARNING if option else None,
+        )
+
+
+_SPACES = ("action_space", "observation_space", "single_action_space", "single_observation_space")
+_RL_LIBRARIES = (
+    "stable_baselines3.",
+    "sb3_contrib.",
+    "gym.",
+    "gymnasium.",
+    "ray.",
+    "tianshou.",
+    "pettingzoo.",
+    "envpool.",
+)

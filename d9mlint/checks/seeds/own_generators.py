@@ -1,0 +1,125 @@
+"""DET106, DET109, DET110: generators, samplers and ops that need a seed of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from d9mlint.base.findings import Severity
+from d9mlint.checks.base import Rule
+from d9mlint.checks.seeds.draws import entropy_source, source_place
+from d9mlint.interp import values as v
+from d9mlint.interp.events import CallEvent
+from d9mlint.interp.listening import on
+from d9mlint.interp.rng import all_hold, any_holds, is_quiet
+from d9mlint.interp.text import call_text
+
+if TYPE_CHECKING:
+    from d9mlint.knowledge.schema import RngEntry
+
+
+class OwnGenerators(Rule):
+    """DET106, DET109, DET110: generators, samplers and ops that need their own seed."""
+
+    codes = ("DET106", "DET109", "DET110")
+
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """Something is made."""
+        for entry in self.run.kb.rng(call.api):
+            targets = self.run.targets
+            if entry.versions and targets is not None and not targets.matches(entry.library, entry.versions):
+                continue
+            if entry.kind == "generator":
+                _generator(self, call, entry)
+            elif entry.kind == "unseeded-op":
+                _unseeded_op(self, call, entry)
+            elif entry.kind == "own-sampler":
+                _sampler(self, call, entry)
+
+
+def _seed_argument(call: CallEvent, entry: RngEntry) -> v.Value | None:
+    value = (
+        call.args.get(entry.seed_arg, entry.seed_pos)
+        if entry.seed_arg or entry.seed_pos is not None
+        else None
+    )
+    if value is None and entry.seed_default is not msgspec.UNSET and entry.seed_default is not None:
+        return v.Lit(entry.seed_default)
+    return value
+
+
+def _generator(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
+    value = _seed_argument(call, entry)
+    source = entropy_source(value)
+    if source is not None:
+        # However many generators are given it, what has to change is one place.
+        rule.report(
+            "DET107",
+            source_place(rule.run, source, call.node),
+            f"`{call_text(call)}` is seeded from `{source.api}`, which changes every run",
+            "use a fixed number, or make the seed an option and log it",
+            subject=source.api,
+        )
+        return
+    takes_seed = bool(entry.seed_arg) or entry.seed_pos is not None
+    if takes_seed and value is not None and v.is_none(value) is not True:
+        return
+    if entry.none_seed != "entropy" or is_quiet(call.args, entry) or (call.args.dstar and takes_seed):
+        return
+    option = v.option_of(value) if value is not None else ""
+    why = f" by default (`{option}` is None)" if option else ""
+    rule.report(
+        "DET106",
+        call.node,
+        f"`{call_text(call)}` without a seed{why} is seeded from OS entropy and differs between runs",
+        f"give `{option}` a fixed default" if option else _how_to_seed(entry),
+        subject=call.api,
+        severity=Severity.WARNING if option or rule.run.state.aside else None,
+        remedy=(entry.seed_arg, "0", str(entry.seed_pos))
+        if takes_seed and entry.seed_pos is not None and not option
+        else (),
+    )
+
+
+def _how_to_seed(entry: RngEntry) -> str:
+    if not entry.seed_arg and entry.seed_pos is None and entry.seeded_by:
+        return f"call its method `{entry.seeded_by[0]}(0)`"
+    return f"pass `{entry.seed_arg}=0`" if entry.seed_arg and entry.seed_pos is None else "pass a seed"
+
+
+def _sampler(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
+    value = _seed_argument(call, entry)
+    if value is not None and v.is_none(value) is not True:
+        return
+    if all_hold(call.args, entry.when) is False:
+        return
+    rule.report(
+        "DET109",
+        call.node,
+        f"`{call_text(call)}` without `{entry.seed_arg or 'seed'}=`: "
+        + (
+            entry.why
+            or "its own generator is seeded from OS entropy, so that suggested values differ between runs"
+        ),
+        f"pass `{entry.seed_arg or 'seed'}=0`",
+        subject=call.api,
+        remedy=(entry.seed_arg or "seed", "0"),
+    )
+
+
+def _unseeded_op(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
+    if all_hold(call.args, entry.when) is False or any_holds(call.args, entry.unless) is not False:
+        return
+    value = _seed_argument(call, entry)
+    if value is not None and not (isinstance(value, v.Lit) and value.value in (0, None)):
+        return
+    rule.report(
+        "DET110",
+        call.node,
+        f"`{call_text(call)}` ignores the global seed unless it also gets its own seed",
+        f"pass a non-zero `{entry.seed_arg or 'seed'}=`",
+        subject=call.api,
+        remedy=(entry.seed_arg, "1") if entry.seed_arg else (),
+    )

@@ -1,0 +1,38 @@
+"""DET109: a split that depends on what was drawn before."""
+
+from __future__ import annotations
+
+from d9mlint.base.findings import Severity
+from d9mlint.checks.base import Rule
+from d9mlint.interp.events import (
+    CallEvent,
+)
+from d9mlint.interp.listening import on_call
+from d9mlint.interp.state import SEEDED, UNSEEDED
+
+
+class RandomSplit(Rule):
+    """DET109: a split that depends on what was drawn before."""
+
+    codes = ("DET109",)
+
+    @on_call("torch.utils.data.random_split")
+    def split(self, call: CallEvent) -> None:
+        """A dataset is split."""
+        level = self.run.state.level("torch").level
+        if call.args.get("generator", 2) is None and level in (SEEDED, UNSEEDED):
+            seeded = level == SEEDED
+            self.report(
+                "DET109",
+                call.node,
+                "`random_split` without `generator=`: the split "
+                + (
+                    "depends on every earlier random draw"
+                    if seeded
+                    else "differs between runs because torch is not seeded"
+                ),
+                "pass `generator=torch.Generator().manual_seed(0)`",
+                subject=call.api,
+                severity=Severity.ADVICE if seeded else Severity.WARNING,
+                entry_wide=True,
+            )

@@ -1,0 +1,85 @@
+"""DET310: kernels that are selected by timing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from d9mlint.base.findings import Severity
+from d9mlint.checks.base import Rule
+from d9mlint.checks.settings.literals import is_true
+from d9mlint.interp import values as v
+from d9mlint.interp.events import AttributeEvent, CallEvent, EndEvent
+from d9mlint.interp.listening import on, on_attribute, on_call
+from d9mlint.interp.memory import remembered
+from d9mlint.interp.places import Where
+from d9mlint.interp.switches import DETERMINISTIC
+
+_TUNED = [
+    f"torch._inductor.config.{name}"
+    for name in ("max_autotune", "max_autotune_gemm", "max_autotune_pointwise", "coordinate_descent_tuning")
+]
+
+
+class Autotuning(Rule):
+    """DET310: kernels that are selected by timing."""
+
+    codes = ("DET310",)
+    places = remembered(list[tuple[Where, str]])
+
+    def tuned(self, node: Any, what: str, api: str, inductor: bool = True) -> None:
+        """Something is selected by timing."""
+        if self.run.device != "cuda":
+            return
+        place = Where(self.run, node, api)
+        if inductor:
+            self.places.append((place, what))
+        else:
+            _report_tuned(self, place, what)
+
+    @on_call("torch.compile")
+    def compile_(self, call: CallEvent) -> None:
+        """A model is compiled."""
+        mode = call.args.kw.get("mode")
+        if isinstance(mode, v.Lit) and str(mode.value).startswith("max-autotune"):
+            self.tuned(call.node, f'`torch.compile(mode="{mode.value}")`', call.api)
+
+    @on_attribute(*_TUNED)
+    def attribute(self, event: AttributeEvent) -> None:
+        """An attribute is set."""
+        if is_true(event.value):
+            self.tuned(self.run.statement, f"`{event.name} = True`", event.name)
+
+    @on_call("triton.autotune")
+    def triton(self, call: CallEvent) -> None:
+        """A kernel is tuned."""
+        configs = call.args.get("configs", 0)
+        if isinstance(configs, v.Items) and not configs.open and len(configs.elts) < 2:
+            return
+        self.tuned(call.node, "`triton.autotune`", call.api, inductor=False)
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What the program does is known."""
+        switch = self.run.state.modes.get("torch.inductor.deterministic")
+        mode = self.run.mode(DETERMINISTIC)
+        env = self.run.state.env.get("TORCHINDUCTOR_DETERMINISTIC")
+        new = self.run.targets is None or self.run.targets.matches("torch", ">=2.10")
+        if new and (
+            (switch is not None and switch.value)
+            or (mode.value and self.run.entry)
+            or (env is not None and env.value == "1")
+        ):
+            return
+        for place, what in self.places:
+            _report_tuned(self, place, what)
+
+
+def _report_tuned(rule: Rule, place: Where, what: str) -> None:
+    rule.report(
+        "DET310",
+        place,
+        f"{what} selects kernels by timing: another run may select others, which sum in a different order",
+        "use one fixed configuration, or Inductor's deterministic mode (torch 2.10 and later)",
+        subject=place.subject,
+        severity=Severity.WARNING,
+    )

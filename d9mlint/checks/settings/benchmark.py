@@ -1,0 +1,110 @@
+"""DET301: cuDNN's benchmark mode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.base.findings import Fix, Severity
+from d9mlint.checks.base import Rule, argument_node, replace_fix
+from d9mlint.checks.settings.literals import is_true, literal_true
+from d9mlint.interp import values as v
+from d9mlint.interp.activity import infers
+from d9mlint.interp.events import AttributeEvent, CallEvent, EndEvent
+from d9mlint.interp.listening import on, on_attribute, on_call
+from d9mlint.interp.memory import remembered
+from d9mlint.interp.places import Where
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+
+
+BENCHMARK = "torch.backends.cudnn.benchmark"
+A_GPU = "a GPU"
+
+
+class Benchmark(Rule):
+    """DET301: cuDNN's benchmark mode."""
+
+    codes = ("DET301",)
+    places = remembered(list[tuple[Where, str]])
+
+    @on_attribute(BENCHMARK)
+    def assigned(self, event: AttributeEvent) -> None:
+        """The attribute is set."""
+        value = event.value
+        if self.run.device != "cuda" or not is_true(value):
+            reason = (
+                f"the configuration says that the program runs on {self.run.device}"
+                if is_true(value)
+                else "it is not True"
+            )
+            self.silent("DET301", self.run.statement, reason)
+            return
+        place = Where(self.run, self.run.statement, BENCHMARK)
+        option = v.option_of(value) or _own_option(self.run)
+        self.places.append((place, option))
+        _report_benchmark(self, place, option, _true_fix(self.run.statement))
+
+    @on_call("torch.backends.cudnn.flags", "torch.backends.cudnn.set_flags")
+    def flags(self, call: CallEvent) -> None:
+        """The same as a function or context."""
+        name = "_benchmark" if call.api.endswith("set_flags") else "benchmark"
+        value = call.args.get(name, 1)
+        if value is not None and self.run.device == "cuda" and is_true(value):
+            node = argument_node(call.node, name, 1)
+            fix = replace_fix(node, "False", "set `benchmark` to `False`") if literal_true(node) else None
+            option = v.option_of(value) or _own_option(self.run)
+            _report_benchmark(self, Where(self.run, call.node, BENCHMARK), option, fix)
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What the program does is known."""
+        # Surely switched off again before anything was trained: the program does not run with it.
+        setting = self.run.state.modes.get("torch.cudnn.benchmark")
+        if (
+            self.run.entry is not None
+            and setting is not None
+            and setting.value is False
+            and not setting.option
+        ):
+            for place, _ in self.places:
+                self.silent("DET301", place, "`cudnn.benchmark` is set to False again in any case")
+                self.reporter.withdraw("DET301", place.site)
+        elif self.run.entry is not None and infers(self.run):
+            # In inference alone, the benchmark is a choice: it is reported without a fix that is made unasked.
+            for place, option in self.places:
+                if self.reporter.withdraw("DET301", place.site):
+                    _report_benchmark(self, place, option, None, Severity.WARNING)
+
+
+def _true_fix(node: Any) -> Fix | None:
+    """False instead of True, where an assignment writes it."""
+    if isinstance(node, m.Assign) and len(node.targets) == 1 and literal_true(node.value):
+        return replace_fix(node.value, "False", "set `benchmark` to `False`")
+    if isinstance(node, m.ExprStmt) and isinstance(node.value, m.Call):
+        last = node.value.args[-1] if node.value.args else None
+        if literal_true(last):
+            return replace_fix(last, "False", "set `benchmark` to `False`")
+    return None
+
+
+def _own_option(interp: RunView) -> str:
+    """The program's option that decides that this runs; whether there is a GPU is none."""
+    return next((one for one in reversed(interp.options) if one != A_GPU), "")
+
+
+def _report_benchmark(
+    rule: Rule, place: Where, option: str, fix: Fix | None, severity: Severity | None = None
+) -> None:
+    """Report the benchmark. Where an option of the program decides, the program already has the remedy."""
+    by = f" (unless `{option}` says otherwise)" if option else ""
+    rule.report(
+        "DET301",
+        place,
+        f"`cudnn.benchmark = True`{by}: autotuning may select different algorithms in each run",
+        f"run with another value of `{option}`" if option else "set `torch.backends.cudnn.benchmark = False`",
+        subject=BENCHMARK,
+        severity=Severity.WARNING if option else severity,
+        fix=None if option else fix,
+    )

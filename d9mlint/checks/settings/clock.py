@@ -1,0 +1,96 @@
+"""DET314: training that stops when a time has passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.checks.base import Rule
+from d9mlint.checks.derivation import derives
+from d9mlint.interp.events import CallEvent, LoopEvent, TestEvent
+from d9mlint.interp.listening import on
+from d9mlint.interp.memory import remembered_table
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+
+
+_STEPS = "limit the number of steps or epochs, and let a scheduler of jobs enforce times"
+
+
+class Clock(Rule):
+    """DET314: training that stops when a time has passed."""
+
+    codes = ("DET314",)
+    training = remembered_table(str, bool)
+    """Running loops in which a training step was seen."""
+
+    @on(CallEvent)
+    def call(self, call: CallEvent) -> None:
+        """Something is called."""
+        if self.run.loops and self.run.kb.role(call.api, "trains") is not None:
+            for loop in self.run.loops:
+                self.training[loop.key] = True
+
+    @on(LoopEvent)
+    def loop(self, event: LoopEvent) -> None:
+        """A loop begins or ends."""
+        loop, begins = event
+        if begins:
+            self.training.pop(loop.key)
+            return
+        if loop.key not in self.training or loop.frame.env is not self.run.frame.env:
+            return
+        stmt = loop.stmt
+        if isinstance(stmt, m.While) and derives(self.run, stmt.test, "clock"):
+            self._late(stmt)
+        for branch in _leaving(stmt.body):
+            if derives(self.run, branch.test, "clock"):
+                self._late(branch)
+
+    @on(TestEvent)
+    def test(self, event: TestEvent) -> None:
+        """``if clock: trainer.should_stop = True``."""
+        stmt = event.stmt
+        if not isinstance(stmt, m.If) or not any(_stops(self.run, one) for one in stmt.body):
+            return
+        if derives(self.run, stmt.test, "clock"):
+            self._late(stmt)
+
+    def _late(self, stmt: Any) -> None:
+        self.report(
+            "DET314",
+            stmt,
+            "training stops when a time has passed: the number of steps differs between runs",
+            _STEPS,
+            subject="clock",
+        )
+
+
+def _stops(interp: RunView, stmt: m.Stmt) -> bool:
+    """Whether a statement sets an attribute that ends training."""
+    if not isinstance(stmt, m.Assign) or not isinstance(stmt.value, m.Const) or stmt.value.value is not True:
+        return False
+    for target in stmt.targets:
+        name = target.id if isinstance(target, m.Name) else target.name if isinstance(target, m.Attr) else ""
+        if "." in name or isinstance(target, m.Attr):
+            if interp.kb.role(name.rpartition(".")[2], "sets-stop") is not None:
+                return True
+    return False
+
+
+def _leaving(body: list[m.Stmt]) -> Iterator[m.If]:
+    """The ``if`` statements of a loop's body that leave it."""
+    for stmt in body:
+        if isinstance(stmt, m.If):
+            if any(_leaves(one) for one in stmt.body):
+                yield stmt
+            yield from _leaving(stmt.body)
+            yield from _leaving(stmt.orelse)
+        elif isinstance(stmt, (m.With, m.Try)):
+            yield from _leaving(stmt.body)
+
+
+def _leaves(stmt: m.Stmt) -> bool:
+    return isinstance(stmt, m.Return) or (isinstance(stmt, m.Jump) and stmt.kind == "break")

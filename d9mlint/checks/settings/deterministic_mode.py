@@ -1,0 +1,154 @@
+"""DET302 and DET305: training on CUDA without deterministic algorithms, or without the variable that they need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from d9mlint.checks.base import Rule
+from d9mlint.interp import values as v
+from d9mlint.interp.activity import CUDA, TORCH_TRAIN, may_use_cuda, where
+from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
+from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.memory import marks_path, remembered, remembered_once
+from d9mlint.interp.places import Where
+from d9mlint.interp.switches import DETERMINISTIC
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+
+
+MODE = "torch.use_deterministic_algorithms(True)"
+CUBLAS_VALUES = (":4096:8", ":16:8")
+
+
+class DeterministicMode(Rule):
+    """DET302: training on CUDA without deterministic algorithms. DET305: the variable that they need."""
+
+    codes = ("DET302", "DET305")
+    call = remembered_once(Where)
+    late = remembered(bool)
+    used = marks_path(bool)
+
+    @on_call("torch.use_deterministic_algorithms", "torch.set_deterministic")
+    def mode(self, call: CallEvent) -> None:
+        """The mode is set."""
+        value = call.args.get("mode", 0) or call.args.get("d", 0) or v.UNKNOWN
+        if v.truth(value) is not False and self.call is None:
+            self.call = Where(self.run, call.node, call.api)
+
+    @on(CallEvent)
+    def cuda(self, call: CallEvent) -> None:
+        """CUDA is used: cuBLAS reads its variable then."""
+        if call.api.endswith(".cuda"):
+            self.used.setdefault("cuda", True)
+
+    @on(EnvironmentEvent)
+    def variable(self, event: EnvironmentEvent) -> None:
+        """A variable is set."""
+        if event.name == "CUBLAS_WORKSPACE_CONFIG" and "cuda" in self.used:
+            self.late = True
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What the program does is known."""
+        self._missing_mode()
+        self._cublas()
+
+    def _missing_mode(self) -> None:
+        place = where(self.run, TORCH_TRAIN)
+        if self.run.entry is None or place is None:
+            return
+        if not may_use_cuda(self.run):
+            self.silent("DET302", place, "the program is not seen to use CUDA")
+            return
+        if self.run.switches.torch_unknown or self.run.switches.torch_on:
+            self.silent("DET302", place, "the program turns deterministic mode on, or may")
+            return
+        setting = self.run.mode(DETERMINISTIC)
+        if setting.value is None or setting.value:
+            self.silent("DET302", place, "deterministic mode is on at the end of the program, or may be")
+            return
+        if self.call is not None and not setting.option:
+            self.silent("DET302", place, "DET303 reports the call that turns deterministic mode off")
+            return
+        cudnn = self.run.state.modes.get("torch.cudnn.deterministic")
+        if setting.option:
+            message = f"`{place.entry}` trains on CUDA without deterministic algorithms unless `{setting.option}` is given"
+        elif cudnn is not None and cudnn.value:
+            message = "`cudnn.deterministic` covers only cuDNN, not PyTorch's own CUDA kernels"
+        else:
+            message = f"`{place.entry}` trains on CUDA without `{MODE}`"
+        self.report(
+            "DET302",
+            place,
+            message,
+            f"pass `{setting.option}`"
+            if setting.option
+            else _mode_help(self.run, cudnn is not None and bool(cudnn.value)),
+            subject="torch",
+            entry_wide=True,
+            remedy=("option",) if setting.option else (),
+        )
+
+    def _cublas(self) -> None:
+        place = self.call
+        if (
+            self.run.entry is None
+            or place is None
+            or self.run.targets is None
+            or not self.run.targets.matches("torch", "<2.10")
+        ):
+            return
+        uses = may_use_cuda(self.run) or CUDA in self.run.marks
+        if not uses:
+            self.silent("DET305", place, "the program is not seen to use CUDA")
+            return
+        now = self.run.state.env.get("CUBLAS_WORKSPACE_CONFIG")
+        if self.run.targets.matches("torch", "<1.7") or (
+            place.subject == "torch.use_deterministic_algorithms"
+            and self.run.targets.matches("torch", "<1.8")
+        ):
+            # There is no such mode in this release, so nothing checks the variable.
+            return
+        if self.run.mode("torch.warn_only").value is True and (
+            now is None or now.value not in (None, *CUBLAS_VALUES)
+        ):
+            message = "`CUBLAS_WORKSPACE_CONFIG` is not set: with `warn_only=True` matrix products only warn and may differ"
+        elif now is None:
+            message = "`CUBLAS_WORKSPACE_CONFIG` is not set: CUDA matrix products raise RuntimeError in deterministic mode"
+        elif now.value is not None and now.value not in CUBLAS_VALUES:
+            message = (
+                f"invalid `CUBLAS_WORKSPACE_CONFIG={now.value}`: "
+                "matrix products raise RuntimeError in deterministic mode"
+            )
+        elif self.late:
+            message = (
+                "`CUBLAS_WORKSPACE_CONFIG` is set after CUDA was used: "
+                "cuBLAS may already have allocated its workspaces"
+            )
+        else:
+            self.silent("DET305", place, "`CUBLAS_WORKSPACE_CONFIG` is set before CUDA is used")
+            return
+        target = self.run.targets.version("torch")
+        self.report(
+            "DET305",
+            place,
+            f"{message} (torch {target.version})",
+            'set os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8" before torch is imported',
+            subject="CUBLAS_WORKSPACE_CONFIG",
+            targets=(f"torch {target.version}", target.source),
+            entry_wide=True,
+        )
+
+
+def _mode_help(interp: RunView, cudnn: bool) -> str:
+    """How to make the targeted torch deterministic: the switch has had other names, and once none."""
+    trainer = interp.trainer_switch
+    if trainer:
+        return trainer
+    if interp.kb_matches("torch", "<1.7"):
+        newer = f"with torch 1.8 or later, call `{MODE}` before the model is built"
+        return newer if cudnn else f"set `torch.backends.cudnn.deterministic = True`; {newer}"
+    if interp.kb_matches("torch", "<1.8"):
+        return "call `torch.set_deterministic(True)` before the model is built"
+    return f"call `{MODE}` before the model is built"

@@ -1,0 +1,52 @@
+"""DET303: switches that are turned off, or set to a value that makes results vary."""
+
+from __future__ import annotations
+
+from d9mlint.checks.base import Rule
+from d9mlint.interp import values as v
+from d9mlint.interp.events import CallEvent, EnvironmentEvent
+from d9mlint.interp.listening import on, on_call
+
+
+class Disabled(Rule):
+    """DET303: switches that are turned off, or to a value that makes results vary."""
+
+    codes = ("DET303",)
+
+    @on_call("torch.use_deterministic_algorithms")
+    def mode(self, call: CallEvent) -> None:
+        """The mode is set."""
+        value = call.args.get("mode", 0)
+        warn = call.args.get("warn_only", 1)
+        off = isinstance(value, v.Lit) and not value.value
+        if isinstance(warn, v.Lit) and warn.value is True and not off:
+            option = f" (default of `{warn.option}`)" if warn.option else ""
+            self.report(
+                "DET303",
+                call.node,
+                f"`warn_only=True`{option} leaves non-deterministic ops, including attention backward, enabled",
+                "remove `warn_only`, and replace the ops that then raise",
+                subject=call.api,
+            )
+
+    @on(EnvironmentEvent)
+    def variable(self, event: EnvironmentEvent) -> None:
+        """A variable is set to a value that the knowledge base knows to make results vary."""
+        name, value, node = event
+        setting = self.run.kb.setting(f"env:{name}")
+        if setting is None or not isinstance(value, v.Lit) or str(value.value) not in setting.hazards:
+            return
+        if self.run.targets is not None and not self.run.targets.matches(setting.library, setting.versions):
+            return
+        effect = setting.effect[:1].lower() + setting.effect[1:]
+        wanted = setting.value_for_determinism
+        self.report(
+            "DET303",
+            node,
+            f"`{name}={value.value}` allows results that differ between runs: {effect}",
+            "do not set it"
+            if wanted == "unset"
+            else f"set it to {wanted if isinstance(wanted, str) else wanted[0]}",
+            subject=name,
+            remedy=(wanted if isinstance(wanted, str) else wanted[0],),
+        )

@@ -1,0 +1,22 @@
+"""What depends on the release of TensorFlow in use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+
+
+def version(interp: RunView, spec: str) -> bool:
+    """Whether the release may be among those that a specifier such as ``>=2.8`` describes."""
+    return interp.kb_matches("tensorflow", spec)
+
+
+def switch_for(interp: RunView) -> str:
+    """The advice to switch determinism on, as a clause."""
+    if version(interp, ">=2.8"):
+        return "call `tf.config.experimental.enable_op_determinism()` at the start"
+    if version(interp, ">=2.1"):
+        return 'set os.environ["TF_DETERMINISTIC_OPS"] = "1" before TensorFlow is imported'
+    return 'use `tfdeterminism.patch()`, or os.environ["TF_CUDNN_DETERMINISTIC"] = "1" before TensorFlow is imported'
