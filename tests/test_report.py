@@ -23,8 +23,8 @@ from support import ROOT, lint, notebook
 from d9mlint.base.notebooks import file_rows
 from d9mlint.report import render
 from d9mlint.report.common import Options
-from d9mlint.report.html import prose
 from d9mlint.report.line_hash import line_hashes
+from d9mlint.report.templating import prose
 
 Run = Callable[..., Any]
 Project = Callable[[dict[str, str]], Path]

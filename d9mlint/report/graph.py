@@ -92,7 +92,7 @@ def mermaid(graph: Graph, result: Result | None = None) -> str:
 
 def html(graph: Graph, result: Result | None = None) -> str:
     """A page with a picture of the imports and a table of the entry points."""
-    from d9mlint.report.html import page
+    from d9mlint.report.templating import page
 
     shares = _shares(graph, result)
     nodes, edges, size = _layout(graph)

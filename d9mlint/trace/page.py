@@ -7,7 +7,7 @@ import linecache
 import shlex
 from collections.abc import Iterable
 
-from d9mlint.report.html import document
+from d9mlint.report.templating import document
 from d9mlint.trace import report as reports
 from d9mlint.trace.compare import Difference, Frame, Side
 from d9mlint.trace.curve import Lane, by_step

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import html
 import math
-import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.evidence import wording
 from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, Evidence, Measurement
 from d9mlint.evidence.wording import Op, Series, plain
-from d9mlint.report.common import count
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 WIDTH, HEIGHT = 264, 132
 LEFT, RIGHT, TOP, BOTTOM = 30, 20, 12, 28
@@ -56,6 +57,29 @@ STYLE = """
 """
 
 
+class Key(NamedTuple):
+    """An entry of the legend: its text, the style of its mark, and the mark's outline."""
+
+    name: str
+    style: str
+    shape: str
+
+
+class Picture(NamedTuple):
+    """An op and its picture."""
+
+    op: Op
+    picture: Markup
+
+
+class Pictures(NamedTuple):
+    """The legend, the pictures of ops that differed, and of those that were equal at every size."""
+
+    keys: list[Key]
+    differing: list[Picture]
+    equal: list[Picture]
+
+
 class Scale(NamedTuple):
     """The horizontal scale of all pictures, in powers of ten of the number of input elements."""
 
@@ -77,24 +101,21 @@ class Scale(NamedTuple):
         return powers if len(powers) > 1 else sorted({round(10**self.low), round(10**self.high)})
 
 
-def figures(evidence: Evidence) -> str:
-    """The pictures with their legend as HTML; those of ops that were equal at every size are folded away.
-    Empty where nothing ran or no size is known."""
+def pictures(evidence: Evidence) -> Pictures:
+    """The pictures of all ops that ran at known sizes, with one scale."""
     shown = [op for op in wording.ops(evidence) if any(_points(s) for s in op.series)]
     if not shown:
-        return ""
+        return Pictures([], [], [])
     sizes = [math.log10(wording.elements(m)) for op in shown for s in op.series for m in _points(s)]
     scale = Scale(min(sizes), max(sizes))
     dtypes = _dtypes(s.dtype for op in shown for s in op.series)
     differing = [op for op in shown if op.outcome == DIFFERS]
     equal = [op for op in shown if op.outcome == EQUAL]
-    parts = [_legend(shown, dtypes)]
-    if differing:
-        parts.append(_grid(differing, 0, scale, dtypes))
-    if equal:
-        told = f"<summary>{count(len(equal), 'op')} equal at every size that was run</summary>"
-        parts.append(f"<details>{told}\n{_grid(equal, len(differing), scale, dtypes)}</details>\n")
-    return "".join(parts)
+    return Pictures(
+        _legend(shown, dtypes),
+        [Picture(op, svg(op, f"plot{i}", scale, dtypes)) for i, op in enumerate(differing)],
+        [Picture(op, svg(op, f"plot{i}", scale, dtypes)) for i, op in enumerate(equal, len(differing))],
+    )
 
 
 def _points(series: Series) -> list[Measurement]:
@@ -107,40 +128,18 @@ def _dtypes(found: Iterable[str]) -> dict[str, int]:
     return {name: i if i < len(DTYPES) else 4 + (i - 4) % 2 for i, name in enumerate([*DTYPES, *unknown])}
 
 
-def _legend(shown: Sequence[Op], dtypes: dict[str, int]) -> str:
+def _legend(shown: Sequence[Op], dtypes: dict[str, int]) -> list[Key]:
     used = {s.dtype for op in shown for s in op.series if _points(s)}
-    keys = [(plain(name), f"d{n}", n) for name, n in dtypes.items() if name in used]
-    entries = [
-        f'<li><svg class="key" width="14" height="14" aria-hidden="true">'
-        f'<path class="mark {style}" d="{_mark(n, 7, 7)}"/></svg>{_e(name)}</li>'
-        for name, style, n in keys
-    ]
+    keys = [Key(plain(name), f"d{n}", _mark(n, 7, 7)) for name, n in dtypes.items() if name in used]
     if any(s.process == "fresh" for op in shown for s in op.series):
-        entries.append(
-            '<li><svg class="key" width="14" height="14" aria-hidden="true">'
-            f'<path class="mark d0 fresh" d="{_mark(0, 7, 7)}"/></svg>hollow: each run in its own process</li>'
-        )
-    return (
-        "<p>Distinct results (y) by input size (x); 1 = all runs identical:</p>\n"
-        f'<ul class="keys">{"".join(entries)}</ul>\n'
-    )
+        keys.append(Key("hollow: each run in its own process", "d0 fresh", _mark(0, 7, 7)))
+    return keys
 
 
-def _grid(members: Iterable[Op], first: int, scale: Scale, dtypes: dict[str, int]) -> str:
-    figures = "".join(_figure(op, f"plot{i}", scale, dtypes) for i, op in enumerate(members, first))
-    return f'<div class="plots">\n{figures}</div>\n'
-
-
-def _figure(op: Op, name: str, scale: Scale, dtypes: dict[str, int]) -> str:
-    weak = ", weak" if op.weak else ""
-    return (
-        f"<figure>\n<figcaption>{breakable(op.name)} <span>{_e(op.phase)}{weak}</span></figcaption>\n"
-        f"{svg(op, name, scale, dtypes)}</figure>\n"
-    )
-
-
-def svg(op: Op, name: str, scale: Scale, dtypes: dict[str, int]) -> str:
+def svg(op: Op, name: str, scale: Scale, dtypes: dict[str, int]) -> Markup:
     """The picture of one op; ``name`` is unique in the page."""
+    from markupsafe import Markup
+
     series = [s for s in op.series if _points(s)]
     runs = max(m.runs for s in series for m in _points(s))
     base = HEIGHT - BOTTOM
@@ -170,7 +169,7 @@ def svg(op: Op, name: str, scale: Scale, dtypes: dict[str, int]) -> str:
         parts.append(
             _series(s, [(scale.x(wording.elements(m)) + shift, y(m.distinct)) for m in _points(s)], dtypes)
         )
-    return "\n".join([*parts, "</svg>\n"])
+    return Markup("\n".join([*parts, "</svg>\n"]))
 
 
 def _series(s: Series, places: Sequence[tuple[float, float]], dtypes: dict[str, int]) -> str:
@@ -214,11 +213,6 @@ def _mark(kind: int, x: float, y: float) -> str:
     angles = [math.radians(turn + 360 * i / corners) for i in range(corners)]
     points = [f"{x + size * r * math.cos(a):.1f} {y - size * r * math.sin(a):.1f}" for a in angles]
     return f"M{'L'.join(points)}z"
-
-
-def breakable(text: str) -> str:
-    """Text as HTML, with dotted names that may be broken at the end of a line."""
-    return re.sub(r"([._])(?=[A-Za-z])", r"\1<wbr>", _e(text))
 
 
 def _e(text: str) -> str:
