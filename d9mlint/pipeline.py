@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from d9mlint.config.settings import Settings
     from d9mlint.config.targets import Targets
     from d9mlint.evidence.model import Evidence
+    from d9mlint.fix.builders import FixMemory
     from d9mlint.interp.entry_run import Project
     from d9mlint.ir.nodes import FileFacts
     from d9mlint.knowledge import Knowledge
@@ -351,7 +353,7 @@ def _analysis(
 class Plan(NamedTuple):
     """What is to be analyzed: the shares of the projects with their targets, the program that they have in common,
     its facts by path, and what is known of libraries. ``unknown`` are warnings about entry points that the
-    configuration names and that are none."""
+    configuration names and that are none; ``fixes`` are those of an earlier run."""
 
     shares: list[Share]
     targets: list[Targets]
@@ -360,6 +362,7 @@ class Plan(NamedTuple):
     known: Knowledge
     rules: Mapping[str, RulePage]
     unknown: list[str]
+    fixes: FixMemory | None = None
 
 
 def _analyse(
@@ -394,6 +397,7 @@ def _plan(
     from d9mlint.config.targets import find_targets
     from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile
     from d9mlint.store.entry_cache import EntryCache
+    from d9mlint.store.fix_cache import FixCache
     from d9mlint.store.results import entries_key
 
     top = boundary(found.root)
@@ -427,6 +431,8 @@ def _plan(
     # Files that a nested configuration excludes are still part of the program, under the root's settings.
     nested = frozenset(path for part in parts[1:] for path in part.files)
     shares: list[Share] = []
+    # Builders of fixes read files with Python's own parser.
+    keys = ["fixes", sys.version]
     for part, versions, mine, facts in zip(parts, targets, own, layered, strict=True):
         analyzer = Analyzer(project, facts, versions, part.settings.device, Rules(facts, codes, mine.plugins))
         kept = None
@@ -437,8 +443,10 @@ def _plan(
             if len(parts) > 1:
                 key = content_digest(repr((key, part.pins, sorted(codes))).encode())
             kept = EntryCache(cache.place, key, contents)
+            keys.append(key)
         shares.append(Share(analyzer, part.files if shares else frozenset(by_path) - nested, kept))
-    return Plan(shares, targets, project, by_path, known, rules, unknown)
+    fixes = None if cache is None else FixCache(cache.place, content_digest("\0".join(keys).encode()))
+    return Plan(shares, targets, project, by_path, known, rules, unknown, fixes)
 
 
 def _judged(
@@ -483,13 +491,15 @@ def findings_of(
     from d9mlint.checks.coverage import coverage_of
     from d9mlint.checks.incomplete import incomplete, not_followed
 
-    _, targets, project, by_path, known, rules, unknown = plan
+    _, targets, project, by_path, known, rules, unknown, fixes = plan
     findings = runs.findings() if merged is None else list(merged)
     findings += incomplete(runs.entries, runs.unreached)
     covered = [coverage_of(project, report) for report in runs.entries]
     findings += not_followed(covered, found.root)
     findings += _problems(sources, by_path)
-    findings, unfixed = _with_fixes(findings, found, sources, parts, targets, known)
+    # Of some findings alone not all fixes are seen that are to be kept.
+    memory = fixes if merged is None else None
+    findings, unfixed = _with_fixes(findings, found, sources, parts, targets, known, memory)
     return Analysis(
         findings=sorted(findings, key=lambda f: f.sort_key),
         comments={p: f.comments for p, f in by_path.items() if f.comments},
@@ -548,6 +558,7 @@ def _with_fixes(
     parts: Sequence[Part],
     targets: Sequence[Targets],
     known: Knowledge,
+    memory: FixMemory | None,
 ) -> tuple[list[Finding], list[str]]:
     """The findings with their fixes, and a warning for each rule whose fixes could not be built."""
     from d9mlint.fix.builders import with_fixes
@@ -560,7 +571,7 @@ def _with_fixes(
         return chosen
 
     entries = {relative_to(path, found.root): path for path in sources}
-    return with_fixes(sorted(findings, key=lambda f: f.sort_key), sources, entries, versions, known)
+    return with_fixes(sorted(findings, key=lambda f: f.sort_key), sources, entries, versions, known, memory)
 
 
 def _jobs(settings: Settings) -> int:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from d9mlint.base.files import TEMPORARY, read_regular, replace_file, seal, unseal
 
 NAME = ".d9mlint_cache"
-KINDS = ("entries", "facts", "run")
+KINDS = ("entries", "facts", "fixes", "run")
 """What the names of cached files begin with."""
 
 MARKER = "CACHEDIR.TAG"

@@ -7,17 +7,29 @@ writes the change for this file, this framework and this version. Findings that 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from d9mlint.base.findings import Applicability, Finding, Fix
 
 if TYPE_CHECKING:
+    from d9mlint.base.known_fix import KnownFix
     from d9mlint.base.source import Source
     from d9mlint.config.targets import Targets
     from d9mlint.fix.builders.context import Context
     from d9mlint.knowledge import Knowledge
+
+
+class FixMemory(Protocol):
+    """Fixes of an earlier run, by the digests of their findings."""
+
+    @property
+    def known(self) -> Mapping[str, KnownFix]:
+        """What was kept."""
+
+    def keep(self, fixes: dict[str, KnownFix]) -> None:
+        """Keep these for the next run."""
 
 
 def with_fixes(
@@ -26,13 +38,15 @@ def with_fixes(
     entries: Mapping[str, str],
     targets: Callable[[str], Targets],
     known: Knowledge,
+    memory: FixMemory | None = None,
 ) -> tuple[list[Finding], list[str]]:
     """The findings with the fixes that can be built for them, and a warning for each builder that failed.
 
-    ``entries`` maps the names of entry points to files; ``targets`` gives the versions for a file.
+    ``entries`` maps the names of entry points to files; ``targets`` gives the versions for a file. Of the fixes in
+    ``memory`` those are taken over for which nothing has changed.
     """
     from d9mlint.fix.builders import arguments, checkpoints, order, seeds, settings
-    from d9mlint.fix.builders.context import Context
+    from d9mlint.fix.builders.context import Context, digest
 
     builders = {
         **arguments.BUILDERS,
@@ -44,20 +58,36 @@ def with_fixes(
     context = Context(findings, sources, entries, targets, known)
     result: list[Finding] = []
     failed: dict[str, str] = {}
+    before = memory.known if memory is not None else {}
+    kept: dict[str, KnownFix] = {}
     for finding in findings:
         builder = builders.get(finding.code)
         fix = finding.fix
-        if fix is None and builder is not None:
+        if fix is not None or builder is not None:
+            name = digest(finding)
+            one = before.get(name)
             try:
-                fix = builder(context, finding)
+                if one is None or not context.still_true(one):
+                    one = context.recorded(lambda f=finding, b=builder: _built(context, f, b))  # type: ignore[misc]
+                fix = one.fix
+                kept[name] = one
             except Exception as error:  # A fix that cannot be built must not cost the findings.
                 failed.setdefault(finding.code, f"{type(error).__name__}: {error}")
-        elif fix is not None:
-            fix = _judged(context, finding, fix)
         result.append(finding if fix is finding.fix else msgspec.structs.replace(finding, fix=fix))
+    if memory is not None:
+        memory.keep(kept)
     return result, [
         f"the fixes of {code} could not be built ({text})." for code, text in sorted(failed.items())
     ]
+
+
+def _built(
+    context: Context, finding: Finding, builder: Callable[[Context, Finding], Fix | None] | None
+) -> Fix | None:
+    """The fix that a check made, or else the one that the rule's builder makes."""
+    if finding.fix is not None:
+        return _judged(context, finding, finding.fix)
+    return builder(context, finding) if builder is not None else None
 
 
 def _judged(context: Context, finding: Finding, fix: Fix) -> Fix:

@@ -249,7 +249,7 @@ def _imports(body: list[ast.stmt]) -> Iterator[ast.Import]:
 
 def _rebound(code: Code, name: str) -> bool:
     """Whether the module gives a name that it imports another meaning, other than None where the import fails."""
-    for node in ast.walk(code.tree):
+    for node in code.nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == name:
             return True
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name:

@@ -110,11 +110,7 @@ def _loads_weights_only(context: Context, finding: Finding, code: Code) -> bool:
         if not isinstance(value, ast.Constant) or value.value is not False:
             return True
     # Checkpoints are often loaded by another module than the one that saves them.
-    return any(
-        "torch.load" in source.text and "weights_only=False" not in source.text
-        for path, source in context.sources.items()
-        if path != code.source.path and source.problem is None
-    )
+    return context.others_load(code.source.path)
 
 
 def _loop_variable(code: Code, node: ast.AST) -> str:
@@ -133,7 +129,7 @@ def _made(code: Code, call: ast.Call, part: str) -> str:
     """The variable that holds the scheduler or scaler: assigned from its constructor where the checkpoint sees it."""
     scopes = {code.scope(call), code.tree}
     names: set[str] = set()
-    for node in ast.walk(code.tree):
+    for node in code.nodes:
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
             continue
         name = code.qualified(node.value.func)
@@ -215,7 +211,7 @@ def restored(context: Context, finding: Finding) -> Fix | None:
 def _saved_keys(code: Code) -> dict[str, str]:
     """The keys under which RNG states stand in the dictionaries of a file."""
     pairs: list[tuple[ast.expr | None, ast.expr]] = []
-    for node in ast.walk(code.tree):
+    for node in code.nodes:
         if isinstance(node, ast.Dict):
             pairs += zip(node.keys, node.values, strict=True)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):

@@ -20,9 +20,16 @@ class Code:
         self.source = source
         self.tree = tree
         self.parents: dict[ast.AST, ast.AST] = {}
-        for node in ast.walk(tree):
+        # All nodes in the order of ast.walk, and those with a place by the row that they start in.
+        self.nodes: list[ast.AST] = [tree]
+        self._rows: dict[int, list[ast.AST]] = {}
+        for node in self.nodes:
+            row = getattr(node, "lineno", 0)
+            if row:
+                self._rows.setdefault(row, []).append(node)
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
+                self.nodes.append(child)
         self._names: dict[ast.AST, frozenset[str]] = {}
         self._imported: dict[str, str] | None = None
 
@@ -64,10 +71,9 @@ class Code:
     def at(self, start: int, end: int) -> ast.AST | None:
         """The outermost node that stands exactly there."""
         row = self.source.row_column(start)[0]
-        for node in ast.walk(self.tree):
-            if getattr(node, "lineno", 0) == row:
-                if self.start(node) == start and self.end(node) == end:
-                    return node.value if isinstance(node, ast.Expr) else node
+        for node in self._rows.get(row, ()):
+            if self.start(node) == start and self.end(node) == end:
+                return node.value if isinstance(node, ast.Expr) else node
         return None
 
     def call(self, start: int, end: int) -> ast.Call | None:
@@ -78,7 +84,7 @@ class Code:
             node = node.value
         if isinstance(node, ast.Call):
             return node
-        for other in ast.walk(self.tree) if node is None else ():
+        for other in self.nodes if node is None else ():
             # The place of a call in a chain is from the name of the method on.
             if (
                 isinstance(other, ast.Call)
@@ -219,7 +225,7 @@ class Code:
         if self._imported is not None:
             return self._imported
         found: dict[str, str] = {}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     head = alias.name.partition(".")[0]
@@ -232,7 +238,7 @@ class Code:
 
     def calls(self, names: Sequence[str]) -> Iterator[ast.Call]:
         """The calls of functions or classes by their qualified names, in order."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Call) and self.qualified(node.func) in names:
                 yield node
 

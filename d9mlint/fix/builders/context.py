@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from d9mlint.base.findings import Applicability, Edit, Finding, Fix
+from d9mlint.base.known_fix import FixRead, KnownFix, ReadKind
 from d9mlint.base.source import Source
 from d9mlint.fix.builders.code import Code, parse
 
@@ -20,7 +24,8 @@ UNSAFE = Applicability.UNSAFE
 
 
 class Context:
-    """The findings of a run and what they are about. Files are parsed when a fix of theirs is built.
+    """The findings of a run and what they are about. Files are parsed when a fix of theirs is built. What is read
+    for a fix is noted, so that the fix can be kept as long as it reads the same.
 
     ``entries`` maps the names of entry points to files; ``targets`` gives the versions for a file.
     """
@@ -33,18 +38,82 @@ class Context:
         targets: Callable[[str], Targets],
         known: Knowledge,
     ) -> None:
-        self.findings = findings
-        self.sources = sources
         self.known = known
+        self._findings = findings
+        self._sources = sources
         self._entries = entries
         self._targets = targets
         self._codes: dict[str, Code | None] = {}
         self._ops: dict[str, OpEntry] | None = None
+        self._groups: dict[ReadKind, dict[str, list[Finding]]] = {}
+        self._loading: list[str] | None = None
+        self._answers: dict[tuple[ReadKind, str], str] = {}
+        self._read: dict[tuple[ReadKind, str], None] = {}
+
+    def recorded(self, build: Callable[[], Fix | None]) -> KnownFix:
+        """A fix that is built now, with what is read for it."""
+        self._read = {}
+        fix = build()
+        return KnownFix(
+            tuple(FixRead(kind, name, self._answer(kind, name)) for kind, name in self._read), fix
+        )
+
+    def still_true(self, known: KnownFix) -> bool:
+        """Whether all that was read for a fix reads the same now."""
+        return all(self._answer(read.kind, read.name) == read.answer for read in known.reads)
+
+    def _answer(self, kind: ReadKind, name: str) -> str:
+        """A digest of what is read."""
+        found = self._answers.get((kind, name))
+        if found is None:
+            if kind == "file":
+                found = self._sources[name].digest if name in self._sources else ""
+            elif kind == "loads":
+                found = str(self._others_load(name))
+            else:
+                found = digest(self._group(kind).get(name, []))
+            self._answers[kind, name] = found
+        return found
+
+    def _group(self, kind: ReadKind) -> dict[str, list[Finding]]:
+        groups = self._groups.get(kind)
+        if groups is None:
+            groups = self._groups[kind] = {}
+            for one in self._findings:
+                groups.setdefault(self.entry(one) if kind == "entry" else one.path, []).append(one)
+        return groups
+
+    def of_entry(self, path: str) -> list[Finding]:
+        """The findings that were made in runs of the entry points in a file."""
+        self._read["entry", path] = None
+        return self._group("entry").get(path, [])
+
+    def of_file(self, path: str) -> list[Finding]:
+        """The findings in a file."""
+        self._read["place", path] = None
+        return self._group("place").get(path, [])
+
+    def others_load(self, path: str) -> bool:
+        """Whether files other than one load checkpoints and let torch choose how."""
+        self._read["loads", path] = None
+        return self._others_load(path)
+
+    def _others_load(self, path: str) -> bool:
+        if self._loading is None:
+            self._loading = [
+                other
+                for other, source in self._sources.items()
+                if source.problem is None
+                and "torch.load" in source.text
+                and "weights_only=False" not in source.text
+            ]
+        return any(other != path for other in self._loading)
 
     def code(self, path: str) -> Code | None:
         """A file as code; None where it cannot be parsed."""
+        self._read["file", path] = None
         if path not in self._codes:
-            self._codes[path] = parse(self.sources[path]) if path in self.sources else None
+            self._codes[path] = parse(self._sources[path]) if path in self._sources else None
         return self._codes[path]
 
     def op(self, finding: Finding) -> OpEntry | None:
@@ -85,6 +154,11 @@ class Context:
     def matches(self, finding: Finding, library: str, spec: str) -> bool:
         """Whether the version that a finding was judged by is in a range."""
         return self._targets(self.entry(finding) or finding.path).matches(library, spec)
+
+
+def digest(findings: Finding | Sequence[Finding]) -> str:
+    """A digest of all that is in findings."""
+    return hashlib.blake2b(msgspec.msgpack.encode(findings), digest_size=16).hexdigest()
 
 
 def made(

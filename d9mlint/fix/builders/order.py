@@ -158,7 +158,7 @@ def seeded_workers(context: Context, finding: Finding) -> Fix | None:
     helper = _existing_helper(code)
     edits: list[Edit] = []
     if not helper:
-        same = [f for f in context.findings if f.code == "DET201" and f.path == finding.path]
+        same = [f for f in context.of_file(finding.path) if f.code == "DET201"]
         loaders = [n for f in same if (n := code.call(f.start, f.end)) is not None]
         helper, inserted = _insert_helper(code, min((code.top(n) for n in loaders), key=code.start))
         if inserted is None:

@@ -32,7 +32,7 @@ def seed_block(context: Context, finding: Finding) -> Fix | None:
     code = context.code(entry)
     if code is None or not _rng(finding) or context.entry_offset(finding) is None:
         return None
-    group = [f for f in context.findings if _rng(f) and context.entry(f) == entry]
+    group = [f for f in context.of_entry(entry) if _rng(f)]
     offsets = [o for f in group if (o := context.entry_offset(f)) is not None]
     seed = next((s for f in group if f.code == "DET108" and (s := _late_seed(context, f))), "0")
     start = Start(code, offsets)
@@ -215,7 +215,7 @@ def _assignment(code: Code, user: ast.AST, name: str) -> ast.stmt | None:
     """The only statement that gives a variable or attribute a value that is called for, as far as that is one that
     is run before its user."""
     found: list[ast.stmt] = []
-    for node in ast.walk(code.tree):
+    for node in code.nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
             if ast.unparse(node.targets[0]) == name:
                 found.append(node)

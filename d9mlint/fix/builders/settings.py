@@ -46,7 +46,7 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     targeted release, with the cuBLAS variable where that is needed; a trainer's own argument where there is one
     trainer. None where the program would raise RuntimeError: such an op has to be replaced first."""
     entry = context.entry(finding)
-    group = [f for f in context.findings if context.entry(f) == entry and f.code in ("DET302", "DET401")]
+    group = [f for f in context.of_entry(entry) if f.code in ("DET302", "DET401")]
     behaviors = {_behavior(context, f) for f in group if f.code == "DET401"}
     own = _behavior(context, finding) if finding.code == "DET401" else "deterministic_alternative"
     if own != "deterministic_alternative" or "raises" in behaviors or "option" in finding.remedy:

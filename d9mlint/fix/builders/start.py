@@ -133,7 +133,7 @@ def environment(code: Code, values: Sequence[tuple[str, str]]) -> tuple[Edit, ..
 def assignments(code: Code, variable: str) -> list[ast.stmt]:
     """The statements that set an environment variable by its literal name."""
     found: list[ast.stmt] = []
-    for node in ast.walk(code.tree):
+    for node in code.nodes:
         if (
             isinstance(node, ast.Assign)
             and len(node.targets) == 1

@@ -1,0 +1,27 @@
+"""A fix together with what was read to build it: it is the same again where all of that reads the same."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from d9mlint.base.findings import Fix
+
+ReadKind = Literal["file", "entry", "place", "loads"]
+
+
+class FixRead(msgspec.Struct, frozen=True, array_like=True):
+    """Something that was read for a fix, and a digest of what it was: the content of a ``file``; the findings whose
+    ``entry`` point, or whose ``place``, is a file; whether files other than one load checkpoints (``loads``)."""
+
+    kind: ReadKind
+    name: str
+    answer: str
+
+
+class KnownFix(msgspec.Struct, frozen=True, array_like=True):
+    """The fix of a finding, None where none could be built, and what that depends on beside the finding."""
+
+    reads: tuple[FixRead, ...]
+    fix: Fix | None
