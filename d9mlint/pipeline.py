@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.layers import LayerFile
     from d9mlint.knowledge.plugins import Plugin
     from d9mlint.knowledge.schema import RulePage
+    from d9mlint.store.facts_cache import Cache
 
 INCOMPLETE = "DET004"
 """The rule that reports analysis runs that were cut off."""
@@ -396,7 +397,8 @@ def _plan(
     from d9mlint.checks.registry import Rules
     from d9mlint.config.targets import find_targets
     from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile
-    from d9mlint.store.entry_cache import EntryCache
+    from d9mlint.store.entry_cache import EntryCache, KnownFile
+    from d9mlint.store.facts_cache import Cache
     from d9mlint.store.fix_cache import FixCache
     from d9mlint.store.results import entries_key
 
@@ -419,9 +421,8 @@ def _plan(
     if progress is not None:
         progress(f"reading {len(sources)} files")
     spent: dict[str, float] = {}
-    by_path = _gather(
-        sources, parts[0].settings, cache.directory if cache else None, spent.__setitem__, progress
-    )
+    facts_cache = Cache(cache.directory) if cache is not None else None
+    by_path = _gather(sources, parts[0].settings, facts_cache, spent.__setitem__, progress)
     clock.lap("facts")
     clock.rank("facts", spent)
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
@@ -436,13 +437,16 @@ def _plan(
     for part, versions, mine, facts in zip(parts, targets, own, layered, strict=True):
         analyzer = Analyzer(project, facts, versions, part.settings.device, Rules(facts, codes, mine.plugins))
         kept = None
-        if cache is not None:
+        if cache is not None and facts_cache is not None:
             # What a run sees of a file is its facts: a comment changes none.
-            contents = [file.facts.code or digests[file.path] for file in project.modules.files]
+            known_files = [
+                KnownFile(file.path, file.facts.code or digests[file.path], file.facts)
+                for file in project.modules.files
+            ]
             key = entries_key(found, digests, part.settings, _digest(mine.files))
             if len(parts) > 1:
                 key = content_digest(repr((key, part.pins, sorted(codes))).encode())
-            kept = EntryCache(cache.place, key, contents)
+            kept = EntryCache(cache.place, key, known_files, facts_cache.get)
             keys.append(key)
         shares.append(Share(analyzer, part.files if shares else frozenset(by_path) - nested, kept))
     fixes = None if cache is None else FixCache(cache.place, content_digest("\0".join(keys).encode()))
@@ -583,7 +587,7 @@ def _jobs(settings: Settings) -> int:
 def _gather(
     sources: Sources,
     settings: Settings,
-    cache: str | None,
+    cache: Cache | str | None,
     spent: Callable[[str, float], None] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> dict[str, FileFacts]:

@@ -7,9 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from d9mlint.base.entry_report import EntryReport
 from d9mlint.config.settings import load_settings
 from d9mlint.fix.builders import context
+from d9mlint.interp.entry_run import Analyzer
 from d9mlint.pipeline import check
+from d9mlint.project.entry_points import Entry
 
 
 def outcome(directory: Path, cache: bool = True) -> bytes:
@@ -87,3 +90,100 @@ def test_only_the_fixes_that_read_an_edited_file_are_built_again(
         parsed.clear()
         outcome(tmp_path)
         assert set(parsed) == expected
+
+
+LAYERS = {
+    "pyproject.toml": "",
+    "lib.py": (
+        "import torch\nimport random\nimport os\n\n\ndef rand(n):\n    noise = torch.rand(n)\n    return noise\n\n\n"
+        "def pick(items):\n    first = random.choice(items)\n    return first\n\n\n"
+        "def names():\n    found = os.listdir('data')\n    return found\n\n\n"
+        "class Flip:\n    def __init__(self, p):\n        self.p = p\n\n    def apply(self, x):\n"
+        "        if random.random() < self.p:\n            return -x\n        return x\n"
+    ),
+    "train.py": (
+        "import torch\nfrom lib import rand, Flip\n\ntorch.backends.cudnn.benchmark = True\n"
+        "model = torch.nn.Linear(3, 3).cuda()\n"
+        "for step in range(3):\n    loss = model(rand(3).cuda()).sum()\n    loss.backward()\nprint(Flip(0.5).apply(loss))\n"
+    ),
+    "choose.py": "from lib import pick\n\nprint(pick([1, 2, 3]))\n",
+    "lists.py": "import numpy as np\nfrom lib import names\n\nprint(np.array(names()))\n",
+}
+EDITS = {
+    "a comment above everything": ("lib.py", "import torch\n", "# A comment.\nimport torch\n", set()),
+    "blank lines between functions": ("lib.py", "\n\ndef pick", "\n\n\n\ndef pick", set()),
+    "white space inside of a call": ("lib.py", "torch.rand(n)", "torch.rand( n )", set()),
+    "a statement in a function": (
+        "lib.py",
+        "    first = random",
+        "    kind = type(items)\n    first = random",
+        {"choose.py"},
+    ),
+    "a draw in a method": (
+        "lib.py",
+        "        if random.random()",
+        "        torch.rand(2)\n        if random.random()",
+        {"train.py"},
+    ),
+    "a statement of the module": (
+        "lib.py",
+        "import os\n",
+        "import os\nSIZE = 3\n",
+        {"train.py", "choose.py", "lists.py"},
+    ),
+    "a default": ("lib.py", "def rand(n):", "def rand(n=3):", {"train.py", "choose.py", "lists.py"}),
+    "a comment in an entry point": ("train.py", "torch.backends", "# Fast.\ntorch.backends", set()),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_only_runs_that_read_the_edited_code_are_made_again(
+    edit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project(tmp_path, LAYERS)
+    outcome(tmp_path)
+    name, old, new, expected = EDITS[edit]
+    assert LAYERS[name].count(old) == 1
+    project(tmp_path, {name: LAYERS[name].replace(old, new)})
+    made: list[str] = []
+    run_entry = Analyzer.run_entry
+
+    def counted(self: Analyzer, entry: Entry) -> EntryReport:
+        made.append(entry.file.relative)
+        return run_entry(self, entry)
+
+    monkeypatch.setattr(Analyzer, "run_entry", counted)
+    cached = outcome(tmp_path)
+    assert set(made) == expected
+    monkeypatch.undo()
+    assert cached == outcome(tmp_path, cache=False)
+    # What was kept is known at its new places.
+    project(tmp_path, {name: f"# One more.\n{LAYERS[name].replace(old, new)}"})
+    same(tmp_path)
+
+
+CHECKPOINT = {
+    "pyproject.toml": "",
+    "recompute.py": (
+        "import torch\n\n\nclass Checkpoint(torch.autograd.Function):\n    @staticmethod\n"
+        "    def forward(ctx, run, x):\n        ctx.run = run\n        ctx.save_for_backward(x)\n"
+        "        return run(x)\n\n    @staticmethod\n    def backward(ctx, grad):\n"
+        "        x = ctx.saved_tensors[0].detach().requires_grad_()\n        y = ctx.run(x)\n"
+        "        return None, torch.autograd.grad(y, x, grad)[0]\n"
+    ),
+    "train.py": (
+        "import torch\nfrom torch import nn\nfrom recompute import Checkpoint\n\ntorch.manual_seed(0)\n"
+        "block = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1))\n"
+        "Checkpoint.apply(block, torch.randn(4, 8, requires_grad=True)).sum().backward()\n"
+    ),
+}
+
+
+def test_a_function_that_is_looked_at_and_not_run_is_read_too(tmp_path: Path) -> None:
+    """A rule reads the backward pass, which nothing in the program calls."""
+    project(tmp_path, CHECKPOINT)
+    once = CHECKPOINT["recompute.py"].replace("y = ctx.run(x)", "y = x + 1")
+    project(tmp_path, {"recompute.py": once})
+    assert b"DET411" not in same(tmp_path)
+    project(tmp_path, CHECKPOINT)
+    assert b"DET411" in same(tmp_path)

@@ -11,7 +11,8 @@ from d9mlint.base.findings import Finding
 class EntryReport(msgspec.Struct):
     """What an analysis run found, reached and read. ``entry`` is the path of the entry point, or of the module
     whose unreached code was looked at. Files are meant by their place among the project's files: ``reached``
-    has the functions of each (by their index in its facts), ``files`` are those that were run.
+    has the functions of each (by their index in its facts), ``files`` are those that were run; ``entered`` are all
+    functions whose code was read, also where that decided nothing.
     ``config_files`` are the configuration files that were opened; ``cuts`` say where the run was cut
     off, ``gaps`` what else it did not follow, ``trains`` whether a model is trained."""
 
@@ -27,3 +28,4 @@ class EntryReport(msgspec.Struct):
     relative: str = ""
     trains: bool = False
     gaps: list[Gap] = []
+    entered: dict[int, list[int]] = {}

@@ -52,7 +52,7 @@ def _called(interp: RunView, func: v.Value, role: Role, depth: int) -> str:
     if isinstance(func, v.Member) and isinstance(func.owner, v.Obj):
         name = f"{func.owner.type}.{func.name}"
         return name if interp.kb.role(name, role) is not None else ""
-    if isinstance(func, v.Func) and len(func.fn.body) <= 3:
+    if isinstance(func, v.Func) and len(interp.body(func)) <= 3:
         for node in nodes(list(func.fn.body)):
             if isinstance(node, m.Call) and isinstance(node.func, m.Name):
                 head, *rest = node.func.id.split(".")

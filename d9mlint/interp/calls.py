@@ -38,6 +38,7 @@ from d9mlint.interp.methods import bind_method
 from d9mlint.interp.state import effect, join_states
 from d9mlint.interp.usage import flatten, use_object
 from d9mlint.ir import nodes as m
+from d9mlint.ir.edited import SMALL_BODY
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import RngEntry
 
-SMALL_BODY = 3
-"""Functions of at most this many statements are followed again for the value they return."""
 CALL_STEPS = 4
 """What following a call takes beside the statements of its body, in steps."""
 MAX_VARIANTS = 32
@@ -245,6 +244,7 @@ def call_function(
             value = memo.replay(known, arguments, interp.reruns, loops)
             if value is not None:
                 known.effect.apply(interp.state)
+                interp.trail.append(known.trail)
                 interp.recursions |= known.recursions
                 return value
     if (
@@ -264,10 +264,13 @@ def call_function(
         general = interp.settled.get(name)
         if general is not None:
             general.effect.apply(interp.state)
+            interp.trail.append(general.trail)
             return memo.repeat(general, arguments)
         args = _widened(args, (str, bytes, int, float))
         interp.cut("a function is called in too many different circumstances", node)
     interp.visited.add(name)
+    outer_trail, interp.trail = interp.trail, [name]
+    outer_trail.append(interp.trail)
     steps_before = interp.steps
     interp.steps += CALL_STEPS
     interp.import_steps += CALL_STEPS
@@ -290,6 +293,7 @@ def call_function(
     with interp.within(*decorators):
         interp.block(fn.body)
     del interp.active[name]
+    trail, interp.trail = interp.trail, outer_trail
     interp.frame, interp.statement = outer, node_before
     ends = [s for _, s in frame.returns]
     results = [value for value, _ in frame.returns]
@@ -322,7 +326,9 @@ def call_function(
     interp.recursions.discard(name)
     if not interp.exhausted and on_yield is None:
         done = effect(act, start, interp.state)
-        found = memo.remember(name, act, result, done, arguments, func.env, frozenset(interp.recursions))
+        found = memo.remember(
+            name, act, result, done, arguments, func.env, frozenset(interp.recursions), trail
+        )
         if settled:
             interp.settled[name] = found
         else:

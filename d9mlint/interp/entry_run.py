@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+import msgspec
+
 from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.findings import Finding
 from d9mlint.interp import values as v
@@ -27,6 +29,7 @@ from d9mlint.interp.library.options import option_params
 from d9mlint.interp.releases import ReleaseNames
 from d9mlint.interp.storage import Storage
 from d9mlint.interp.switches import Switches
+from d9mlint.interp.trail import functions
 from d9mlint.project.entry_points import Entry, find_entries, imported_files
 from d9mlint.project.modules import ModuleFile, Modules
 
@@ -178,18 +181,18 @@ class Analyzer:
         """Run an entry point by its place among those of the project."""
         return self.run_entry(self.project.entries[index])
 
-    @staticmethod
-    def unreached_name(of: tuple[int, tuple[int, ...]]) -> str:
+    def unreached_name(self, of: tuple[int, tuple[int, ...]]) -> str:
         """What names the run over unreached code of a module."""
-        return f"{of[0]} unreached {','.join(map(str, of[1]))}"
+        kind = "imported" if self.project.modules.files[of[0]].path in self.project.imported else "module"
+        return f"{of[0]} unreached {','.join(map(str, of[1]))} {kind}"
 
     def run_unreached_at(self, of: tuple[int, tuple[int, ...]]) -> EntryReport:
         """Look at the unreached functions of a module by its place among the project's files."""
         return self.run_unreached(self.project.modules.files[of[0]], frozenset(of[1]))
 
-    def _reached(self, interp: Interp) -> dict[int, list[int]]:
+    def _by_file(self, functions: Iterable[tuple[str, int]]) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
-        for path, index in sorted(interp.visited):
+        for path, index in sorted(functions):
             found.setdefault(self.project.index[path], []).append(index)
         return found
 
@@ -198,7 +201,13 @@ class Analyzer:
         targets = self.targets.with_inferred(dict(inferred))
         if targets is not self.targets:
             # Versions decide what calls do: the program is run as one of the releases that it was written for.
-            report, _ = self._run_for(targets, inferred, file, entry, start)
+            final, _ = self._run_for(targets, inferred, file, entry, start)
+            # What the first run read has chosen the release.
+            both = {
+                index: sorted({*report.entered.get(index, ()), *final.entered.get(index, ())})
+                for index in sorted(report.entered.keys() | final.entered.keys())
+            }
+            report = msgspec.structs.replace(final, entered=both)
         return report
 
     def _run_for(
@@ -280,7 +289,7 @@ class Analyzer:
             entry=file.path,
             function=(entry.function or "") if entry else "",
             findings=findings(),
-            reached=self._reached(interp),
+            reached=self._by_file(interp.visited),
             files=sorted(
                 self.project.index[path] for path, mod in interp.loaded.items() if mod.file is not None
             ),
@@ -291,6 +300,7 @@ class Analyzer:
             relative=file.relative,
             trains=entry is not None and TRAIN in interp.places,
             gaps=sorted(interp.gaps),
+            entered=self._by_file(functions(interp.trail)),
         )
 
 

@@ -16,6 +16,7 @@ from d9mlint.interp.heap import HEAP, NAMES, Access
 from d9mlint.interp.memory import MemoryLog
 from d9mlint.interp.places import flow_into
 from d9mlint.interp.state import MODE, RNG, Effect, effect
+from d9mlint.interp.trail import FunctionKey, functions
 
 if TYPE_CHECKING:
     from d9mlint.base.coverage import Cut, Gap
@@ -46,6 +47,7 @@ class Imported(NamedTuple):
     depth: int
     methods: dict[str, list[tuple[v.Cls, v.Func]]]
     visited: set[tuple[str, int]]
+    entered: frozenset[FunctionKey]
     origins: dict[Key, Origin]
     decided: dict[Key, None]
     excused: set[Key]
@@ -180,10 +182,14 @@ class ImportCache:
         holders, kept, settled = len(orders.holders), len(orders.kept), len(orders.settled)
         methods = {method: len(found) for method, found in interp.methods.items()}
         outer_log, interp.import_log = interp.import_log, ImportLog()
+        outer_trail, interp.trail = interp.trail, []
         act = HEAP.push()
         with interp.memory.recorded() as memory:
             mod = interp.run_file(file, name)
         HEAP.pop()
+        entered = functions(interp.trail)
+        interp.trail = outer_trail
+        interp.trail.append(entered)
         log, interp.import_log = interp.import_log, outer_log
         if outer_log is not None:
             outer_log.add(log.lookups, log.used, log.libraries, log.blanks)
@@ -223,6 +229,7 @@ class ImportCache:
                     depth,
                     added,
                     interp.visited - visited,
+                    entered,
                     {key: origin for key, origin in orders.origins.items() if key not in origins},
                     {key: None for key in orders.decided if key not in decided},
                     orders.excused - excused,
@@ -314,6 +321,7 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
         )
     interp.libraries |= known.libraries
     interp.visited |= known.visited
+    interp.trail.append(known.entered)
     orders = interp.orders
     for key, origin in known.origins.items():
         if key not in orders.origins:

@@ -39,6 +39,7 @@ from d9mlint.interp.orders import Orders
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
 from d9mlint.interp.tensors import forget
+from d9mlint.interp.trail import Trail
 from d9mlint.interp.usage import use
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
@@ -99,6 +100,8 @@ class Interp:
         self.imports = imports if imports is not None else ImportCache()
         self.entry_directory = entry.directory if entry else ""
         self.visited: set[tuple[str, int]] = set()
+        # Whose code was read, see ``trail``.
+        self.trail: Trail = []
         self.state = State()
         if entry is None:
             self.state.default_level = MAYBE
@@ -190,6 +193,7 @@ class Interp:
             # What an import does must not depend on how deep in the program it stands.
             self.frame.depth = 0
         self.visited.add((file.path, 0))
+        self.trail.append((file.path, 0))
         alive = self.state.alive
         if file.facts.problem is None:
             self.block(file.facts.functions[0].body)
@@ -381,6 +385,11 @@ class Interp:
         file = self.frame.file
         node = node if node is not None else self.statement
         return Site(file.path, getattr(node, "start", 0), getattr(node, "end", 0))
+
+    def body(self, func: v.Func) -> list[m.Stmt]:
+        """The statements of a function that are looked at without running them."""
+        self.trail.append(func.key)
+        return func.fn.body
 
     statement: Any = None
 

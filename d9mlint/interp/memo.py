@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from d9mlint.interp import values as v
 from d9mlint.interp.heap import ABSENT, FIELD, HEAP, ITEM, NAME, WHOLE, Access, Activation, Cells, Tracked, at
 from d9mlint.interp.state import Effect
+from d9mlint.interp.trail import Trail
 
 MAX_OUTCOMES = 16
 """A function's outcomes from one shape of arguments: the latest are kept."""
@@ -41,6 +42,7 @@ class Outcome(NamedTuple):
     # The names that it looked for, see ``heap.Activation``.
     names: set[str]
     named: int
+    trail: Trail
 
 
 def shape(value: v.Value | None, depth: int = 0) -> Any:
@@ -89,6 +91,7 @@ def remember(
     arguments: tuple[v.Value, ...],
     env: v.Env,
     recursions: frozenset[tuple[str, int]],
+    trail: Trail,
 ) -> Outcome:
     """The outcome of an activation that has just ended."""
     return Outcome(
@@ -104,6 +107,7 @@ def remember(
         HEAP.clock,
         act.names,
         act.named,
+        trail,
     )
 
 

@@ -303,7 +303,7 @@ def takes_key_by_address(interp: Interp, key: v.Value | None) -> bool:
         if isinstance(one, v.Ext) and one.name in ("builtins.id", "builtins.hash"):
             return True
         if isinstance(one, v.Func) and one.fn.name == "<lambda>":
-            for node in nodes(one.fn.body):
+            for node in nodes(interp.body(one)):
                 if isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id == "id":
                     return True
     return False

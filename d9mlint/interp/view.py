@@ -178,6 +178,10 @@ class RunView(Protocol):
     def here(self, node: Any = None) -> Site:
         """The place of a node in the current file."""
 
+    def body(self, func: v.Func) -> list[m.Stmt]:
+        """The statements of a function that is looked at without running it. Which ones were is noted: what is found
+        holds as long as they stay."""
+
     def uses(self, library: str) -> bool:
         """Whether the program has imported a library."""
 

@@ -1,48 +1,80 @@
-"""The cache of single analysis runs: after an edit only the runs that read the edited file are made again.
+"""The cache of single analysis runs: after an edit only the runs that read the edited code are made again.
 
-A report is kept under what it read: the files that its run went through, the configuration files that it
-opened, and the names of all project files (imports are looked up among them). The key of the whole cache
-covers the rest: this tool, the rules, the targets, the device.
+A report is kept under what it read: the functions whose code its run went through (a module's own statements are one
+of them), the configuration files that it opened, and the names of all project files (imports are looked up among
+them). Where code that it read has only moved, so do the places in it. The key of the whole cache covers the rest: this
+tool, the rules, the targets, the device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from d9mlint.base.entry_report import EntryReport
+from d9mlint.ir.edited import Edited, Lost, edited
+from d9mlint.ir.nodes import FileFacts
 from d9mlint.store.cache_dir import CacheDir
+from d9mlint.store.moved import moved
 from d9mlint.store.results import file_digest
 
 KEPT = 4
 """How many projects' reports are kept in one cache directory; the oldest go."""
 
 
+class KnownFile(NamedTuple):
+    """A file of the project: its path, a digest of what a run sees of it, and its facts."""
+
+    path: str
+    code: str
+    facts: FileFacts
+
+
+class _State(msgspec.Struct, array_like=True, frozen=True):
+    """A file when the reports were made: its path, digests of what a run saw of it and of all that is in it."""
+
+    path: str
+    code: str
+    digest: str
+
+
 class _Kept(msgspec.Struct, array_like=True):
     key: str
-    # Digests of the project's files in their order, as runs see them, when the reports were made.
-    digests: list[str]
+    # The project's files in their order: reports mean them by their places.
+    files: list[_State]
     configs: dict[str, str]
     # By entry point, or by module and its reached functions.
     reports: dict[str, EntryReport]
 
 
 class EntryCache:
-    """Reports of one project under one key. Every failure is a miss."""
+    """Reports of one project under one key. Every failure is a miss.
 
-    def __init__(self, place: CacheDir, key: str, digests: Sequence[str]) -> None:
+    ``facts_of`` gives the facts of an earlier state of a file by its digest, where they are still known."""
+
+    def __init__(
+        self,
+        place: CacheDir,
+        key: str,
+        files: Sequence[KnownFile],
+        facts_of: Callable[[str], FileFacts | None],
+    ) -> None:
         self._place = place
         self._name = f"entries-{key}.bin"
         self._key = key
-        self._digests = list(digests)
+        self._files = files
+        self._facts_of = facts_of
         self._old = self._read()
         old = self._old
+        before = old.files if old is not None else []
         self._changed = {
             index
-            for index, digest in enumerate(self._digests)
-            if old is None or index >= len(old.digests) or old.digests[index] != digest
+            for index, file in enumerate(files)
+            if index >= len(before) or (before[index].path, before[index].code) != (file.path, file.code)
         }
+        self._edits: dict[int, Edited | None] = {}
         self._configs = {p: d for p, d in old.configs.items() if file_digest(p) == d} if old else {}
         self._kept: dict[str, EntryReport] = {}
         self.made = 0
@@ -50,12 +82,31 @@ class EntryCache:
     def get(self, name: str) -> EntryReport | None:
         """The report of a run that would do the same again."""
         report = self._old.reports.get(name) if self._old is not None else None
-        if report is None or not self._changed.isdisjoint(report.files):
+        if report is None or any(path not in self._configs for path in report.config_files):
             return None
-        if any(path not in self._configs for path in report.config_files):
-            return None
+        moves: dict[str, Edited] = {}
+        for index in self._changed & report.entered.keys():
+            edit = self._edit(index)
+            if edit is None or 0 in edit.changed or not edit.changed.isdisjoint(report.entered[index]):
+                return None
+            moves[self._files[index].path] = edit
+        if moves:
+            try:
+                report = moved(report, moves)
+            except Lost:
+                return None
+            self.made += 1
         self._kept[name] = report
         return report
+
+    def _edit(self, index: int) -> Edited | None:
+        """What was changed in a file since its reports were made; None where that is not known."""
+        if index not in self._edits:
+            before, now = self._old.files if self._old is not None else [], self._files[index]
+            same = index < len(before) and before[index].path == now.path
+            facts = self._facts_of(before[index].digest) if same else None
+            self._edits[index] = edited(facts, now.facts) if facts is not None else None
+        return self._edits[index]
 
     def put(self, name: str, report: EntryReport) -> None:
         """Keep a report."""
@@ -68,7 +119,8 @@ class EntryCache:
         if not self.made:
             return
         configs = {path: file_digest(path) for r in self._kept.values() for path in r.config_files}
-        kept = _Kept(self._key, self._digests, configs, self._kept)
+        files = [_State(file.path, file.code, file.facts.digest) for file in self._files]
+        kept = _Kept(self._key, files, configs, self._kept)
         try:
             self._place.write_sealed(self._name, msgspec.msgpack.encode(kept))
         except (OSError, TypeError, ValueError):

@@ -70,9 +70,10 @@ def _by_hand(rule: Rule, cls: v.Cls, call: CallEvent) -> None:
         return
     if len(forward.fn.params) < 2 or not backward.fn.params:
         return
-    kept = _kept_callables(forward)
-    again = _called_again(backward, kept)
-    if again is None or any(_KEEPING.search(name) for name in _names(backward.fn.body)):
+    kept = _kept_callables(forward, rule.run.body(forward))
+    body = rule.run.body(backward)
+    again = _called_again(backward, body, kept)
+    if again is None or any(_KEEPING.search(name) for name in _names(body)):
         return
     node, parameter = again
     position = [param.name for param in forward.fn.params].index(parameter) - 1
@@ -92,13 +93,13 @@ def _by_hand(rule: Rule, cls: v.Cls, call: CallEvent) -> None:
     )
 
 
-def _kept_callables(forward: v.Func) -> dict[str, str]:
+def _kept_callables(forward: v.Func, body: list[m.Stmt]) -> dict[str, str]:
     """Attributes of the context that ``forward`` sets to a parameter which it also calls, with the parameter."""
     context = forward.fn.params[0].name
     params = {param.name for param in forward.fn.params[1:]}
     called: set[str] = set()
     kept: dict[str, str] = {}
-    for node in nodes(list(forward.fn.body)):
+    for node in nodes(list(body)):
         if isinstance(node, m.Call) and isinstance(node.func, m.Name):
             called.add(node.func.id)
         if isinstance(node, m.Assign) and isinstance(node.value, m.Name) and node.value.id in params:
@@ -112,17 +113,17 @@ def _kept_callables(forward: v.Func) -> dict[str, str]:
     }
 
 
-def _called_again(backward: v.Func, kept: dict[str, str]) -> tuple[m.Call, str] | None:
+def _called_again(backward: v.Func, body: list[m.Stmt], kept: dict[str, str]) -> tuple[m.Call, str] | None:
     """The call in ``backward`` of what was kept, and the parameter of ``forward`` that it came from."""
     names = {f"{backward.fn.params[0].name}.{name}": parameter for name, parameter in kept.items()}
-    for node in nodes(list(backward.fn.body)):
+    for node in nodes(list(body)):
         if isinstance(node, m.Assign) and isinstance(node.value, m.Name) and node.value.id in names:
             for target in node.targets:
                 if isinstance(target, m.Name):
                     names.setdefault(target.id, names[node.value.id])
     found: list[tuple[m.Call, str]] = [
         (node, names[node.func.id])
-        for node in nodes(list(backward.fn.body))
+        for node in nodes(list(body))
         if isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id in names
     ]
     return min(found, key=lambda one: one[0].start) if found else None

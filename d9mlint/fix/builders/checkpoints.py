@@ -110,7 +110,7 @@ def _loads_weights_only(context: Context, finding: Finding, code: Code) -> bool:
         if not isinstance(value, ast.Constant) or value.value is not False:
             return True
     # Checkpoints are often loaded by another module than the one that saves them.
-    return context.others_load(code.source.path)
+    return context.others_contain(code.source.path, "torch.load", "weights_only=False")
 
 
 def _loop_variable(code: Code, node: ast.AST) -> str:

@@ -46,7 +46,7 @@ class Context:
         self._codes: dict[str, Code | None] = {}
         self._ops: dict[str, OpEntry] | None = None
         self._groups: dict[ReadKind, dict[str, list[Finding]]] = {}
-        self._loading: list[str] | None = None
+        self._containing: dict[tuple[str, str], list[str]] = {}
         self._answers: dict[tuple[ReadKind, str], str] = {}
         self._read: dict[tuple[ReadKind, str], None] = {}
 
@@ -68,8 +68,8 @@ class Context:
         if found is None:
             if kind == "file":
                 found = self._sources[name].digest if name in self._sources else ""
-            elif kind == "loads":
-                found = str(self._others_load(name))
+            elif kind == "others":
+                found = str(self._others_contain(name))
             else:
                 found = digest(self._group(kind).get(name, []))
             self._answers[kind, name] = found
@@ -93,21 +93,22 @@ class Context:
         self._read["place", path] = None
         return self._group("place").get(path, [])
 
-    def others_load(self, path: str) -> bool:
-        """Whether files other than one load checkpoints and let torch choose how."""
-        self._read["loads", path] = None
-        return self._others_load(path)
+    def others_contain(self, path: str, text: str, unless: str) -> bool:
+        """Whether a file other than one contains a text, and not another one."""
+        name = "\0".join((path, text, unless))
+        self._read["others", name] = None
+        return self._others_contain(name)
 
-    def _others_load(self, path: str) -> bool:
-        if self._loading is None:
-            self._loading = [
+    def _others_contain(self, name: str) -> bool:
+        path, text, unless = name.split("\0")
+        found = self._containing.get((text, unless))
+        if found is None:
+            found = self._containing[text, unless] = [
                 other
                 for other, source in self._sources.items()
-                if source.problem is None
-                and "torch.load" in source.text
-                and "weights_only=False" not in source.text
+                if source.problem is None and text in source.text and unless not in source.text
             ]
-        return any(other != path for other in self._loading)
+        return any(other != path for other in found)
 
     def code(self, path: str) -> Code | None:
         """A file as code; None where it cannot be parsed."""
