@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from d9mlint.interp.events import CallEvent, EndEvent
-from d9mlint.interp.listening import Listeners, on, on_call, on_method
+from d9mlint.interp.listening import Listeners, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Memory, remembered, remembered_once, remembered_table
 from d9mlint.interp.values import NO_ARGS
 
@@ -130,6 +130,30 @@ def test_observers_hear_of_a_speculation_alone() -> None:
 
     observer, listeners = Observer(), Listeners()
     listeners.add(Counting(Memory()))
-    listeners.plus([observer]).tell(CallEvent("inside", NO_ARGS, None))
-    listeners.tell(CallEvent("outside", NO_ARGS, None))
+    listeners.plus([observer]).tell_any_call(CallEvent("inside", NO_ARGS, None))
+    listeners.tell_any_call(CallEvent("outside", NO_ARGS, None))
     assert observer.heard == ["inside"]
+
+
+def test_calls_that_a_listener_does_not_want_are_not_told_to_it() -> None:
+    class Chooser:
+        def __init__(self, wanted: str) -> None:
+            self.wanted, self.asked, self.heard = wanted, 0, list[str]()
+
+        def wants(self, name: str) -> bool:
+            self.asked += 1
+            return name.startswith(self.wanted)
+
+        @on_call_if(lambda listener, name: listener.wants(name))
+        def called(self, call: CallEvent) -> None:
+            self.heard.append(call.api)
+
+    one, other, listeners = Chooser("torch."), Chooser("numpy."), Listeners()
+    listeners.add(one)
+    listeners.tell_call(CallEvent("numpy.zeros", NO_ARGS, None))
+    listeners.add(other)
+    for name in ("torch.rand", "numpy.zeros", "torch.rand"):
+        listeners.tell_call(CallEvent(name, NO_ARGS, None))
+    listeners.plus([Chooser("")]).tell_method(CallEvent("torch.Tensor.item", NO_ARGS, None), "item", [])
+    assert (one.heard, other.heard) == (["torch.rand", "torch.rand", "torch.Tensor.item"], ["numpy.zeros"])
+    assert other.asked == 3  # once for each name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.coverage import Coverage, Gap
@@ -11,7 +12,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.data import PASS_THROUGH
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.library.builtins import MODELS
-from d9mlint.interp.listening import on
+from d9mlint.interp.listening import on_call_if
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 
@@ -31,10 +32,22 @@ _OPTIMIZERS = ("torch.optim.", "tf.keras.optimizers.", "keras.optimizers.", "opt
 _LOADERS = ("torch.utils.data.DataLoader", "tf.data.Dataset", "torch_geometric.loader.")
 
 
+def _may_matter(libraries: Container[str], api: str) -> bool:
+    """Whether calls of a name are looked at."""
+    if api == "torch.device" or api.endswith(".to") or api in _BUILT_BY_CONFIGURATION:
+        return True
+    return _unknown(libraries, api)
+
+
+def _unknown(libraries: Container[str], api: str) -> bool:
+    root = api.partition(".")[0]
+    return root not in _PLAIN and root not in libraries and api not in MODELS and api not in PASS_THROUGH
+
+
 class NotFollowed(Rule):
     """Notes calls that nothing is known of."""
 
-    @on(CallEvent)
+    @on_call_if(lambda rule, api: rule.run.entry is not None and _may_matter(rule.run.kb.libraries, api))
     def call(self, call: CallEvent) -> None:
         """Something is called."""
         _call(self.run, call)
@@ -42,7 +55,7 @@ class NotFollowed(Rule):
 
 def _call(interp: RunView, call: CallEvent) -> None:
     node = call.node
-    if interp.entry is None or not isinstance(node, m.Call):
+    if not isinstance(node, m.Call):
         return
     api = call.api
     if api == "torch.device" or api.endswith(".to"):
@@ -63,7 +76,7 @@ def _call(interp: RunView, call: CallEvent) -> None:
         given = f" and receives {what}" if what else ""
         interp.gap("dynamic-call", f"what `{rest}` makes is decided by the configuration{given}", node)
         return
-    if root in _PLAIN or root in interp.kb.libraries or api in MODELS or api in PASS_THROUGH:
+    if not _unknown(interp.kb.libraries, api):
         return
     what = _received(interp, call.args, losses=root != "?")
     if not what:

@@ -42,6 +42,8 @@ class Hazards(Rule):
         super().__init__(run, reporter)
         self._wanted = [entry for entry in run.kb.hazards if reporter.on(entry.rule)]
         self._taking_back = sorted({name for entry in self._wanted for name in entry.unless_called})
+        # Whether a name is any of these, or that of a hazard.
+        self._matters: dict[str, bool] = {}
         self._only: dict[str, list[tuple[str, ReadAt]]] = {}
         self._variables: dict[str, list[HazardEntry]] = {}
         # Objects that are called: events of which only those hear who listen to the name.
@@ -80,6 +82,8 @@ class Hazards(Rule):
     def call(self, call: CallEvent) -> None:
         """A function, a method or an object is called."""
         names = [call.api, *_names_of_class(self.run, call)]
+        if not any(map(self._is_of_interest, names)):
+            return
         for pattern in self._taking_back:
             if any(fnmatch.fnmatchcase(name, pattern) for name in names):
                 self.called[pattern] = True
@@ -92,6 +96,16 @@ class Hazards(Rule):
                 if entry.id not in done and self.reporter.on(entry.rule):
                     done.add(entry.id)
                     self._judge(entry, call.args, call.node, call_text(call), call.owner, call.api)
+
+    def _is_of_interest(self, name: str) -> bool:
+        known = self._matters.get(name)
+        if known is None:
+            known = self._matters[name] = (
+                name in self._only
+                or bool(self.run.kb.hazards_of(name))
+                or any(fnmatch.fnmatchcase(name, pattern) for pattern in self._taking_back)
+            )
+        return known
 
     def assigned(self, entry: HazardEntry, event: AttributeEvent) -> None:
         """An attribute is set."""

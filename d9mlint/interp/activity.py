@@ -14,7 +14,7 @@ from d9mlint.interp.calls import can_train, hands_over_training, owner_types
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.devices import ACCELERATORS, DEFAULT_DEVICE, DEVICE, Runner, named, runner, runner_of
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
-from d9mlint.interp.listening import on, on_call, on_method
+from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Memory, remembered
 from d9mlint.interp.places import Where
 
@@ -134,6 +134,7 @@ class Activity:
 
     def __init__(self, interp: Interp) -> None:
         self._interp = interp
+        self.kb = interp.kb
 
     @property
     def memory(self) -> Memory:
@@ -190,7 +191,7 @@ class Activity:
         ):
             _trains_tf(self._interp, call.node, "fit")
 
-    @on(CallEvent)
+    @on_call_if(lambda activity, api: bool(activity.kb.runners(api)))
     def constructed(self, call: CallEvent) -> None:
         """What trains when it is made."""
         found = runner_of(self._interp, call.api, call.args)
@@ -314,7 +315,14 @@ class Activity:
     @on(CallEvent)
     def call(self, call: CallEvent) -> None:
         """Something is called."""
-        _any_call(self._interp, call)
+        args = call.args
+        if args.pos or args.kw:
+            _any_call(self._interp, call)
+
+    @on_call_if(lambda _, api: api in _TELLING or _uses_cuda(api))
+    def told(self, call: CallEvent) -> None:
+        """A function is called whose name tells what the program does."""
+        _telling_call(self._interp, call)
 
     @on(EnvironmentEvent)
     def variable(self, event: EnvironmentEvent) -> None:
@@ -415,27 +423,40 @@ _DEVICE_FREE = frozenset(
 )
 
 
+_EXEC = frozenset({"os.execv", "os.execve", "os.execvp", "os.execl", "os.execvpe"})
+_VISIBLE = frozenset({"tf.config.set_visible_devices", "tf.config.experimental.set_visible_devices"})
+_TELLING: frozenset[str] = frozenset({DEVICE, *_OUTPUT_CALLS, *_EXEC, *_VISIBLE})
+
+
+def _uses_cuda(api: str) -> bool:
+    return api.startswith("torch.cuda.") and api not in _DEVICE_FREE
+
+
 def _any_call(interp: Interp, call: CallEvent) -> None:
-    api = call.api
+    api, given = call.api, call.args.kw
     if hands_over_training(call.args) and runner(interp, call.owner) is None:
         note(interp, TRAIN, call.node, api)
         note(interp, TORCH_TRAIN, call.node, api)
+    if "device" in given and api != DEVICE and not _uses_cuda(api):
+        _note_devices(interp, given["device"], call.node)
+    if "device_ids" in given and v.is_none(given["device_ids"]) is not True:
+        note(interp, CUDA, call.node, api)
+
+
+def _telling_call(interp: Interp, call: CallEvent) -> None:
+    api = call.api
     if api in _OUTPUT_CALLS:
         note(interp, SAVES, call.node, api)
-    if api.startswith("torch.cuda.") and api not in _DEVICE_FREE:
+    elif _uses_cuda(api):
         note(interp, "cuda-api", call.node, api)
     elif api == DEVICE and not interp.importing:
         # One that a module defines for others counts where it is used.
         name = named(interp, call.args.get("type", 0))
         if name in ACCELERATORS or (not name and _chosen_elsewhere(call.args)):
             note(interp, f"{name or 'cuda'}-device", call.node, api)
-    else:
-        _note_devices(interp, call.args.kw.get("device"), call.node)
-    if call.args.kw.get("device_ids") is not None and v.is_none(call.args.kw["device_ids"]) is not True:
-        note(interp, CUDA, call.node, api)
-    if api in ("os.execv", "os.execve", "os.execvp", "os.execl", "os.execvpe"):
+    elif api in _EXEC:
         note(interp, "exec", call.node, api)
-    elif api == "tf.config.set_visible_devices" or api == "tf.config.experimental.set_visible_devices":
+    elif api in _VISIBLE:
         first = call.args.get("devices", 0)
         if isinstance(first, v.Items) and not first.elts and not first.open and _surely_runs(interp):
             note(interp, "no-gpu", call.node, api)

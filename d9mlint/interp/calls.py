@@ -88,7 +88,7 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         return call_instance(interp, func, args, node)
     if isinstance(func, v.Obj):
         return call_object(interp, func, args, node)
-    interp.listeners.tell(CallEvent("?", args, node))
+    interp.listeners.tell_any_call(CallEvent("?", args, node))
     callbacks(interp, "", args, node)
     if func is v.UNKNOWN and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
         called = node.func.id if isinstance(node.func, m.Name) else node.func.name
@@ -709,7 +709,10 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
 
 def hands_over_training(args: v.Args) -> bool:
     """Whether a call is given a model, an optimizer and a loader: whoever gets these trains."""
-    given = [one for value in args.values() for one in v.alternatives(value)]
+    values = args.values()
+    if len(values) < 3 and v.AnyOf not in map(type, values):
+        return False
+    given = [one for value in values for one in v.alternatives(value)]
     return len(given) > 2 and _has_optimizer(given) and _has_loader(given) and _has_model(given)
 
 
@@ -1064,7 +1067,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
     if any(entry.at == "use" for entry in interp.kb.ops(obj.api)):
         # What a module was made with decides as much as what it is given.
         both = v.Args(args.pos, {**obj.args.kw, **args.kw}, args.star, args.dstar)
-        interp.listeners.tell(CallEvent(f"{obj.api}.__call__", both, node, None))
+        interp.listeners.tell_any_call(CallEvent(f"{obj.api}.__call__", both, node, None))
     event = CallEvent(f"{obj.type}.__call__", args, node, obj)
     interp.listeners.tell_named(event)
     entries = interp.kb.rng(event.api)

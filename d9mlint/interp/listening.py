@@ -28,11 +28,12 @@ _LISTENS = "_d9mlint_listens"
 
 class Listening(NamedTuple):
     """What a method listens to: a type of events and, for calls and attributes, their names; ``method`` when these
-    are bare names of methods, whatever the receiver."""
+    are bare names of methods, whatever the receiver. ``wanted`` chooses calls by their canonical names."""
 
     event: type[Any]
     names: tuple[str, ...] = ()
     method: bool = False
+    wanted: Callable[..., bool] | None = None
 
 
 def _listens(listening: Listening) -> Callable[[Method[L, E]], Method[L, E]]:
@@ -51,6 +52,12 @@ def on(event: type[E]) -> Callable[[Method[L, E]], Method[L, E]]:
 def on_call(*names: str) -> Callable[[Method[L, CallEvent]], Method[L, CallEvent]]:
     """Decorator of a method: listen to calls of these canonical names."""
     return _listens(Listening(CallEvent, names))
+
+
+def on_call_if(wanted: Callable[[Any, str], bool]) -> Callable[[Method[L, CallEvent]], Method[L, CallEvent]]:
+    """Decorator of a method: listen to calls that are ``wanted(listener, name)``, which is asked once in a run for each
+    canonical name, and so must not look at anything that changes."""
+    return _listens(Listening(CallEvent, wanted=wanted))
 
 
 def on_method(*names: str) -> Callable[[Method[L, CallEvent]], Method[L, CallEvent]]:
@@ -85,10 +92,16 @@ def listened_by(listener: object) -> tuple[tuple[str, Listening], ...]:
     return listened(kind)
 
 
+def _bound(listening: Listening, listener: object) -> Listening:
+    """What one listener listens to, of all that are of its class."""
+    wanted = listening.wanted
+    return listening if wanted is None else listening._replace(wanted=functools.partial(wanted, listener))
+
+
 class Listeners:
     """The listeners of a run, by what they listen to."""
 
-    __slots__ = ("attributes", "calls", "handlers", "methods", "object_attributes")
+    __slots__ = ("_any_call", "_chosen", "attributes", "calls", "handlers", "methods", "object_attributes")
 
     def __init__(self) -> None:
         self.calls: dict[str, list[Handler[CallEvent]]] = {}
@@ -96,11 +109,15 @@ class Listeners:
         self.attributes: dict[str, list[Handler[AttributeEvent]]] = {}
         self.object_attributes: dict[str, list[Handler[ObjectAttributeEvent]]] = {}
         self.handlers: dict[type[Any], list[Handler[Any]]] = {}
+        # Who listens to calls by no name of their own, and which names they want; and those who want a name. Nobody
+        # wants most of them.
+        self._any_call: list[tuple[Callable[..., bool] | None, Handler[CallEvent]]] = []
+        self._chosen: dict[str, list[Handler[CallEvent]]] = {}
 
     def add(self, listener: object) -> None:
         """Tell an object what its methods listen to."""
         for name, listening in listened_by(listener):
-            self.listen(listening, getattr(listener, name))
+            self.listen(_bound(listening, listener), getattr(listener, name))
         more: Callable[[], Iterable[tuple[Listening, Handler[Any]]]] | None
         more = getattr(listener, "also", None)
         for listening, handler in more() if more is not None else ():
@@ -108,6 +125,10 @@ class Listeners:
 
     def listen(self, to: Listening, handler: Handler[Any]) -> None:
         """Tell a function of these events."""
+        if not to.names and to.event is CallEvent:
+            self._any_call.append((to.wanted, handler))
+            self._chosen.clear()
+            return
         if not to.names:
             self.handlers.setdefault(to.event, []).append(handler)
             return
@@ -128,7 +149,15 @@ class Listeners:
         """A function or class is called."""
         for handler in self.calls.get(event.api, ()):
             handler(event)
-        for handler in self.handlers.get(CallEvent, ()):
+        self.tell_any_call(event)
+
+    def tell_any_call(self, event: CallEvent) -> None:
+        """A call of which only those hear who do not listen to its name."""
+        chosen = self._chosen.get(event.api)
+        if chosen is None:
+            chosen = [handler for wanted, handler in self._any_call if wanted is None or wanted(event.api)]
+            self._chosen[event.api] = chosen
+        for handler in chosen:
             handler(event)
 
     def tell_named(self, event: CallEvent) -> None:
@@ -143,8 +172,7 @@ class Listeners:
                 handler(event)
         for handler in self.methods.get(name, ()):
             handler(event)
-        for handler in self.handlers.get(CallEvent, ()):
-            handler(event)
+        self.tell_any_call(event)
 
     def tell_attribute(self, event: AttributeEvent) -> None:
         """An attribute of a library module is set."""
@@ -162,10 +190,11 @@ class Listeners:
         new.calls, new.methods = self.calls, self.methods
         new.attributes, new.object_attributes = self.attributes, self.object_attributes
         new.handlers = {event: list(handlers) for event, handlers in self.handlers.items()}
+        new._any_call = list(self._any_call)
         for one in observers:
             for name, listening in listened_by(one):
                 assert not listening.names
-                new.listen(listening, getattr(one, name))
+                new.listen(_bound(listening, one), getattr(one, name))
         return new
 
     def muted(self) -> Listeners:

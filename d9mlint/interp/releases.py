@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from d9mlint.interp.events import CallEvent, ImportEvent
-from d9mlint.interp.listening import on
+from d9mlint.interp.listening import on, on_call_if
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -19,12 +19,15 @@ class ReleaseNames:
 
     def __init__(self, interp: Interp) -> None:
         self._interp = interp
+        self.kb = interp.kb
 
-    @on(CallEvent)
+    @on_call_if(
+        lambda names, api: names.kb.inferred(api) is not None or any(names.kb.inferred_by_arguments(api))
+    )
     def called(self, call: CallEvent) -> None:
         """A name is called."""
         self._used(call.api)
-        for entry, arguments in self._interp.kb.inferred_by_arguments(call.api):
+        for entry, arguments in self.kb.inferred_by_arguments(call.api):
             if any(name in call.args.kw for name in arguments):
                 self._infer(entry)
 
@@ -38,7 +41,7 @@ class ReleaseNames:
         self._used(f"{name}.")
 
     def _used(self, name: str) -> None:
-        entry = self._interp.kb.inferred(name)
+        entry = self.kb.inferred(name)
         if entry is not None:
             self._infer(entry)
 

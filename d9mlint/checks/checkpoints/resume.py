@@ -12,7 +12,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import CallEvent, EndEvent, ImportEvent, Loop, LoopEvent
 from d9mlint.interp.library.loaders import LOADER
-from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.text import call_text, node_text
@@ -41,9 +41,9 @@ class Resume(Rule):
     """Whether the position in the data is kept."""
     loads = remembered(bool)
 
-    @on(CallEvent)
+    @on_call_if(lambda rule, api: bool(rule.run.kb.roles(api)))
     def call(self, call: CallEvent) -> None:
-        """Something is called."""
+        """Something is called that may keep the position in the data."""
         for entry in self.run.kb.roles(call.api):
             if entry.role == "discards-batches" and all_hold(call.args, entry.when, call.owner) is True:
                 self.kept = True

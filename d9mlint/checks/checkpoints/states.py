@@ -9,7 +9,7 @@ from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda, trains
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent
-from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
@@ -43,6 +43,14 @@ _SCHEDULER = re.compile(r"sched|lr_s", re.IGNORECASE)
 _SCALER = re.compile(r"scaler|amp", re.IGNORECASE)
 
 
+def _is_scheduler(api: str) -> bool:
+    return api.startswith("torch.optim.lr_scheduler.")
+
+
+def _is_scaler(api: str) -> bool:
+    return api.startswith("torch.") and api.rpartition(".")[2] == "GradScaler"
+
+
 class Checkpoints(Rule):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
@@ -61,12 +69,12 @@ class Checkpoints(Rule):
         if entry.kind not in ("init", "split") and rng in ("torch", "numpy", "python"):
             self.uses[rng] = True
 
-    @on(CallEvent)
+    @on_call_if(lambda _, api: api in STATES or api in RESTORES or _is_scheduler(api) or _is_scaler(api))
     def call(self, call: CallEvent) -> None:
-        """Something is called."""
-        if call.api.startswith("torch.optim.lr_scheduler."):
+        """Something is made, saved or restored that has a state."""
+        if _is_scheduler(call.api):
             self.uses["scheduler"] = True
-        elif call.api.rpartition(".")[2] == "GradScaler" and call.api.startswith("torch."):
+        elif _is_scaler(call.api):
             self.uses["scaler"] = True
         state = STATES.get(call.api)
         if state is not None:

@@ -9,7 +9,7 @@ from d9mlint.checks.base import Rule, argument_node
 from d9mlint.interp import values as v
 from d9mlint.interp.context import NO_GRADIENT
 from d9mlint.interp.events import CallEvent, EndEvent
-from d9mlint.interp.listening import on, on_call, on_method
+from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
@@ -27,6 +27,13 @@ EPOCH_CALLERS = (
     "transformers",
     "ignite",
 )
+
+
+def _sets_epochs(api: str) -> bool:
+    """Whether a call is that of a library that sets the epoch of samplers. Importing it is not using it: its trainer is
+    made, or its loader prepared."""
+    head, _, rest = api.partition(".")
+    return head in EPOCH_CALLERS and rest.rpartition(".")[2].endswith(_EPOCH_CALLS)
 
 
 class Epochs(Rule):
@@ -53,13 +60,10 @@ class Epochs(Rule):
         if not self.run.uncertain:
             self.epoch_set = True
 
-    @on(CallEvent)
+    @on_call_if(lambda _, api: _sets_epochs(api))
     def trainer(self, call: CallEvent) -> None:
         """A trainer sets the epoch."""
-        head, _, rest = call.api.partition(".")
-        if head in EPOCH_CALLERS and rest.rpartition(".")[2].endswith(_EPOCH_CALLS):
-            # Importing such a library is not using it: its trainer is made, or its loader prepared.
-            self.epoch_set = True
+        self.epoch_set = True
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:

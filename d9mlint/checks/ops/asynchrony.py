@@ -138,9 +138,11 @@ class Asynchrony(Rule):
     @on(CallEvent)
     def call(self, call: CallEvent) -> None:
         """Something is called."""
+        roles = self.run.kb.by_role(call.api)
+        if not roles and call.owner is None:
+            return
         if not self.run.loops and not self.started and not self.entered:
             return
-        roles = self.run.kb.by_role(call.api)
         name = call.api.rpartition(".")[2]
         owner = root(self.run, call.owner)
         if "reads" in roles:

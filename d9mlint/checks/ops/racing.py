@@ -22,7 +22,7 @@ from d9mlint.interp.activity import (
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.events import CallEvent, EndEvent, ItemEvent, ItemUpdateEvent, ItemWriteEvent
-from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.tensors import detached, device, no_gradient
@@ -85,9 +85,9 @@ class Ops(Rule):
         number = call.args.get("int", 0)
         self.one_thread.append(isinstance(number, v.Lit) and number.value == 1)
 
-    @on(CallEvent)
+    @on_call_if(lambda rule, api: api.startswith("?.") or bool(rule.run.kb.ops(api.removesuffix(CALLED))))
     def call(self, call: CallEvent) -> None:
-        """Something is called."""
+        """Something is called that may be an op."""
         used = call.api.endswith(CALLED)
         entries = self.run.kb.ops(call.api.removesuffix(CALLED))
         entries = tuple(entry for entry in entries if (entry.at == "use") is used)

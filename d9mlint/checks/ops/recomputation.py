@@ -10,7 +10,7 @@ from d9mlint.checks.drawing import draws
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import CallEvent
-from d9mlint.interp.listening import on
+from d9mlint.interp.listening import on_call_if
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
@@ -27,16 +27,14 @@ class Recomputation(Rule):
 
     codes = ("DET411",)
 
-    @on(CallEvent)
+    @on_call_if(lambda rule, api: api == _APPLY or rule.run.kb.role(api, "checkpoints") is not None)
     def call(self, call: CallEvent) -> None:
-        """Something is called."""
+        """A function is run again in the backward pass."""
         entry = self.run.kb.role(call.api, "checkpoints")
         if entry is not None and all_hold(call.args, entry.when) is not False:
             _library(self, call, call.args.get(entry.arg, entry.pos), entry.arg)
-        if isinstance(call.owner, v.Cls) and _FUNCTION in map(
-            self.run.kb.canonical, call.owner.external_bases()
-        ):
-            if call.api == _APPLY:
+        if call.api == _APPLY and isinstance(call.owner, v.Cls):
+            if _FUNCTION in map(self.run.kb.canonical, call.owner.external_bases()):
                 _by_hand(self, call.owner, call)
 
 

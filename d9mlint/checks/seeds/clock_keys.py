@@ -5,7 +5,7 @@ from __future__ import annotations
 from d9mlint.checks.base import Rule
 from d9mlint.checks.seeds.draws import entropy_source
 from d9mlint.interp.events import CallEvent
-from d9mlint.interp.listening import on
+from d9mlint.interp.listening import on_call_if
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.text import call_text
@@ -16,7 +16,7 @@ class ClockKeys(Rule):
 
     codes = ("DET107",)
 
-    @on(CallEvent)
+    @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)))
     def call(self, call: CallEvent) -> None:
         """A key, or a generator without global state, is made: from what seed?"""
         for entry in self.run.kb.rng(call.api):

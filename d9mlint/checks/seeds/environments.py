@@ -7,7 +7,7 @@ from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.events import CallEvent, EndEvent
-from d9mlint.interp.listening import on, on_method
+from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_once
 from d9mlint.interp.places import Where
 
@@ -48,7 +48,7 @@ class Environments(Rule):
             return
         self.seeded = True
 
-    @on(CallEvent)
+    @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)) or api.startswith(_RL_LIBRARIES))
     def call(self, call: CallEvent) -> None:
         """Something of a library is called."""
         for entry in self.run.kb.rng(call.api):
@@ -93,7 +93,7 @@ class Environments(Rule):
 
 
 _SPACES = ("action_space", "observation_space", "single_action_space", "single_observation_space")
-_RL_LIBRARIES = (
+_RL_LIBRARIES: tuple[str, ...] = (
     "stable_baselines3.",
     "sb3_contrib.",
     "gym.",

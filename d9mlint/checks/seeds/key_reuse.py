@@ -8,7 +8,7 @@ from d9mlint.checks.base import Rule, argument_node
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, Loop, LoopEvent
 from d9mlint.interp.library.keys import KEY
-from d9mlint.interp.listening import on
+from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import marks_path
 from d9mlint.interp.places import Where
 from d9mlint.interp.text import call_text
@@ -41,9 +41,9 @@ class Keys(Rule):
     used = marks_path(Use)
     """Uses by the key's own number."""
 
-    @on(CallEvent)
+    @on_call_if(lambda rule, api: "draws-with-key" in rule.run.kb.by_role(api))
     def call(self, call: CallEvent) -> None:
-        """Something is called."""
+        """Something is called that draws with a key."""
         roles = self.run.kb.by_role(call.api)
         draws = roles.get("draws-with-key")
         if draws is None or (call.owner is not None and not isinstance(call.owner, (v.Inst, v.Obj))):

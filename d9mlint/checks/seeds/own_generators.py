@@ -11,7 +11,7 @@ from d9mlint.checks.base import Rule
 from d9mlint.checks.seeds.draws import entropy_source, source_place
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
-from d9mlint.interp.listening import on
+from d9mlint.interp.listening import on_call_if
 from d9mlint.interp.rng import all_hold, any_holds, is_quiet
 from d9mlint.interp.text import call_text
 
@@ -24,7 +24,7 @@ class OwnGenerators(Rule):
 
     codes = ("DET106", "DET109", "DET110")
 
-    @on(CallEvent)
+    @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)))
     def call(self, call: CallEvent) -> None:
         """Something is made."""
         for entry in self.run.kb.rng(call.api):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.checks.base import Rule
 from d9mlint.checks.derivation import derives
 from d9mlint.interp.events import CallEvent, LoopEvent, TestEvent
-from d9mlint.interp.listening import on
+from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered_table
 from d9mlint.ir import nodes as m
 
@@ -26,10 +26,10 @@ class Clock(Rule):
     training = remembered_table(str, bool)
     """Running loops in which a training step was seen."""
 
-    @on(CallEvent)
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "trains") is not None)
     def call(self, call: CallEvent) -> None:
-        """Something is called."""
-        if self.run.loops and self.run.kb.role(call.api, "trains") is not None:
+        """A step of a training."""
+        if self.run.loops:
             for loop in self.run.loops:
                 self.training[loop.key] = True
 

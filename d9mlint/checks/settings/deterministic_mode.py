@@ -8,7 +8,7 @@ from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import CUDA, TORCH_TRAIN, may_use_cuda, where
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
-from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import marks_path, remembered, remembered_once
 from d9mlint.interp.places import Where
 from d9mlint.interp.switches import DETERMINISTIC
@@ -36,11 +36,10 @@ class DeterministicMode(Rule):
         if v.truth(value) is not False and self.call is None:
             self.call = Where(self.run, call.node, call.api)
 
-    @on(CallEvent)
+    @on_call_if(lambda _, api: api.endswith(".cuda"))
     def cuda(self, call: CallEvent) -> None:
         """CUDA is used: cuBLAS reads its variable then."""
-        if call.api.endswith(".cuda"):
-            self.used.setdefault("cuda", True)
+        self.used.setdefault("cuda", True)
 
     @on(EnvironmentEvent)
     def variable(self, event: EnvironmentEvent) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from d9mlint.checks.base import Rule
 from d9mlint.interp.events import CallEvent, EnvironmentEvent
-from d9mlint.interp.listening import on
+from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import marks_path
 
 READ_BY = {
@@ -39,11 +39,11 @@ class LateVariables(Rule):
     codes = ("DET308",)
     used = marks_path(bool)
 
-    @on(CallEvent)
+    @on_call_if(lambda _, api: api.startswith(_PREFIXES) and not api.startswith(_CONFIGURING))
     def library_use(self, call: CallEvent) -> None:
         """A library is used that reads variables when it is."""
         for library, prefix in _READERS:
-            if call.api.startswith(prefix) and not call.api.startswith(_CONFIGURING):
+            if call.api.startswith(prefix):
                 self.used.setdefault(library, True)
 
     @on(EnvironmentEvent)
@@ -65,3 +65,4 @@ class LateVariables(Rule):
 
 
 _READERS = (("tensorflow", "tf."), ("jax", "jax."), ("torch.compile", "torch.compile"))
+_PREFIXES: tuple[str, ...] = tuple(prefix for _, prefix in _READERS)

@@ -150,17 +150,21 @@ class UninitializedMemory(Rule):
         if "looks-only" in roles or "holds" in roles:
             return
         reads = "reads" in roles and "writes" not in roles and not name.endswith("_")
-        for key, value in [("", one) for one in event.args.pos] + list(event.args.kw.items()):
-            parts = value.elts if isinstance(value, v.Items) else v.alternatives(value)
-            for one in parts:
-                memory = _watched(self.run, one)
-                if memory is None:
-                    continue
-                if reads and key != "out":
-                    self.read(one)
-                elif memory.data is None or str(memory.data).startswith((_ROW, _PART)):
-                    # Handed to a call that may fill it: an initializer, a collective, `out=`.
-                    self.contents[memory] = "written"
+        for value in event.args.pos:
+            self._hand_over(value, reads)
+        for key, value in event.args.kw.items():
+            self._hand_over(value, reads and key != "out")
+
+    def _hand_over(self, value: v.Value, reads: bool) -> None:
+        """An argument is given to a call that only ``reads`` it, or may fill it: an initializer, a collective, ``out=``."""
+        for one in value.elts if isinstance(value, v.Items) else v.alternatives(value):
+            memory = _watched(self.run, one)
+            if memory is None:
+                continue
+            if reads:
+                self.read(one)
+            elif memory.data is None or str(memory.data).startswith((_ROW, _PART)):
+                self.contents[memory] = "written"
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
