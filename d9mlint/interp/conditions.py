@@ -17,6 +17,10 @@ Place = m.Name | m.Subscript
 """What a test can say something about: a name, a dotted name, an item."""
 
 
+_PLAIN = frozenset({"object", "abc.ABC", "torch.nn.Module"})
+"""Classes of libraries without a length or truth."""
+
+
 class Outcome(NamedTuple):
     """``answer`` True, False or None for unknown; ``option`` names the option whose default decided it."""
 
@@ -47,7 +51,24 @@ def condition(interp: Interp, node: m.Expr) -> Outcome:
     if isinstance(node, m.Compare):
         return compared(interp, node)[0]
     value = interp.eval(node)
-    return Outcome(v.truth(value), v.option_of(value))
+    return Outcome(truth(interp, value), v.option_of(value))
+
+
+def truth(interp: Interp, value: v.Value) -> bool | None:
+    """Whether a value counts as true, or None for unknown. An object is true unless its class says otherwise: those of
+    the project are known, and generators of libraries are plain objects."""
+    known = v.truth(value)
+    if known is not None:
+        return known
+    if isinstance(value, v.AnyOf):
+        answers = {truth(interp, one) for one in value.values}
+        return answers.pop() if len(answers) == 1 else None
+    if isinstance(value, v.Inst):
+        own = all(base in _PLAIN for base in value.cls.external_bases())
+        return True if own and not any(value.cls.find(name) for name in ("__bool__", "__len__")) else None
+    if isinstance(value, v.Obj) and any(entry.kind == "generator" for entry in interp.kb.rng(value.api)):
+        return True
+    return None
 
 
 def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
@@ -155,7 +176,7 @@ def _implied(interp: Interp, test: m.Expr, outcome: bool) -> list[tuple[Place, v
 def _narrow_truth(interp: Interp, name: Place, outcome: bool) -> list[tuple[Place, v.Value]]:
     known = interp.eval(name)
     if isinstance(known, v.AnyOf):
-        left = [x for x in known.values if v.truth(x) is not (not outcome)]
+        left = [x for x in known.values if truth(interp, x) is not (not outcome)]
         return [(name, v.join(left))] if left and len(left) < len(known.values) else []
     if not isinstance(known, v.Lit) or bool(known.value) == outcome:
         return []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, parts_of
-from d9mlint.interp.conditions import compared, condition, narrowed
+from d9mlint.interp.conditions import compared, condition, narrowed, truth
 from d9mlint.interp.containers import CONTAINERS, parts
 from d9mlint.interp.data import (
     ENTROPY_FIELDS,
@@ -295,7 +295,7 @@ def _binop(interp: Interp, node: m.BinOp) -> v.Value:
 
 def _boolop(interp: Interp, node: m.BoolOp) -> v.Value:
     left = interp.eval(node.left)
-    known = v.truth(left)
+    known = truth(interp, left)
     if known is not None and not v.option_of(left):
         return interp.eval(node.right) if known == (node.op == "and") else left
     right = interp.eval(node.right)
@@ -307,7 +307,7 @@ def _boolop(interp: Interp, node: m.BoolOp) -> v.Value:
 def _unary(interp: Interp, node: m.Unary) -> v.Value:
     value = interp.eval(node.operand)
     if node.op == "not":
-        known = v.truth(value)
+        known = truth(interp, value)
         return v.UNKNOWN if known is None else v.Lit(not known, v.option_of(value))
     if isinstance(value, v.Lit) and isinstance(value.value, (int, float)):
         if node.op == "-":

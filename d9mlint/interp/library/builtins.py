@@ -17,6 +17,7 @@ from d9mlint.interp.data import (
     BUFFER,
     ENTROPY,
     TENSOR,
+    UNKNOWN_KEY,
     at_unknown_key,
     element,
     is_entropy,
@@ -356,6 +357,23 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
     if isinstance(owner, v.Obj) and is_registry(owner) and name == "get":
         return registered(owner, key if key is not None else v.UNKNOWN)
     return None
+
+
+def _setdefault(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``mapping.setdefault(key, default)``: a container that is given stays in the mapping and may grow there."""
+    if not isinstance(owner, v.Mapping) or not args.pos:
+        return _namespace_dict(interp, owner, name, args, node)
+    key = args.pos[0]
+    default = args.pos[1] if len(args.pos) > 1 else args.kw.get("default", v.NONE)
+    if isinstance(key, v.Lit) and not isinstance(key.value, (list, dict)):
+        if key.value not in owner.items and (not owner.open or isinstance(default, (v.Items, v.Mapping))):
+            owner.items[key.value] = default
+        return _namespace_dict(interp, owner, name, args, node)
+    known = list(owner.items.values())
+    owner.open = True
+    if not isinstance(default, (v.Items, v.Mapping)):
+        return _namespace_dict(interp, owner, name, args, node)
+    return v.join([*known, owner.items.setdefault((UNKNOWN_KEY, getattr(node, "start", 0)), default)])
 
 
 def _dict_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
@@ -788,7 +806,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.parse_json_file": opt.hf_parse,
     "*.get": _namespace_dict,
     "*.pop": _namespace_dict,
-    "*.setdefault": _namespace_dict,
+    "*.setdefault": _setdefault,
     "*.update": _dict_update,
     "*.items": _dict_values,
     "*.keys": _dict_values,
