@@ -158,19 +158,42 @@ def _implied(interp: Interp, test: m.Expr, outcome: bool) -> list[tuple[Place, v
         if (test.op == "and") == outcome:
             return _implied(interp, test.left, outcome) + _implied(interp, test.right, outcome)
         return []
-    if isinstance(test, m.Name | m.Subscript):
-        return _narrow_truth(interp, test, outcome)
-    if isinstance(test, m.Compare) and len(test.ops) == 1 and isinstance(test.left, m.Name | m.Subscript):
-        known = interp.eval(test.left)
+    read = _place(test)
+    if read is not None:
+        return _narrow_truth(interp, read, outcome)
+    left = _place(test.left) if isinstance(test, m.Compare) and len(test.ops) == 1 else None
+    if isinstance(test, m.Compare) and left is not None:
+        known = interp.eval(left)
         other = interp.eval(test.comparators[0])
         equal = (
             (test.ops[0] in ("==", "is")) == outcome if test.ops[0] in ("==", "is", "!=", "is not") else None
         )
         if isinstance(other, v.Lit) and equal is not None:
-            return _narrow_equal(test.left, known, other, equal)
+            return _narrow_equal(left, known, other, equal)
         if equal is None and isinstance(known, v.Lit) and known.option:
-            return [(test.left, v.Obj(v.GIVEN))]
+            return [(left, v.Obj(v.GIVEN))]
     return []
+
+
+def _place(test: m.Expr) -> Place | None:
+    """What an expression reads, if a test can say something about it: ``config.get("seed")`` reads an item."""
+    if isinstance(test, m.Name | m.Subscript):
+        return test
+    if not isinstance(test, m.Call) or not isinstance(test.func, m.Name) or not test.args:
+        return None
+    owner, dot, called = test.func.id.rpartition(".")
+    attribute = test.func.id == "getattr" and len(test.args) > 1
+    key = test.args[1 if attribute else 0]
+    if not isinstance(key, m.Const) or not isinstance(key.value, str):
+        return None
+    if attribute:
+        of = test.args[0]
+        return m.Name(f"{of.id}.{key.value}", test.start, test.end) if isinstance(of, m.Name) else None
+    return (
+        m.Subscript(m.Name(owner, test.start, test.end), key, test.start, test.end)
+        if dot and called == "get"
+        else None
+    )
 
 
 def _narrow_truth(interp: Interp, name: Place, outcome: bool) -> list[tuple[Place, v.Value]]:

@@ -631,7 +631,12 @@ class Orders:
     def subscripted(
         self, interp: Interp, value: v.Value, index: v.Value, node: m.Subscript, result: v.Value
     ) -> v.Value:
-        """``value[index]``: a position in an arbitrary order decides, a key does not."""
+        """``value[index]``: a position in an arbitrary order decides, a key does not. What a list of positions or names
+        selects comes in the order of the list."""
+        selected = self._selected(value, index)
+        if selected is not None and not _stored_back(interp, node):
+            kept = v.Obj("?", value.type if isinstance(value, v.Obj) else "?") if result is value else result
+            return self.carried(kept, merge((self.of(value), selected)))
         order = self.of(value)
         if order is None:
             order = self.deep(index)
@@ -664,6 +669,14 @@ class Orders:
             return result
         self.decide(order)
         return result
+
+    def _selected(self, value: v.Value, index: v.Value) -> Order | None:
+        """The order of the columns, rows or items of an array or table that a list of them selects."""
+        if isinstance(value, (v.Items, v.Mapping, v.Lit, v.Inst)):
+            return None
+        axes = index.elts if isinstance(index, v.Items) and index.kind == "t" else [index]
+        order = merge(self.of(one) for one in axes if isinstance(one, (v.Items, v.Obj)))
+        return order if order is not None and order.kind == SEQUENCE else None
 
     def operated(
         self, interp: Interp, node: m.BinOp, sides: tuple[v.Value, v.Value], result: v.Value
@@ -969,6 +982,20 @@ def _sorts_walk(interp: Interp, value: v.Value, loop: m.For) -> bool:
     return False
 
 
+def _stored_back(interp: Interp, node: m.Subscript) -> bool:
+    """Whether the statement stores what it makes of a selection under the same selection."""
+    stmt = interp.statement
+    if not isinstance(stmt, (m.Assign, m.AugAssign)):
+        return False
+    targets = stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]
+    selecting = {one.id for one in nodes([node.index]) if isinstance(one, m.Name)}
+    return any(
+        isinstance(target, m.Subscript)
+        and any(isinstance(one, m.Name) and one.id in selecting for one in nodes([target.index]))
+        for target in targets
+    )
+
+
 def _is_sequence(interp: Interp, value: v.Obj) -> bool:
     """Whether a library object is surely taken apart by position."""
     entry = interp.kb.order(value.api, value.type == "list" or value.api.startswith(("pathlib.", "?.")))
@@ -1074,14 +1101,15 @@ def _owner_node(node: Any) -> Any:
 
 def _kept_in(interp: Interp, owner: v.Value, node: Any) -> tuple[v.Value, str]:
     """The container that something is added to: of ``groups[key].append(x)`` it is ``groups``."""
-    if isinstance(owner, (v.Items, v.Mapping)) or not isinstance(node, m.Call):
-        return owner, SEQUENCE
-    inner = node.func.value if isinstance(node.func, m.Attr) else None
+    inner = node.func.value if isinstance(node, m.Call) and isinstance(node.func, m.Attr) else None
     if isinstance(inner, m.Call) and isinstance(inner.func, m.Name):
         parts = inner.func.id.split(".")
         if parts[-1] == "setdefault":
+            # What is there may be of an earlier round.
             found = interp.eval(m.Name(".".join(parts[:-1]), inner.start, inner.end))
             return found, NESTED
+    if isinstance(owner, (v.Items, v.Mapping)):
+        return owner, SEQUENCE
     while isinstance(inner, m.Subscript):
         inner = inner.value
         if isinstance(inner, m.Name):
