@@ -223,6 +223,19 @@ def inspect(paths: Sequence[str], settings: Settings) -> Inspection:
     return Inspection(found, sources, parts, plan, analysis, runs, result)
 
 
+def check_program(path: str, settings: Settings, others: Sequence[str] = ()) -> Result:
+    """Lint one program: of all programs in its project only this one is analyzed, with the modules that it imports.
+    What it does in ``others`` is reported too. Raises UsageError for a request that cannot be carried out."""
+    from d9mlint.analysis import analyze_shares
+
+    found, sources, parts, plan = prepare([path, *others], settings)
+    name = absolute(path)
+    # A cache of analysis runs holds all of a project: it is read here, and not written.
+    shares = [one._replace(own=frozenset({name}) if name in one.own else frozenset()) for one in plan.shares]
+    runs = analyze_shares(shares)
+    return decide(found, sources, parts, findings_of(plan, runs, found, sources, parts), settings)
+
+
 def _decide_part(
     found: Discovery,
     part: Part,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from d9mlint.base.errors import UsageError
 from d9mlint.cli.options import CONTEXT, Choice
+
+if TYPE_CHECKING:
+    from d9mlint.trace.model import Report
 
 FORMATS = ("text", "json", "html")
 LEVELS = ("full", "light")
@@ -72,10 +75,11 @@ def trace(program: tuple[str, ...], **options: Any) -> int:
 
     Exit codes: 0 equal, 1 diverged, 2 could not tell.
     """
-    from d9mlint.trace.command import Options, say
+    from d9mlint.trace.command import say
     from d9mlint.trace.command import trace as traced
     from d9mlint.trace.program import program as named
     from d9mlint.trace.runner import Interrupted, interruptible
+    from d9mlint.trace.runs import Options
 
     asked = Options(
         options["level"],
@@ -112,18 +116,26 @@ def _split(text: str) -> tuple[str, ...]:
         raise UsageError(f"--resume-args {text!r}: {error}.") from error
 
 
-def _print(report: Any, options: dict[str, Any]) -> int:
+def _print(report: Report, options: dict[str, Any]) -> int:
+    from d9mlint.cli.trace_finding import with_finding
     from d9mlint.trace import report as reports
     from d9mlint.trace.model import CODES
 
+    report = with_finding(report)
     if options["output_format"] == "html":
-        from d9mlint.trace.page import as_html
-
         written = as_html(report)
     else:
         written = reports.as_json(report) if options["output_format"] == "json" else reports.text(report)
     _write(written, options)
     return CODES[report.outcome]
+
+
+def as_html(report: Report) -> str:
+    """The report as one page."""
+    from d9mlint.report.templating import document
+    from d9mlint.trace import page
+
+    return document("d9mlint trace", page.body(report), page.STYLE)
 
 
 def _replay(program: Any, asked: Any, options: dict[str, Any]) -> int:

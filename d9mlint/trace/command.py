@@ -5,19 +5,16 @@ imported here.
 from __future__ import annotations
 
 import json
-import linecache
 import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from d9mlint.base.errors import UsageError
-from d9mlint.trace import causes, isolation
+from d9mlint.trace import causes
 from d9mlint.trace.compare import (
     Difference,
-    Frame,
     Unequal,
     first_difference,
     frames,
@@ -25,10 +22,13 @@ from d9mlint.trace.compare import (
     with_earlier_draw,
 )
 from d9mlint.trace.curve import lanes
-from d9mlint.trace.journal import COMPILED, NOTE, Journal, journals
-from d9mlint.trace.model import DIVERGED, EQUAL, UNKNOWN, Report, RunInfo, StaticFinding
-from d9mlint.trace.program import NONE, SECOND, Perturbation, Program, environment, with_absolute_script
+from d9mlint.trace.journal import COMPILED, Journal, journals
+from d9mlint.trace.model import DIVERGED, EQUAL, UNKNOWN, FlakySite, Replayed, Report
+from d9mlint.trace.places import source_lines
+from d9mlint.trace.program import NONE, SECOND, Perturbation, Program, environment
+from d9mlint.trace.resume_session import resumed
 from d9mlint.trace.runner import Ended, run
+from d9mlint.trace.runs import Options, Session, info, unusable
 from d9mlint.verify.workspace import workspace
 
 PREFIX = "d9mlint-trace-"
@@ -36,99 +36,6 @@ PREFIX = "d9mlint-trace-"
 GROWTH_STEPS = 4
 """Optimizer steps for which the second run goes on after the first difference, for the picture."""
 GROWTH_SECONDS = 60.0
-TAIL = 4096
-"""Bytes of a run's output that go into the report."""
-
-
-class Options(NamedTuple):
-    """What the command line asks for."""
-
-    level: str = "full"
-    steps: int = 0
-    perturb: bool = True
-    confirm: bool = True
-    resume_at: int = 0
-    resume_args: tuple[str, ...] = ()
-    picture: bool = False
-    """Let the second run go on after the first difference, to see how it grows."""
-
-
-class Session:
-    """The directories and runs of one call."""
-
-    def __init__(self, program: Program, options: Options, scratch: str, progress: Callable[[str], None]):
-        self.program = program
-        self.options = options
-        self.scratch = scratch
-        self.progress = progress
-        self.cwd = os.getcwd()
-        self._before: dict[str, tuple[int, int]] = {}
-        self._changes: list[isolation.Change] = []
-        self._count = 0
-
-    def directory(self, name: str) -> str:
-        """A new directory of this session."""
-        path = os.path.join(self.scratch, name)
-        os.makedirs(path)
-        return path
-
-    def settings(self, directory: str, **more: Any) -> dict[str, Any]:
-        """The settings of a run that records into a directory."""
-        source = self.program.source
-        roots = [os.path.dirname(source) + os.sep] if source and "site-packages" in source else []
-        return {
-            "directory": directory,
-            "level": self.options.level,
-            "steps": self.options.steps,
-            "roots": roots,
-            **more,
-        }
-
-    def first(self, directory: str, **more: Any) -> Ended:
-        """The first run: as the user would start it."""
-        noted = self.directory("outputs")
-        self._before = isolation.snapshot(self.cwd)
-        settings = self.settings(directory, outputs=noted, **more)
-        env = environment(settings, os.path.join(self.scratch, "first.json"), NONE, os.environ)
-        ended = run(self.program.command, env=env, cwd=self.cwd, left_alone=True)
-        after = isolation.snapshot(self.cwd)
-        self._changes = isolation.changes(noted, self._before, after, self.scratch)
-        return ended
-
-    def view(self) -> isolation.View:
-        """A view of the files as they were before the first run, for one more."""
-        return isolation.view(self.cwd, self._changes, self.scratch, [self.scratch])
-
-    def further(
-        self,
-        directory: str,
-        perturbation: Perturbation,
-        until: Callable[[], bool] | None = None,
-        extra: Sequence[str] = (),
-        env: Mapping[str, str] = MappingProxyType({}),
-        view: isolation.View | None = None,
-        **more: Any,
-    ) -> tuple[Ended, str]:
-        """A further run, on its own view of the file system, and the end of what it printed."""
-        self._count += 1
-        view = view or self.view()
-        settings = self.settings(directory, **isolation.settings_of(view), **more)
-        path = os.path.join(self.scratch, f"further{self._count}.json")
-        full = environment(settings, path, perturbation, {**os.environ, **env})
-        program = with_absolute_script(self.program) if view.redirected else self.program
-        log = os.path.join(self.scratch, f"further{self._count}.log")
-        with open(log, "wb") as stream, open(os.devnull, "rb") as nothing:
-            ended = run(
-                (*view.prefix, *program.command, *extra),
-                env=full,
-                cwd=view.cwd,
-                stdin=nothing.fileno(),
-                stdout=stream,
-                stderr=stream,
-                stop=until,
-                bound=True,
-            )
-        return ended, tail(log)
 
 
 def trace(program: Program, options: Options, progress: Callable[[str], None]) -> Report:
@@ -136,8 +43,6 @@ def trace(program: Program, options: Options, progress: Callable[[str], None]) -
     with workspace(PREFIX) as scratch:
         session = Session(program, options, scratch, progress)
         if options.resume_at:
-            from d9mlint.trace.resume_session import resumed
-
             return resumed(session, options.resume_at, options.resume_args)
         return _trace(session)
 
@@ -150,7 +55,7 @@ def _trace(session: Session) -> Report:
     runs = [info(ended, first)]
 
     def report(outcome: str, reason: str = "", **more: Any) -> Report:
-        return Report(outcome, session.program.command, options.level, reason, tuple(runs), **more)
+        return session.report(outcome, runs, reason, **more)
 
     trouble = unusable(one, first, ended, "first")
     if trouble:
@@ -198,13 +103,11 @@ def _trace(session: Session) -> Report:
         difference = with_earlier_draw(pair(first, second), difference)
     if perturbed and difference.cause is None:
         difference = with_cause(session, first, difference, (causes.CLOCK,), more)
-    finding = static_finding(session.program, difference)
     return report(
         DIVERGED,
         difference=difference,
         confirmation=confirmation,
         eager=eager,
-        finding=finding,
         lanes=grown,
         notes=notes,
         sources=source_lines(difference),
@@ -263,34 +166,6 @@ class Watcher:
             return False
         self._found = first_difference(pairs, complete=False)
         return self._found is not None
-
-
-def unusable(directory: str, found: Sequence[Journal], ended: Ended, which: str) -> str:
-    """Why a run proves nothing; empty where it does."""
-    path = os.path.join(directory, "unsupported")
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as stream:
-            return stream.read()
-    failed = [event["failed"] for j in found for event in j.events if "failed" in event]
-    if failed:
-        return f"the tracer failed in the {which} run ({failed[0]}); this is a bug, please report it"
-    if ended.code:
-        how = f"was killed by signal {-ended.code}" if ended.code < 0 else f"exited with status {ended.code}"
-        return f"the {which} run {how}"
-    if not any(r.kind != NOTE for j in found for r in j.records):
-        return f"the {which} run executed no operation of PyTorch or TensorFlow that could be recorded"
-    cut = [j for j in found if j.end is None and not j.header.get("worker")]
-    if cut:
-        return f"a process of the {which} run ended without completing its recording"
-    return ""
-
-
-def info(ended: Ended, found: Sequence[Journal], printed: str = "") -> RunInfo:
-    """A run in numbers."""
-    records = [r for j in found for r in j.records]
-    steps = max((j.steps for j in found), default=0)
-    count = sum(1 for r in records if r.kind != NOTE)
-    return RunInfo(None if ended.stopped else ended.code, ended.stopped, steps, count, printed)
 
 
 def _equal_notes(first: Sequence[Journal]) -> tuple[str, ...]:
@@ -399,65 +274,6 @@ def _confirmation(
     return result
 
 
-def static_finding(program: Program, difference: Difference) -> StaticFinding | None:
-    """The finding of the static analysis at the place of a difference: at the cause, the forward line, the
-    line itself, or the call path, in this order."""
-    if not program.source:
-        return None
-    from d9mlint.config.settings import load_settings
-    from d9mlint.pipeline import check
-
-    try:
-        settings = load_settings(os.path.dirname(program.source))
-        result = check([program.source], settings)
-        paths = {frame.filename for frame in _places(difference)}
-        more = sorted(p for p in paths if p != program.source and os.path.isfile(p))
-        if more:
-            result = check([program.source, *more], settings)
-    except UsageError:
-        return None
-    by_place: dict[tuple[str, int], list[StaticFinding]] = {}
-    for item in result.items:
-        finding = item.finding
-        source = result.sources[finding.path]
-        first = source.row_column(finding.start)[0]
-        last = source.row_column(max(finding.start, finding.end - 1))[0]
-        fix = finding.fix.message if finding.fix is not None else ""
-        one = StaticFinding(
-            finding.code, item.rule.name, finding.path, first, finding.message, finding.help, fix
-        )
-        for row in range(first, last + 1):
-            by_place.setdefault((os.path.realpath(finding.path), row), []).append(one)
-    for frame in _places(difference):
-        found = by_place.get((os.path.realpath(frame.filename), frame.row))
-        if found:
-            return found[0]
-    return None
-
-
-def _places(difference: Difference) -> list[Frame]:
-    side = difference.side
-    cause = difference.cause.path if difference.cause is not None else ()
-    return list(dict.fromkeys([*cause, *side.forward, *side.path]))
-
-
-def source_lines(difference: Difference) -> dict[str, str]:
-    """The lines of source that the report shows."""
-    found = {}
-    for frame in _places(difference):
-        text = linecache.getline(frame.filename, frame.row).rstrip()
-        if text:
-            found[f"{frame.filename}:{frame.row}"] = text
-    return found
-
-
-def tail(path: str) -> str:
-    """The end of a file of output."""
-    with open(path, "rb") as stream:
-        stream.seek(max(0, os.path.getsize(path) - TAIL))
-        return stream.read().decode("utf-8", "replace")
-
-
 def record(program: Program, options: Options, directory: str) -> int:
     """Run a program once and keep the recording; returns the program's exit code. Raises UsageError."""
     if os.path.exists(directory) and os.listdir(directory):
@@ -470,26 +286,6 @@ def record(program: Program, options: Options, directory: str) -> int:
     with open(os.path.join(directory, "run.json"), "w", encoding="utf-8") as stream:
         json.dump({"command": program.command, "exit_code": ended.code, "level": options.level}, stream)
     return shell_code(ended.code)
-
-
-class FlakySite(NamedTuple):
-    """An operation whose result differed when it was executed again on the same inputs."""
-
-    name: str
-    path: tuple[Frame, ...]
-    forward: tuple[Frame, ...]
-    process: str
-    times: int
-    first_step: int
-
-
-class Replayed(NamedTuple):
-    """What executing every operation twice found. ``reason`` says why it is incomplete, if it is."""
-
-    exit_code: int
-    operations: int
-    sites: tuple[FlakySite, ...]
-    reason: str
 
 
 def replay(program: Program, options: Options) -> Replayed:
@@ -547,7 +343,6 @@ def compare(one: str, other: str) -> Report:
     if difference is None:
         return Report(UNKNOWN if trouble else EQUAL, command, level, trouble, tuple(runs))
     source = next((part for part in command if part.endswith(".py")), "")
-    program = Program(command, os.path.abspath(source) if source and os.path.isfile(source) else "")
     return Report(
         DIVERGED,
         command,
@@ -555,8 +350,8 @@ def compare(one: str, other: str) -> Report:
         "",
         tuple(runs),
         difference=difference,
-        finding=static_finding(program, difference),
         sources=source_lines(difference),
+        source=os.path.abspath(source) if source and os.path.isfile(source) else "",
     )
 
 

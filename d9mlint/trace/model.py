@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from d9mlint.trace.compare import Difference
+from d9mlint.trace.compare import Difference, Frame
 from d9mlint.trace.curve import Lane
 from d9mlint.trace.resume import Resume
 
@@ -54,3 +54,25 @@ class Report(NamedTuple):
     notes: tuple[str, ...] = ()
     sources: dict[str, str] = {}  # noqa: RUF012
     """Lines of source by ``file:row``."""
+    source: str = ""
+    """The file of the program, for the static analysis; empty where it is not known."""
+
+
+class FlakySite(NamedTuple):
+    """An operation whose result differed when it was executed again on the same inputs."""
+
+    name: str
+    path: tuple[Frame, ...]
+    forward: tuple[Frame, ...]
+    process: str
+    times: int
+    first_step: int
+
+
+class Replayed(NamedTuple):
+    """What executing every operation twice found. ``reason`` says why it is incomplete, if it is."""
+
+    exit_code: int
+    operations: int
+    sites: tuple[FlakySite, ...]
+    reason: str

@@ -7,7 +7,6 @@ import linecache
 import shlex
 from collections.abc import Iterable
 
-from d9mlint.report.templating import document
 from d9mlint.trace import report as reports
 from d9mlint.trace.compare import Difference, Frame, Side
 from d9mlint.trace.curve import Lane, by_step
@@ -41,22 +40,22 @@ td.value { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
 """
 
 
-def as_html(report: Report) -> str:
-    """The page of a report."""
-    body = [f"<p>Command: <code>{_e(shlex.join(report.command))}</code></p>\n"]
+def body(report: Report) -> str:
+    """What the page of a report shows, as HTML; ``STYLE`` belongs to it."""
+    parts = [f"<p>Command: <code>{_e(shlex.join(report.command))}</code></p>\n"]
     difference = report.difference
     if report.outcome == DIVERGED and difference is not None:
-        body += _diverged(report, difference)
+        parts += _diverged(report, difference)
     else:
         text = reports.text(report).strip().splitlines()
-        body.append(f'<p class="outcome">{_e(text[0])}</p>\n')
-        body += [f"<p>{_e(line)}</p>\n" for line in text[1:]]
-    body.append(_runs(report))
-    return document("d9mlint trace", f'<main class="{report.outcome}">\n{"".join(body)}</main>\n', STYLE)
+        parts.append(f'<p class="outcome">{_e(text[0])}</p>\n')
+        parts += [f"<p>{_e(line)}</p>\n" for line in text[1:]]
+    parts.append(_runs(report))
+    return f'<main class="{report.outcome}">\n{"".join(parts)}</main>\n'
 
 
 def _diverged(report: Report, difference: Difference) -> list[str]:
-    parts = [f'<p class="outcome">{_e(reports.headline(difference))}</p>\n']
+    parts = [f'<p class="outcome">{_e(reports.headline(report))}</p>\n']
     parts.append(f"<p>{_e(reports.what(difference))}: {_e(difference.reason)}</p>\n")
     if difference.cause is not None:
         parts.append(f"<p>{_e(difference.cause.text)}</p>\n")

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from d9mlint.trace.compare import Difference, Frame, Side
 from d9mlint.trace.curve import by_step
 from d9mlint.trace.facts import fact
 from d9mlint.trace.journal import BACKWARD, COMPILED
-from d9mlint.trace.model import DIVERGED, EQUAL, Report
+from d9mlint.trace.model import DIVERGED, EQUAL, Replayed, Report
 from d9mlint.trace.resume import Item, Resume
 
-if TYPE_CHECKING:
-    from d9mlint.trace.command import Replayed
-
 VERDICTS = {
-    "op": "this operation gives different results for the same inputs",
+    "op": "the result of this operation differs between the runs, and its inputs are equal",
     "rng": "random numbers differ between the runs",
     "input": "the data differs between the runs",
     "scalar": "a Python number that an operation receives differs between the runs",
@@ -28,12 +25,16 @@ VERDICTS = {
 }
 
 
+CONFIRMED = "this operation gives different results for the same inputs"
+"""What is said instead where replays of an operation differ: two runs alone do not show where the cause is."""
+
 REMEDIES = {
     "hash seed": "iterate over sorted(...) instead of the set",
     "listing": "sort the listing: sorted(os.listdir(...))",
     "clock": "take the value from an option instead of the clock",
     "seed": "use a fixed number, or make the seed an option and log it",
     "op": "enable deterministic mode, or use an operation that has no race",
+    "op not confirmed": "compare runs on one thread and runs in deterministic mode; check for uninitialized memory",
     "rng": "seed the generator before its first use",
     "input": "give the data a fixed order",
     "scalar": "find out where this number comes from: a clock, a race, an unordered container",
@@ -52,7 +53,7 @@ def text(report: Report) -> str:
         return f"could not tell: {report.reason}\n{_output(report)}"
     difference = report.difference
     side = difference.side
-    lines = [headline(difference)]
+    lines = [headline(report)]
     lines += _frame(difference.place, report)
     lines.append(f"  {what(difference)}")
     lines.append(f"  {difference.reason}")
@@ -76,12 +77,22 @@ def text(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def headline(difference: Difference) -> str:
+def headline(report: Report) -> str:
     """The first line of the report of a difference."""
+    difference = report.difference
+    assert difference is not None
     meaning = VERDICTS[difference.verdict]
-    if difference.side.kind == "state" and difference.verdict == "op":
+    if difference.verdict == "op" and difference.side.kind == "state":
         meaning = "a value of the training step differs"
+    elif difference.verdict == "op" and confirmed(report):
+        meaning = CONFIRMED
     return f"diverged: {difference.verdict}: {meaning}"
+
+
+def confirmed(report: Report) -> bool | None:
+    """Whether replays of the operation on its inputs differ; None where there were none."""
+    found = report.confirmation
+    return None if found is None or found["raises"] else found["distinct"] > 1
 
 
 def facts(report: Report) -> list[str]:
@@ -120,6 +131,8 @@ def remedy(report: Report) -> str:
             return "replace the operation, which has no deterministic implementation"
         if mode["distinct"] > 1:
             return "replace the operation, which differs in deterministic mode too"
+        if confirmed(report) is False:
+            return REMEDIES["op not confirmed"]
     return REMEDIES.get(difference.verdict, "")
 
 
@@ -175,9 +188,13 @@ def _side(side: Side | None) -> str:
 
 def _resume(report: Report) -> list[str]:
     resume = report.resume
+    notes = [f"note: {note}" for note in report.notes]
     if resume is None:
-        return [f"note: {note}" for note in report.notes]
-    lines = [f"note: ended after step {resume.step}, resumed from the state after step {resume.checkpoint}"]
+        return notes
+    lines = [
+        *notes,
+        f"note: ended after step {resume.step}, resumed from the state after step {resume.checkpoint}",
+    ]
     if resume.loaded:
         frame = resume.loaded[0]
         lines.append(f"note: the checkpoint is read at {shown(frame.filename)}:{frame.row}")
@@ -210,10 +227,19 @@ def _confirmation(report: Report) -> list[str]:
             index, (one, other) = found["values"]["index"], found["values"]["values"]
             lines.append(f"note: element {index} is {one} and {other}")
     else:
-        lines.append(f"note: equal in {found['runs']} replays on the same inputs in one process")
+        lines.append(
+            f"note: not confirmed: equal in {found['runs']} replays on the same inputs in one process"
+        )
+        lines.append(
+            "note: possible causes: the number or timing of threads, memory that the operation does not initialize, "
+            "state inside the operation"
+        )
     mode = found["deterministic"]
     if mode["raises"]:
         lines.append(f"note: in deterministic mode: raises {mode['raises']}")
+    elif not confirmed(report):
+        # Equal without it too: nothing follows from that.
+        pass
     elif mode["distinct"] == 1:
         lines.append(f"note: in deterministic mode: equal in {found['runs']} replays")
     else:
@@ -273,10 +299,12 @@ def as_dict(report: Report) -> dict[str, Any]:
     difference = report.difference
     return {
         "outcome": report.outcome,
+        "headline": None if difference is None else headline(report),
         "reason": report.reason or None,
         "command": list(report.command),
         "level": report.level,
         "difference": None if difference is None else _difference(difference),
+        "confirmed": confirmed(report),
         "confirmation": report.confirmation,
         "without_compile": None if report.eager is None else _difference(report.eager),
         "remedy": remedy(report) or None,

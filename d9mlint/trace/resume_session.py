@@ -10,12 +10,13 @@ from typing import Any
 
 from d9mlint.base.errors import UsageError
 from d9mlint.trace import isolation
-from d9mlint.trace.command import Session, info, source_lines, static_finding, unusable
 from d9mlint.trace.compare import Unequal, first_difference, pair
 from d9mlint.trace.journal import STATE, Journal, journals
 from d9mlint.trace.model import DIVERGED, EQUAL, UNKNOWN, Report
+from d9mlint.trace.places import source_lines
 from d9mlint.trace.program import NONE
 from d9mlint.trace.resume import Resume, compare
+from d9mlint.trace.runs import Session, info, unusable
 
 
 def resumed(session: Session, stop: int, arguments: Sequence[str]) -> Report:
@@ -29,7 +30,7 @@ def resumed(session: Session, stop: int, arguments: Sequence[str]) -> Report:
     runs = [info(ended, first)]
 
     def report(outcome: str, reason: str = "", **more: Any) -> Report:
-        return Report(outcome, session.program.command, options.level, reason, tuple(runs), **more)
+        return session.report(outcome, runs, reason, **more)
 
     trouble = unusable(one, first, ended, "first")
     if trouble:
@@ -58,9 +59,8 @@ def resumed(session: Session, stop: int, arguments: Sequence[str]) -> Report:
         note = (
             "the runs differ before the run is resumed: make `d9mlint trace` without --resume-at equal first"
         )
-        finding = static_finding(session.program, before)
         sources = source_lines(before)
-        return report(DIVERGED, difference=before, finding=finding, sources=sources, notes=(note,))
+        return report(DIVERGED, difference=before, sources=sources, notes=(note,))
     session.progress("resuming")
     steps = options.steps - stop if options.steps else 0
     again, printed = session.further(
@@ -81,7 +81,6 @@ def resumed(session: Session, stop: int, arguments: Sequence[str]) -> Report:
         DIVERGED,
         difference=difference,
         resume=resume,
-        finding=static_finding(session.program, difference),
         sources=source_lines(difference),
     )
 

@@ -23,10 +23,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from d9mlint.trace.command import Options, Session, unusable
 from d9mlint.trace.compare import Unequal, first_difference, pair
 from d9mlint.trace.journal import journals
 from d9mlint.trace.program import SECOND, program
+from d9mlint.trace.runs import Options, Session, unusable
 from d9mlint.verify.workspace import workspace
 
 PROGRAMS = Path(__file__).parents[1] / "trace" / "programs"

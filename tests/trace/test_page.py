@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from d9mlint.cli.trace import as_html
 from d9mlint.trace import journal
 from d9mlint.trace.compare import first_difference
 from d9mlint.trace.curve import by_step, lanes
 from d9mlint.trace.journal import OP, STEP, Journal, Writer
 from d9mlint.trace.model import DIVERGED, UNKNOWN, Report, RunInfo
-from d9mlint.trace.page import as_html
 from d9mlint.trace.report import as_json, text
 
 STEPS, OPERATIONS = 6, 50
@@ -101,6 +101,31 @@ def test_page_text_and_json_say_the_same(report: Report) -> None:
     for side in ("first", "second"):
         assert found["difference"][side]["digest"] in page
         assert any(found["difference"][side]["digest"] in line for line in lines)
+
+
+@pytest.mark.parametrize("distinct", [1, 4])
+def test_an_operation_is_confirmed_only_by_replays_that_differ(report: Report, distinct: int) -> None:
+    mode = {"distinct": 1, "raises": ""}
+    outputs = [{"dtype": "float32", "shape": [2], "distinct": distinct, "v_ermv": 0.1, "v_c": 0.5, "ulp": 3}]
+    found = {
+        "runs": 10,
+        "distinct": distinct,
+        "raises": "",
+        "outputs": outputs,
+        "deterministic": mode,
+        "inputs": [],
+    }
+    one = report._replace(confirmation=found)
+    said = text(one)
+    assert json.loads(as_json(one))["confirmed"] is (distinct > 1)
+    assert ("gives different results for the same inputs" in said) is (distinct > 1)
+    assert ("\nconfirmed: 4 distinct results in 10 replays" in said) is (distinct > 1)
+    assert ("not confirmed: equal in 10 replays" in said) is (distinct == 1)
+    assert ("memory that the operation does not initialize" in said) is (distinct == 1)
+    # What is equal without deterministic mode says nothing about it.
+    assert ("deterministic mode: equal" in said) is (distinct > 1)
+    page = as_html(one)
+    assert said.splitlines()[0] in page and json.loads(as_json(one))["headline"] == said.splitlines()[0]
 
 
 def test_the_picture_shows_how_the_difference_grows(report: Report) -> None:
