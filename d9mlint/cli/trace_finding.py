@@ -6,13 +6,21 @@ import os
 from typing import TYPE_CHECKING
 
 from d9mlint.base.errors import UsageError
+from d9mlint.trace.compare import Difference, Frame
 from d9mlint.trace.model import Report, StaticFinding
-from d9mlint.trace.places import places
+from d9mlint.trace.places import places, source_lines
 
 if TYPE_CHECKING:
     from d9mlint.pipeline import Result
 
 INCOMPLETE = "DET004"
+BY_CAUSE = {
+    "hash seed": ("DET210", "DET213"),
+    "listing": ("DET209",),
+    "entropy": ("DET101", "DET102", "DET103", "DET106", "DET107"),
+    "clock": ("DET107", "DET314"),
+}
+"""The rules about what a further run has shown to be the cause: the run does not show the line, the rule does."""
 
 
 def with_finding(report: Report) -> Report:
@@ -34,11 +42,25 @@ def with_finding(report: Report) -> Report:
         finding = found.get((os.path.realpath(frame.filename), frame.row))
         if finding is not None:
             return report._replace(finding=finding)
+    kind = difference.cause.kind if difference.cause is not None else ""
+    about = [f for f in dict.fromkeys(found.values()) if f.code in BY_CAUSE.get(kind, ())]
+    if len(about) == 1:
+        return _at(report, difference, about[0])
     cut = [item.finding.message for item in result.items if item.finding.code == INCOMPLETE]
     if result.incomplete:
         note = f"no finding of the static analysis at this place: {'; '.join(cut) or 'it was cut off'}"
         return report._replace(notes=(*report.notes, note))
     return report
+
+
+def _at(report: Report, difference: Difference, finding: StaticFinding) -> Report:
+    """The report with its cause at the place of the only finding about such a cause."""
+    cause = difference.cause
+    assert cause is not None
+    function = next((f.function for f in places(difference) if f.filename == finding.filename), "<module>")
+    path = (Frame(finding.filename, finding.row, function),)
+    difference = difference._replace(cause=cause._replace(path=path))
+    return report._replace(difference=difference, finding=finding, sources=source_lines(difference))
 
 
 def by_place(result: Result) -> dict[tuple[str, int], StaticFinding]:

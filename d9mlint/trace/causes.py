@@ -8,6 +8,7 @@ apart.
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -37,8 +38,18 @@ SUSPECTS = (
     ),
 )
 """Changes that make the same value again when they are the cause; the usual one first."""
-CLOCK = Suspect("clock", "the program reads the clock", NONE._replace(clock=SECOND.clock))
-"""The clock goes on: it never makes the same value again, so every program without a seed looks like it."""
+FIXED = (
+    Suspect(
+        "entropy",
+        "the program reads random bytes of the operating system",
+        SECOND._replace(entropy=True),
+    ),
+    Suspect("clock", "the program reads the clock", SECOND._replace(still=True)),
+)
+"""What never makes the same value again. It is the cause where two runs in which it does are equal: everything else
+that is not fixed differs in them as before."""
+MOST_SHOWN = 5
+"""Lines that are named where several may be the cause."""
 
 
 def find(reproduces: Callable[[Suspect], bool], suspects: Sequence[Suspect]) -> Suspect | None:
@@ -53,7 +64,27 @@ def cause(suspect: Suspect, first: Journal, position: int, place: tuple[Frame, .
         path = _last_listing(first, position)
     elif suspect.kind == "hash seed":
         path = enclosing_loop(place)
+    else:
+        readers = _readers(first, position, suspect.kind)
+        if len(readers) == 1:
+            path = readers[0]
+        elif readers:
+            lines = ", ".join(
+                f"{os.path.basename(one[0].filename)}:{one[0].row}" for one in readers[:MOST_SHOWN]
+            )
+            return Cause(suspect.kind, f"{suspect.text}: {lines}", path)
     return Cause(suspect.kind, suspect.text, path)
+
+
+def _readers(found: Journal, position: int, name: str) -> list[tuple[Frame, ...]]:
+    """The lines that have read the clock or random bytes before a record, the last first."""
+    lines: dict[Frame, tuple[Frame, ...]] = {}
+    for record in reversed(found.records[:position]):
+        if record.kind == NOTE and found.text("name", record.name) == name:
+            path = frames(found.text("path", record.path))
+            if path:
+                lines.setdefault(path[0], path)
+    return list(lines.values())
 
 
 def _last_listing(first: Journal, position: int) -> tuple[Frame, ...]:

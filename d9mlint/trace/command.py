@@ -7,19 +7,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from d9mlint.base.errors import UsageError
-from d9mlint.trace import causes
+from d9mlint.trace.blame import explained
 from d9mlint.trace.compare import (
     Difference,
     Unequal,
     first_difference,
     frames,
     pair,
-    with_earlier_draw,
 )
 from d9mlint.trace.curve import lanes
 from d9mlint.trace.journal import COMPILED, Journal, journals
@@ -29,13 +27,11 @@ from d9mlint.trace.program import NONE, SECOND, Perturbation, Program, environme
 from d9mlint.trace.resume_session import resumed
 from d9mlint.trace.runner import Ended, run
 from d9mlint.trace.runs import Options, Session, info, unusable
+from d9mlint.trace.watcher import Watcher
 from d9mlint.verify.workspace import workspace
 
 PREFIX = "d9mlint-trace-"
 """How the temporary directories of sessions begin."""
-GROWTH_STEPS = 4
-"""Optimizer steps for which the second run goes on after the first difference, for the picture."""
-GROWTH_SECONDS = 60.0
 
 
 def trace(program: Program, options: Options, progress: Callable[[str], None]) -> Report:
@@ -95,14 +91,7 @@ def _trace(session: Session) -> Report:
     elif difference.verdict == "op" and options.confirm and options.level == "full":
         session.progress("running up to the difference again, to repeat the operation")
         difference, confirmation = confirmed(session, difference, perturbation, more)
-    perturbed = options.perturb and difference.verdict in ("input", "scalar", "structure")
-    if perturbed and difference.cause is None:
-        session.progress("looking for the cause")
-        difference = with_cause(session, first, difference, causes.SUSPECTS, more)
-    if difference.cause is None and difference.verdict == "input":
-        difference = with_earlier_draw(pair(first, second), difference)
-    if perturbed and difference.cause is None:
-        difference = with_cause(session, first, difference, (causes.CLOCK,), more)
+    difference = explained(session, first, second, difference, more)
     return report(
         DIVERGED,
         difference=difference,
@@ -112,60 +101,6 @@ def _trace(session: Session) -> Report:
         notes=notes,
         sources=source_lines(difference),
     )
-
-
-class Watcher:
-    """Compares the second run with the first while it runs."""
-
-    def __init__(self, first: Sequence[Journal], directory: str, known: Difference | None = None) -> None:
-        self._first = first
-        self._known = known
-        self._directory = directory
-        self._second: dict[str, Journal] = {}
-        self._found: Difference | None = None
-        self._found_at = 0.0
-        self._seen = 0
-
-    def passed(self) -> bool:
-        """Whether a difference, or the place of the known one, has been written by now."""
-        known = self._known
-        done = known is not None and any(
-            j.header.get("key") == known.process and len(j.records) > known.position + 2000
-            for j in self._second.values()
-        )
-        return self.diverged() or done
-
-    def grown(self) -> bool:
-        """Whether enough has been written after a difference to see how it grows."""
-        if self._found is None and self.diverged():
-            self._found_at = time.monotonic()
-        if self._found is None:
-            return False
-        for one in self._second.values():
-            one.update()
-        waited = time.monotonic() - self._found_at
-        return waited > GROWTH_SECONDS or any(
-            j.steps >= self._found.step + GROWTH_STEPS for j in self._second.values()
-        )
-
-    def diverged(self) -> bool:
-        """Whether a difference has been written by now."""
-        names = [n for n in os.listdir(self._directory) if n.endswith(".journal")]
-        for name in names:
-            path = os.path.join(self._directory, name)
-            self._second.setdefault(name, Journal(path)).update()
-        second = list(self._second.values())
-        count = sum(len(j.records) for j in second)
-        if count == self._seen:
-            return False
-        self._seen = count
-        try:
-            pairs = pair(self._first, second)
-        except Unequal:
-            # Not every process has begun to write.
-            return False
-        self._found = first_difference(pairs, complete=False)
-        return self._found is not None
 
 
 def _equal_notes(first: Sequence[Journal]) -> tuple[str, ...]:
@@ -188,39 +123,6 @@ def _eager(
         return first_difference(pair(first, second), complete=False), first, second
     except Unequal:
         return None, first, second
-
-
-def with_cause(
-    session: Session,
-    first: Sequence[Journal],
-    difference: Difference,
-    suspects: Sequence[causes.Suspect],
-    more: Mapping[str, Any],
-) -> Difference:
-    """Find which of the changes on purpose makes the difference, by runs with one of them."""
-
-    def reproduces(suspect: causes.Suspect) -> bool:
-        directory = session.directory(f"cause-{suspect.kind.replace(' ', '-')}")
-        watcher = Watcher(first, directory, difference)
-        session.further(directory, suspect.perturbation, watcher.passed, **more)
-        try:
-            found = first_difference(pair(first, list(journals(directory))), complete=False)
-        except Unequal:
-            return False
-        if found is None or found.ordinal > difference.ordinal:
-            return False
-        # A program without a seed differs in every run: what is the cause makes the same value again.
-        same = found.second is None or difference.second is None or suspect is causes.CLOCK
-        return bool(same) or found.ordinal < difference.ordinal or found.second == difference.second
-
-    suspect = causes.find(reproduces, suspects)
-    if suspect is None:
-        return difference
-    journal = next(j for j in first if j.header.get("key", "") == difference.process)
-    cause = causes.cause(suspect, journal, difference.position, difference.place)
-    # A number that is read from another file is data in another order.
-    verdict = "input" if suspect.kind in ("hash seed", "listing") else difference.verdict
-    return difference._replace(cause=cause, verdict=verdict)
 
 
 def confirmed(

@@ -84,8 +84,12 @@ def start(path: str) -> None:
 
         redirect(redirected)
     perturb.listings(sites, watch.listed, bool(settings.get("listing")))
-    if settings.get("clock"):
+    if settings.get("still"):
+        perturb.still_clock(sites, watch.listed)
+    elif settings.get("clock"):
         perturb.clock(int(settings["clock"]))
+    if settings.get("entropy"):
+        perturb.entropy(sites, watch.listed)
     watch.python()
 
     def torch_imported(module: ModuleType) -> None:

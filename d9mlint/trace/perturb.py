@@ -1,5 +1,6 @@
-"""What is changed on purpose in the second run: the order of directory listings and the clock. Runs in traced
-processes; standard library only. The hash seed is changed through the environment.
+"""What is changed on purpose in the second run: the order of directory listings and the clock; the hash seed is changed
+through the environment. And what is fixed in runs that look for a cause: the clock, and the random bytes of the
+operating system. Runs in traced processes; standard library only.
 
 A program whose results depend on one of these differs between machines, file systems and days.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import random
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -94,3 +96,62 @@ def clock(offset: int) -> None:
 
     time.time = functools.wraps(now)(later)
     time.time_ns = functools.wraps(now_ns)(later_ns)
+
+
+START = 1_900_000_000.0
+"""What a clock that is fixed shows at first: later than the files of the program."""
+TICK = 1e-6
+"""Seconds by which it goes on when it is read, and with every sleep by that: loops that wait come to an end."""
+
+
+def still_clock(sites: Sites, noted: Noted) -> None:
+    """Let the clock show the same in every run, and note who reads it."""
+    sleep = time.sleep
+    state = [START]
+
+    def reader(original: Callable[[], Any], scale: int) -> Callable[[], Any]:
+        @functools.wraps(original)
+        def read() -> Any:
+            path = 0 if _importing() else sites.here(1)
+            if path:
+                noted("clock", path)
+            state[0] += TICK
+            return int(state[0] * scale) if scale > 1 else state[0]
+
+        return read
+
+    def slept(seconds: float, /) -> None:
+        sleep(seconds)
+        state[0] += seconds
+
+    for name, scale in (("time", 1), ("time_ns", 10**9), ("perf_counter", 1), ("perf_counter_ns", 10**9)):
+        setattr(time, name, reader(getattr(time, name), scale))
+    functools.update_wrapper(slept, sleep)
+    time.sleep = slept  # type: ignore[assignment]
+
+
+def entropy(sites: Sites, noted: Noted) -> None:
+    """Let the operating system hand out the same random bytes in every run, and note who asks for them."""
+    # Of another seed than any that a program would choose: nothing but this is made of it.
+    source = random.Random("d9mlint trace")
+
+    @functools.wraps(os.urandom)
+    def urandom(size: int, /) -> bytes:
+        path = 0 if _importing() else sites.here(1)
+        if path:
+            noted("entropy", path)
+        return source.randbytes(size)
+
+    seed = random.Random.seed
+
+    @functools.wraps(seed)
+    def seeded(self: random.Random, a: Any = None, version: int = 2) -> None:
+        seed(self, int.from_bytes(urandom(32), "little") if a is None else a, version)
+
+    os.urandom = urandom
+    # SystemRandom, and with it `secrets` and the seeds of NumPy, use the name that the module has imported.
+    random._urandom = urandom  # type: ignore[attr-defined]
+    random.Random.seed = seeded  # type: ignore[method-assign]
+    # The function of the module was bound to the generator before.
+    random.seed = random._inst.seed
+    random.seed()

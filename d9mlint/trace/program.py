@@ -76,6 +76,10 @@ class Perturbation(NamedTuple):
     listing: bool = False
     clock: int = 0
     memory: bool = False
+    entropy: bool = False
+    """The random bytes of the operating system are the same in every such run."""
+    still: bool = False
+    """The clock shows the same in every such run."""
 
 
 NONE = Perturbation()
@@ -88,9 +92,8 @@ def environment(
 ) -> dict[str, str]:
     """Write the settings of a run and return the environment that starts the tracer in its processes."""
     with open(path, "w", encoding="utf-8") as stream:
-        json.dump(
-            {**settings, "listing": perturbation.listing, "clock": perturbation.clock}, stream, indent=1
-        )
+        changed = {name: getattr(perturbation, name) for name in ("listing", "clock", "entropy", "still")}
+        json.dump({**settings, **changed}, stream, indent=1)
     env = dict(base)
     env["D9MLINT_TRACE"] = path
     env["PYTHONPATH"] = os.pathsep.join([BOOT, *([env["PYTHONPATH"]] if env.get("PYTHONPATH") else [])])

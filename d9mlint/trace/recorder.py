@@ -605,10 +605,15 @@ class Recorder:
             found.append((name, tuple(value) if isinstance(value, list) else value))
         if not found:
             return 0
+        known = len(self._tables.args.texts)
         try:
-            return self._tables.args.number(tuple(found), _args_text)
+            number = self._tables.args.number(tuple(found), _args_text)
         except TypeError:
-            return self._tables.args.number(_args_text(tuple(found)))
+            number = self._tables.args.number(_args_text(tuple(found)))
+        if number >= known and self.look is not None:
+            # A number that has not been here before may come from a generator.
+            self.look()
+        return number
 
     def _generator(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Generator | None:
         """The generator that a drawing operation uses."""

@@ -32,6 +32,7 @@ REMEDIES = {
     "hash seed": "iterate over sorted(...) instead of the set",
     "listing": "sort the listing: sorted(os.listdir(...))",
     "clock": "take the value from an option instead of the clock",
+    "entropy": "seed the generator; write to data nothing that comes from uuid4(), secrets, or os.urandom()",
     "seed": "use a fixed number, or make the seed an option and log it",
     "op": "enable deterministic mode, or use an operation that has no race",
     "op not confirmed": "compare runs on one thread and runs in deterministic mode; check for uninitialized memory",

@@ -5,6 +5,7 @@ is imported here.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -41,6 +42,8 @@ class Session:
         self.scratch = scratch
         self.progress = progress
         self.cwd = os.getcwd()
+        self.seconds = 0.0
+        """How long the first run took."""
         self._before: dict[str, tuple[int, int]] = {}
         self._changes: list[isolation.Change] = []
         self._count = 0
@@ -76,7 +79,9 @@ class Session:
         self._before = isolation.snapshot(self.cwd)
         settings = self.settings(directory, outputs=noted, **more)
         env = environment(settings, os.path.join(self.scratch, "first.json"), NONE, os.environ)
+        began = time.monotonic()
         ended = run(self.program.command, env=env, cwd=self.cwd, left_alone=True)
+        self.seconds = time.monotonic() - began
         after = isolation.snapshot(self.cwd)
         self._changes = isolation.changes(noted, self._before, after, self.scratch)
         return ended

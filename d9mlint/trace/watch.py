@@ -79,9 +79,8 @@ class Watch:
         self.recorders: list[Any] = []
         self.applied: Callable[[Any], None] | None = None
         self._sites = sites
-        self._armed = {"python": True, "numpy": True}
-        # The same for draws of libraries that are being imported.
-        self._armed_imports = {"python": True, "numpy": True}
+        # The draws that have been noted since the last operation: generator, thread, and whether at import.
+        self._drawn: set[tuple[str, int, bool]] = set()
         self._early: list[tuple[str, int, str, int]] = []
         self._generators: deque[list[Any]] = deque(maxlen=GENERATORS)
         self._made = 0
@@ -128,14 +127,15 @@ class Watch:
         self.replace(module, "default_rng", default_rng)
 
     def _draw(self, function: Any, kind: str, state: Callable[[], int]) -> Callable[..., Any]:
-        armed, imports = self._armed, self._armed_imports
+        drawn, thread = self._drawn, threading.get_ident
 
         def draw(*args: Any, **kwargs: Any) -> Any:
-            # Once between two operations is enough to explain what the next one reads.
-            if armed[kind]:
+            # Once in a thread between two operations is enough to explain what the next one reads.
+            if (kind, thread(), False) not in drawn:
                 of_import = self._sites.importing(2)
-                if not of_import or imports[kind]:
-                    (imports if of_import else armed)[kind] = False
+                key = (kind, thread(), of_import)
+                if key not in drawn:
+                    drawn.add(key)
                     what = journal.AT_IMPORT if of_import else f"{kind}.random draw"
                     self._note(f"{kind} generator", what, state())
             return function(*args, **kwargs)
@@ -179,8 +179,7 @@ class Watch:
 
     def rearm(self) -> None:
         """After an operation: the next draw is noted again."""
-        self._armed["python"] = self._armed["numpy"] = True
-        self._armed_imports["python"] = self._armed_imports["numpy"] = True
+        self._drawn.clear()
 
     def generators(self) -> None:
         """Note the generators that have moved since the last look."""
