@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
-from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.context import CPU_CONTEXT, THREAD
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
 from d9mlint.interp.listening import on
 
@@ -96,7 +96,7 @@ def what_is_drawn(
     draws = ItemDraws(run)
     with run.fork(draws, *observers, frame=frame) as fork:
         fork.forget_seeds()
-        with fork.within(CPU_CONTEXT):
+        with fork.within(CPU_CONTEXT, THREAD):
             for part in parts:
                 if isinstance(part, (v.Func, v.Partial)):
                     fork.call(part, v.Args([v.UNKNOWN]), None)

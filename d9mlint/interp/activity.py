@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.calls import can_train, hands_over_training, owner_types
+from d9mlint.interp.calls import can_train, hands_over_training, has_model, owner_types
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.devices import ACCELERATORS, DEFAULT_DEVICE, DEVICE, Runner, named, runner, runner_of
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
@@ -288,7 +288,11 @@ class Activity:
     @on_method("to")
     def to(self, call: CallEvent) -> None:
         """Something is moved."""
-        _note_devices(self._interp, call.args.get("device", 0), call.node)
+        given = call.args.get("device", 0)
+        _note_devices(self._interp, given, call.node)
+        if given is not None and has_model([call.owner]) and _from_elsewhere(given):
+            # A configuration that is not there, or a variable, says where: that may be a GPU.
+            note(self._interp, "cuda-device", call.node, "to")
 
     @on_method("xpu")
     def xpu_method(self, call: CallEvent) -> None:
@@ -411,6 +415,19 @@ def _chosen_elsewhere(args: v.Args) -> bool:
     """Whether a device's name is not in the code: a configuration that chooses it may choose a GPU."""
     name = args.get("type", 0)
     return name is v.UNKNOWN or isinstance(name, v.Member)
+
+
+def _from_elsewhere(value: v.Value) -> bool:
+    """Whether nothing is known of what a module is moved to: it is no device of another value, and no element type."""
+    for one in v.alternatives(value):
+        if one is v.UNKNOWN:
+            return True
+        if isinstance(one, v.Member) and one.name not in ("dtype", "type"):
+            owner = one.owner
+            held = isinstance(owner, v.Inst) or (isinstance(owner, v.Obj) and owner.type == tensors.TENSOR)
+            if not held and not has_model([owner]):
+                return True
+    return False
 
 
 _DEVICE_FREE = frozenset(

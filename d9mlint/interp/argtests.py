@@ -110,6 +110,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         if isinstance(value, v.Items):
             return None if value.open else len(value.elts) in _list(test.length)
         return None
+    if test.mentions is not None and isinstance(value, v.Obj):
+        return True if _mentions(value, test.mentions) else None
     literal = plain(value)
     if literal is msgspec.UNSET:
         return None
@@ -130,6 +132,18 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
     if not isinstance(test.greater, msgspec.UnsetType):
         return literal > test.greater if isinstance(literal, (int, float)) else None
     return None
+
+
+def _mentions(value: v.Value | None, name: str, depth: int = 0) -> bool:
+    """Whether a value is what a call of this name gave, or what a chain of calls made of it."""
+    if not isinstance(value, v.Obj) or depth > _CHAIN:
+        return False
+    if value.api.rpartition(".")[2] == name:
+        return True
+    return any(_mentions(one, name, depth + 1) for one in (value.owner, *value.args.values()))
+
+
+_CHAIN = 4
 
 
 def _type_name(value: v.Value) -> str:

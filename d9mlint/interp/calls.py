@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,6 +35,7 @@ from d9mlint.interp.library.results import (
     result_type,
 )
 from d9mlint.interp.methods import bind_method
+from d9mlint.interp.order_sorting import KEYED, SORT_KEY
 from d9mlint.interp.state import effect, join_states
 from d9mlint.interp.usage import flatten, use_object
 from d9mlint.ir import nodes as m
@@ -637,8 +638,14 @@ def callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value 
     if not _calls_back(api):
         return
     pipeline = api.rpartition(".")[2] in _PIPELINE_STAGES
-    with interp.within(*((CPU_CONTEXT,) if pipeline else ())):
+    contexts = [CPU_CONTEXT] if pipeline else []
+    outer = interp.sorting
+    if api in KEYED and interp.orders.any:
+        contexts.append(SORT_KEY)
+        interp.sorting = node
+    with interp.within(*contexts):
         _callbacks(interp, api, args, node, owner)
+    interp.sorting = outer
 
 
 # Builtins that call what they are given; the others (`callable`, `isinstance`, `print`) only look at it.
@@ -713,7 +720,7 @@ def hands_over_training(args: v.Args) -> bool:
     if len(values) < 3 and v.AnyOf not in map(type, values):
         return False
     given = [one for value in values for one in v.alternatives(value)]
-    return len(given) > 2 and _has_optimizer(given) and _has_loader(given) and _has_model(given)
+    return len(given) > 2 and _has_optimizer(given) and _has_loader(given) and has_model(given)
 
 
 def can_train(args: v.Args, method: str) -> bool:
@@ -722,7 +729,7 @@ def can_train(args: v.Args, method: str) -> bool:
     given = [one for value in args.values() for one in v.alternatives(value)]
     if method.startswith("fit") and _has_loader(given):
         return True
-    return _has_model(given) and (_has_optimizer(given) or _has_loader(given))
+    return has_model(given) and (_has_optimizer(given) or _has_loader(given))
 
 
 def _has_optimizer(given: list[v.Value]) -> bool:
@@ -733,7 +740,8 @@ def _has_loader(given: list[v.Value]) -> bool:
     return any(isinstance(one, v.Obj) and one.type == LOADER for one in given)
 
 
-def _has_model(given: list[v.Value]) -> bool:
+def has_model(given: Iterable[v.Value | None]) -> bool:
+    """Whether one of several values is a module that is a model, or a part of one."""
     return any(
         (isinstance(one, v.Inst) and one.cls.find("forward") is not None)
         or (isinstance(one, v.Obj) and one.api.startswith(("torch.nn.", "torchvision.models")))
@@ -1079,8 +1087,10 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         result.start_with(tensors.of_module(interp, obj, args))
         return result
     callbacks(interp, "", args, node)
+    given = v.Obj(f"{obj.api}.__call__", "", args, None)
+    given.owner = obj
     # What was made to give results in arbitrary order does so when it is called.
-    return interp.orders.carried(v.Obj(f"{obj.api}.__call__", "", args, None), interp.orders.of(obj))
+    return interp.orders.carried(given, interp.orders.of(obj))
 
 
 class Entered(NamedTuple):

@@ -7,6 +7,8 @@ CPU_CONTEXT = "on the CPU"
 
 TRAINING_CONTEXT = "@training"
 """A layer is called with ``training=True``: what it draws counts whether or not the program trains."""
+THREAD = "@thread"
+"""Active in what another thread or process runs."""
 FROZEN = "frozen"
 """Active in a module whose parameters do not require grad."""
 

@@ -66,6 +66,9 @@ def _of_object(interp: RunView, value: v.Obj) -> str:
     if value.api == RANK:
         return _accelerator(interp)
     entry = interp.kb.device(value.api)
+    if entry is None and value.api.endswith(".get") and len(value.args.pos) > 1:
+        # The default of a configuration that is not there.
+        return named(interp, value.args.pos[1])
     if entry is None or entry.gives == "owner":
         return ""
     return (

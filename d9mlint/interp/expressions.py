@@ -76,7 +76,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             return value
         if name == "dataset" and value.type == "torch.utils.data.DataLoader":
             return value.args.get("dataset", 0) or v.UNKNOWN
-        return v.Member(value, name)
+        made = interp.kb.attribute_type(value.type, name)
+        return _typed_attribute(interp, value, name, made) if made else v.Member(value, name)
     if isinstance(value, v.Mapping):
         if value.attributes and name in value.items:
             return value.items[name]
@@ -91,6 +92,14 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
     if isinstance(value, v.Partial) and name == "func":
         return value.func
     return v.Member(value, name)
+
+
+def _typed_attribute(interp: Interp, value: v.Obj, name: str, made: str) -> v.Value:
+    """An attribute of a library object of which the class is known."""
+    result = v.Obj(f"{value.type}.{name}", made, value.args, value.node)
+    result.file, result.owner = value.file, value
+    order = interp.orders.of(v.Member(value, name)) if interp.orders.any else None
+    return interp.orders.carried(result, order)
 
 
 _SAME_TENSOR = frozenset({"T", "mT", "H", "mH", "real", "imag"})
@@ -131,7 +140,11 @@ def _ext_attribute(interp: Interp, value: v.Ext, name: str) -> v.Value:
     if known is None:
         known = by_name[name] = v.Ext(f"{value.name}.{name}")
     # Something may be stored on a library module by the program itself.
-    return interp.library_attribute(known.name) or known
+    held = interp.library_attribute(known.name)
+    if held is None:
+        made = interp.kb.attribute_type(interp.kb.canonical(value.name), name)
+        return v.Obj(known.name, made) if made else known
+    return held
 
 
 def _mod_attribute(interp: Interp, mod: v.Mod, name: str) -> v.Value:

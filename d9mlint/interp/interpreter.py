@@ -160,6 +160,8 @@ class Interp:
         self.blanks: dict[v.Cls, v.Inst] = {}
         self.methods_run: set[tuple[v.Inst, frozenset[str]]] = set()
         self.orders = Orders(knowledge)
+        # The call of a sort whose key function is running.
+        self.sorting: Any = None
         self.import_log: ImportLog | None = None
         self.speculating = 0
         self.config_files: set[str] = set()
@@ -390,6 +392,11 @@ class Interp:
         """The statements of a function that are looked at without running them."""
         self.trail.append(func.key)
         return func.fn.body
+
+    def whole(self, file: ModuleFile) -> m.FileFacts:
+        """All code of a file, looked at without running it."""
+        self.trail += [(file.path, index) for index in range(len(file.facts.functions))]
+        return file.facts
 
     statement: Any = None
 

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import order_sums
+from d9mlint.interp import order_sorting, order_sums
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.heap import FIELD, HEAP
 from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, is_text, kind_of_elements, takes_key_by_address
+from d9mlint.interp.order_sorting import SORTING
 from d9mlint.interp.places import Where, function
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
@@ -100,7 +101,8 @@ class Rounds(NamedTuple):
 class Orders:
     """The orders of one run. ``excused`` are places that another rule reports; ``holders`` are attributes of
     datasets of the project that were given an arbitrary order; ``kept`` is data in arbitrary order that the program
-    may still sort, and ``settled`` what it has sorted; ``fractions`` are operators with a float, by their nodes."""
+    may still sort, and ``settled`` what it has sorted; ``keyed`` are the orders that the key functions of sorts look at, by
+    the nodes of the sorts; ``fractions`` are operators with a float, by their nodes."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.kb = knowledge
@@ -110,6 +112,7 @@ class Orders:
         self.holders: list[tuple[v.Inst, str]] = []
         self.kept: list[v.Obj] = []
         self.settled: list[v.Obj] = []
+        self.keyed: dict[int, Order] = {}
         self.fractions: set[int] = set()
         self.loops: list[Loop] = []
         self.rounds: list[Rounds] = []
@@ -164,7 +167,7 @@ class Orders:
         if isinstance(value, v.Items) and value.kind == "s":
             return self._of_set(interp, value, node)
         order = self.of(value) if self.origins else None
-        return None if order is not None and order.kind in (INDEX, INNER) else order
+        return None if order is not None and order.kind in (INDEX, INNER, SORTING) else order
 
     def _of_set(self, interp: Interp, value: v.Items, node: Any) -> Order | None:
         if not value.open and len(value.elts) < 2:
@@ -274,6 +277,8 @@ class Orders:
             inner = element.elts[1] if isinstance(element, v.Items) and len(element.elts) == 2 else v.UNKNOWN
             return v.Items("t", [index, inner])
         order = self.of(iterated)
+        if order is not None and order.kind == SORTING:
+            return self.carried(element if isinstance(element, v.Obj) else v.UNKNOWN, order)
         if order is not None and order.kind in (NESTED, INNER):
             inner_order = Order(order.keys)
             if isinstance(target, m.Seq):
@@ -314,7 +319,7 @@ class Orders:
         role = entry.role if entry is not None else ""
         if entry is not None and entry.library and not _is_of(interp, entry.library, owner):
             entry, role = None, ""
-        if entry is not None and role != "type" and not _applies(entry, args):
+        if entry is not None and role != "type" and not _applies(entry, args, owner):
             role = "" if role != "sink" else "carry"
         if role == "source":
             assert entry is not None
@@ -330,10 +335,16 @@ class Orders:
             if api == "builtins.len":
                 return self._counted(interp, args, node, result)
             if api == "builtins.sorted" and self.origins and args.pos:
-                return self.carried(result, self._inner(self.of(args.pos[0])))
-            if entry is not None and entry.sorts and isinstance(owner, v.Obj):
-                self._sorted(owner, args)
+                ranked = order_sorting.positions(self.keyed.pop(id(node), None))
+                return self.carried(result, self._inner(self.of(args.pos[0])) or ranked)
+            if entry is not None and entry.sorts:
+                self._sorted(owner if owner is not None else args.get("", 0), args)
             return result
+        if role == "argsort":
+            ranked = merge((self.of(owner), self._given(interp, args, node, True)))
+            for value in (owner, *args.values()):
+                order_sorting.settle(self, value)
+            return self.carried(result, order_sorting.positions(ranked))
         if role == "sum":
             self._added(interp, args)
             return result
@@ -341,8 +352,10 @@ class Orders:
             return self._zipped(interp, args, node, result)
         if role == "type" or (role == "" and owner is None and not self.origins):
             return result
+        if role in ("", "carry", "sink") and self.origins and order_sorting.taken(self, args, owner):
+            return result
         if owner is not None:
-            return self._method(interp, role, api, args, node, result, owner)
+            return self._method(interp, entry, role, api, args, node, result, owner)
         given = self._given(interp, args, node, role in ("carry", "sink"), tables=role != "")
         if role == "sink":
             if api == "builtins.next":
@@ -350,10 +363,7 @@ class Orders:
                 if walk is not None:
                     return self._walked(walk)
             given = merge((given, self._accumulated(interp, node)))
-            if entry is not None and entry.until_sorted and given is not None and isinstance(result, v.Obj):
-                self.kept.append(result)
-                return self.carried(result, given)
-            self.decide(given)
+            return self._decisive(entry, given, result)
         elif role == "show":
             self._shown(interp, given)
             if given is not None and not self.loops and all(isinstance(x, v.Items) for x in args.pos):
@@ -371,6 +381,14 @@ class Orders:
             if given is not None and given.kind == INDEX and role == "":
                 return result
             return self.carried(result, merge((given, self._accumulated(interp, node))))
+        return result
+
+    def _decisive(self, entry: OrderEntry | None, given: Order | None, result: v.Value) -> v.Value:
+        """A call whose result depends on this order, unless the program sorts it afterwards."""
+        if entry is not None and entry.until_sorted and given is not None and isinstance(result, v.Obj):
+            self.kept.append(result)
+            return self.carried(result, given)
+        self.decide(given)
         return result
 
     def _source(
@@ -446,6 +464,7 @@ class Orders:
     def _method(
         self,
         interp: Interp,
+        entry: OrderEntry | None,
         role: str,
         api: str,
         args: v.Args,
@@ -457,6 +476,7 @@ class Orders:
         if role == "settle":
             if self.origins:
                 self.put(owner, self._inner(self.of(owner)))
+                order_sorting.settle(self, owner)
             return result
         if role == "grow":
             self._grown(interp, name, args, node, owner)
@@ -477,8 +497,7 @@ class Orders:
         if not self.origins:
             return result
         if role == "sink":
-            self.decide(merge((given, self.of(owner))))
-            return result
+            return self._decisive(entry, merge((given, self.of(owner))), result)
         if role == "step":
             self.decide(given)
             self.decide_loops()
@@ -498,14 +517,11 @@ class Orders:
             return self.carried(result, merge((of_owner, given)))
         return result
 
-    def _sorted(self, owner: v.Obj, args: v.Args) -> None:
+    def _sorted(self, value: v.Value | None, args: v.Args) -> None:
         """``frame.sort_values("id")``: the data, and what it was made from, is sorted."""
-        one: v.Value | None = owner
-        while isinstance(one, v.Obj):
-            self.settled.append(one)
-            one = one.owner
-        if v.truth(args.kw.get("inplace", v.FALSE)):
-            self.put(owner, None)
+        order_sorting.settle(self, value)
+        if value is not None and v.truth(args.kw.get("inplace", v.FALSE)):
+            self.put(value, None)
 
     def _added(self, interp: Interp, args: v.Args) -> None:
         """``sum(losses)``: floats are added in their order."""
@@ -640,8 +656,18 @@ class Orders:
         order = self.of(value)
         if order is None:
             order = self.deep(index)
-            return result if order is None or order.kind != INDEX else self.carried(result, order)
+            numbered = order is not None and order.kind in (INDEX, SORTING)
+            return self.carried(result, order) if numbered else result
         if order.kind == INDEX:
+            return result
+        if order_sorting.covers(self.of(index), order):
+            order_sorting.settle(self, value.owner if isinstance(value, v.Member) else value)
+            return result
+        if order.kind == SORTING or (isinstance(value, v.Member) and value.name == "str"):
+            # Some of the positions; a part of each text.
+            return self.carried(result, order)
+        if order_sorting.SORT_KEY in interp.contexts:
+            self.keyed[id(interp.sorting)] = merge((order, self.keyed.get(id(interp.sorting)))) or order
             return result
         if order.kind in (NESTED, INNER):
             return self.carried(result, Order(order.keys))
@@ -851,9 +877,8 @@ class Orders:
             order = self._by_position(inst.attrs.get(name))
             if order is not None and order.kind == SEQUENCE:
                 self.decide(order)
-        for one in self.kept:
-            if not any(one is other for other in self.settled):
-                self.decide(one.order)
+        for order in order_sorting.unsettled(self):
+            self.decide(order)
         return [key for key in self.decided if key not in self.excused]
 
 
@@ -869,7 +894,7 @@ def merge(orders: Any) -> Order | None:
     found = [order for order in orders if order is not None]
     if len(found) < 2:
         return found[0] if found else None
-    for kind in (NESTED, SEQUENCE, INNER, HASH):
+    for kind in (NESTED, SEQUENCE, INNER, HASH, SORTING):
         some = [order for order in found if order.kind == kind]
         if some:
             sites = {order.site for order in some}
@@ -916,8 +941,10 @@ def _is_of(interp: Interp, library: str, owner: v.Value | None) -> bool:
     return interp.uses(library) and not isinstance(owner, (v.Items, v.Mapping, v.Lit, v.Inst, v.Cls, v.Super))
 
 
-def _applies(entry: OrderEntry, args: v.Args) -> bool:
+def _applies(entry: OrderEntry, args: v.Args, owner: v.Value | None = None) -> bool:
     """Whether the conditions of an entry hold; where one is not known, an order is arbitrary."""
+    if isinstance(owner, v.Obj) and all_hold(owner.args, entry.made_with) is False:
+        return False
     if entry.when and not all_hold(args, entry.when):
         return False
     if entry.unless and any_holds(args, entry.unless):

@@ -182,6 +182,9 @@ class RunView(Protocol):
         """The statements of a function that is looked at without running it. Which ones were is noted: what is found
         holds as long as they stay."""
 
+    def whole(self, file: ModuleFile) -> m.FileFacts:
+        """All code of a file that is looked at without running it, noted as ``body`` is."""
+
     def uses(self, library: str) -> bool:
         """Whether the program has imported a library."""
 

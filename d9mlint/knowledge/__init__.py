@@ -67,6 +67,8 @@ class Knowledge:
         }
         self._may_seed: dict[tuple[str, bool], bool] = {}
         self._result_patterns: Patterns[str] = Patterns()
+        # Names of attributes of which a table says what class they are.
+        self._attributes = frozenset(api.rpartition(".@")[2] for api in compiled.results if ".@" in api)
         self._hazards: dict[str, tuple[HazardEntry, ...]] = {}
         self._hazard_patterns: Patterns[HazardEntry] = Patterns()
         self.hazards = tuple({e.id: e for layer in self.layers for e in layer.hazards}.values())
@@ -234,6 +236,11 @@ class Knowledge:
             found = next(iter(self._result_patterns.of(api)), "")
             self._results[api] = found
         return api.rpartition(".")[0] if found == "self" else found
+
+    def attribute_type(self, owner: str, name: str) -> str:
+        """The class of an attribute of a library's class or module; empty where nothing is known."""
+        found = self._results.get(f"{owner}.@{name}", "") if name in self._attributes else ""
+        return owner if found == "self" else found
 
     @property
     def seeding_methods(self) -> list[str]:

@@ -81,6 +81,7 @@ OrderRole = Literal[
     "grow",
     "accumulate",
     "settle",
+    "argsort",
     "pair",
     "type",
 ]
@@ -443,14 +444,15 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``sum`` does so unless the elements are floats; a ``sink`` makes it count; so does ``show`` where the function in
     which the order came about has returned; a ``step`` changes a model, and a ``write`` something that is older than
     the loop, so that they count in a loop over arbitrary order; ``grow`` adds to its receiver, and ``accumulate``
-    adds to the numbers in it; ``settle`` sorts its receiver in place; a ``type`` says only what kind of value is
-    given.
+    adds to the numbers in it; ``settle`` sorts its receiver in place, and ``argsort`` gives the positions that sort;
+    a ``type`` says only what kind of value is given.
 
     ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the
     remedy; ``sortable`` allows the fix ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two
     listings, and ``turns`` where the rounds of the loop around the call deal with whatever is ready first. ``key``
     names the argument that is a sort key. ``library`` must have been imported for a method of an unknown receiver to
-    be meant. It holds when all of ``when`` and the tests of ``texts`` hold, and none of ``unless``. ``value`` is the
+    be meant. It holds when all of ``when`` and the tests of ``texts`` hold, and none of ``unless``; ``made_with`` are
+    conditions on the arguments of the call that gave the receiver, where it is known. ``value`` is the
     kind of what is given, ``elements`` that of its elements: ``number``, ``float``, ``text``, ``path``, ``row`` for a
     sequence or mapping of texts, ``same`` for that of the receiver's elements or, for what is hashed by address,
     ``object``; the argument ``dtype`` may name another. A sink that is ``until_sorted`` gives something that the
@@ -469,6 +471,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     library: str = ""
     when: list[Condition] = []
     unless: list[Condition] = []
+    made_with: list[Condition] = []
     texts: list[TextTest] = []
     value: Element = ""
     elements: Element = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Step
 from d9mlint.checks.base import Rule
@@ -10,10 +10,12 @@ from d9mlint.checks.data.order import enclosing_function
 from d9mlint.checks.drawing import GENERATOR_TYPES, Observer, what_is_drawn
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent, EndEvent
+from d9mlint.interp.context import THREAD
+from d9mlint.interp.events import CallEvent, EndEvent, GlobalDrawEvent, SeedEvent
 from d9mlint.interp.listening import on, on_call, on_method
-from d9mlint.interp.memory import remembered
+from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
+from d9mlint.interp.state import Site
 from d9mlint.interp.text import node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, parents
@@ -21,14 +23,15 @@ from d9mlint.ir.traversal import called_name, nodes, parents
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
-
 PROCESSES = (
     "multiprocessing.Process",
     "torch.multiprocessing.Process",
     "torch.multiprocessing.spawn",
     "threading.Thread",
 )
+
 POOL_TYPES = ("Pool", "ThreadPool", "ProcessPoolExecutor", "ThreadPoolExecutor")
+PROCESS_POOLS = ("Pool", "ProcessPoolExecutor")
 POOL_METHODS = (
     "map",
     "imap",
@@ -40,6 +43,8 @@ POOL_METHODS = (
     "imap_unordered",
     "apply",
 )
+
+
 _SIZES = ("max_workers", "processes", "num_workers")
 MOST_PLACES = 4
 """So many draws of a function that several workers run are shown."""
@@ -50,14 +55,26 @@ _LOOKS = frozenset(
 
 
 class RaceLog(Observer):
-    """What a function draws that several workers run: from generators that were there before ``start``, or from
-    global ones."""
+    """What a function draws that several workers run: from generators that were there before it was called, unless
+    they are ``made`` for the item, or from global ones. ``own`` are those that a worker process seeds for itself."""
 
-    def __init__(self, run: RunView, start: int) -> None:
+    def __init__(self, run: RunView, processes: bool, made: list[v.Value]) -> None:
         super().__init__(run)
-        self.start = start
+        self.start = run.now
+        self.processes = processes
+        self.made = {id(one) for one in made}
+        self.own: set[str] = set()
         self.places: list[Where] = []
         self.generators: set[str] = set()
+
+    @on(SeedEvent)
+    def seeded(self, event: SeedEvent) -> None:
+        """The worker seeds a generator: no other process draws from it."""
+        if self.processes:
+            self.own.update(event.rngs)
+
+    def _shared(self, generator: v.Obj) -> bool:
+        return generator.birth <= self.start and id(generator) not in self.made
 
     @on(CallEvent)
     def called(self, call: CallEvent) -> None:
@@ -66,18 +83,18 @@ class RaceLog(Observer):
             return
         owner = call.owner
         if isinstance(owner, v.Obj) and owner.type in GENERATOR_TYPES:
-            shared = owner.birth <= self.start and call.api.rpartition(".")[2] not in _LOOKS
+            shared = self._shared(owner) and call.api.rpartition(".")[2] not in _LOOKS
         else:
             shared = any(
                 entry.draws and entry.kind not in ("init", "dropout") and rng.draws_now(call.args, entry)
                 for entry in self.run.kb.rng(call.api)
-                if not {"own", "entropy"} & set(entry.draws)
+                if not {"own", "entropy", *self.own} & set(entry.draws)
             )
             owner = next(
                 (x for x in call.args.kw.values() if isinstance(x, v.Obj) and x.type in GENERATOR_TYPES), None
             )
             if owner is not None:
-                shared = owner.birth <= self.start
+                shared = self._shared(owner)
         if shared and len(self.places) < MOST_PLACES:
             place = Where(self.run, call.node)
             if all(one.site != place.site for one in self.places):
@@ -87,12 +104,24 @@ class RaceLog(Observer):
                 self.generators.add(text.rpartition(".")[0] if call.owner is owner else "generator")
 
 
+class Running(NamedTuple):
+    """A thread that was started, and where it draws."""
+
+    thread: v.Value
+    place: Where
+
+
+_GLOBAL = {"python": "`random`", "numpy": "`np.random`", "torch": "torch"}
+
+
 class Pools(Rule):
     """DET211: threads and processes that draw, or update, in an order that depends on scheduling."""
 
     codes = ("DET211",)
     models = remembered(list[Where])
     processes = remembered(bool)
+    running = remembered_table(str, Running)
+    """Generators that a thread draws from which was started and not waited for."""
 
     @on_method(*POOL_METHODS)
     def pool(self, call: CallEvent) -> None:
@@ -111,21 +140,25 @@ class Pools(Rule):
         if name == "submit":
             # The other arguments are those of the function: what it calls on them is known then.
             func = v.Partial(func, v.Args(call.args.pos[1:], call.args.kw, call.args.star, call.args.dstar))
-        self.races(call, func, f"the function passed to `{name}`", name)
+        processes = owner.type.rpartition(".")[2] in PROCESS_POOLS and ".dummy." not in owner.type
+        self.races(call, func, f"the function passed to `{name}`", name, processes)
 
-    def races(self, call: CallEvent, func: v.Value, what: str, name: str) -> None:
+    def races(self, call: CallEvent, func: v.Value, what: str, name: str, processes: bool = False) -> None:
         """Several workers run a function: it must draw nothing that they share."""
-        log = RaceLog(self.run, self.run.now)
-        drawn = what_is_drawn(self.run, [func], log) & {"python", "numpy", "torch"}
-        names = {"python": "`random`", "numpy": "`np.random`", "torch": "torch"}
-        shared = [names[r] for r in sorted(drawn)] + sorted(f"`{one}`" for one in log.generators)
-        if not shared:
-            return
-        place: Any = call.node
+        given = func.args.values() if isinstance(func, v.Partial) else []
+        log = RaceLog(self.run, processes, [one for one in given if _made_for_item(self.run, call.node, one)])
+        drawn = what_is_drawn(self.run, [func], log) & set(_GLOBAL) - log.own
+        shared = [_GLOBAL[r] for r in sorted(drawn)] + sorted(f"`{one}`" for one in log.generators)
+        if shared:
+            self._raced(log, call.node, shared, what, name)
+
+    def _raced(self, log: RaceLog, node: Any, shared: list[str], what: str, name: str) -> None:
+        """Report what several workers draw from."""
+        place: Any = node
         if log.places:
             # The draws are what has to change; how they are reached is in the flow.
             place, *others = log.places
-            here = Where(self.run, call.node, name)
+            here = Where(self.run, node, name)
             more = [Step(*one.site, "draws here too") for one in others]
             place.flow = (*here.flow, Step(*here.site, f"`{name}` runs it here"), *more)
         self.report(
@@ -135,6 +168,40 @@ class Pools(Rule):
             "give every item its own generator: `rng = np.random.default_rng([seed, index])`",
             subject=name,
         )
+
+    @on_call("joblib.Parallel.__call__")
+    def parallel(self, call: CallEvent) -> None:
+        """``Parallel(n_jobs=4)(delayed(f)(x) for x in xs)``."""
+        owner = call.owner
+        if not isinstance(owner, v.Obj) or not call.args.pos:
+            return
+        size = owner.args.get("n_jobs", 0)
+        if size is None or v.is_none(size) is True or (isinstance(size, v.Lit) and size.value == 1):
+            return
+        threads = any(
+            isinstance(one, v.Lit) and one.value in ("threading", "threads", "sharedmem")
+            for one in owner.args.kw.values()
+        )
+        tasks = call.args.pos[0]
+        for task in tasks.elts[:1] if isinstance(tasks, v.Items) else ():
+            made = task.owner if isinstance(task, v.Obj) else None
+            func = made.args.get("function", 0) if isinstance(made, v.Obj) else None
+            if isinstance(task, v.Obj) and isinstance(func, (v.Func, v.Partial)):
+                self.races(
+                    call,
+                    v.Partial(func, task.args),
+                    "the function that `Parallel` runs",
+                    "Parallel",
+                    not threads,
+                )
+
+    @on_call("asyncio.to_thread")
+    def to_thread(self, call: CallEvent) -> None:
+        """A coroutine hands a function to a thread."""
+        func = call.args.pos[0] if call.args.pos else None
+        if isinstance(func, (v.Func, v.Partial)) and _several_at_once(self.run, call.node):
+            given = v.Args(call.args.pos[1:], call.args.kw, call.args.star, call.args.dstar)
+            self.races(call, v.Partial(func, given), "the function passed to `to_thread`", "to_thread")
 
     @on_call("threading.Thread")
     def thread(self, call: CallEvent) -> None:
@@ -149,12 +216,59 @@ class Pools(Rule):
 
     @on_method("start")
     def started(self, call: CallEvent) -> None:
-        """A thread of a project class is started."""
-        if not isinstance(call.owner, v.Inst) or not _several_at_once(self.run, call.node):
-            return
-        run = call.owner.cls.find("run")
-        if "threading.Thread" in call.owner.cls.external_bases() and isinstance(run, v.Func):
-            self.races(call, run.bind(call.owner), "`run()` of this thread", "start")
+        """A thread is started: several of a project class, or one beside others."""
+        owner = call.owner
+        if isinstance(owner, v.Inst):
+            run = owner.cls.find("run")
+            if "threading.Thread" not in owner.cls.external_bases() or not isinstance(run, v.Func):
+                return
+            if _several_at_once(self.run, call.node):
+                self.races(call, run.bind(owner), "`run()` of this thread", "start")
+            else:
+                self._beside_others(call.node, owner, run.bind(owner))
+        elif isinstance(owner, v.Obj) and owner.type == "threading.Thread":
+            func = owner.args.get("target", 1)
+            if isinstance(func, (v.Func, v.Partial)) and not _several_at_once(self.run, call.node):
+                self._beside_others(call.node, owner, v.Partial(func, v.Args(star=True)))
+
+    def _beside_others(self, node: Any, thread: v.Value, func: v.Value) -> None:
+        """One thread is started: until it is waited for, nobody else may draw what it draws."""
+        log = RaceLog(self.run, False, [])
+        for name in sorted(what_is_drawn(self.run, [func], log) & set(_GLOBAL)):
+            known = self.running.get(name)
+            if log.places and known is not None:
+                self._meanwhile(name, known, log.places[0].site)
+            elif log.places:
+                self.running[name] = Running(thread, log.places[0])
+
+    @on_method("join")
+    def joined(self, call: CallEvent) -> None:
+        """A thread is waited for."""
+        if isinstance(call.owner, (v.Obj, v.Inst)):
+            for name in self.running.known():
+                known = self.running.get(name)
+                if known is not None and known.thread is call.owner:
+                    self.running.pop(name)
+
+    @on(GlobalDrawEvent)
+    def drawn_meanwhile(self, event: GlobalDrawEvent) -> None:
+        """The program draws while a thread that draws from the same generator may be running."""
+        known = self.running.get(event.rng) if THREAD not in self.run.contexts else None
+        if known is not None:
+            self._meanwhile(event.rng, known, Where(self.run, event.node).site)
+
+    def _meanwhile(self, name: str, known: Running, other: Site) -> None:
+        """What a thread draws from is drawn from elsewhere, as far as is seen at the same time."""
+        self.running.pop(name)
+        place = known.place
+        place.flow = (*place.flow, Step(*other, "draws here meanwhile"))
+        self.report(
+            "DET211",
+            place,
+            f"a thread draws from {_GLOBAL[name]} while another one does: draw order depends on thread scheduling",
+            "give each thread its own generator: `rng = np.random.default_rng([seed, index])`",
+            subject="Thread",
+        )
 
     @on_method("share_memory")
     def shared(self, call: CallEvent) -> None:
@@ -184,14 +298,29 @@ class Pools(Rule):
             )
 
 
+def _made_for_item(interp: RunView, node: Any, value: v.Value) -> bool:
+    """Whether an argument is made where the work is handed out, or in the loop that does so."""
+    if not isinstance(value, v.Obj):
+        return False
+    made = value.node
+    within = made is not None and hasattr(node, "start") and node.start <= made.start and made.end <= node.end
+    return within or any(loop.start < value.birth for loop in interp.loops)
+
+
 def _several_at_once(interp: RunView, node: Any) -> bool:
     """Whether a thread is made or started in a loop that does not wait for it. One alone draws in its own order."""
     function = enclosing_function(interp)
-    if not interp.frame.jumps or function is None:
+    if function is None:
         return False
     above = parents(function)
     while node is not None and not isinstance(node, (m.For, m.While)):
+        if isinstance(node, m.Wait) and node.kind == "await":
+            return False
+        if isinstance(node, m.Comp):
+            return True
         node = above.get(id(node))
+    if not interp.frame.jumps:
+        return False
     # The join of strings has an argument.
     return node is not None and not any(
         isinstance(one, m.Call) and called_name(one) == "join" and not one.args for one in nodes(node.body)

@@ -21,9 +21,16 @@ from d9mlint.interp.activity import (
 )
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import CPU_CONTEXT
-from d9mlint.interp.events import CallEvent, EndEvent, ItemEvent, ItemUpdateEvent, ItemWriteEvent
+from d9mlint.interp.events import (
+    CallEvent,
+    EndEvent,
+    ItemEvent,
+    ItemUpdateEvent,
+    ItemWriteEvent,
+    ObjectCallEvent,
+)
 from d9mlint.interp.listening import on, on_call, on_call_if
-from d9mlint.interp.memory import remembered
+from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.tensors import detached, device, no_gradient
 from d9mlint.interp.text import call_text
@@ -64,18 +71,14 @@ class Candidate(NamedTuple):
     in_tape: bool
 
 
-class Use(NamedTuple):
-    """A module that is an op, as it is called: the device, and whether its backward pass does not run."""
-
-    device: str
-    quiet: bool
-
-
 class Ops(Rule):
     """DET401-DET405 and DET407: all calls of ops that the knowledge base knows."""
 
     codes = tuple(sorted(CODES))
     candidates = remembered(list[Candidate])
+    elsewhere = remembered_table(tuple[str, int], bool)
+    """Where modules that are ops are made, by the file and the end of the call, and whether one was called with
+    anything but tensors on the CPU."""
     one_thread = remembered(list[bool])
     """For each call that sets the number of threads on the CPU: whether that is one."""
 
@@ -84,6 +87,16 @@ class Ops(Rule):
         """The number of threads is set."""
         number = call.args.get("int", 0)
         self.one_thread.append(isinstance(number, v.Lit) and number.value == 1)
+
+    @on(ObjectCallEvent)
+    def module(self, event: ObjectCallEvent) -> None:
+        """A module that was made earlier is called."""
+        obj, args = event
+        if obj.node is None or obj.file is None or not self.run.kb.ops(obj.api):
+            return
+        made = (obj.file.path, obj.node.end)
+        if not self.elsewhere.get(made):
+            self.elsewhere[made] = device(args.values()) != "cpu"
 
     @on_call_if(lambda rule, api: api.startswith("?.") or bool(rule.run.kb.ops(api.removesuffix(CALLED))))
     def call(self, call: CallEvent) -> None:
@@ -310,6 +323,11 @@ def _end(rule: Ops) -> None:
         on_cpu = found.device == "cpu" if found.device or used else True
         races_on_cpu = library == "torch" and on_cpu and found.entry.devices == ["cpu"]
         code = _code(found.entry)
+        made = (found.place.site.path, found.place.site.end)
+        if not found.device and gpu and not open_world and rule.elsewhere.get(made) is False:
+            reason = f"it varies on {', '.join(found.entry.devices)}, and it is called with tensors on the CPU alone"
+            _silent(rule.run, found.entry, found.place, reason)
+            continue
         if races_on_cpu and not gpu and _in_one_thread(rule):
             _silent(rule.run, found.entry, found.place, "the program computes in one thread on the CPU")
             continue

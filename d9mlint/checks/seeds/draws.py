@@ -16,6 +16,7 @@ from d9mlint.interp.events import (
     DoubtfulDrawEvent,
     DrawEvent,
     EndEvent,
+    GlobalDrawEvent,
     LateSeedEvent,
     SeedEvent,
 )
@@ -166,16 +167,26 @@ class Seeds(Rule):
             remedy=("rng", rng),
         )
 
+    @on(GlobalDrawEvent)
+    def order_drawn(self, event: GlobalDrawEvent) -> None:
+        """The order of a dataset is drawn in code that no entry point reaches."""
+        _, level, entry, node = event
+        if self.run.entry is None and entry.kind == "tf-shuffle" and level.site is None:
+            self._tf_shuffle(entry, node)
+
     def _tf_shuffle(self, entry: RngEntry, node: Any) -> None:
         name = entry.apis[0].rpartition(".")[2]
         what = " (shuffles by default)" if name == "list_files" else ""
+        unreached = self.run.entry is None
         self.report(
             "DET207",
             node,
-            f"`{name}`{what} without `seed=` and without a global TensorFlow seed: the order differs between runs",
+            f"`{name}`{what} without `seed=`: the order differs between runs of programs without a TensorFlow seed"
+            if unreached
+            else f"`{name}`{what} without `seed=` and without a global TensorFlow seed: the order differs between runs",
             "pass `seed=0`, or call `tf.random.set_seed(0)` first",
             subject=f"tf.data.Dataset.{name}",
-            entry_wide=True,
+            severity=Severity.WARNING if unreached else None,
             remedy=("seed", "0"),
             cause=("DET104", "tensorflow", "keras"),
         )

@@ -29,9 +29,11 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.storage import behind, followed, root
 from d9mlint.interp.text import node_text
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import called_name, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
+    from d9mlint.project.modules import ModuleFile
 
 _ROW = "rows:"
 _PART = "part:"
@@ -72,7 +74,7 @@ class UninitializedMemory(Rule):
             message = f"`{name}` is read when only {some}was written: the rest is uninitialized"
         help = f"use `{zeros}`, or write every element before reading"
         if _is_parameter(self.run, value):
-            if self.run.entry is None:
+            if self.run.entry is None and not _filled_by_nobody(self.run, memory.file, node):
                 # Whoever builds the module may fill its parameters.
                 return
             self.parameters.append((place, message, help))
@@ -193,6 +195,64 @@ def _is_parameter(interp: RunView, value: v.Value | None) -> bool:
     while isinstance(value, v.Member) or behind(value) is not None:
         value = value.owner if isinstance(value, v.Member) else behind(value)
     return isinstance(value, v.Obj) and interp.kb.role(value.api, "holds") is not None
+
+
+def _filled_by_nobody(interp: RunView, file: ModuleFile, node: m.Call) -> bool:
+    """Whether a parameter that a class makes in code that no entry point reaches is one that nothing in the project
+    may fill: the class is named nowhere, and no other method of it hands the parameter to a call."""
+    if file.path in interp.imported_files:
+        return False
+    facts = interp.whole(file)
+    made = next(
+        (fn for fn in facts.functions if fn.cls >= 0 and any(x is node for x in nodes(fn.body))), None
+    )
+    if made is None or made.name != "__init__" or facts.classes[made.cls].decorators:
+        return False
+    attribute = _kept_as(made, node)
+    if not attribute:
+        return False
+    name = facts.classes[made.cls].name
+    bodies = [statement for fn in facts.functions for statement in fn.body]
+    bases = [base for cls in facts.classes for base in cls.bases]
+    named = sum(isinstance(x, m.Name) and x.id.partition(".")[0] == name for x in nodes([*bodies, *bases]))
+    supers = sum(
+        called_name(x) == "super" and any(isinstance(arg, m.Name) and arg.id == name for arg in x.args)
+        for x in nodes(bodies)
+        if isinstance(x, m.Call)
+    )
+    if named > supers:
+        return False
+    others = (fn for fn in facts.functions if fn.cls == made.cls and fn.name not in ("__init__", "forward"))
+    return not any(_hands_on(fn, attribute) for fn in others)
+
+
+def _kept_as(made: m.Function, node: m.Call) -> str:
+    """The attribute under which a constructor keeps what a call gives, empty where that is not seen."""
+    for one in nodes(made.body):
+        if isinstance(one, m.Assign) and any(x is node for x in nodes([one.value])):
+            target = one.targets[0]
+            return target.id.partition(".")[2] if isinstance(target, m.Name) else ""
+        if called_name(one) in ("register_parameter", "register_buffer") and any(
+            x is node for x in nodes([one])
+        ):
+            first = one.args[0] if one.args else None
+            return first.value if isinstance(first, m.Const) and isinstance(first.value, str) else ""
+    return ""
+
+
+def _hands_on(fn: m.Function, attribute: str) -> bool:
+    """Whether a method passes an attribute of its instance to a call, assigns it, or calls a method of it."""
+    full = f"self.{attribute}"
+    for one in nodes(fn.body):
+        given = [*one.args, *(k.value for k in one.keywords)] if isinstance(one, m.Call) else []
+        targets = one.targets if isinstance(one, m.Assign) else []
+        called = one.func.id if isinstance(one, m.Call) and isinstance(one.func, m.Name) else ""
+        if called.startswith(f"{full}.") or any(
+            isinstance(x, m.Name) and (x.id == full or x.id.startswith(f"{full}."))
+            for x in (*given, *targets)
+        ):
+            return True
+    return False
 
 
 def _watched(interp: RunView, value: v.Value | None) -> v.Obj | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.context import THREAD
 from d9mlint.interp.devices import RANK
 from d9mlint.interp.state import MODE, RNG, State, StateTable
 
@@ -57,8 +58,9 @@ def _fresh(interp: Interp) -> State:
 def _in_state(interp: Interp, state: State, func: v.Value, args: v.Args, node: Any) -> None:
     outer = interp.state
     interp.state = state
-    for one in v.alternatives(func):
-        interp.call(one, args, node)
+    with interp.within(THREAD):
+        for one in v.alternatives(func):
+            interp.call(one, args, node)
     # What the child did has happened (it trained), but seeds and modes stay its own.
     for name, site in interp.state.flags.held.items():
         if not name.startswith("draw:"):

@@ -1,0 +1,72 @@
+"""Data in arbitrary order that the program sorts: in place, as a frame, or by the positions that ``argsort`` gives.
+
+What is made of data in arbitrary order, such as an array, may still be sorted; whether it was is known at the end of
+the run. ``numpy.argsort(ids)`` gives the positions that sort, an order of its own kind: what came about together with
+the ids, taken at these positions, is sorted by them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+
+if TYPE_CHECKING:
+    from d9mlint.interp.orders import Order, Orders
+
+SORTING = "sorting"
+"""The kind of the order of positions that sort what they were made from."""
+SORT_KEY = "@sort key"
+"""Active in the key function of a sort: positions there are those of the elements that are compared."""
+KEYED = frozenset({"builtins.sorted", "builtins.min", "builtins.max", "*.sort"})
+"""What calls a key function for each element."""
+_MAX_CHAIN = 16
+
+
+def settle(orders: Orders, value: v.Value | None) -> None:
+    """The program has sorted this, and so what it was made from."""
+    for _ in range(_MAX_CHAIN):
+        if not isinstance(value, v.Obj):
+            return
+        orders.settled.append(value)
+        if value.owner is not None:
+            value = value.owner
+        else:
+            value = value.args.pos[0] if value.args.pos else None
+
+
+def covers(sorting: Order | None, order: Order | None) -> bool:
+    """Whether positions sort data in an order: both come from the same places."""
+    return (
+        sorting is not None
+        and order is not None
+        and sorting.kind == SORTING
+        and order.kind != SORTING
+        and set(order.keys) <= set(sorting.keys)
+    )
+
+
+def positions(order: Order | None) -> Order | None:
+    """What sorting by data in an order gives: positions in it."""
+    return order._replace(kind=SORTING, loop=0) if order is not None else None
+
+
+def taken(orders: Orders, args: v.Args, owner: v.Value | None) -> bool:
+    """Whether a call takes data in arbitrary order at the positions that sort it: ``numpy.take(names, order)``."""
+    given = [*([owner] if owner is not None else []), *args.values()]
+    held = [(value, orders.of(value)) for value in given]
+    found = next((order for _, order in held if order is not None and order.kind == SORTING), None)
+    if found is None:
+        return False
+    others = [(value, order) for value, order in held if order is not None and order.kind != SORTING]
+    if not others or not all(covers(found, order) for _, order in others):
+        return False
+    for value, _ in others:
+        settle(orders, value)
+    return True
+
+
+def unsettled(orders: Orders) -> list[Any]:
+    """The orders of data that the program has made and not sorted."""
+    settled = {id(one) for one in orders.settled}
+    return [one.order for one in orders.kept if id(one) not in settled]
