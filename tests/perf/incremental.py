@@ -2,9 +2,10 @@
 
     python tests/perf/incremental.py DIRECTORY [ROUNDS]
 
-Edits are made in a copy: none; a comment behind the last line; a function's body in a leaf (a file that no other file
-imports); and in a central module (the one that most other files import), once with the same effects and once
-with a draw of random numbers more. Each figure is a ratio to the cold run, net of a fixed cost: that of the
+Edits are made in a copy: none; a comment behind the last line and one before the first, which moves all code of the
+file; a function's body in a leaf (a file that no other file imports); and in a central module (of those with a
+function the one that most other files import), once with the same effects and once with a draw of random numbers
+more. Each figure is a ratio to the cold run, net of a fixed cost: that of the
 same command after the same edit in a project of one file. Medians of the rounds (3).
 """
 
@@ -24,6 +25,7 @@ ONE = "import torch\n\n\ndef draw():\n    return torch.rand(3)\n\n\nif __name__ 
 TARGETS = {
     "nothing changed": 1,
     "a comment": 2,
+    "a comment that moves code": 2,
     "body of a leaf": 5,
     "body of a central module": 30,
     "effects of a central module": 60,
@@ -38,6 +40,17 @@ def cpu_seconds(command: list[str], directory: str) -> float:
     if done.returncode:
         raise SystemExit(f"{command}: exit status {done.returncode}")
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def has_body(path: Path) -> bool:
+    """Whether a file has a function with statements to put one between."""
+    import ast
+
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8", errors="replace"))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    return any(isinstance(one, ast.FunctionDef) and len(one.body) > 1 for one in ast.walk(tree))
 
 
 def insert(path: Path, statement: str) -> None:
@@ -102,9 +115,14 @@ def edits(central: Path, leaf: Path) -> dict[str, Callable[[], None]]:
         with central.open("a", encoding="utf-8") as stream:
             stream.write("\n# one line more\n")
 
+    def comment_above() -> None:
+        text = central.read_text(encoding="utf-8")
+        central.write_text(f"# One line more.\n{text}", encoding="utf-8")
+
     return {
         "nothing changed": lambda: None,
         "a comment": comment,
+        "a comment that moves code": comment_above,
         "body of a leaf": lambda: insert(leaf, "_unused = 1 + 1"),
         "body of a central module": lambda: insert(central, "_unused = 1 + 1"),
         "effects of a central module": lambda: insert(central, "import random as _r; _r.random()"),
@@ -141,7 +159,7 @@ def main() -> int:
         single = one / "a.py"
         single.write_text(ONE)
         count = importers(tree)
-        central = max(count, key=lambda path: (count[path], str(path)))
+        central = max(filter(has_body, count), key=lambda path: (count[path], str(path)))
         leaves = [path for path, by in count.items() if not by and "def " in path.read_text(errors="replace")]
         leaf = sorted(leaves or [central], key=os.path.getsize)[len(leaves) // 2]
         fixed = measure(one, work, single, single, rounds)
