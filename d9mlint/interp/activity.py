@@ -36,6 +36,8 @@ GRAPH_STEP = "graph-step"
 GRAPH_RUN = "graph-run"
 LOADS = "loads-weights"
 INFERS = "infers"
+MODE_SET = "sets the mode of a model"
+"""Where a model is put into evaluation or training mode."""
 ENTERED = "enters-by-hand"
 SAVES = "saves"
 
@@ -279,6 +281,12 @@ class Activity:
     def evaluates(self, call: CallEvent) -> None:
         """A model is put into evaluation mode."""
         note(self._interp, INFERS, call.node, call.api)
+        note(self._interp, MODE_SET, call.node, call.api)
+
+    @on_method("train")
+    def mode(self, call: CallEvent) -> None:
+        """A model is put into a mode."""
+        note(self._interp, MODE_SET, call.node, call.api)
 
     @on_method("cuda")
     def cuda_method(self, call: CallEvent) -> None:

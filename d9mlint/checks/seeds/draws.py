@@ -9,7 +9,7 @@ from d9mlint.base.findings import Confidence, Severity, Step
 from d9mlint.checks.base import Rule
 from d9mlint.checks.drawing import LIBRARY_SEED
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import LOADS, SAVES, trains, where
+from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, trains, where
 from d9mlint.interp.context import TRAINING_CONTEXT
 from d9mlint.interp.data import is_entropy
 from d9mlint.interp.events import (
@@ -51,7 +51,7 @@ class Late(NamedTuple):
     aside: str
 
 
-Kind = Literal["", "weak", "order", "head", "guess", "aside"]
+Kind = Literal["", "weak", "mask", "order", "head", "guess", "aside"]
 """What a draw is worth: one that training alone makes matter is weak, one is the order of a loader or sampler that has
 its own rule, one happens where a checkpoint lacks the layers of a task, one is in a call that is only possible,
 one is behind an option."""
@@ -101,6 +101,10 @@ class Seeds(Rule):
             kind = "guess"
         elif self.run.state.aside:
             kind = "aside"
+        if kind == "weak" and _masks(entry) and (rng, "mask") not in self.first:
+            self.first[rng, "mask"] = First(
+                Where(self.run, node, rng, level.option), node_text(node, entry.apis[0])
+            )
         found = self.first.get((rng, kind))
         if found is None:
             found = First(Where(self.run, node, rng, level.option), node_text(node, entry.apis[0]))
@@ -335,6 +339,20 @@ class Seeds(Rule):
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
             found = strong or (weak if where(self.run, LOADS) is None and not imported else None)
+        mask = self.first.get((rng, "mask"))
+        if found is None and mask is not None and not imported and where(self.run, MODE_SET) is None:
+            self.report(
+                generator.rule,
+                mask.place,
+                f"`{mask.text}` draws random numbers whenever the model is used: nothing puts it into evaluation mode",
+                "call `eval()` on the model before it predicts",
+                subject=rng,
+                severity=Severity.WARNING,
+                confidence=Confidence.MEDIUM,
+                entry_wide=True,
+                remedy=("eval",),
+            )
+            return True
         if found is None:
             if weak is not None:
                 reason = "the program does not train, and loads weights over the initial ones or is a module of others"
@@ -388,6 +406,11 @@ class Seeds(Rule):
         for rng, place in self.unseeded.items():
             if place.site == site:
                 self.unseeded.pop(rng)
+
+
+def _masks(entry: RngEntry) -> bool:
+    """Whether a layer of PyTorch draws unless its model is in evaluation mode."""
+    return entry.kind == "dropout" and entry.library == "torch" and entry.at == "use"
 
 
 def _may_be_loaded(entry: RngEntry, node: Any) -> bool:

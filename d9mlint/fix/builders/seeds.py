@@ -22,7 +22,8 @@ _NUMBERS = frozenset({"int", "abs", "float", "round", "hash", "str", "bytes", "m
 def _rng(finding: Finding) -> str:
     """The RNG that a finding says is not seeded; empty for other findings."""
     if finding.code in MISSING:
-        return finding.subject
+        # Where the remedy is another one, a seed would hide the mistake.
+        return finding.subject if finding.remedy != ("eval",) else ""
     return finding.remedy[1] if finding.code == "DET701" and finding.remedy[:1] == ("rng",) else ""
 
 
