@@ -13,6 +13,7 @@ from d9mlint.checks.drawing import what_is_drawn
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda
 from d9mlint.interp.calls import owner_types
+from d9mlint.interp.environment import permits
 from d9mlint.interp.events import AttributeEvent, CallEvent, EnvironmentEvent
 from d9mlint.interp.listening import Listening
 from d9mlint.interp.memory import remembered_table
@@ -126,6 +127,8 @@ class Hazards(Rule):
         api: str = "",
     ) -> None:
         if self.run.targets is not None and not self.run.targets.matches(entry.library, entry.versions):
+            return
+        if entry.only_env and permits(self.run, entry.only_env) is not True:
             return
         if all_hold(args, entry.when, owner) is not True or any_holds(args, entry.unless, owner) is not False:
             return

@@ -125,6 +125,13 @@ def _shown(entry: OpEntry | RngEntry | HazardEntry | RoleEntry | SettingEntry) -
         yield f"  source: {source}"
 
 
+def _only(variables: dict[str, list[str]]) -> Iterator[str]:
+    """The values of variables with which a fact holds."""
+    for variable, values in variables.items():
+        shown = [f"{variable}={value}" if value else f"{variable} not set" for value in values]
+        yield f"  only with {' or '.join(shown)}"
+
+
 def _op(entry: OpEntry) -> Iterator[str]:
     yield ", ".join(entry.apis)
     passes = {"forward": "result", "backward": "gradient", "both": "result and gradient"}[entry.passes]
@@ -135,6 +142,7 @@ def _op(entry: OpEntry) -> Iterator[str]:
         yield f"  condition: {entry.condition}"
     yield from _conditions("only when", entry.when)
     yield from _conditions("not when", entry.unless)
+    yield from _only(entry.only_env)
     for variable, values in entry.unless_env.items():
         yield f"  not with {variable}={' or '.join(values)}"
     for item in entry.history:
@@ -160,6 +168,7 @@ def _rng(entry: RngEntry) -> Iterator[str]:
             yield f"  a seed of None means {meaning}"
     if entry.draws:
         yield f"  draws from: {', '.join(entry.draws)}, {_WHEN[entry.at]}"
+    yield from _only(entry.only_env)
     yield from _conditions("only when", entry.when)
     yield from _conditions("not when", entry.unless)
     for effect in entry.sets:
@@ -186,6 +195,7 @@ def _hazard(entry: HazardEntry) -> Iterator[str]:
     ):
         if names:
             yield f"  not when {word} {', '.join(names)}"
+    yield from _only(entry.only_env)
     for variable, values in entry.unless_env.items():
         yield f"  not with {variable}={' or '.join(values)}"
     yield f"  remedy: {entry.help}"

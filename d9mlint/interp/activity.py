@@ -13,6 +13,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.calls import can_train, hands_over_training, has_model, owner_types
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.devices import ACCELERATORS, DEFAULT_DEVICE, DEVICE, Runner, named, runner, runner_of
+from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Memory, remembered
@@ -191,7 +192,7 @@ class Activity:
             and _unknown(types)
             and not self._interp.uses("torch")
         ):
-            _trains_tf(self._interp, call.node, "fit")
+            _fits_keras(self._interp, call.node)
 
     @on_call_if(lambda activity, api: bool(activity.kb.runners(api)))
     def constructed(self, call: CallEvent) -> None:
@@ -366,6 +367,15 @@ def _trains_tf(interp: Interp, node: Any, subject: str) -> None:
     note(interp, TF_TAPE if subject == "gradient" else TF_FIT, node, subject)
     note(interp, TRAIN, node, subject)
     note(interp, TF_TRAIN_CPU if CPU_CONTEXT in interp.contexts else TF_TRAIN, node, subject)
+
+
+def _fits_keras(interp: Interp, node: Any) -> None:
+    """A model of Keras is trained, by its backend."""
+    backend = keras_backend(interp)
+    if backend == DEFAULT_BACKEND:
+        _trains_tf(interp, node, "fit")
+    elif backend == "torch":
+        _trains_torch(interp, node, "fit", keras_device(interp))
 
 
 def _run_graph(interp: Interp) -> None:

@@ -9,6 +9,7 @@ import msgspec
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds, holds, plain
 from d9mlint.interp.data import is_entropy
+from d9mlint.interp.environment import permits
 from d9mlint.interp.events import (
     AnyDrawEvent,
     DoubtfulDrawEvent,
@@ -40,9 +41,13 @@ def apply(
             and not interp.targets.matches(entry.library, entry.versions)
         ):
             continue
+        if entry.only_env and permits(interp, entry.only_env) is False:
+            continue
         if at == "call" and (entry.seeds or entry.kind in ("seeder", "anti-seed")):
             _seed(interp, entry, args, node)
         if entry.draws and (entry.at == "use") == (at == "use") and draws_now(args, entry):
+            if entry.only_env and permits(interp, entry.only_env) is None:
+                continue
             for rng in entry.draws:
                 unseeded = draw(interp, rng, entry, node) or unseeded
         if at == "call" and entry.at != "use":

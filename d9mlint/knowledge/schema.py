@@ -229,6 +229,9 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     only in a program that makes one of these calls somewhere. An entry with one of these says nothing about code
     that no entry point reaches. ``devices``: only a program that may use one of them.
 
+    ``only_env``: only where these variables have one of these values; an empty one stands for a variable that is
+    not set.
+
     ``literal``: a value that is the default of an option of the program is none that it has chosen; it is not
     reported. ``subject`` is what the finding is about, where that is not the call as written.
     """
@@ -247,6 +250,7 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     unless_called: list[str] = []
     only_called: list[ReadAt] = []
     unless_env: dict[str, list[str]] = {}
+    only_env: dict[str, list[str]] = {}
     unless_mode: list[str] = []
     unless_seeded: list[str] = []
     devices: list[Device] = []
@@ -276,6 +280,8 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``kind`` is a finer class for the checks: ``seeder``, ``anti-seed``,
     ``draw``, ``init``, ``dropout``, ``shuffle``, ``split``, ``sampler``, ``transform``, ``generator``,
     ``entropy``, ``environment``, ``stateless``, ``unseeded-op``, ``sampling`` (generation by a model).
+    ``only_env``: it holds only where these environment variables have one of these values (an empty one: are not
+    set).
     ``method`` is true when the names are methods that are recognised on an instance
     (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``.
     """
@@ -299,6 +305,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     quiet_parts: list[str] = []
     sets: list[Effect] = []
     does_not_seed: list[str] = []
+    only_env: dict[str, list[str]] = {}
     versions: str = ""
     method: bool = False
     why: str = ""
@@ -358,7 +365,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     condition is unknown. ``default_mode`` is ``deterministic`` for an op that does not vary without the mode,
     and ``random`` for one that draws its numbers from the clock or the operating system. ``alerts`` are the
     names by which PyTorch refuses the op, or the sentences by which TensorFlow does. ``unless_env`` are
-    environment variables with the values that make the op deterministic, ``unless_mode`` are modes that do.
+    environment variables with the values that make the op deterministic, ``unless_mode`` are modes that do;
+    ``only_env`` those with which the entry holds at all (an empty value: the variable is not set).
     ``through`` are the inputs whose gradient
     the backward pass computes, where it is not the first one. ``at`` is ``use`` for a module whose inputs decide: it is
     judged where it is called. ``only_tensors`` is true for methods
@@ -378,6 +386,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     practical: bool = True
     only_tensors: bool = False
     unless_env: dict[str, list[str]] = {}
+    only_env: dict[str, list[str]] = {}
     unless_mode: list[str] = []
     default_mode: Literal["nondeterministic", "deterministic", "random"] = "nondeterministic"
     alerts: list[str] = []

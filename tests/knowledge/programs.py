@@ -43,7 +43,17 @@ def arguments(when: Iterable[Condition], unless: Iterable[Condition] = ()) -> Ar
     for test in unless:
         if not set(_meeting(test, False)) & set(given):
             given.update(_meeting(test, False))
-    return {name: code for name, code in given.items() if code}
+    return _with_items({name: code for name, code in given.items() if code})
+
+
+def _with_items(given: Arguments) -> Arguments:
+    """Arguments of which some are items of a dictionary, as ``name[item]``."""
+    plain = {name: code for name, code in given.items() if "[" not in name}
+    for name, code in given.items():
+        owner, bracket, item = name.rstrip("]").partition("[")
+        if bracket:
+            plain[owner] = f"{plain.get(owner, '{}')[:-1]}{item!r}: {code}, }}"
+    return plain
 
 
 def _meeting(test: Condition, wanted: bool) -> Arguments:
@@ -54,7 +64,9 @@ def _meeting(test: Condition, wanted: bool) -> Arguments:
         return _meeting(test.any_of[0], True) if wanted else _all(test.any_of, False)
     if test.none_of is not None:
         return _all(test.none_of, not wanted)
-    return {test.arg: _value(test, wanted)}
+    if test.less_than is not None:
+        return {test.arg: "1" if wanted else "3", test.less_than.arg: "3"}
+    return {f"{test.arg}[{test.item}]" if test.item else test.arg: _value(test, wanted)}
 
 
 def _all(tests: Iterable[Condition], wanted: bool) -> Arguments:
@@ -67,7 +79,9 @@ def _value(test: Condition, wanted: bool) -> str:
     if test.truthy is not msgspec.UNSET:
         return str(test.truthy == wanted)
     if test.is_a is not None:
-        return "'text'" if wanted else "1"
+        known = {"str": "'text'", "float": "0.5", "int": "3"}
+        first = test.is_a if isinstance(test.is_a, str) else test.is_a[0]
+        return known[first] if wanted else "None"
     if test.equals is not msgspec.UNSET:
         return repr(test.equals) if wanted else _other(test.equals)
     if test.not_equals is not msgspec.UNSET:

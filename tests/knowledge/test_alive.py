@@ -309,6 +309,8 @@ def op_program(op: OpEntry, *, mode: bool) -> str:
     else:
         line, called = programs.imported(name)
         imports, done = [line], programs.call(called, given, "x, x")
+    if op.only_env:
+        return keras_program(op, mode=mode)
     if name.startswith("tfa"):
         imports = ["import tensorflow_addons as tfa"]
     if torch:
@@ -325,6 +327,25 @@ def op_program(op: OpEntry, *, mode: bool) -> str:
         "optimizer.apply_gradients([(tape.gradient(y, x), x)])",
     ]
     return programs.program([*imports, "import tensorflow as tf"], body)
+
+
+def keras_program(op: OpEntry, *, mode: bool) -> str:
+    """A layer or op of Keras on one of its backends."""
+    given = programs.arguments(op.when, op.unless)
+    _, called = programs.imported(op.apis[0])
+    called = called.removeprefix("tf.")
+    first = [] if set(given) & {"pool_size", "output_size"} else ["2"]
+    made = programs.call(called, given, ", ".join(first))
+    layer = called.startswith("keras.layers.")
+    body = [
+        *(["torch.use_deterministic_algorithms(True)"] if mode else []),
+        f"result = {made}",
+        f"model = keras.Sequential([{'result, ' if layer else ''}keras.layers.Dense(2)])",
+        "model.fit([[1.0]], [[1.0]])",
+    ]
+    before = [f"os.environ[{name!r}] = {values[0]!r}" for name, values in op.only_env.items()]
+    imports = ["import os", *before, "import keras", "import torch"]
+    return programs.program(imports, body)
 
 
 def test_every_op_of_torch_and_tensorflow_is_reported(compiled: Compiled, tmp_path: Path) -> None:

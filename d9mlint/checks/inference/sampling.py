@@ -18,7 +18,7 @@ class Sampling(Rule):
     @on_method("generate", "__call__")
     def generate(self, call: CallEvent) -> None:
         """A model generates."""
-        sample = call.args.kw.get("do_sample")
+        sample = _given(call, "do_sample")
         if sample is None or v.truth(sample) is not True or self.run.entry is None:
             return
         types = owner_types(self.run, call.owner) if call.owner is not None else []
@@ -53,3 +53,15 @@ class Sampling(Rule):
             "pass `seed=0`, or `temperature=0.0`",
             subject=call.api,
         )
+
+
+def _given(call: CallEvent, name: str) -> v.Value | None:
+    """An argument of generation: of the call, of the configuration that it is given, or of the pipeline that is called."""
+    own = call.args.kw.get(name)
+    if own is not None:
+        return own
+    config = call.args.kw.get("generation_config")
+    for source in (config, call.owner):
+        if isinstance(source, v.Obj) and name in source.args.kw:
+            return source.args.kw[name]
+    return None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Rule, silent
 from d9mlint.checks.ops.calls import known_call
-from d9mlint.checks.settings.op_determinism import other_backend
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     ENTERED,
@@ -21,6 +20,7 @@ from d9mlint.interp.activity import (
 )
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, of_keras, permits
 from d9mlint.interp.events import (
     CallEvent,
     EndEvent,
@@ -202,6 +202,12 @@ def _candidate(
     excused = any_holds(call.args, entry.unless, call.owner)
     if answer is False or excused is True:
         return
+    if entry.only_env and permits(rule.run, entry.only_env) is not True:
+        _silent(rule.run, entry, call.node, f"it holds only with {_listed(entry.only_env)}")
+        return
+    if entry.library in TF_LIBRARIES and of_keras(call.api) and keras_backend(rule.run) != DEFAULT_BACKEND:
+        _silent(rule.run, entry, call.node, "the backend of Keras is not TensorFlow, or may be another")
+        return
     if entry.library in TF_LIBRARIES and _only_predicts(call):
         _silent(rule.run, entry, call.node, "the layer is called with `training=False`")
         return
@@ -339,7 +345,7 @@ def _end(rule: Ops) -> None:
                 rule.run, found.entry, found.place, "whether deterministic mode is on could not be determined"
             )
             continue
-        if is_tf and (other_backend(rule.run) or _outside_gradients(rule.run, found)):
+        if is_tf and _outside_gradients(rule.run, found):
             _silent(rule.run, found.entry, found.place, "no gradient of TensorFlow is taken of it")
             continue
         if any(_may_be(rule.run, name, values) for name, values in found.entry.unless_env.items()):
@@ -393,6 +399,10 @@ def _outside_gradients(interp: RunView, found: Candidate) -> bool:
     if ENTERED in interp.places or interp.switches.tf_graph:
         return False
     return TF_TAPE in interp.places and TF_FIT not in interp.places
+
+
+def _listed(variables: dict[str, list[str]]) -> str:
+    return ", ".join(f"{name}={' or '.join(values)}" for name, values in variables.items())
 
 
 def _may_be(interp: RunView, variable: str, values: list[str]) -> bool:

@@ -151,6 +151,7 @@ class Seeds(Rule):
             f"pass `{argument}=0`, or call `{generator.seed}` first",
             subject=api,
             severity=Severity.WARNING if level.option or aside else None,
+            confidence=Confidence.LOW if entry.confidence == "low" else None,
             entry_wide=True,
             remedy=(argument, "0"),
         )

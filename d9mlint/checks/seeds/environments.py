@@ -10,6 +10,7 @@ from d9mlint.interp.events import CallEvent, EndEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_once
 from d9mlint.interp.places import Where
+from d9mlint.interp.text import call_text
 
 
 class Environments(Rule):
@@ -35,6 +36,16 @@ class Environments(Rule):
             elif name == "sample" and self.made and self.sample is None:
                 self.sample = Where(self.run, call.node, call.owner.name)
             return
+        owner = call.owner
+        for entry in self.run.kb.rng(call.api) if isinstance(owner, v.Obj) else ():
+            # A space that the program makes for an environment of its own.
+            if entry.kind == "seeder" and OWN in entry.seeds:
+                self.space_seeded = True
+                return
+            if entry.kind == "sampler" and OWN in entry.draws and self.sample is None:
+                seed = owner.args.kw.get(entry.seed_arg) if isinstance(owner, v.Obj) else None
+                if seed is None or v.is_none(seed) is True:
+                    self.sample = Where(self.run, call.node, call_text(call).removesuffix(".sample"))
         if name == "sample":
             return
         types = owner_types(self.run, call.owner) if call.owner is not None else []
@@ -74,7 +85,7 @@ class Environments(Rule):
                 "DET111",
                 sample,
                 f"`{sample.subject}.sample()` draws from the space's own generator, which is never seeded",
-                f"call `env.{sample.subject}.seed(0)` once",
+                f"call `{sample.subject if '.' in sample.subject else f'env.{sample.subject}'}.seed(0)` once",
                 subject="space",
             )
         place = self.reset or self.handed
@@ -93,6 +104,7 @@ class Environments(Rule):
 
 
 _SPACES = ("action_space", "observation_space", "single_action_space", "single_observation_space")
+OWN = "own"
 _RL_LIBRARIES: tuple[str, ...] = (
     "stable_baselines3.",
     "sb3_contrib.",

@@ -26,7 +26,7 @@ class WithoutOpDeterminism(Rule):
         place = where(run, TF_TRAIN)
         if run.entry is None or place is None or run.device != "cuda" or "no-gpu" in run.places:
             return
-        if _switched_on(run) or run.targets is None or other_backend(run):
+        if _switched_on(run) or run.targets is None:
             return
         target = run.targets.version("tensorflow")
         self.report(
@@ -47,10 +47,3 @@ def _switched_on(run: RunView) -> bool:
     if version(run, "<2.1"):
         return switches.tf_patched or "TF_CUDNN_DETERMINISTIC" in switches.tf_variables
     return "TF_DETERMINISTIC_OPS" in switches.tf_variables
-
-
-def other_backend(interp: RunView) -> str:
-    """The backend that the program gives Keras instead of TensorFlow, empty for none."""
-    setting = interp.state.env.get("KERAS_BACKEND")
-    name = str(setting.value) if setting is not None and setting.value is not None else ""
-    return name if name in ("jax", "torch", "openvino", "numpy") and not interp.uses("tensorflow") else ""

@@ -93,7 +93,7 @@ def _start_worker(interp: Interp, init: v.Value | None, node: Any) -> None:
 def _collate(interp: Interp, collate: v.Value | None, node: Any) -> None:
     if isinstance(collate, (v.Func, v.Partial)):
         interp.call(collate, v.Args([v.UNKNOWN]), node)
-    elif isinstance(collate, v.Inst):
+    elif isinstance(collate, (v.Inst, v.Obj)):
         use(interp, collate, node)
 
 
@@ -105,9 +105,15 @@ class Loaders:
 
     @on(IterationEvent)
     def iterated(self, event: IterationEvent) -> None:
-        """A value is iterated: if it is a loader, it is consumed."""
-        if isinstance(event.value, v.Obj) and event.value.type == LOADER:
-            consume(self._interp, event.value)
+        """A value is iterated: a loader is consumed, and another object of a library draws what it draws at use."""
+        value = event.value
+        if not isinstance(value, v.Obj):
+            return
+        if value.type == LOADER:
+            consume(self._interp, value)
+        elif value.node is not None and (entries := self._interp.kb.rng(value.api)):
+            with self._interp.in_file(value.file):
+                rng.apply(self._interp, entries, value.args, value.node, at="use")
 
 
 def split(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
