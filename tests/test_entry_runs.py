@@ -7,7 +7,7 @@ import itertools
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -19,7 +19,7 @@ from d9mlint.base.entry_report import EntryReport
 from d9mlint.checks.registry import Rules
 from d9mlint.config.targets import find_targets
 from d9mlint.frontend.extract import extract
-from d9mlint.interp import import_cache
+from d9mlint.interp import import_cache, memo
 from d9mlint.interp.activity import TRAIN, note
 from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile, start_models
 from d9mlint.interp.import_cache import ImportLog
@@ -144,6 +144,52 @@ def test_a_call_is_taken_over_only_where_it_would_do_the_same(calls: str, seeded
         "    return inner\n" + calls + "print(torch.rand(3))\n"
     )
     assert ("DET101" not in codes(run({"main.py": program}), "main.py")) is seeded
+
+
+def _steps(choose: random.Random, functions: int, depth: int = 0) -> Iterable[str]:
+    """Some statements: draws, seeds, calls, and branches that options decide."""
+    for _ in range(choose.randint(1, 3)):
+        kind = choose.choice(
+            ["draw", "seed", "call", "call", "if", "return", "loop"] if depth < 2 else ["draw", "call"]
+        )
+        option = f"o.{choose.choice('ab')}"
+        inner = (
+            [f"    {line}" for line in _steps(choose, functions, depth + 1)] if kind in ("if", "loop") else []
+        )
+        if kind == "if":
+            other = [f"    {line}" for line in _steps(choose, functions, depth + 1)]
+            yield from (f"if {choose.choice(['', 'not '])}{option}:", *inner, "else:", *other)
+        elif kind == "loop":
+            yield from ("for _ in range(100):", f"    if {option}:", "        continue", *inner)
+        elif kind == "return":
+            yield from (f"if {option}:", "    return 0")
+        elif kind == "call" and functions:
+            yield f"f{choose.randrange(functions)}(o)"
+        else:
+            # How severe the second draw is depends on whether an option leads to it.
+            draw = choose.choice(["print(torch.rand(3))", "print(np.random.default_rng().random())"])
+            yield "torch.manual_seed(0)" if kind == "seed" else draw
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_calls_taken_over_on_paths_that_options_open_find_the_same(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose = random.Random(seed)
+    lines = ["import argparse", "import numpy as np", "import torch", ""]
+    for i in range(4):
+        lines += [f"def f{i}(o):", *(f"    {line}" for line in _steps(choose, i))]
+    lines += [
+        "def main(o):",
+        *(f"    {line}" for line in (*_steps(choose, 4), *_steps(choose, 4), "f3(o)", "f3(o)")),
+    ]
+    lines += ["parser = argparse.ArgumentParser()"]
+    lines += [f"parser.add_argument('--{name}', action='store_true')" for name in "ab"]
+    lines += ["main(parser.parse_args())"]
+    files = {"main.py": "\n".join(lines) + "\n"}
+    found = of_entry(run(files), "main.py").findings
+    monkeypatch.setattr(memo, "replay", lambda *_: None)
+    assert of_entry(run(files), "main.py").findings == found
 
 
 @pytest.mark.parametrize(

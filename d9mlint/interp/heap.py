@@ -63,6 +63,16 @@ class Activation:
         self.names: set[str] = set()
         self.named = 0
 
+    def changes(self) -> tuple[Access, ...]:
+        """The writes, without those that put back what was read there: who takes them over may hold another object
+        with the same content, and keeps it."""
+        reads = self.reads
+        return tuple(
+            access
+            for place, access in self.writes.items()
+            if place not in reads or reads[place][4] is not access[4]
+        )
+
 
 class Names:
     """Sets of names as numbers: there is one for each import that is remembered, and they have most in common."""

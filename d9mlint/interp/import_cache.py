@@ -250,7 +250,7 @@ class ImportCache:
                     act.named | NAMES.number(act.names),
                     interp.steps - steps,
                     tuple(act.reads.values()),
-                    tuple(act.writes.values()),
+                    act.changes(),
                     memory,
                 )
             )

@@ -68,8 +68,10 @@ def shape(value: v.Value | None, depth: int = 0) -> Any:
     if isinstance(value, v.Func):
         return ("func", value.key, shape(value.receiver, depth + 1) if depth < SHAPE_DEPTH else 0)
     if isinstance(value, v.AnyOf):
-        held = tuple(shape(x, depth + 1) for x in value.values) if depth < SHAPE_DEPTH else id(value)
+        held = tuple(shape(x, depth + 1) for x in value.values) if depth < SHAPE_DEPTH else len(value.values)
         return ("any", held, value.option)
+    if isinstance(value, v.Member):
+        return ("member", value.name, shape(value.owner, depth + 1) if depth < SHAPE_DEPTH else 0)
     return id(value)
 
 
@@ -101,7 +103,7 @@ def remember(
         arguments,
         env,
         tuple(act.reads.values()),
-        tuple(act.writes.values()),
+        act.changes(),
         recursions,
         act.start,
         HEAP.clock,
