@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,12 +26,54 @@ from d9mlint.knowledge.versions import split
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import Condition, HazardEntry, ReadAt
 
 
 CALLED = ".__call__"
 VALUE = "value"
 """The argument by which conditions on attributes and variables name what is assigned."""
+
+
+class _Index:
+    """What is known of the hazards that are wanted; it is the same in all runs."""
+
+    def __init__(self, kb: Knowledge, codes: frozenset[str]) -> None:
+        self._kb = kb
+        self.wanted = [entry for entry in kb.hazards if entry.rule in codes]
+        self.taking_back = sorted({name for entry in self.wanted for name in entry.unless_called})
+        self.only: dict[str, list[tuple[str, ReadAt]]] = {}
+        self.variables: dict[str, list[HazardEntry]] = {}
+        # Objects that are called: events of which only those hear who listen to the name.
+        self.objects = frozenset(
+            name
+            for entry in self.wanted
+            for name in (*entry.apis, *entry.unless_called)
+            if name.endswith(CALLED)
+        )
+        for entry in self.wanted:
+            for test in entry.only_called:
+                for name in test.apis:
+                    self.only.setdefault(name, []).append((entry.id, test))
+            for name in entry.env:
+                self.variables.setdefault(name, []).append(entry)
+        self._matters: dict[str, bool] = {}
+
+    def matters(self, name: str) -> bool:
+        """Whether a call of this name says anything of a hazard."""
+        known = self._matters.get(name)
+        if known is None:
+            known = self._matters[name] = (
+                name in self.only
+                or bool(self._kb.hazards_of(name))
+                or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.taking_back)
+            )
+        return known
+
+
+@functools.lru_cache(maxsize=2)
+def _index(kb: Knowledge, codes: frozenset[str]) -> _Index:
+    return _Index(kb, codes)
 
 
 class Hazards(Rule):
@@ -41,54 +84,38 @@ class Hazards(Rule):
 
     def __init__(self, run: RunView, reporter: Reporter) -> None:
         super().__init__(run, reporter)
-        self._wanted = [entry for entry in run.kb.hazards if reporter.on(entry.rule)]
-        self._taking_back = sorted({name for entry in self._wanted for name in entry.unless_called})
-        # Whether a name is any of these, or that of a hazard.
-        self._matters: dict[str, bool] = {}
-        self._only: dict[str, list[tuple[str, ReadAt]]] = {}
-        self._variables: dict[str, list[HazardEntry]] = {}
-        # Objects that are called: events of which only those hear who listen to the name.
-        self._objects = frozenset(
-            name
-            for entry in self._wanted
-            for name in (*entry.apis, *entry.unless_called)
-            if name.endswith(CALLED)
-        )
-        for entry in self._wanted:
-            for test in entry.only_called:
-                for name in test.apis:
-                    self._only.setdefault(name, []).append((entry.id, test))
-            for name in entry.env:
-                self._variables.setdefault(name, []).append(entry)
+        self._index = _index(run.kb, reporter.codes)
 
     def also(self) -> Iterable[tuple[Listening, Callable[[Any], None]]]:
         found: list[tuple[Listening, Callable[[Any], None]]] = [
             (Listening(AttributeEvent, (name,)), partial(self.assigned, entry))
-            for entry in self._wanted
+            for entry in self._index.wanted
             for name in entry.attributes
         ]
-        if self._wanted:
+        if self._index.wanted:
             found.append((Listening(CallEvent), self.plain_call))
-        if self._objects:
-            found.append((Listening(CallEvent, tuple(sorted(self._objects))), self.call))
-        if self._variables:
+        if self._index.objects:
+            found.append((Listening(CallEvent, tuple(sorted(self._index.objects))), self.call))
+        if self._index.variables:
             found.append((Listening(EnvironmentEvent), self.variable))
         return found
 
     def plain_call(self, call: CallEvent) -> None:
         """Something is called that is not known as an object of these."""
-        if call.api not in self._objects:
+        if call.api not in self._index.objects:
             self.call(call)
 
     def call(self, call: CallEvent) -> None:
         """A function, a method or an object is called."""
-        names = [call.api, *_names_of_class(self.run, call)]
-        if not any(map(self._is_of_interest, names)):
+        names = [call.api]
+        if isinstance(call.owner, (v.Inst, v.Super)):
+            names += _names_of_class(self.run, call)
+        if not any(map(self._index.matters, names)):
             return
-        for pattern in self._taking_back:
+        for pattern in self._index.taking_back:
             if any(fnmatch.fnmatchcase(name, pattern) for name in names):
                 self.called[pattern] = True
-        for name, test in self._only.get(call.api, ()):
+        for name, test in self._index.only.get(call.api, ()):
             if all_hold(call.args, test.when, call.owner) is not False:
                 self.called[name] = True
         done: set[str] = set()
@@ -98,23 +125,13 @@ class Hazards(Rule):
                     done.add(entry.id)
                     self._judge(entry, call.args, call.node, call_text(call), call.owner, call.api)
 
-    def _is_of_interest(self, name: str) -> bool:
-        known = self._matters.get(name)
-        if known is None:
-            known = self._matters[name] = (
-                name in self._only
-                or bool(self.run.kb.hazards_of(name))
-                or any(fnmatch.fnmatchcase(name, pattern) for pattern in self._taking_back)
-            )
-        return known
-
     def assigned(self, entry: HazardEntry, event: AttributeEvent) -> None:
         """An attribute is set."""
         self._judge(entry, v.Args([], {VALUE: event.value}), self.run.statement, event.name)
 
     def variable(self, event: EnvironmentEvent) -> None:
         """A variable is set."""
-        for entry in self._variables.get(event.name, ()):
+        for entry in self._index.variables.get(event.name, ()):
             self._judge(entry, v.Args([], {VALUE: event.value}), event.node, event.name)
 
     def _judge(

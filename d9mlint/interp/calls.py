@@ -23,7 +23,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import reflection
-from d9mlint.interp.library.builtins import METHOD_MODELS, MODELS
+from d9mlint.interp.library.builtins import METHOD_MODELS, MODELS, MethodModel
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
@@ -240,7 +240,7 @@ def call_function(
     outcomes = interp.memo.setdefault(key, [])
     arguments = (func.receiver or v.NONE, *args.pos, *(x for _, x in sorted(args.kw.items())))
     for known in reversed(outcomes) if on_yield is None else ():
-        if known.recursions <= interp.active.keys() and known.effect.holds(interp.state):
+        if known.effect.holds(interp.state) and known.recursions <= interp.active.keys():
             loops = tuple(loop.start for loop in interp.orders.loops) if interp.orders.loops else ()
             value = memo.replay(known, arguments, interp.reruns, loops)
             if value is not None:
@@ -291,7 +291,10 @@ def call_function(
         for d in func.decorated
         if isinstance(d, (v.Ext, v.Obj))
     ]
-    with interp.within(*decorators):
+    if decorators:
+        with interp.within(*decorators):
+            interp.block(fn.body)
+    else:
         interp.block(fn.body)
     del interp.active[name]
     trail, interp.trail = interp.trail, outer_trail
@@ -635,7 +638,7 @@ _DERIVING = ("builtins.", "math.", "hashlib.", "struct.", "zlib.", "binascii.", 
 
 def callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None = None) -> None:
     """Functions handed to a library are run by it; so are the methods of objects it trains."""
-    if not _calls_back(api):
+    if _CALLED.isdisjoint(map(type, args.values())) or not _calls_back(api):
         return
     pipeline = api.rpartition(".")[2] in _PIPELINE_STAGES
     contexts = [CPU_CONTEXT] if pipeline else []
@@ -646,6 +649,10 @@ def callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value 
     with interp.within(*contexts):
         _callbacks(interp, api, args, node, owner)
     interp.sorting = outer
+
+
+# Arguments that are called, or that hold what is: a library does nothing with others that the program would notice.
+_CALLED = frozenset({v.Func, v.Partial, v.Inst, v.Items, v.AnyOf, v.Obj})
 
 
 # Builtins that call what they are given; the others (`callable`, `isinstance`, `print`) only look at it.
@@ -794,31 +801,52 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
     return interp.orders.call(interp, interp.kb.canonical(f"{types[0]}.{name}"), args, node, result, owner)
 
 
-def _call_member(
-    interp: Interp, owner: v.Value, name: str, types: list[str], args: v.Args, node: Any
-) -> v.Value:
+class _Method(NamedTuple):
+    """What the knowledge base says of a method by the types of its receiver and its name: the canonical name, the
+    random numbers that it draws, all names that it may go by, and the models that may stand for it."""
+
+    api: str
+    entries: tuple[RngEntry, ...]
+    names: tuple[str, ...]
+    models: tuple[MethodModel, ...]
+
+
+def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
+    kb = interp.kb
+    known: _Method | None = kb.methods_known.get((types, name))
+    if known is not None:
+        return known
     api = f"{types[0]}.{name}"
     entries: tuple[RngEntry, ...] = ()
     for one in types:
-        entries = interp.kb.rng(f"{one}.{name}")
+        entries = kb.rng(f"{one}.{name}")
         if entries:
             api = f"{one}.{name}"
             break
     if not entries:
-        entries = tuple(e for e in interp.kb.rng_methods(name) if _may_be_method_of(types, e.apis, name))
-    event = CallEvent(interp.kb.canonical(api), args, node, owner)
-    interp.listeners.tell_method(
-        event, name, [interp.kb.canonical(one) for one in dict.fromkeys(f"{t}.{name}" for t in types)]
+        entries = tuple(e for e in kb.rng_methods(name) if _may_be_method_of(types, e.apis, name))
+    names = tuple(kb.canonical(one) for one in dict.fromkeys(f"{t}.{name}" for t in types))
+    models = tuple(
+        METHOD_MODELS[key] for key in (*(f"{t}.{name}" for t in types), f"*.{name}") if key in METHOD_MODELS
     )
+    known = kb.methods_known[types, name] = _Method(kb.canonical(api), entries, names, models)
+    return known
+
+
+def _call_member(
+    interp: Interp, owner: v.Value, name: str, types: list[str], args: v.Args, node: Any
+) -> v.Value:
+    method = _method(interp, tuple(types), name)
+    entries = method.entries
+    event = CallEvent(method.api, args, node, owner)
+    interp.listeners.tell_method(event, name, method.names)
     unseeded = rng.apply(interp, entries, args, node) if entries else False
     if not entries:
         rng.may_seed(interp, name, args, node, method=True)
-    for key in (*(f"{t}.{name}" for t in types), f"*.{name}"):
-        model = METHOD_MODELS.get(key)
-        if model is not None:
-            result = model(interp, owner, name, args, node)
-            if result is not None:
-                return result
+    for model in method.models:
+        result = model(interp, owner, name, args, node)
+        if result is not None:
+            return result
     if types == ["?"] or isinstance(owner, v.Obj):
         guess_method(interp, owner, name, args, node)
     callbacks(interp, f"*.{name}", args, node, owner)
@@ -900,9 +928,9 @@ _ENTROPY_METHODS = frozenset(
 )
 
 
-def _may_be_method_of(types: list[str], apis: list[str], name: str) -> bool:
+def _may_be_method_of(types: tuple[str, ...], apis: list[str], name: str) -> bool:
     """Whether a method entry may be meant on a receiver of these types: an unknown receiver, or a match."""
-    if types == ["?"]:
+    if types == ("?",):
         # Methods with a trailing underscore or a telling name are a tensor's wherever they stand.
         return name.endswith("_") or name in ("manual_seed",)
     owners = {a.rpartition(".")[0] for a in apis if a.rpartition(".")[2] == name}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 
+R = TypeVar("R")
 Place = m.Name | m.Subscript
 """What a test can say something about: a name, a dotted name, an item."""
 
@@ -127,9 +127,8 @@ def _literals(op: str, left: Any, right: Any) -> bool | None:
     return None
 
 
-@contextmanager
-def narrowed(interp: Interp, test: m.Expr, outcome: bool) -> Iterator[None]:
-    """Inside: names tested by ``test`` have values that agree with its ``outcome``."""
+def narrowed(interp: Interp, test: m.Expr, outcome: bool, run: Callable[[], R]) -> R:
+    """Run something while names tested by ``test`` have values that agree with its ``outcome``."""
     undo: list[tuple[dict[Any, v.Value], str, v.Value, v.Value]] = []
     for name, value in _implied(interp, test, outcome):
         scope = _scope_of(interp, name)
@@ -138,10 +137,11 @@ def narrowed(interp: Interp, test: m.Expr, outcome: bool) -> Iterator[None]:
         into, key, old = scope
         into[key] = value
         undo.append((into, key, old, value))
-    yield
+    result = run()
     for into, key, old, value in undo:
         if into.get(key) is value:
             into[key] = old
+    return result
 
 
 def narrow(interp: Interp, test: m.Expr, outcome: bool) -> None:

@@ -348,12 +348,10 @@ def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
     outcome: list[v.Value] = [v.UNKNOWN, v.UNKNOWN]
 
     def body() -> None:
-        with narrowed(interp, node.test, True):
-            outcome[0] = interp.eval(node.body)
+        outcome[0] = narrowed(interp, node.test, True, lambda: interp.eval(node.body))
 
     def orelse() -> None:
-        with narrowed(interp, node.test, False):
-            outcome[1] = interp.eval(node.orelse)
+        outcome[1] = narrowed(interp, node.test, False, lambda: interp.eval(node.orelse))
 
     if test.answer is None:
         interp.branch([body, orelse])

@@ -522,7 +522,7 @@ class Interp:
                 # What is returned or broken off in the branch not taken does not count.
                 returned, jumped = len(frame.returns), len(frame.jumps[-1]) if frame.jumps else 0
                 self.branching += 1
-                self.state.aside = self.state.aside or option
+                self.state.lead_aside(option)
                 run()
                 self.branching -= 1
                 del frame.returns[returned:]
@@ -579,14 +579,12 @@ class Interp:
         ended = [False, False]
 
         def body() -> None:
-            with conditions.narrowed(self, stmt.test, True):
-                self.block(stmt.body)
-                ended[0] = not self.state.alive
+            conditions.narrowed(self, stmt.test, True, lambda: self.block(stmt.body))
+            ended[0] = not self.state.alive
 
         def orelse() -> None:
-            with conditions.narrowed(self, stmt.test, False):
-                self.block(stmt.orelse)
-                ended[1] = not self.state.alive
+            conditions.narrowed(self, stmt.test, False, lambda: self.block(stmt.orelse))
+            ended[1] = not self.state.alive
 
         if test.answer is None:
             self.branch([body, orelse])

@@ -236,20 +236,23 @@ class Table(Generic[K, T]):
         self._memory = memory
         self._cell = cell
 
+    def _at(self, key: K) -> Cell:
+        return Cell(self._cell.owner, self._cell.field, key)
+
     def get(self, key: K) -> T | None:
         """What is remembered under a key."""
-        value: T | None = self._memory.get(self._cell._replace(key=key))
+        value: T | None = self._memory.get(self._at(key))
         return value
 
     def __getitem__(self, key: K) -> T:
-        value: T = self._memory.get(self._cell._replace(key=key))
+        value: T = self._memory.get(self._at(key))
         return value
 
     def __contains__(self, key: K) -> bool:
-        return self._memory.holds(self._cell._replace(key=key))
+        return self._memory.holds(self._at(key))
 
     def __setitem__(self, key: K, value: T) -> None:
-        self._memory.set(self._cell._replace(key=key), value)
+        self._memory.set(self._at(key), value)
 
     def setdefault(self, key: K, make: Callable[[], T]) -> T:
         """What is remembered under a key, made where there is nothing."""
@@ -259,7 +262,7 @@ class Table(Generic[K, T]):
 
     def pop(self, key: K) -> None:
         """Forget a key."""
-        self._memory.forget(self._cell._replace(key=key))
+        self._memory.forget(self._at(key))
 
     def known(self) -> list[K]:
         """All keys."""

@@ -68,7 +68,11 @@ class StateTable(MutableMapping[str, T]):
     def copy(self) -> StateTable[T]:
         """An independent copy; making one asks nothing."""
         self._shared = True
-        return StateTable(self._kind, self._held)
+        new: StateTable[T] = StateTable.__new__(StateTable)
+        new._kind = self._kind
+        new._held = self._held
+        new._shared = True
+        return new
 
     def restore(self, saved: dict[str, T]) -> None:
         """Let the content be what it was when it was saved as ``held``."""
@@ -181,6 +185,10 @@ class State:
     @aside.setter
     def aside(self, option: str) -> None:
         self._aside = option
+
+    def lead_aside(self, option: str) -> None:
+        """From here on an option has to be given, if none had to be before. What depends on that asks for itself."""
+        self._aside = self._aside or option
 
     @property
     def usual(self) -> bool:
@@ -337,6 +345,8 @@ def prefer(main: State, other: State, option: str) -> State:
     if not main.alive:
         if other.alive:
             other = other.copy()
+            # Which paths are usual ones depends on how this one began.
+            HEAP.act.asked.add(_LED)
             other.aside = option
             return other
         return main

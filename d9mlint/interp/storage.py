@@ -69,9 +69,6 @@ class Storage:
         roles = interp.kb.by_role(call.api)
         if "views" not in roles and "copies" not in roles:
             return
-        roles = interp.kb.by_role(call.api)
-        if "views" not in roles and "copies" not in roles:
-            return
         owner = root(interp, call.owner)
         if owner is None or owner is result:
             return

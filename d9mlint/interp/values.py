@@ -256,7 +256,7 @@ class Func:
 class Cls:
     """A project class. ``bases`` are values: other ``Cls``, ``Ext`` or unknown."""
 
-    __slots__ = ("_mro", "bases", "cls", "decorated", "env", "fields", "file", "mod")
+    __slots__ = ("_external", "_mro", "bases", "cls", "decorated", "env", "fields", "file", "mod")
 
     def __init__(self, mod: Mod, file: ModuleFile, cls: Class, bases: tuple[Value, ...], env: Env) -> None:
         self.mod = mod
@@ -267,6 +267,7 @@ class Cls:
         self.fields: list[str] = []
         self.decorated: tuple[Value, ...] = ()
         self._mro: tuple[Cls, ...] = ()
+        self._external: list[str] | None = None
 
     def mro(self) -> tuple[Cls, ...]:
         """The project classes this one inherits from, itself first, depth first, each once."""
@@ -282,8 +283,10 @@ class Cls:
         return self._mro
 
     def external_bases(self) -> list[str]:
-        """Dotted names of the library classes it inherits from, nearest first."""
-        return [b.name for cls in self.mro() for b in cls.bases if isinstance(b, Ext)]
+        """Dotted names of the library classes it inherits from, nearest first. The list is not to be changed."""
+        if self._external is None:
+            self._external = [b.name for cls in self.mro() for b in cls.bases if isinstance(b, Ext)]
+        return self._external
 
     def find(self, name: str) -> Value | None:
         """A class attribute or method by name along the project part of the MRO."""
@@ -534,7 +537,14 @@ def join(values: Iterable[Value]) -> Value:
         for one in value.values if isinstance(value, AnyOf) else (value,):
             if one is UNKNOWN:
                 unknown = True
-            elif not any(_interchangeable(one, other) for other in flat):
+                continue
+            kind = type(one)
+            for other in flat:
+                if other is one or (type(other) is kind and _interchangeable(one, other)):
+                    break
+            else:
+                if len(flat) == MAX_ALTERNATIVES:
+                    return UNKNOWN
                 flat.append(one)
     if not flat:
         return UNKNOWN

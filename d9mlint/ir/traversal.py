@@ -10,6 +10,7 @@ import msgspec
 from d9mlint.ir import nodes as m
 
 _parents: dict[int, tuple[m.Function, dict[int, Any]]] = {}
+_tries: dict[int, tuple[m.For | m.While, tuple[m.Try, ...]]] = {}
 
 
 def children(node: Any) -> Iterator[Any]:
@@ -40,9 +41,19 @@ def parents(function: m.Function) -> dict[int, Any]:
     return found
 
 
+def tries(loop: m.For | m.While) -> tuple[m.Try, ...]:
+    """The ``try`` statements in the body of a loop; memoised while the loop lives."""
+    known = _tries.get(id(loop))
+    if known is None or known[0] is not loop:
+        found = tuple(node for node in nodes(loop.body) if isinstance(node, m.Try))
+        known = _tries[id(loop)] = (loop, found)
+    return known[1]
+
+
 def forget_parents() -> None:
     """Forget what is memoised: functions that have been edited live no longer."""
     _parents.clear()
+    _tries.clear()
 
 
 def nodes(body: Iterable[Any]) -> Iterator[Any]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.loader import Compiled, load_compiled
@@ -49,6 +49,8 @@ class Knowledge:
         for prefix, target in sorted(compiled.prefixes.items(), key=lambda item: -len(item[0])):
             self._prefixes.setdefault(prefix.partition(".")[0], []).append((prefix, target))
         self._canonical: dict[str, str] = {}
+        # What the interpreter has put together of methods, by the types of their receivers and their names.
+        self.methods_known: dict[tuple[tuple[str, ...], str], Any] = {}
         self._rng: dict[str, tuple[RngEntry, ...]] = {}
         self._rng_methods: dict[str, tuple[RngEntry, ...]] = {}
         self._rng_wild: Patterns[RngEntry] = Patterns()

@@ -141,9 +141,10 @@ class Asynchrony(Rule):
         roles = self.run.kb.by_role(call.api)
         if not roles and call.owner is None:
             return
-        if not self.run.loops and not self.started and not self.entered:
-            return
         name = call.api.rpartition(".")[2]
+        if not (self.run.loops and name.endswith("_")) and not self.started and not self.entered:
+            # Nothing can be too early yet, nor is a buffer filled that a later round may fill again.
+            return
         owner = root(self.run, call.owner)
         if "reads" in roles:
             for value in call.args.values():

@@ -11,7 +11,7 @@ from d9mlint.interp.events import CallEvent, DecoratorEvent, Loop, LoopEvent
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on, on_call
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import nodes, tries
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -67,9 +67,7 @@ def _retries(rule: Rule, loop: Loop) -> None:
     """A loop that makes the batch smaller when the memory is used up."""
     if loop.frame.env is not rule.run.frame.env:
         return
-    for stmt in nodes(list(loop.stmt.body)):
-        if not isinstance(stmt, m.Try):
-            continue
+    for stmt in tries(loop.stmt):
         for handler in stmt.handlers:
             shrinking = next((one for one in nodes(list(handler.body)) if _shrinks(one)), None)
             if shrinking is not None and _out_of_memory(rule.run, handler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,20 @@ from d9mlint.interp.memory import marks_path
 from d9mlint.interp.rng import all_hold
 
 if TYPE_CHECKING:
+    from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import ReadAt
+
+
+@functools.lru_cache(maxsize=2)
+def _readers(kb: Knowledge) -> dict[str, list[tuple[str, ReadAt]]]:
+    """Calls that read variables for good, with these variables."""
+    readers: dict[str, list[tuple[str, ReadAt]]] = {}
+    for setting in kb.settings():
+        for name in setting.names:
+            for reader in setting.read_at:
+                for api in reader.apis:
+                    readers.setdefault(api, []).append((name, reader))
+    return readers
 
 
 class ReadBefore(Rule):
@@ -23,12 +37,7 @@ class ReadBefore(Rule):
     read = marks_path(bool)
 
     def also(self) -> Iterable[tuple[Listening, Callable[[Any], None]]]:
-        readers: dict[str, list[tuple[str, ReadAt]]] = {}
-        for setting in self.run.kb.settings():
-            for name in setting.names:
-                for reader in setting.read_at:
-                    for api in reader.apis:
-                        readers.setdefault(api, []).append((name, reader))
+        readers = _readers(self.run.kb)
         return [(Listening(CallEvent, (api,)), partial(self.called, found)) for api, found in readers.items()]
 
     def called(self, found: list[tuple[str, ReadAt]], call: CallEvent) -> None:
