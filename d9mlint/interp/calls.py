@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.interp import memo, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import parts
-from d9mlint.interp.context import CPU_CONTEXT, FROZEN, TRAINING_CONTEXT
+from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT, NO_GRADIENT, TRAINING_CONTEXT
 from d9mlint.interp.data import BUFFER, ENTROPY, TENSOR, put_on_device
 from d9mlint.interp.devices import Runner, runner, runner_of
 from d9mlint.interp.events import (
@@ -1078,6 +1078,12 @@ def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
     if obj.data == ENTROPY and not args.pos:
         # `value.hex()` where `value.hex` is a field of other kinds of values.
         return obj
+    if obj.api in NO_GRADIENT | GRADIENT and len(args.pos) == 1 and isinstance(args.pos[0], v.Func):
+        # `torch.no_grad()(function)` runs nothing yet.
+        function = args.pos[0]
+        wrapped = function.bind(function.receiver)
+        wrapped.decorated = (*function.decorated, obj)
+        return wrapped
     if obj.api.startswith("torch.nn.") and tensors.frozen(obj):
         with interp.within(FROZEN):
             return _call_object(interp, obj, args, node)

@@ -240,8 +240,8 @@ class Func:
         # What the defaults of some parameters drew when the function was defined.
         self.drawn: dict[str, list[Draw]] = _NOTHING_DRAWN
 
-    def bind(self, receiver: Value) -> Func:
-        """The same function as a method of ``receiver``."""
+    def bind(self, receiver: Value | None) -> Func:
+        """The same function as a method of ``receiver``, if there is one."""
         bound = Func(self.mod, self.file, self.fn, self.env, receiver, self.key)
         bound.cls = self.cls
         bound.decorated = self.decorated
