@@ -12,6 +12,7 @@ from d9mlint.interp.heap import HEAP, Cells
 from d9mlint.interp.library.options import FLAGS, as_default
 from d9mlint.interp.library.reflection import extend_path
 from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import counted_attributes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -151,6 +152,9 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
     if isinstance(owner, v.Inst):
         if name not in owner.attrs and isinstance(owner.cls.find(name), v.Func):
             HEAP.rebound += 1
+        if isinstance(value, v.Lit) and _counts(owner.cls, name, value.value):
+            # Where it starts says nothing of the rounds in which it has been counted up.
+            value = v.UNKNOWN
         _store(interp, owner.attrs, name, value)
         if interp.orders.any:
             interp.orders.set_attribute(owner, name, value)
@@ -176,6 +180,11 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         for one in owner.values:
             set_attribute(interp, one, name, value, node)
         interp.branching -= 1
+
+
+def _counts(cls: v.Cls, name: str, value: object) -> bool:
+    """Whether a number is the start of an attribute that the class, or one that it is made from, counts up."""
+    return type(value) is int and any(name in counted_attributes(one.file.facts) for one in cls.mro())
 
 
 def _requires_grad(interp: Interp, owner: v.Obj, wanted: v.Value) -> None:

@@ -309,10 +309,16 @@ def write(interp: Interp, owner: v.Value, name: str, *written: v.Value) -> None:
         new = new._replace(sizes=None)
     if old.distinct:
         new = new._replace(distinct=False)
-    if old.grad is False:
+    if written and (old.grad is False or old.device == "cpu"):
         grad = _recorded(interp, _gradient(written))
-        if grad is not False:
+        if old.grad is False and grad is not False:
             new = new._replace(grad=grad)
+        where = device(written)
+        if old.device == "cpu" and (
+            (grad is True and not where) or (grad is not False and where in ACCELERATORS)
+        ):
+            # Its gradient goes on to where what is written comes from, which may be an accelerator.
+            new = new._replace(device="")
     if new != old:
         owner.form = new
 

@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 
-def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> None:
-    """A dataset, sampler or transform is used: project ones run, library ones draw and use their parts."""
+def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> list[v.Value]:
+    """A dataset, sampler or transform is used: project ones run, library ones draw and use their parts. Gives what
+    the methods of the project give back."""
+    given: list[v.Value] = []
     if depth > 4:
-        return
+        return given
     if isinstance(value, v.Inst):
         for name in ("__getitem__", "__getitems__", "__iter__", "__call__"):
             found = value.cls.find(name)
             if found is not None:
                 bound = bind_method(interp, found, value, value.cls, node)
-                interp.call(bound, v.Args([] if name == "__iter__" else [v.UNKNOWN]), node)
-    elif isinstance(value, v.AnyOf):
-        for one in value.values:
-            use(interp, one, node, depth + 1)
-    elif isinstance(value, v.Items):
-        for one in value.elts:
-            use(interp, one, node, depth + 1)
+                given.append(interp.call(bound, v.Args([] if name == "__iter__" else [v.UNKNOWN]), node))
+    elif isinstance(value, (v.AnyOf, v.Items)):
+        for one in value.values if isinstance(value, v.AnyOf) else value.elts:
+            given += use(interp, one, node, depth + 1)
     elif isinstance(value, v.Obj) and value.type != TENSOR:
         use_object(interp, value, v.NO_ARGS, node)
         for one in value.args.values():
             if isinstance(one, (v.Inst, v.Items, v.AnyOf)):
-                use(interp, one, node, depth + 1)
+                given += use(interp, one, node, depth + 1)
+    return given
 
 
 def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int = 0) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from d9mlint.ir import nodes as m
 
 _cache: dict[int, tuple[object, frozenset[str]]] = {}
@@ -60,3 +62,43 @@ def _statements(body: list[m.Stmt], names: set[str]) -> None:
             for case in stmt.cases:
                 names.update(case.binds)
                 _statements(case.body, names)
+
+
+_counted: dict[int, tuple[object, frozenset[str]]] = {}
+
+
+def counted_attributes(facts: m.FileFacts) -> frozenset[str]:
+    """Attributes that functions of a file count up or down (``self.step += 1``, ``self.step = self.step + 1``)."""
+    known = _counted.get(id(facts))
+    if known is not None and known[0] is facts:
+        return known[1]
+    names: set[str] = set()
+    for function in facts.functions:
+        for stmt in _all_statements(function.body):
+            if isinstance(stmt, m.AugAssign):
+                names.add(_attribute_path(stmt.target).rpartition(".")[2])
+            elif isinstance(stmt, m.Assign) and isinstance(stmt.value, m.BinOp) and len(stmt.targets) == 1:
+                path = _attribute_path(stmt.targets[0])
+                if path and _attribute_path(stmt.value.left) == path:
+                    names.add(path.rpartition(".")[2])
+    result = frozenset(names - {""})
+    _counted[id(facts)] = (facts, result)
+    return result
+
+
+def _attribute_path(node: m.Expr) -> str:
+    """The text of ``self.step``; empty for anything but an attribute of a name."""
+    return node.id if isinstance(node, m.Name) and "." in node.id else ""
+
+
+def _all_statements(body: list[m.Stmt]) -> Iterator[m.Stmt]:
+    for stmt in body:
+        yield stmt
+        for part in ("body", "orelse", "final"):
+            yield from _all_statements(getattr(stmt, part, []))
+        if isinstance(stmt, m.Try):
+            for handler in stmt.handlers:
+                yield from _all_statements(handler.body)
+        elif isinstance(stmt, m.Match):
+            for case in stmt.cases:
+                yield from _all_statements(case.body)

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.data import MOVED
+from d9mlint.interp.devices import ACCELERATORS
 from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.listening import on
 from d9mlint.interp.state import SEEDED, Rng
-from d9mlint.interp.usage import use
+from d9mlint.interp.tensors import device
+from d9mlint.interp.usage import flatten, use
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -74,9 +77,12 @@ def consume(interp: Interp, loader: v.Obj) -> None:
     with interp.within(CPU_CONTEXT):
         if in_workers is not False:
             _start_worker(interp, args.get("worker_init_fn", 9), node)
-        if dataset is not None:
-            use(interp, dataset, node)
-        _collate(interp, args.get("collate_fn"), node)
+        given = use(interp, dataset, node) if dataset is not None else []
+        given += _collate(interp, args.get("collate_fn"), node)
+    moved = device([one for value in given for one in flatten(value)])
+    if moved in ACCELERATORS and MOVED not in loader.attrs:
+        # The dataset itself puts its items on a device.
+        loader.attrs[MOVED] = v.Lit(moved)
     # What workers seed and draw is theirs.
     theirs = ("python", "numpy", "torch") if in_workers is not False else ("python", "numpy")
     left = {name: rng for name, rng in interp.state.rng.held.items() if name not in theirs}
@@ -90,11 +96,10 @@ def _start_worker(interp: Interp, init: v.Value | None, node: Any) -> None:
             interp.call(one, v.Args([v.UNKNOWN]), node)
 
 
-def _collate(interp: Interp, collate: v.Value | None, node: Any) -> None:
+def _collate(interp: Interp, collate: v.Value | None, node: Any) -> list[v.Value]:
     if isinstance(collate, (v.Func, v.Partial)):
-        interp.call(collate, v.Args([v.UNKNOWN]), node)
-    elif isinstance(collate, (v.Inst, v.Obj)):
-        use(interp, collate, node)
+        return [interp.call(collate, v.Args([v.UNKNOWN]), node)]
+    return use(interp, collate, node) if isinstance(collate, (v.Inst, v.Obj)) else []
 
 
 class Loaders:
