@@ -20,6 +20,7 @@ from d9mlint.ir.codec import FRAMES, unpack
 from d9mlint.ir.limits import frames
 from d9mlint.knowledge.loader import Compiled
 from d9mlint.knowledge.plugins import find_plugins, plugins_digest
+from d9mlint.project.entry_points import calls_its_own
 from d9mlint.store.executors import Executor, Serial
 
 if TYPE_CHECKING:
@@ -242,7 +243,8 @@ def unreached_code(analyzer: Analyzer, entries: Sequence[EntryReport]) -> list[U
     reached: dict[int, set[int]] = {}
     for report in entries:
         # The smoke test of a module that other files import shows how it is called, not how it is used.
-        smoke = report.entry in analyzer.project.imported and not report.trains and not report.function
+        imported = report.entry in analyzer.project.imported and not report.trains and not report.function
+        smoke = imported and not calls_its_own(analyzer.project.modules.by_path[report.entry])
         for module, functions in report.reached.items():
             reached.setdefault(module, set()).update([0] if smoke else functions)
     left: list[Unreached] = []

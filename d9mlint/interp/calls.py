@@ -109,7 +109,7 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
             results.append(call(interp, one, args, node))
 
         runs.append(run)
-    if not runs:
+    if not runs or len(runs) > v.MAX_ALTERNATIVES:
         return v.UNKNOWN
     if v.UNKNOWN in func.values:
         interp.may_happen(runs)
@@ -136,7 +136,8 @@ def _call_chosen(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Va
 
 
 def _accepts(func: v.Value, args: v.Args) -> bool:
-    """Whether a callable takes the keywords of a call: of several that may be meant, only those can be."""
+    """Whether a callable takes the arguments of a call: of several that may be meant, only those can be."""
+    bound = isinstance(func, (v.Inst, v.Cls)) or (isinstance(func, v.Func) and func.receiver is not None)
     if isinstance(func, v.Inst):
         names = ("__call__", "forward", "call")
         func = next((x for name in names if (x := func.cls.find(name)) is not None), v.UNKNOWN)
@@ -145,9 +146,17 @@ def _accepts(func: v.Value, args: v.Args) -> bool:
     if not isinstance(func, v.Func):
         return True
     params = func.fn.params
-    return any(param.kind == "w" for param in params) or set(args.kw) <= {
+    if not any(param.kind == "w" for param in params) and not set(args.kw) <= {
         param.name for param in params if param.kind not in ("p", "v")
-    }
+    }:
+        return False
+    placed = [param for param in params if param.kind in ("p", "a")][int(bound) :]
+    if len(args.pos) > len(placed) and not any(param.kind == "v" for param in params):
+        return False
+    missing = [
+        param for param in placed[len(args.pos) :] if param.default is None and param.name not in args.kw
+    ]
+    return not missing or args.star or args.dstar
 
 
 # --------------------------------------------------------------------------------- project functions

@@ -443,10 +443,16 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
         return interp.orders.carried(v.Mapping(held, open=True), order)
     result = v.Items("l" if node.kind == "g" else node.kind, results, is_open)
     if node.kind != "s":
+        if results == [v.UNKNOWN]:
+            result.elts = [one for one in _of_kind(interp, node, iterated) if _is_number(one)] or results
         return interp.orders.carried(result, order)
     if len(results) == 1 and not isinstance(results[0], v.Lit):
         result.elts = _of_kind(interp, node, iterated) or results
     return result
+
+
+def _is_number(value: v.Value) -> bool:
+    return isinstance(value, v.Obj) and value.api == "builtins.int"
 
 
 def _of_kind(interp: Interp, node: m.Comp, iterated: v.Value) -> list[v.Value]:
@@ -456,7 +462,7 @@ def _of_kind(interp: Interp, node: m.Comp, iterated: v.Value) -> list[v.Value]:
         one = sample(interp, iterated, first.iter)
         if isinstance(node.elt, m.Name) and first.target.id == node.elt.id:
             return one
-        if one and isinstance(one[0], v.Obj) and one[0].api == "builtins.int":
+        if one and _is_number(one[0]):
             return one if len(node.generators) == 1 and is_number(node.elt, {first.target.id}) else []
     return []
 

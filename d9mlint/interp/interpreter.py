@@ -419,8 +419,8 @@ class Interp:
         if found is not None:
             return found
         for star in self.frame.mod.env.stars:
-            candidate = self.kb.canonical(f"{star}.{name}")
-            if self.kb.rng(candidate) or self.kb.ops(candidate) or candidate in self.listeners.calls:
+            dotted = f"{star}.{name}"
+            if self.kb.gives(dotted) or self.kb.canonical(dotted) in self.listeners.calls:
                 return v.Ext(f"{star}.{name}")
         if name in _BUILTINS:
             return v.Ext(f"builtins.{name}")

@@ -173,6 +173,8 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
         return None
     if kind == "input":
         return old.sizes
+    if kind == "permuted":
+        return _permuted(old, args)
     if kind in ("rank", "longer", "shorter"):
         if old.sizes is None:
             return None
@@ -194,6 +196,15 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
     if kind == "range":
         return (_size(args.pos[0]) if len(args.pos) == 1 else None,)
     return _literal(args.get("data", 0)).sizes
+
+
+def _permuted(old: Form, args: v.Args) -> Sizes | None:
+    """``x.permute(0, 2, 1)``, ``torch.permute(x, (0, 2, 1))``: as many dimensions as are named."""
+    if old.sizes is not None:
+        return (None,) * len(old.sizes)
+    named = [one for value in args.pos for one in (value.elts if isinstance(value, v.Items) else [value])]
+    count = sum(isinstance(one, v.Lit) and isinstance(one.value, int) for one in named)
+    return (None,) * count if 1 < count <= MAX_RANK and not args.star else None
 
 
 def _flat(old: Form, args: v.Args) -> Sizes | None:

@@ -215,6 +215,11 @@ class Knowledge:
             name = "torch.nn." + name.rpartition(".")[2]
         return name
 
+    def gives(self, dotted: str) -> bool:
+        """Whether a module of a library is known to give this name."""
+        name = self.canonical(dotted)
+        return bool(dotted in self._exact or self.rng(name) or self.ops(name) or self.runners(name))
+
     def rng(self, dotted: str) -> tuple[RngEntry, ...]:
         """What a function or class does to random number generators; empty for most."""
         name = self.canonical(dotted)
@@ -339,7 +344,7 @@ class Knowledge:
         if name.startswith("tensorflow."):
             name = "tf" + name[len("tensorflow") :]
         found = self._inferred.get(name)
-        if found is None and name.startswith(("tf.", "keras.", "tf_keras.")):
+        if found is None and name.startswith(("tf.", "keras.", "tf_keras.", "tensorflow_addons.")):
             found = next((one for prefix, one in self._inferred_prefixes if name.startswith(prefix)), None)
         if found is None and name.startswith(("tf.", "keras.", "?.")):
             found = self._inferred_methods.get(name.rpartition(".")[2])

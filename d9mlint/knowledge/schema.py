@@ -365,7 +365,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     condition is unknown. ``default_mode`` is ``deterministic`` for an op that does not vary without the mode,
     and ``random`` for one that draws its numbers from the clock or the operating system. ``alerts`` are the
     names by which PyTorch refuses the op, or the sentences by which TensorFlow does. ``unless_env`` are
-    environment variables with the values that make the op deterministic, ``unless_mode`` are modes that do;
+    environment variables with the values that make the op deterministic, ``unless_mode`` are modes that do, and
+    ``unless_off`` modes that do when they are switched off;
     ``only_env`` those with which the entry holds at all (an empty value: the variable is not set).
     ``through`` are the inputs whose gradient
     the backward pass computes, where it is not the first one. ``at`` is ``use`` for a module whose inputs decide: it is
@@ -388,6 +389,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unless_env: dict[str, list[str]] = {}
     only_env: dict[str, list[str]] = {}
     unless_mode: list[str] = []
+    unless_off: list[str] = []
     default_mode: Literal["nondeterministic", "deterministic", "random"] = "nondeterministic"
     alerts: list[str] = []
     remedy: str = ""
@@ -517,6 +519,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "unknown",
         "input",
         "rank",
+        "permuted",
         "longer",
         "shorter",
         "given",

@@ -66,6 +66,21 @@ def has_main_guard(file: ModuleFile) -> bool:
     return any(isinstance(s, m.If) and is_main_test(s.test) for s in file.facts.functions[0].body)
 
 
+def calls_its_own(file: ModuleFile) -> bool:
+    """Whether all that the module does when it is started is one call of a function of its own, as ``main()``."""
+    functions = file.facts.functions
+    names = {functions[s.function].name for s in functions[0].body if isinstance(s, m.FunctionDef)}
+    guards = [s.body for s in functions[0].body if isinstance(s, m.If) and is_main_test(s.test)]
+    return bool(guards) and all(
+        len(body) == 1
+        and isinstance(body[0], m.ExprStmt)
+        and isinstance(body[0].value, m.Call)
+        and isinstance(body[0].value.func, m.Name)
+        and body[0].value.func.id in names
+        for body in guards
+    )
+
+
 def is_main_test(test: m.Expr) -> bool:
     """Whether an expression compares ``__name__`` with ``"__main__"``."""
     if isinstance(test, m.BoolOp):

@@ -34,6 +34,8 @@ from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.tensors import detached, device, no_gradient
 from d9mlint.interp.text import call_text
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
 from d9mlint.knowledge.schema import OpHistory
 from d9mlint.knowledge.versions import parse, split
 
@@ -216,11 +218,14 @@ def _candidate(
             reason = "only its backward pass varies, and gradients are switched off here"
             _silent(rule.run, entry, call.node, reason)
             return
+        if entry.library == "torch" and rule.run.statement and _is_detached(rule.run.statement, call.node):
+            _silent(rule.run, entry, call.node, "only its backward pass varies, and its result is detached")
+            return
         if entry.library == "torch" and _needs_no_gradient(call, entry):
             reason = "only its backward pass varies, and its input does not require grad"
             _silent(rule.run, entry, call.node, reason)
             return
-    if any(rule.run.mode(name).value for name in entry.unless_mode):
+    if _excluded(rule.run, entry):
         _silent(rule.run, entry, call.node, "the program excludes the kernel that varies")
         return
     past = history(rule.run, entry)
@@ -272,6 +277,14 @@ def _in_version(interp: RunView, entry: OpEntry, past: OpHistory | None) -> str:
     version = f"{entry.library} {interp.targets.version(entry.library).version}".strip()
     return (
         f"it is deterministic in {version}" if past is not None else f"it is not known to vary in {version}"
+    )
+
+
+def _is_detached(statement: m.Stmt, call: Any) -> bool:
+    """Whether all that is done with the result of a call is to take it out of the graph, as in ``f(x).detach()``."""
+    return any(
+        isinstance(node, m.Attr) and node.value is call and node.name in ("detach", "item", "tolist")
+        for node in nodes([statement])
     )
 
 
@@ -352,7 +365,7 @@ def _end(rule: Ops) -> None:
             names = ", ".join(found.entry.unless_env)
             _silent(rule.run, found.entry, found.place, f"the environment makes it deterministic: {names}")
             continue
-        if any(rule.run.mode(name).value for name in found.entry.unless_mode):
+        if _excluded(rule.run, found.entry):
             # A module is made before it is used.
             _silent(rule.run, found.entry, found.place, "the program excludes the kernel that varies")
             continue
@@ -403,6 +416,13 @@ def _outside_gradients(interp: RunView, found: Candidate) -> bool:
 
 def _listed(variables: dict[str, list[str]]) -> str:
     return ", ".join(f"{name}={' or '.join(values)}" for name, values in variables.items())
+
+
+def _excluded(interp: RunView, entry: OpEntry) -> bool:
+    """Whether a mode that is on, or one that is switched off, keeps the kernel from running."""
+    modes = interp.state.modes
+    off = any(name in modes and modes[name].value is False for name in entry.unless_off)
+    return off or any(interp.mode(name).value for name in entry.unless_mode)
 
 
 def _may_be(interp: RunView, variable: str, values: list[str]) -> bool:

@@ -183,6 +183,17 @@ def _vars(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     return first if isinstance(first, v.Mapping) else None
 
 
+_MAX_NAMED = 40
+"""Of more definitions than these, one that is picked by its name stays unknown."""
+
+
+def _defines(owner: v.Mod, mod: v.Mod) -> bool:
+    """Whether a module is this one, or one of the package that this one is."""
+    if mod is owner or owner.file is None or not owner.file.is_package:
+        return mod is owner
+    return mod.file is not None and mod.file.path.startswith(owner.file.directory + "/")
+
+
 def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if len(args.pos) < 2:
         return v.UNKNOWN
@@ -193,9 +204,12 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
             return v.join((args.pos[2], v.UNKNOWN)) if isinstance(owner, v.Inst) else v.UNKNOWN
         return value
     if isinstance(owner, v.Mod):
-        # Objects built by name: anything callable that the module defines may be meant.
-        found = [x for x in owner.env.all().values() if isinstance(x, (v.Cls, v.Func)) and x.mod is owner]
-        return v.join([*found, v.UNKNOWN]) if 0 < len(found) < v.MAX_ALTERNATIVES else v.UNKNOWN
+        # Objects built by name: anything callable that the module, or the package, defines may be meant. How it is
+        # called tells more.
+        found = [
+            x for x in owner.env.all().values() if isinstance(x, (v.Cls, v.Func)) and _defines(owner, x.mod)
+        ]
+        return v.AnyOf((*found, v.UNKNOWN)) if 0 < len(found) <= _MAX_NAMED else v.UNKNOWN
     return v.UNKNOWN
 
 
