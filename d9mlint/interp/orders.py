@@ -675,7 +675,8 @@ class Orders:
             return self.carried(result, order)
         walk = _walk_of(interp, value)
         if walk is not None:
-            return result
+            # The first folder is the one that is walked; the order of its names is arbitrary.
+            return self._walked(walk) if isinstance(index, v.Lit) and index.value == 0 else result
         if isinstance(value, v.Items):
             if isinstance(index, v.Lit) and isinstance(index.value, str):
                 return result
