@@ -6,18 +6,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from d9mlint.base.findings import Confidence, Severity
-from d9mlint.checks.base import Reporter, Rule
+from d9mlint.checks.base import Rule
 from d9mlint.checks.drawing import OWN_SEED, what_is_drawn
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on_call
+from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.switches import LIGHTNING_TRAINERS
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
-    from d9mlint.interp.view import RunView
 
 
 # Datasets of libraries that draw nothing themselves; what their transforms draw is seen in their arguments.
@@ -37,22 +37,14 @@ class LoaderWorkers(Rule):
     """DET201: worker processes of loaders, which have their own RNG states."""
 
     codes = ("DET201",)
-
-    def __init__(self, run: RunView, reporter: Reporter) -> None:
-        super().__init__(run, reporter)
-        self._lightning: set[str] = set()
-
-    @on_call("lightning.seed_everything")
-    def seeded(self, call: CallEvent) -> None:
-        """With ``workers=True``, the trainer gives its loaders a ``worker_init_fn`` of its own."""
-        workers = call.args.get("workers", 1)
-        if workers is not None and v.truth(workers) is not False:
-            self._lightning.add("workers")
+    by_trainer = remembered(list[bool])
+    """For each trainer that seeds the workers of its loaders."""
 
     @on_call(*LIGHTNING_TRAINERS)
     def trainer(self, call: CallEvent) -> None:
-        """A trainer of Lightning is made."""
-        self._lightning.add("trainer")
+        """A trainer of Lightning is made, which gives its loaders a ``worker_init_fn`` where it is asked to."""
+        if self.run.mode("loaders.seeded_by_trainer").value:
+            self.by_trainer.append(True)
 
     @on_call(LOADER)
     def loader(self, call: CallEvent) -> None:
@@ -72,7 +64,7 @@ class LoaderWorkers(Rule):
             return
         dataset = args.get("dataset", 0)
         drawn = what_is_drawn(self.run, [dataset, args.get("collate_fn")], frame=frame)
-        if len(self._lightning) == 2 and not drawn & {"own", "other", OWN_SEED}:
+        if self.by_trainer and not drawn & {"own", "other", OWN_SEED}:
             return
         # What is wrong with it is reported at the transform: `worker_init_fn` does not reach its generator.
         own_seed = OWN_SEED in drawn and drawn <= {OWN_SEED, "torch"}
