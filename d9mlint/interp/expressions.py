@@ -401,6 +401,7 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     results: list[v.Value] = []
     is_open = True
     loops: list[Loop | None] = [interp.orders.enter(interp, iterated, first.iter)]
+    interp.orders.begin_rounds(interp, None)
     if known is not None and interp.may_unroll(len(known)) and not first.ifs:
         is_open = False
         interp.steps += len(known)
@@ -426,8 +427,11 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
         results.append(interp.eval(node.elt))
         if node.value is not None:
             results[-1] = interp.eval(node.value)
+    turns = interp.orders.end_rounds()
     interp.frame = outer
-    order = merge(loop.order for loop in loops if loop is not None) if any(loops) else None
+    order = (
+        merge((turns, *(loop.order for loop in loops if loop is not None))) if turns or any(loops) else None
+    )
     if order is not None and node.kind == "d":
         # A number by order of arrival under each name.
         for value in results:

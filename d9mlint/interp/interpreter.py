@@ -162,6 +162,8 @@ class Interp:
         self.orders = Orders(knowledge)
         # The call of a sort whose key function is running.
         self.sorting: Any = None
+        # How many workers run what is running, and what names them; none in the main thread of the program.
+        self.workers: tuple[int, str] | None = None
         self.import_log: ImportLog | None = None
         self.speculating = 0
         self.config_files: set[str] = set()
@@ -190,6 +192,7 @@ class Interp:
         spent, self.spent = self.spent, {}
         settled, self.settled = self.settled, {}
         order_loops, self.orders.loops = self.orders.loops, []
+        order_rounds, self.orders.rounds = self.orders.rounds, []
         if outer is not None:
             self.importing += 1
             # What an import does must not depend on how deep in the program it stands.
@@ -203,7 +206,7 @@ class Interp:
         self.frame, self.contexts, self.branching, self.active = outer, contexts, branching, active
         self.loops = loops
         self.importing -= outer is not None
-        self.orders.loops = order_loops
+        self.orders.loops, self.orders.rounds = order_loops, order_rounds
         self.import_steps = import_steps
         self.variants, self.spent, self.settled = variants, spent, settled
         return mod
@@ -606,6 +609,7 @@ class Interp:
         elements = data.elements(self, iterated, stmt.iter)
         self._enter_loop(stmt)
         loop = self.orders.enter(self, iterated, stmt.iter, stmt)
+        self.orders.begin_rounds(self, stmt)
         if elements is not None and self.may_unroll(len(elements)):
             self.frame.jumps.append([])
             self.frame.unrolled += 1
@@ -627,6 +631,7 @@ class Interp:
             assign(self, stmt.target, element)
             self._loop_body(stmt.body, stmt, havoc=True)
             self.frame.jumps.pop()
+        self.orders.end_rounds()
         self._leave_loop()
         if loop is not None:
             self.orders.leave(loop)

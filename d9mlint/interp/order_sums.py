@@ -129,13 +129,14 @@ def _holds_floats(interp: Interp, owner: v.Value) -> bool:
     return are_floats(interp, owner)
 
 
-def names_of(stmt: m.For | None) -> tuple[frozenset[str], frozenset[str]]:
+def names_of(stmt: m.For | m.While | None) -> tuple[frozenset[str], frozenset[str]]:
     """The names that a loop assigns, with its own target, and those of them that loops inside of it count or
     walk with."""
     if stmt is None:
         return frozenset(), frozenset()
     own: set[str] = set()
-    target_names(stmt.target, own)
+    if isinstance(stmt, m.For):
+        target_names(stmt.target, own)
     inner: set[str] = set()
     for one in nodes(stmt.body):
         if isinstance(one, m.For):

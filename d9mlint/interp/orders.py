@@ -19,6 +19,7 @@ from d9mlint.interp import order_sorting, order_sums
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.heap import FIELD, HEAP
+from d9mlint.interp.library.queues import filled_by_several
 from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, is_text, kind_of_elements, takes_key_by_address
 from d9mlint.interp.order_sorting import SORTING
 from d9mlint.interp.places import Where, function
@@ -77,7 +78,7 @@ class Loop:
         order: Order,
         env: v.Env,
         before: dict[str, v.Value],
-        stmt: m.For | None,
+        stmt: m.For | m.While | None,
         start: int | None = None,
     ) -> None:
         HEAP.clock += 1
@@ -89,20 +90,22 @@ class Loop:
 
 
 class Rounds(NamedTuple):
-    """A ``while`` loop that is running: its scope, the values that names had which it assigns, when it began, and
-    how many loops over arbitrary orders there were then."""
+    """A loop that is running: its scope, the values that names had which it assigns, when it began, how many loops
+    over arbitrary orders there were then, and its statement, None for a comprehension."""
 
     env: v.Env
     before: dict[str, v.Value]
     start: int
     loops: int
+    stmt: m.For | m.While | None
 
 
 class Orders:
     """The orders of one run. ``excused`` are places that another rule reports; ``holders`` are attributes of
     datasets of the project that were given an arbitrary order; ``kept`` is data in arbitrary order that the program
     may still sort, and ``settled`` what it has sorted; ``keyed`` are the orders that the key functions of sorts look at, by
-    the nodes of the sorts; ``fractions`` are operators with a float, by their nodes."""
+    the nodes of the sorts; ``turning`` is whether any loop has been found to deal with whatever is ready first;
+    ``fractions`` are operators with a float, by their nodes."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.kb = knowledge
@@ -113,6 +116,7 @@ class Orders:
         self.kept: list[v.Obj] = []
         self.settled: list[v.Obj] = []
         self.keyed: dict[int, Order] = {}
+        self.turning = False
         self.fractions: set[int] = set()
         self.loops: list[Loop] = []
         self.rounds: list[Rounds] = []
@@ -126,7 +130,8 @@ class Orders:
         """What a remembered call depends on besides what it reads."""
         if not self.origins:
             return 0
-        return (1, *(loop.start for loop in self.loops))
+        begun = self.rounds[-1].start if self.turning and self.rounds else 0
+        return (1, begun, *(loop.start for loop in self.loops))
 
     # ------------------------------------------------------------------------------------- reading
 
@@ -262,7 +267,8 @@ class Orders:
 
     def leave(self, loop: Loop) -> None:
         """A loop ends."""
-        del self.loops[self.loops.index(loop) :]
+        if loop in self.loops:
+            del self.loops[self.loops.index(loop) :]
 
     def element(
         self, interp: Interp, iterated: v.Value, loop: Loop | None, element: v.Value, target: m.Expr
@@ -323,7 +329,7 @@ class Orders:
             role = "" if role != "sink" else "carry"
         if role == "source":
             assert entry is not None
-            return self._source(interp, entry, api, args, node, result)
+            return self._source(interp, entry, api, args, node, result, owner)
         if entry is not None and entry.key and takes_key_by_address(interp, args.kw.get(entry.key)):
             place = node if role == "end" else getattr(node, "func", node)
             order = self.made(interp, entry.rule, place, entry.what, entry.help, subject=entry.id)
@@ -392,10 +398,19 @@ class Orders:
         return result
 
     def _source(
-        self, interp: Interp, entry: OrderEntry, api: str, args: v.Args, node: Any, result: v.Value
+        self,
+        interp: Interp,
+        entry: OrderEntry,
+        api: str,
+        args: v.Args,
+        node: Any,
+        result: v.Value,
+        owner: v.Value | None,
     ) -> v.Value:
         from d9mlint.interp.text import node_text
 
+        if entry.gives == "taken" and not filled_by_several(owner):
+            return result
         name = node_text(node, api)
         order = self.made(
             interp,
@@ -407,27 +422,34 @@ class Orders:
             confidence=entry.confidence,
             subject=api if not api.startswith("?.") else api[2:],
         )
-        if entry.gives == "turns":
-            self._take_turns(interp, order)
+        if entry.gives in ("turns", "taken"):
+            self._take_turns(order)
             return result
         return self.carried(result, order)
 
-    def _take_turns(self, interp: Interp, order: Order) -> None:
-        """The rounds of the loop that is running have an arbitrary order from here on."""
-        if self.rounds and self.rounds[-1].env is interp.frame.env:
+    def _take_turns(self, order: Order) -> None:
+        """The rounds of the innermost loop that is running, in this function or in one that called it, have an
+        arbitrary order from here on."""
+        self.turning = True
+        if self.rounds:
             begun = self.rounds[-1]
-            self.loops.append(Loop(Order(order.keys), begun.env, begun.before, None, begun.start))
+            self.loops.append(Loop(Order(order.keys), begun.env, begun.before, begun.stmt, begun.start))
 
-    def begin_rounds(self, interp: Interp, stmt: m.While) -> None:
-        """A loop begins whose rounds may turn out to have an arbitrary order, see ``end_rounds``."""
+    def begin_rounds(self, interp: Interp, stmt: m.For | m.While | None) -> None:
+        """A loop or a comprehension begins whose rounds may turn out to have an arbitrary order, see ``end_rounds``."""
         env = interp.frame.env
-        before = {name: env.vars[name] for name in assigned_names(stmt) if name in env.vars}
+        before = {}
+        if stmt is not None:
+            before = {name: env.vars[name] for name in assigned_names(stmt) if name in env.vars}
         HEAP.clock += 1
-        self.rounds.append(Rounds(env, before, HEAP.clock, len(self.loops)))
+        self.rounds.append(Rounds(env, before, HEAP.clock, len(self.loops), stmt))
 
-    def end_rounds(self) -> None:
-        """The loop ends."""
-        del self.loops[self.rounds.pop().loops :]
+    def end_rounds(self) -> Order | None:
+        """The loop ends; the order that its rounds have turned out to have."""
+        begun = self.rounds.pop()
+        order = merge(loop.order for loop in self.loops[begun.loops :] if loop.start == begun.start)
+        del self.loops[begun.loops :]
+        return order
 
     def _given(
         self, interp: Interp, args: v.Args, node: Any, iterates: bool, tables: bool = True
@@ -481,6 +503,8 @@ class Orders:
         if role == "grow":
             self._grown(interp, name, args, node, owner)
             return result
+        if role == "fill":
+            return self._filled(interp, args, node, result, owner)
         if role == "accumulate":
             loop = self.loop_older_than(owner) if self.loops else None
             if loop is not None and order_sums.is_float(interp, owner):
@@ -615,6 +639,17 @@ class Orders:
                 if name and name not in _assigned_in(interp, name):
                     self.decide(loop.order)
 
+    def _filled(self, interp: Interp, args: v.Args, node: Any, result: v.Value, owner: v.Value) -> v.Value:
+        """Something is added to an object of a library, such as a graph or a linear program, in its order."""
+        given = self._given(interp, args, node, True)
+        around = self.around(owner.birth) if self.loops and isinstance(owner, v.Obj) else None
+        order = merge(
+            one for one in (given, around) if one is not None and one.kind in (SEQUENCE, NESTED, INNER)
+        )
+        if order is not None:
+            self.put(owner, merge((self.of(owner), Order(order.keys))))
+        return self.carried(result, given) if given is not None else result
+
     def _grown(self, interp: Interp, name: str, args: v.Args, node: Any, owner: v.Value) -> None:
         """Something is added to a container."""
         if not self.origins and not _any_set(args):
@@ -737,6 +772,11 @@ class Orders:
         order = merge((self.of(old), self.of(value)))
         if isinstance(new, v.Items) and new.kind == "s":
             return new
+        if isinstance(old, v.Obj) and stmt.op == "+":
+            added = interp.kb.order(f"{old.type}.__iadd__", True)
+            if added is not None and added.role == "fill":
+                self._filled(interp, v.Args([value]), stmt.value, v.UNKNOWN, old)
+                return old
         if isinstance(old, v.Items) and stmt.op == "+":
             around = self.around(old.birth) if self.loops else None
             if _is_set(value):

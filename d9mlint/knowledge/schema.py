@@ -79,6 +79,7 @@ OrderRole = Literal[
     "step",
     "write",
     "grow",
+    "fill",
     "accumulate",
     "settle",
     "argsort",
@@ -454,13 +455,15 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     its receiver); ``pair`` takes sequences side by side; ``end`` gives something that does not depend on it, and
     ``sum`` does so unless the elements are floats; a ``sink`` makes it count; so does ``show`` where the function in
     which the order came about has returned; a ``step`` changes a model, and a ``write`` something that is older than
-    the loop, so that they count in a loop over arbitrary order; ``grow`` adds to its receiver, and ``accumulate``
+    the loop, so that they count in a loop over arbitrary order; ``grow`` adds to its receiver, ``fill`` adds its
+    arguments in their order to an object of a library, and ``accumulate``
     adds to the numbers in it; ``settle`` sorts its receiver in place, and ``argsort`` gives the positions that sort;
     a ``type`` says only what kind of value is given.
 
     ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the
     remedy; ``sortable`` allows the fix ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two
-    listings, and ``turns`` where the rounds of the loop around the call deal with whatever is ready first. ``key``
+    listings, and ``turns`` where the rounds of the loop around the call deal with whatever is ready first; ``taken`` is
+    that for what several workers have put into a queue. ``key``
     names the argument that is a sort key. ``library`` must have been imported for a method of an unknown receiver to
     be meant. It holds when all of ``when`` and the tests of ``texts`` hold, and none of ``unless``; ``made_with`` are
     conditions on the arguments of the call that gave the receiver, where it is known. ``value`` is the
@@ -474,7 +477,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     apis: list[str]
     role: OrderRole
     rule: Literal["", "DET209", "DET210", "DET211", "DET213"] = ""
-    gives: Literal["sequence", "walk", "turns"] = "sequence"
+    gives: Literal["sequence", "walk", "turns", "taken"] = "sequence"
     what: str = ""
     help: str = ""
     sortable: bool = False

@@ -143,6 +143,16 @@ def source_program(entry: OrderEntry, api: str) -> str:
         return programs.program(["import pathlib", "import torch"], [f"torch.save(list({done}), 'kept.pt')"])
     line, called = programs.imported(api)
     done = programs.call(called, given, first)
+    if entry.gives == "taken":
+        line, queue = programs.imported(api.rpartition(".")[0])
+        lines = [
+            f"line = {queue}()",
+            "for number in range(4):",
+            "    threading.Thread(target=work, args=(line, number)).start()",
+            f"torch.save([line.{api.rpartition('.')[2]}() for _ in range(4)], 'kept.pt')",
+        ]
+        before = ["def work(line, number):", "    line.put(number)"]
+        return programs.program([line, "import threading", "import torch"], lines, before)
     if entry.gives == "turns":
         lines = [
             "kept = []",

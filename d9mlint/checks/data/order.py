@@ -9,11 +9,9 @@ from d9mlint.checks.base import Rule
 from d9mlint.interp.events import EndEvent
 from d9mlint.interp.listening import on
 from d9mlint.interp.order_kinds import OBJECT, TEXT
-from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.orders import Key, Origin
-    from d9mlint.interp.view import RunView
 
 CODES = ("DET209", "DET210", "DET211", "DET213")
 
@@ -85,16 +83,3 @@ _SETS = {
 def _sort(node: Any) -> Fix:
     edits = (Edit(node.start, node.start, "sorted("), Edit(node.end, node.end, ")"))
     return Fix(Applicability.SAFE, "sort the entries", edits)
-
-
-def enclosing_function(interp: RunView) -> m.Function | None:
-    """The project function that is running, or the module body."""
-    frame: Any = interp.frame
-    while frame is not None:
-        if frame.func is not None:
-            found: m.Function = frame.func.fn
-            return found
-        if not frame.is_class:
-            return frame.file.facts.functions[0] if frame.file.facts.functions else None
-        frame = frame.caller
-    return None

@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Step
 from d9mlint.checks.base import Rule
-from d9mlint.checks.data.order import enclosing_function
 from d9mlint.checks.drawing import GENERATOR_TYPES, Observer, what_is_drawn
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.context import THREAD
 from d9mlint.interp.events import CallEvent, EndEvent, GlobalDrawEvent, SeedEvent
+from d9mlint.interp.library.processes import several_at_once
 from d9mlint.interp.listening import on, on_call, on_method
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.text import node_text
-from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import called_name, nodes, parents
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -199,7 +197,7 @@ class Pools(Rule):
     def to_thread(self, call: CallEvent) -> None:
         """A coroutine hands a function to a thread."""
         func = call.args.pos[0] if call.args.pos else None
-        if isinstance(func, (v.Func, v.Partial)) and _several_at_once(self.run, call.node):
+        if isinstance(func, (v.Func, v.Partial)) and several_at_once(self.run, call.node):
             given = v.Args(call.args.pos[1:], call.args.kw, call.args.star, call.args.dstar)
             self.races(call, v.Partial(func, given), "the function passed to `to_thread`", "to_thread")
 
@@ -207,7 +205,7 @@ class Pools(Rule):
     def thread(self, call: CallEvent) -> None:
         """A thread is made."""
         func = call.args.get("target", 1)
-        if _several_at_once(self.run, call.node) and isinstance(func, (v.Func, v.Partial)):
+        if several_at_once(self.run, call.node) and isinstance(func, (v.Func, v.Partial)):
             given = call.args.get("args", 3)
             rest = (
                 v.Args(list(given.elts), star=given.open) if isinstance(given, v.Items) else v.Args(star=True)
@@ -222,13 +220,13 @@ class Pools(Rule):
             run = owner.cls.find("run")
             if "threading.Thread" not in owner.cls.external_bases() or not isinstance(run, v.Func):
                 return
-            if _several_at_once(self.run, call.node):
+            if several_at_once(self.run, call.node):
                 self.races(call, run.bind(owner), "`run()` of this thread", "start")
             else:
                 self._beside_others(call.node, owner, run.bind(owner))
         elif isinstance(owner, v.Obj) and owner.type == "threading.Thread":
             func = owner.args.get("target", 1)
-            if isinstance(func, (v.Func, v.Partial)) and not _several_at_once(self.run, call.node):
+            if isinstance(func, (v.Func, v.Partial)) and not several_at_once(self.run, call.node):
                 self._beside_others(call.node, owner, v.Partial(func, v.Args(star=True)))
 
     def _beside_others(self, node: Any, thread: v.Value, func: v.Value) -> None:
@@ -305,23 +303,3 @@ def _made_for_item(interp: RunView, node: Any, value: v.Value) -> bool:
     made = value.node
     within = made is not None and hasattr(node, "start") and node.start <= made.start and made.end <= node.end
     return within or any(loop.start < value.birth for loop in interp.loops)
-
-
-def _several_at_once(interp: RunView, node: Any) -> bool:
-    """Whether a thread is made or started in a loop that does not wait for it. One alone draws in its own order."""
-    function = enclosing_function(interp)
-    if function is None:
-        return False
-    above = parents(function)
-    while node is not None and not isinstance(node, (m.For, m.While)):
-        if isinstance(node, m.Wait) and node.kind == "await":
-            return False
-        if isinstance(node, m.Comp):
-            return True
-        node = above.get(id(node))
-    if not interp.frame.jumps:
-        return False
-    # The join of strings has an argument.
-    return node is not None and not any(
-        isinstance(one, m.Call) and called_name(one) == "join" and not one.args for one in nodes(node.body)
-    )

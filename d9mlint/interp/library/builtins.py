@@ -31,6 +31,7 @@ from d9mlint.interp.library import options as opt
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
 from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
+from d9mlint.interp.library.queues import QUEUE_METHODS
 from d9mlint.interp.library.reflection import (
     REFLECTION_METHODS,
     REFLECTION_MODELS,
@@ -805,6 +806,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     **STRING_METHODS,
     **REFLECTION_METHODS,
     **PROCESS_METHODS,
+    **QUEUE_METHODS,
     "*.add_argument": opt.add_argument,
     "*.add_option": opt.add_argument,
     "*.add": opt.add_argument,

@@ -8,9 +8,12 @@ from d9mlint.interp import values as v
 from d9mlint.interp.context import THREAD
 from d9mlint.interp.devices import RANK
 from d9mlint.interp.state import MODE, RNG, State, StateTable
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import called_name, nodes, parents
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
 
 
 def _spawn(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -56,8 +59,10 @@ def _fresh(interp: Interp) -> State:
 
 
 def _in_state(interp: Interp, state: State, func: v.Value, args: v.Args, node: Any) -> None:
-    outer = interp.state
+    outer, workers = interp.state, interp.workers
     interp.state = state
+    here = interp.here(node)
+    interp.workers = (2 if several_at_once(interp, node) else 1, f"{here.path}:{here.start}")
     with interp.within(THREAD):
         for one in v.alternatives(func):
             interp.call(one, args, node)
@@ -65,7 +70,40 @@ def _in_state(interp: Interp, state: State, func: v.Value, args: v.Args, node: A
     for name, site in interp.state.flags.held.items():
         if not name.startswith("draw:"):
             outer.flags.setdefault(name, site)
-    interp.state = outer
+    interp.state, interp.workers = outer, workers
+
+
+def several_at_once(interp: RunView, node: Any) -> bool:
+    """Whether a thread or process is made or started in a loop that does not wait for it, or in a comprehension."""
+    function = running_function(interp)
+    if function is None:
+        return False
+    above = parents(function)
+    while node is not None and not isinstance(node, (m.For, m.While)):
+        if isinstance(node, m.Wait) and node.kind == "await":
+            return False
+        if isinstance(node, m.Comp):
+            return True
+        node = above.get(id(node))
+    if not interp.frame.jumps:
+        return False
+    # The join of strings has an argument.
+    return node is not None and not any(
+        isinstance(one, m.Call) and called_name(one) == "join" and not one.args for one in nodes(node.body)
+    )
+
+
+def running_function(interp: RunView) -> m.Function | None:
+    """The project function that is running, or the module body."""
+    frame: Any = interp.frame
+    while frame is not None:
+        if frame.func is not None:
+            found: m.Function = frame.func.fn
+            return found
+        if not frame.is_class:
+            return frame.file.facts.functions[0] if frame.file.facts.functions else None
+        frame = frame.caller
+    return None
 
 
 PROCESS_MODELS = {

@@ -1,0 +1,47 @@
+"""Queues that workers put something into: with several of them, who comes first is not known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+PRODUCERS = "@producers"
+"""Attribute of a queue: the workers that put something into it, as far as that is seen."""
+SEVERAL = 2
+"""So many workers, or more, are made at one place."""
+
+
+def _put(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``queue.put(x)`` in a worker."""
+    if interp.workers is not None and isinstance(owner, v.Obj):
+        count, place = interp.workers
+        held = owner.attrs.get(PRODUCERS)
+        known: tuple[str, ...] = held.value if isinstance(held, v.Lit) else ()
+        if place not in known:
+            owner.attrs[PRODUCERS] = v.Lit((*known, *([place] * count)))
+    return None
+
+
+def filled_by_several(queue: v.Value | None) -> bool:
+    """Whether several workers put something into a queue."""
+    held = queue.attrs.get(PRODUCERS) if isinstance(queue, v.Obj) else None
+    return isinstance(held, v.Lit) and len(held.value) >= SEVERAL
+
+
+QUEUE_METHODS = {
+    f"{queue}.{name}": _put
+    for queue in (
+        "queue.Queue",
+        "queue.SimpleQueue",
+        "multiprocessing.Queue",
+        "multiprocessing.SimpleQueue",
+        "multiprocessing.JoinableQueue",
+        "torch.multiprocessing.Queue",
+        "torch.multiprocessing.SimpleQueue",
+    )
+    for name in ("put", "put_nowait")
+}
