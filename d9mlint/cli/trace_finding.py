@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 INCOMPLETE = "DET004"
 BY_CAUSE = {
     "hash seed": ("DET210", "DET213"),
+    "addresses": ("DET210",),
     "listing": ("DET209",),
     "entropy": ("DET101", "DET102", "DET103", "DET106", "DET107"),
     "clock": ("DET107", "DET314"),

@@ -1,8 +1,8 @@
 """Looks for the cause of a difference in further runs. No framework is imported here.
 
-What is changed on purpose is the cause where a run with that change alone shows the same difference. The clock and
-the random bytes of the operating system differ in every run: they are the cause where two runs in which they
-are fixed do not differ.
+What is changed on purpose is the cause where a run with that change alone shows the same difference. The clock,
+the random bytes of the operating system, and the addresses of objects differ in every run: they are the cause
+where two runs in which they are fixed do not differ.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from d9mlint.trace import causes
 from d9mlint.trace.causes import Suspect
-from d9mlint.trace.compare import Difference, Unequal, first_difference, pair, with_earlier_draw
+from d9mlint.trace.compare import Difference, Unequal, Verdict, first_difference, pair, with_earlier_draw
 from d9mlint.trace.journal import NOTE, Journal, journals
 from d9mlint.trace.runs import Session
 from d9mlint.trace.watcher import Watcher
@@ -104,8 +104,8 @@ def _by_fixing(
         if recording is not None:
             journal = _process(recording, difference)
             cause = causes.cause(suspect, journal, len(journal.records), difference.place)
-            verdict = "rng" if suspect.kind == "entropy" else difference.verdict
-            return difference._replace(cause=cause, verdict=verdict)
+            verdicts: dict[str, Verdict] = {"entropy": "rng", "addresses": "input"}
+            return difference._replace(cause=cause, verdict=verdicts.get(suspect.kind, difference.verdict))
     return difference
 
 

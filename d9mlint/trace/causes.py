@@ -44,6 +44,11 @@ FIXED = (
         "the program reads random bytes of the operating system",
         SECOND._replace(entropy=True),
     ),
+    Suspect(
+        "addresses",
+        "the order of a set of objects depends on their addresses, which differ in every run",
+        SECOND._replace(addresses=True),
+    ),
     Suspect("clock", "the program reads the clock", SECOND._replace(still=True)),
 )
 """What never makes the same value again. It is the cause where two runs in which it does are equal: everything else
@@ -62,7 +67,7 @@ def cause(suspect: Suspect, first: Journal, position: int, place: tuple[Frame, .
     path: tuple[Frame, ...] = ()
     if suspect.kind == "listing":
         path = _last_listing(first, position)
-    elif suspect.kind == "hash seed":
+    elif suspect.kind in ("hash seed", "addresses"):
         path = enclosing_loop(place)
     else:
         readers = _readers(first, position, suspect.kind)

@@ -78,6 +78,8 @@ class Perturbation(NamedTuple):
     memory: bool = False
     entropy: bool = False
     """The random bytes of the operating system are the same in every such run."""
+    addresses: bool = False
+    """Objects have the same addresses in every such run."""
     still: bool = False
     """The clock shows the same in every such run."""
 

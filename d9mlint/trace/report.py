@@ -30,6 +30,7 @@ CONFIRMED = "this operation gives different results for the same inputs"
 
 REMEDIES = {
     "hash seed": "iterate over sorted(...) instead of the set",
+    "addresses": "iterate over a list or a dict instead of the set of objects",
     "listing": "sort the listing: sorted(os.listdir(...))",
     "clock": "take the value from an option instead of the clock",
     "entropy": "seed the generator; write to data nothing that comes from uuid4(), secrets, or os.urandom()",

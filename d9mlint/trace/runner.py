@@ -24,6 +24,10 @@ _FROM_TERMINAL = 128
 """``si_code`` of a signal that the kernel sent, as for Ctrl-C: the terminal sends it to the program too."""
 
 
+_NO_RANDOM_ADDRESSES = 0x0040000
+"""``ADDR_NO_RANDOMIZE`` of Linux."""
+
+
 class Interrupted(Exception):
     """A signal asked d9mlint to end; its number is the argument. The program has ended."""
 
@@ -47,9 +51,11 @@ def run(
     stop: Callable[[], bool] | None = None,
     left_alone: bool = False,
     bound: bool = False,
+    same_addresses: bool = False,
 ) -> Ended:
     """Run a program to its end, or until ``stop`` says so. Processes that it leaves are ended, unless it ended
-    well and they are to be ``left_alone``. ``bound``: end it where this process is killed (Linux). Raises
+    well and they are to be ``left_alone``. ``bound``: end it where this process is killed (Linux).
+    ``same_addresses``: objects get the same addresses in every such run, where the system allows that (Linux). Raises
     Interrupted, OSError."""
     signals = {getattr(signal, name) for name in FORWARDED if hasattr(signal, name)}
     adopts = _adopt_orphans()
@@ -64,7 +70,7 @@ def run(
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
-            preexec_fn=lambda: _in_child(mask, bound),
+            preexec_fn=lambda: _in_child(mask, bound, same_addresses),
         )
         stopped = False
         deadline = float("inf")
@@ -95,9 +101,11 @@ def run(
     return Ended(code, stopped)
 
 
-def _in_child(mask: set[signal.Signals] | set[int], bound: bool) -> None:
+def _in_child(mask: set[signal.Signals] | set[int], bound: bool, same_addresses: bool) -> None:
     if bound and sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+    if same_addresses and sys.platform.startswith("linux"):
+        ctypes.CDLL(None).personality(_NO_RANDOM_ADDRESSES)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 

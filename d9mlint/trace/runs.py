@@ -118,6 +118,7 @@ class Session:
                 stderr=stream,
                 stop=until,
                 bound=True,
+                same_addresses=perturbation.addresses,
             )
         return ended, tail(log)
 
