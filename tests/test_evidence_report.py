@@ -18,7 +18,7 @@ from jsonschema import Draft7Validator
 
 from d9mlint.base.findings import Finding, Severity
 from d9mlint.config.settings import load_settings
-from d9mlint.evidence.model import Control, Evidence, Machine, Measurement, Mode, Output
+from d9mlint.evidence.model import Control, Evidence, Given, Machine, Measurement, Mode, Output
 from d9mlint.evidence.verdicts import verdict
 from d9mlint.pipeline import Result, check
 from d9mlint.report import render
@@ -384,6 +384,13 @@ def test_contradictions_of_the_documentation() -> None:
         "  documented to differ, equal here at every size:",
         "    torch.Tensor.put_, forward  equal in 5 runs at 135K",
     ]
+
+
+def test_the_inputs_of_one_call_contradict_nothing() -> None:
+    (put,) = [op for op in everything().measurements if op.api == "torch.Tensor.put_"]
+    for given, contradicts in ((Given(), True), (Given(shapes={"x": (10,)}, whole=True), False)):
+        one = msgspec.structs.replace(put, given=given)
+        assert ("documented to differ" in text(evidence(one))) is contradicts
 
 
 def test_nothing_measured() -> None:

@@ -61,7 +61,7 @@ def _by_change(
 
     def twice(suspect: Suspect) -> bool:
         # What differs in every run, between few values, may do the same by chance.
-        return reproduces(suspect, "one") and reproduces(suspect, "other")
+        return reproduces(suspect, "one") and reproduces(suspect, "two")
 
     suspect = causes.find(twice, causes.SUSPECTS)
     if suspect is None:
@@ -86,7 +86,8 @@ def _by_fixing(
     def settles(suspect: Suspect) -> list[Journal] | None:
         """The recordings of one of the runs, where they are equal up to the place of the difference."""
         found = []
-        for name in ("one", "other"):
+        # Names of one length: strings of another one would move what is allocated after them.
+        for name in ("one", "two"):
             directory = session.directory(f"fixed-{suspect.kind}-{name}")
             until = _until(Watcher(first, directory, difference).passed, end)
             session.further(directory, suspect.perturbation, until, **more)
