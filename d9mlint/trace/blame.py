@@ -92,6 +92,11 @@ def _by_fixing(
             until = _until(Watcher(first, directory, difference).passed, end)
             session.further(directory, suspect.perturbation, until, **more)
             found.append(list(journals(directory)))
+            if suspect.kind in causes.NOTED and not any(
+                causes.readers(one, suspect.kind) for one in found[0]
+            ):
+                # Nobody has asked for it.
+                return None
         if not all(_reaches(one, difference) for one in found):
             return None
         try:

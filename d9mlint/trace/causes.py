@@ -53,6 +53,8 @@ FIXED = (
 )
 """What never makes the same value again. It is the cause where two runs in which it does are equal: everything else
 that is not fixed differs in them as before."""
+NOTED = ("entropy", "clock")
+"""Of these it is noted who reads them."""
 MOST_SHOWN = 5
 """Lines that are named where several may be the cause."""
 
@@ -70,21 +72,19 @@ def cause(suspect: Suspect, first: Journal, position: int, place: tuple[Frame, .
     elif suspect.kind in ("hash seed", "addresses"):
         path = enclosing_loop(place)
     else:
-        readers = _readers(first, position, suspect.kind)
-        if len(readers) == 1:
-            path = readers[0]
-        elif readers:
-            lines = ", ".join(
-                f"{os.path.basename(one[0].filename)}:{one[0].row}" for one in readers[:MOST_SHOWN]
-            )
-            return Cause(suspect.kind, f"{suspect.text}: {lines}", path)
+        found = readers(first, suspect.kind)
+        if len(found) == 1:
+            path = found[0]
+        elif found:
+            lines = [f"{os.path.basename(one[0].filename)}:{one[0].row}" for one in found[:MOST_SHOWN]]
+            return Cause(suspect.kind, f"{suspect.text}: {', '.join(lines)}", path)
     return Cause(suspect.kind, suspect.text, path)
 
 
-def _readers(found: Journal, position: int, name: str) -> list[tuple[Frame, ...]]:
-    """The lines that have read the clock or random bytes before a record, the last first."""
+def readers(found: Journal, name: str) -> list[tuple[Frame, ...]]:
+    """The lines that have read the clock or random bytes, the last first."""
     lines: dict[Frame, tuple[Frame, ...]] = {}
-    for record in reversed(found.records[:position]):
+    for record in reversed(found.records):
         if record.kind == NOTE and found.text("name", record.name) == name:
             path = frames(found.text("path", record.path))
             if path:
