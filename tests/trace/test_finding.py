@@ -1,0 +1,73 @@
+"""What the static analysis adds to the report of a difference. Needs no framework."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from d9mlint.analysis import AnalysisJob, Task
+from d9mlint.cli.trace_finding import with_finding
+from d9mlint.trace.compare import Cause, Difference, Frame, Side
+from d9mlint.trace.model import DIVERGED, Report
+
+PROGRAM = """\
+import torch
+import words
+
+torch.manual_seed(0)
+numbers = {word: number for number, word in enumerate(set(words.ALL.split()))}
+ids = torch.tensor([numbers[word] for word in words.ALL.split()])
+table = torch.nn.Embedding(10, 4)
+opt = torch.optim.SGD(table.parameters(), lr=0.1)
+table(ids).sum().backward()
+opt.step()
+"""
+OTHER = "import torch\n\nmodel = torch.nn.Linear(2, 2)\nopt = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "pyproject.toml").write_text("[tool.d9mlint]\n")
+    (tmp_path / "train.py").write_text(PROGRAM)
+    (tmp_path / "words.py").write_text("ALL = 'the quick brown fox'\n")
+    for number in range(3):
+        (tmp_path / f"other{number}.py").write_text(OTHER)
+    return tmp_path
+
+
+def report(project: Path, row: int, cause: str) -> Report:
+    file = str(project / "train.py")
+    path = (Frame(file, row, "<module>"),)
+    side = Side("input", "new tensor", path, (), "int64[4]", "", "0" * 16, 0)
+    found = Cause(cause, "because", ()) if cause else None
+    difference = Difference("input", "main", "main", 0, 0, 1, side, side, "differs", found)
+    return Report(DIVERGED, ("python", file), "full", "", (), difference=difference, source=file)
+
+
+@pytest.mark.parametrize(
+    ("row", "cause", "named"), [(5, "", 5), (6, "", 0), (6, "hash seed", 5), (6, "listing", 0)]
+)
+def test_the_finding_at_the_place_or_the_only_one_about_the_cause(
+    project: Path, row: int, cause: str, named: int
+) -> None:
+    found = with_finding(report(project, row, cause))
+    assert (found.finding.row if found.finding else 0) == named
+    assert found.finding is None or found.finding.code == "DET210"
+    assert found.difference is not None and found.difference.place[0].row == (named or row)
+
+
+def test_other_programs_of_the_project_are_not_analyzed(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyzed: list[str] = []
+    run = AnalysisJob.run
+
+    def noted(self: AnalysisJob, task: Task) -> object:
+        result = run(self, task)
+        analyzed.append(Path(result[0].entry).name)
+        return result
+
+    monkeypatch.setattr(AnalysisJob, "run", noted)
+    with_finding(report(project, 5, ""))
+    assert "train.py" in analyzed and not any(name.startswith("other") for name in analyzed)
