@@ -28,6 +28,10 @@ TF_TRAINING = [
     "model.compile('sgd', 'mse')",
     "model.fit(tf.ones([4, 2]), tf.ones([4, 1]))",
 ]
+RECURRENT = [
+    "net = torch.nn.LSTM(3, 3).cuda()",
+    "net(torch.ones(2, 1, 3).cuda())[0].sum().backward()",
+]
 LOADER = "for batch in DataLoader(list(range(9)), num_workers=2{}): print(batch)"
 LOADERS = ["import torch", "from torch.utils.data import DataLoader"]
 CLUSTER = ["import torch.distributed as dist"]
@@ -47,6 +51,7 @@ PROGRAMS: dict[str, tuple[list[str], list[str], str, str]] = {
         "DET304",
         "torch==1.9.0",
     ),
+    "torch.cudnn.enabled": (TORCH, ["torch.backends.cudnn.enabled = False", *RECURRENT], "-DET405", ""),
     "torch.cudnn.deterministic": (TORCH, ["torch.backends.cudnn.deterministic = False"], "DET303", ""),
     "torch.cudnn.benchmark": (TORCH, ["torch.backends.cudnn.benchmark = True"], "DET301", ""),
     "torch.mkldnn.deterministic": (
@@ -236,6 +241,7 @@ PROGRAMS: dict[str, tuple[list[str], list[str], str, str]] = {
 
 # What is reported without the setting, where it silences a rule.
 WITHOUT = {
+    "torch.cudnn.enabled": (TORCH, RECURRENT),
     "torch.dataloader.worker_init_fn": (LOADERS, [LOADER.format("")]),
     "torch.dataloader.generator": (LOADERS, [LOADER.format(", shuffle=True")]),
     "env.HOROVOD_FUSION_THRESHOLD": (["import horovod.torch as hvd"], ["hvd.init()"]),

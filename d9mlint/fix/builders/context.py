@@ -7,8 +7,6 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from d9mlint.base.findings import Applicability, Edit, Finding, Fix
 from d9mlint.base.known_fix import FixRead, KnownFix, ReadKind
 from d9mlint.base.source import Source
@@ -158,8 +156,8 @@ class Context:
 
 
 def digest(findings: Finding | Sequence[Finding]) -> str:
-    """A digest of all that is in findings."""
-    return hashlib.blake2b(msgspec.msgpack.encode(findings), digest_size=16).hexdigest()
+    """A digest of all that is in findings. Names of files need not be UTF-8."""
+    return hashlib.blake2b(repr(findings).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def made(
