@@ -12,6 +12,7 @@ from d9mlint.config.projects import split
 from d9mlint.config.settings import Settings
 from d9mlint.config.targets import find_targets
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import statements
 from d9mlint.knowledge import load
 from d9mlint.pipeline import gather_files
 from d9mlint.project.entry_points import find_entries, imported_files
@@ -60,7 +61,7 @@ def _reached(modules: Modules, start: ModuleFile, edges: set[tuple[str, str]]) -
 
 def _imported(modules: Modules, file: ModuleFile, entry_directory: str) -> Iterator[Found]:
     for body in [f.body for f in file.facts.functions] + [c.body for c in file.facts.classes]:
-        for stmt in _statements(body):
+        for stmt in statements(body):
             if isinstance(stmt, m.Import):
                 for alias in stmt.names:
                     parts = alias.name.split(".")
@@ -85,13 +86,3 @@ def _imported_from(
             init = modules.by_path.get(os.path.join(found.directory, "__init__.py"))
             if init is not None:
                 yield Found(init, found.directory)
-
-
-def _statements(body: Sequence[m.Stmt]) -> Iterator[m.Stmt]:
-    for stmt in body:
-        yield stmt
-        for name in ("body", "orelse", "final"):
-            yield from _statements(getattr(stmt, name, ()))
-        for name in ("handlers", "cases"):
-            for part in getattr(stmt, name, ()):
-                yield from _statements(part.body)

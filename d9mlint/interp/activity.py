@@ -333,7 +333,7 @@ class Activity:
             _any_call(self._interp, call)
 
     @on_call_if(lambda _, api: api in _TELLING or _uses_cuda(api))
-    def told(self, call: CallEvent) -> None:
+    def telling_call(self, call: CallEvent) -> None:
         """A function is called whose name tells what the program does."""
         _telling_call(self._interp, call)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.interp import memo, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import parts
-from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT, NO_GRADIENT, TRAINING_CONTEXT
+from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT_MODES, TRAINING_CONTEXT
 from d9mlint.interp.data import BUFFER, ENTROPY, TENSOR, put_on_device
 from d9mlint.interp.devices import Runner, runner, runner_of
 from d9mlint.interp.events import (
@@ -698,7 +698,7 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
         without = frozenset(found.entry.training_hooks)
     if api == "*.submit" and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
         # An executor hands the other arguments on.
-        call(interp, args.pos[0], v.Args(args.pos[1:], args.kw, args.star, args.dstar), node)
+        call(interp, args.pos[0], args.rest(), node)
         return
     if hands_over_training(args):
         _train_elsewhere(interp, args, node)
@@ -1087,7 +1087,7 @@ def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
     if obj.data == ENTROPY and not args.pos:
         # `value.hex()` where `value.hex` is a field of other kinds of values.
         return obj
-    if obj.api in NO_GRADIENT | GRADIENT and len(args.pos) == 1 and isinstance(args.pos[0], v.Func):
+    if obj.api in GRADIENT_MODES and len(args.pos) == 1 and isinstance(args.pos[0], v.Func):
         # `torch.no_grad()(function)` runs nothing yet.
         function = args.pos[0]
         wrapped = function.bind(function.receiver)

@@ -57,12 +57,12 @@ def condition(interp: Interp, node: m.Expr) -> Outcome:
 def truth(interp: Interp, value: v.Value) -> bool | None:
     """Whether a value counts as true, or None for unknown. An object is true unless its class says otherwise: those of
     the project are known, and generators of libraries are plain objects."""
-    known = v.truth(value)
-    if known is not None:
-        return known
     if isinstance(value, v.AnyOf):
         answers = {truth(interp, one) for one in value.values}
         return answers.pop() if len(answers) == 1 else None
+    known = v.truth(value)
+    if known is not None:
+        return known
     if isinstance(value, v.Inst):
         own = all(base in _PLAIN for base in value.cls.external_bases())
         return True if own and not any(value.cls.find(name) for name in ("__bool__", "__len__")) else None

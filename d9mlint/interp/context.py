@@ -14,4 +14,5 @@ FROZEN = "frozen"
 
 NO_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
 GRADIENT = frozenset({"torch.enable_grad"})
+GRADIENT_MODES = NO_GRADIENT | GRADIENT
 """Contexts in which no gradient is recorded, and in which it is again."""

@@ -1,7 +1,7 @@
 """Data in arbitrary order that the program sorts: in place, as a frame, or by the positions that ``argsort`` gives.
 
 What is made of data in arbitrary order, such as an array, may still be sorted; whether it was is known at the end of
-the run. ``numpy.argsort(ids)`` gives the positions that sort, an order of its own kind: what came about together with
+the run. ``numpy.argsort(ids)`` gives the positions that sort, another kind of order: what came about together with
 the ids, taken at these positions, is sorted by them.
 """
 

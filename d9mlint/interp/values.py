@@ -474,6 +474,10 @@ class Args:
                 return UNKNOWN
         return UNKNOWN if self.dstar else None
 
+    def rest(self) -> Args:
+        """All arguments but the first positional one."""
+        return Args(self.pos[1:], self.kw, self.star, self.dstar)
+
     def values(self) -> list[Value]:
         """All argument values, positional first."""
         return [*self.pos, *self.kw.values()]

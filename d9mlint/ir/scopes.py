@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import statements
 
-_cache: dict[int, tuple[object, frozenset[str]]] = {}
+_assigned: dict[int, tuple[object, frozenset[str]]] = {}
+_counted: dict[int, tuple[object, frozenset[str]]] = {}
 
 
 def assigned_names(stmt: m.For | m.While) -> frozenset[str]:
     """Plain names assigned anywhere in a loop's body (not in functions defined there)."""
-    known = _cache.get(id(stmt))
+    known = _assigned.get(id(stmt))
     if known is not None and known[0] is stmt:
         return known[1]
     names: set[str] = set()
-    _statements(stmt.body, names)
+    _collect(stmt.body, names)
     result = frozenset(names)
-    _cache[id(stmt)] = (stmt, result)
+    _assigned[id(stmt)] = (stmt, result)
     return result
 
 
@@ -33,7 +33,7 @@ def target_names(target: m.Expr, names: set[str]) -> None:
         target_names(target.value, names)
 
 
-def _statements(body: list[m.Stmt], names: set[str]) -> None:
+def _collect(body: list[m.Stmt], names: set[str]) -> None:
     for stmt in body:
         if isinstance(stmt, m.Assign):
             for target in stmt.targets:
@@ -42,29 +42,26 @@ def _statements(body: list[m.Stmt], names: set[str]) -> None:
             target_names(stmt.target, names)
         elif isinstance(stmt, m.For):
             target_names(stmt.target, names)
-            _statements(stmt.body, names)
-            _statements(stmt.orelse, names)
+            _collect(stmt.body, names)
+            _collect(stmt.orelse, names)
         elif isinstance(stmt, (m.If, m.While)):
-            _statements(stmt.body, names)
-            _statements(stmt.orelse, names)
+            _collect(stmt.body, names)
+            _collect(stmt.orelse, names)
         elif isinstance(stmt, m.With):
             for item in stmt.items:
                 if item.target is not None:
                     target_names(item.target, names)
-            _statements(stmt.body, names)
+            _collect(stmt.body, names)
         elif isinstance(stmt, m.Try):
-            _statements(stmt.body, names)
-            _statements(stmt.orelse, names)
-            _statements(stmt.final, names)
+            _collect(stmt.body, names)
+            _collect(stmt.orelse, names)
+            _collect(stmt.final, names)
             for handler in stmt.handlers:
-                _statements(handler.body, names)
+                _collect(handler.body, names)
         elif isinstance(stmt, m.Match):
             for case in stmt.cases:
                 names.update(case.binds)
-                _statements(case.body, names)
-
-
-_counted: dict[int, tuple[object, frozenset[str]]] = {}
+                _collect(case.body, names)
 
 
 def counted_attributes(facts: m.FileFacts) -> frozenset[str]:
@@ -74,7 +71,7 @@ def counted_attributes(facts: m.FileFacts) -> frozenset[str]:
         return known[1]
     names: set[str] = set()
     for function in facts.functions:
-        for stmt in _all_statements(function.body):
+        for stmt in statements(function.body):
             if isinstance(stmt, m.AugAssign):
                 names.add(_attribute_path(stmt.target).rpartition(".")[2])
             elif isinstance(stmt, m.Assign) and isinstance(stmt.value, m.BinOp) and len(stmt.targets) == 1:
@@ -91,14 +88,7 @@ def _attribute_path(node: m.Expr) -> str:
     return node.id if isinstance(node, m.Name) and "." in node.id else ""
 
 
-def _all_statements(body: list[m.Stmt]) -> Iterator[m.Stmt]:
-    for stmt in body:
-        yield stmt
-        for part in ("body", "orelse", "final"):
-            yield from _all_statements(getattr(stmt, part, []))
-        if isinstance(stmt, m.Try):
-            for handler in stmt.handlers:
-                yield from _all_statements(handler.body)
-        elif isinstance(stmt, m.Match):
-            for case in stmt.cases:
-                yield from _all_statements(case.body)
+def forget_names() -> None:
+    """Forget what is memoised: files that have been edited live no longer."""
+    _assigned.clear()
+    _counted.clear()

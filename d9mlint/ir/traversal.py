@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -54,6 +54,17 @@ def forget_parents() -> None:
     """Forget what is memoised: functions that have been edited live no longer."""
     _parents.clear()
     _tries.clear()
+
+
+def statements(body: Sequence[m.Stmt]) -> Iterator[m.Stmt]:
+    """Some statements and all those in them, in source order within each block (not those of functions)."""
+    for stmt in body:
+        yield stmt
+        for name in ("body", "orelse", "final"):
+            yield from statements(getattr(stmt, name, ()))
+        for name in ("handlers", "cases"):
+            for part in getattr(stmt, name, ()):
+                yield from statements(part.body)
 
 
 def nodes(body: Iterable[Any]) -> Iterator[Any]:

@@ -67,7 +67,7 @@ def has_main_guard(file: ModuleFile) -> bool:
 
 
 def calls_its_own(file: ModuleFile) -> bool:
-    """Whether all that the module does when it is started is one call of a function of its own, as ``main()``."""
+    """Whether all that the module does when it is started is one call of a function that it defines, as ``main()``."""
     functions = file.facts.functions
     names = {functions[s.function].name for s in functions[0].body if isinstance(s, m.FunctionDef)}
     guards = [s.body for s in functions[0].body if isinstance(s, m.If) and is_main_test(s.test)]

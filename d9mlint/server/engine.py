@@ -24,6 +24,7 @@ from d9mlint.config.entry_points import named_entries
 from d9mlint.config.settings import Settings, load_settings
 from d9mlint.interp.entry_run import Project, ProjectFile
 from d9mlint.interp.interpreter import Interp
+from d9mlint.ir.scopes import forget_names
 from d9mlint.ir.traversal import forget_parents
 from d9mlint.pipeline import Item, Prepared, Result, decide, findings_of, prepare
 from d9mlint.store.gather import parse_one
@@ -182,6 +183,7 @@ class Engine:
                 self._facts_before[path] = plan.facts[path]
         sources.replace(path, content)
         forget_parents()
+        forget_names()
         files = [ProjectFile(f, relative_to(f, found.root), x) for f, x in sorted(facts.items())]
         libraries = plan.project.libraries
         named, _ = named_entries(parts, facts)

@@ -12,9 +12,13 @@ import os
 import re
 import stat
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from d9mlint.base.files import TEMPORARY, read_regular, replace_file, seal, unseal
+
+T = TypeVar("T")
 
 NAME = ".d9mlint_cache"
 KINDS = ("entries", "facts", "fixes", "run")
@@ -87,6 +91,26 @@ class CacheDir:
     def write_sealed(self, name: str, body: bytes) -> None:
         """Replace a file, with a digest of its name and its content. Raises OSError."""
         self.write(name, [seal(name, body)])
+
+    def read_typed(self, name: str, type_: type[T]) -> T | None:
+        """What ``write_typed`` has kept under a name; None for a missing, damaged or foreign file."""
+        body = self.read_sealed(name)
+        if body is None:
+            return None
+        try:
+            return msgspec.msgpack.decode(body, type=type_)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+
+    def write_typed(self, name: str, content: msgspec.Struct, most: int) -> None:
+        """Keep a struct, and at most ``most`` files of its kind. A cache that cannot be written is no reason to
+        fail."""
+        try:
+            self.write_sealed(name, msgspec.msgpack.encode(content))
+        except (OSError, TypeError, ValueError):
+            return
+        for _, old in self.files(name.partition("-")[0])[:-most]:
+            self.remove(old)
 
     def touch(self, name: str) -> None:
         """Note that a file was used."""

@@ -115,25 +115,14 @@ class EntryCache:
             self._kept[name] = report
 
     def write(self) -> None:
-        """Write what was kept; a cache that cannot be written is no reason to fail."""
+        """Write what was kept."""
         if not self.made:
             return
         configs = {path: file_digest(path) for r in self._kept.values() for path in r.config_files}
         files = [_State(file.path, file.code, file.facts.digest) for file in self._files]
         kept = _Kept(self._key, files, configs, self._kept)
-        try:
-            self._place.write_sealed(self._name, msgspec.msgpack.encode(kept))
-        except (OSError, TypeError, ValueError):
-            return
-        for _, old in self._place.files("entries")[:-KEPT]:
-            self._place.remove(old)
+        self._place.write_typed(self._name, kept, KEPT)
 
     def _read(self) -> _Kept | None:
-        body = self._place.read_sealed(self._name)
-        if body is None:
-            return None
-        try:
-            kept = msgspec.msgpack.decode(body, type=_Kept)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            return None
-        return kept if kept.key == self._key else None
+        kept = self._place.read_typed(self._name, _Kept)
+        return kept if kept is not None and kept.key == self._key else None

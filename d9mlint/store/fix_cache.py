@@ -36,23 +36,12 @@ class FixCache:
         return self._known
 
     def keep(self, fixes: dict[str, KnownFix]) -> None:
-        """Keep these and no others; a cache that cannot be written is no reason to fail."""
+        """Keep these and no others."""
         if fixes == self._known:
             return
         self._known = fixes
-        try:
-            self._place.write_sealed(self._name, msgspec.msgpack.encode(_Kept(self._key, fixes)))
-        except (OSError, TypeError, ValueError):
-            return
-        for _, old in self._place.files("fixes")[:-KEPT]:
-            self._place.remove(old)
+        self._place.write_typed(self._name, _Kept(self._key, fixes), KEPT)
 
     def _read(self) -> dict[str, KnownFix]:
-        body = self._place.read_sealed(self._name)
-        if body is None:
-            return {}
-        try:
-            kept = msgspec.msgpack.decode(body, type=_Kept)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            return {}
-        return kept.fixes if kept.key == self._key else {}
+        kept = self._place.read_typed(self._name, _Kept)
+        return kept.fixes if kept is not None and kept.key == self._key else {}

@@ -151,27 +151,16 @@ class ResultCache:
     def read(self, key: str) -> Analysis | None:
         """The result of an equal run, or None."""
         name = f"run-{key}.bin"
-        body = self.place.read_sealed(name)
-        if body is None:
-            return None
-        try:
-            entry = msgspec.msgpack.decode(body, type=_Entry)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            return None
-        if entry.key != key or any(file_digest(p) != d for p, d in entry.configs.items()):
+        entry = self.place.read_typed(name, _Entry)
+        if entry is None or entry.key != key or any(file_digest(p) != d for p, d in entry.configs.items()):
             return None
         self.place.touch(name)
         return entry.analysis
 
     def write(self, key: str, analysis: Analysis) -> None:
-        """Keep a result; a cache that cannot be written is no reason to fail."""
+        """Keep a result."""
         entry = _Entry(key, analysis, {p: file_digest(p) for p in analysis.config_files})
-        try:
-            self.place.write_sealed(f"run-{key}.bin", msgspec.msgpack.encode(entry))
-        except (OSError, TypeError, ValueError):
-            return
-        for _, old in self.place.files("run")[:-KEPT]:
-            self.place.remove(old)
+        self.place.write_typed(f"run-{key}.bin", entry, KEPT)
 
 
 def file_digest(path: str) -> str:

@@ -93,7 +93,7 @@ def _by_fixing(
             session.further(directory, suspect.perturbation, until, **more)
             found.append(list(journals(directory)))
             if suspect.kind in causes.NOTED and not any(
-                causes.readers(one, suspect.kind) for one in found[0]
+                causes.readers(one, suspect.kind) for one in found[-1]
             ):
                 # Nobody has asked for it.
                 return None

@@ -464,7 +464,8 @@ def with_earlier_draw(pairs: Sequence[tuple[Journal, Journal]], difference: Diff
             ("numpy generator", "`numpy.random`"),
         ):
             draws = [r for r in left if first.text("name", r.name) == name]
-            shared = _shared(first, second, name, draws)
+            others = [r for r in second.records if r.kind == NOTE and second.text("name", r.name) == name]
+            shared = _shared(first, second, draws, others)
             if shared is not None:
                 threads = ", ".join(dict.fromkeys(first.text("stream", r.stream) for r in draws))
                 reason = f"{library} is used by several threads ({threads}); their order differs"
@@ -474,7 +475,6 @@ def with_earlier_draw(pairs: Sequence[tuple[Journal, Journal]], difference: Diff
                 return difference._replace(verdict="rng", reason=reason, cause=cause)
             if any(_seeds(first, r, name) for r in left):
                 continue
-            others = [r for r in second.records if r.kind == NOTE and second.text("name", r.name) == name]
             pairs_of_draws = zip(draws, others, strict=False)
             differing = [one for one, other in pairs_of_draws if one.path and one.digest != other.digest]
             if differing:
@@ -487,16 +487,19 @@ def with_earlier_draw(pairs: Sequence[tuple[Journal, Journal]], difference: Diff
     return difference
 
 
-def _shared(first: Journal, second: Journal, name: str, draws: Sequence[Record]) -> Record | None:
-    """The first draw of a thread that finds a generator in another state, where several threads draw from it."""
+def _shared(
+    first: Journal, second: Journal, draws: Sequence[Record], others: Sequence[Record]
+) -> Record | None:
+    """The first draw of a thread that finds a generator in another state, where several threads draw from it.
+
+    ``draws`` and ``others`` are the draws from it in both recordings."""
     threads = dict.fromkeys(first.text("stream", r.stream) for r in draws)
     if len(threads) < 2:
         return None
     for thread in threads:
         own = [r for r in draws if first.text("stream", r.stream) == thread]
-        others = [r for r in second.records if r.kind == NOTE and second.text("name", r.name) == name]
-        others = [r for r in others if second.text("stream", r.stream) == thread]
-        for one, other in zip(own, others, strict=False):
+        same = [r for r in others if second.text("stream", r.stream) == thread]
+        for one, other in zip(own, same, strict=False):
             if one.digest != other.digest and one.path and not _at_import(first, one):
                 return one
     return None

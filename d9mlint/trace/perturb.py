@@ -20,9 +20,14 @@ from d9mlint.trace.sites import Sites
 Noted = Callable[[str, int], None]
 
 
+def _reader(sites: Sites) -> int:
+    """The call path of who calls a replaced function; 0 while a module is being imported: what imports read is
+    theirs."""
+    return 0 if _importing() else sites.here(2)
+
+
 def _importing() -> bool:
-    """Whether a module is being imported: what imports list is theirs."""
-    frame = sys._getframe(2)
+    frame = sys._getframe(3)
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
@@ -43,7 +48,7 @@ def listings(sites: Sites, noted: Noted, change: bool) -> None:
     @functools.wraps(listdir)
     def changed_listdir(*args: Any, **kwargs: Any) -> Any:
         found = listdir(*args, **kwargs)
-        path = 0 if _importing() else sites.here(1)
+        path = _reader(sites)
         if path:
             noted("os.listdir", path)
         return reordered(found, lambda name: name) if change and path else found
@@ -73,7 +78,7 @@ def listings(sites: Sites, noted: Noted, change: bool) -> None:
     @functools.wraps(scandir)
     def changed_scandir(*args: Any, **kwargs: Any) -> Any:
         found = scandir(*args, **kwargs)
-        path = 0 if _importing() else sites.here(1)
+        path = _reader(sites)
         if path:
             noted("os.scandir", path)
         return Scan(found) if change and path else found
@@ -112,7 +117,7 @@ def still_clock(sites: Sites, noted: Noted) -> None:
     def reader(original: Callable[[], Any], scale: int) -> Callable[[], Any]:
         @functools.wraps(original)
         def read() -> Any:
-            path = 0 if _importing() else sites.here(1)
+            path = _reader(sites)
             if path:
                 noted("clock", path)
             state[0] += TICK
@@ -137,7 +142,7 @@ def entropy(sites: Sites, noted: Noted) -> None:
 
     @functools.wraps(os.urandom)
     def urandom(size: int, /) -> bytes:
-        path = 0 if _importing() else sites.here(1)
+        path = _reader(sites)
         if path:
             noted("entropy", path)
         return source.randbytes(size)

@@ -137,7 +137,7 @@ class Pools(Rule):
             return
         if name == "submit":
             # The other arguments are those of the function: what it calls on them is known then.
-            func = v.Partial(func, v.Args(call.args.pos[1:], call.args.kw, call.args.star, call.args.dstar))
+            func = v.Partial(func, call.args.rest())
         processes = owner.type.rpartition(".")[2] in PROCESS_POOLS and ".dummy." not in owner.type
         self.races(call, func, f"the function passed to `{name}`", name, processes)
 
@@ -198,7 +198,7 @@ class Pools(Rule):
         """A coroutine hands a function to a thread."""
         func = call.args.pos[0] if call.args.pos else None
         if isinstance(func, (v.Func, v.Partial)) and several_at_once(self.run, call.node):
-            given = v.Args(call.args.pos[1:], call.args.kw, call.args.star, call.args.dstar)
+            given = call.args.rest()
             self.races(call, v.Partial(func, given), "the function passed to `to_thread`", "to_thread")
 
     @on_call("threading.Thread")

@@ -102,14 +102,8 @@ class Seeds(Rule):
         elif self.run.state.aside:
             kind = "aside"
         if kind == "weak" and _masks(entry) and (rng, "mask") not in self.first:
-            self.first[rng, "mask"] = First(
-                Where(self.run, node, rng, level.option), node_text(node, entry.apis[0])
-            )
-        found = self.first.get((rng, kind))
-        if found is None:
-            found = First(Where(self.run, node, rng, level.option), node_text(node, entry.apis[0]))
-            self.first[rng, kind] = found
-        place = found.place
+            self.first[rng, "mask"] = self._here(event)
+        place = self.first.setdefault((rng, kind), lambda: self._here(event)).place
         if not self.run.guessing:
             self.unseeded.setdefault(rng, place)
             early = self.early.setdefault(rng, list)
@@ -118,6 +112,10 @@ class Seeds(Rule):
                     place if place.site == self.run.here(node) else Where(self.run, node, rng, level.option)
                 )
                 early.append((here, node_text(node, entry.apis[0]), kind))
+
+    def _here(self, event: DrawEvent) -> First:
+        where = Where(self.run, event.node, event.rng, event.level.option)
+        return First(where, node_text(event.node, event.entry.apis[0]))
 
     @on(DoubtfulDrawEvent)
     def doubtful(self, event: DoubtfulDrawEvent) -> None:

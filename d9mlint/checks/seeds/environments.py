@@ -38,7 +38,7 @@ class Environments(Rule):
             return
         owner = call.owner
         for entry in self.run.kb.rng(call.api) if isinstance(owner, v.Obj) else ():
-            # A space that the program makes for an environment of its own.
+            # A space that the program makes for its own environment.
             if entry.kind == "seeder" and OWN in entry.seeds:
                 self.space_seeded = True
                 return

@@ -136,7 +136,7 @@ def _set_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
 
 def _defaultdict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``defaultdict(list)``: a mapping that has more keys than are known."""
-    rest = v.Args(args.pos[1:], args.kw, args.star, args.dstar)
+    rest = args.rest()
     found = _dict(interp, api, rest, node)
     if isinstance(found, v.Mapping):
         found.open = True
@@ -254,7 +254,7 @@ def _super(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
 def _partial(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if not args.pos:
         return None
-    return v.Partial(args.pos[0], v.Args(args.pos[1:], args.kw, args.star, args.dstar))
+    return v.Partial(args.pos[0], args.rest())
 
 
 def _decorator_factory(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.context import THREAD
 from d9mlint.interp.devices import RANK
+from d9mlint.interp.library.queues import SEVERAL
 from d9mlint.interp.state import MODE, RNG, State, StateTable
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, parents
@@ -62,7 +63,7 @@ def _in_state(interp: Interp, state: State, func: v.Value, args: v.Args, node: A
     outer, workers = interp.state, interp.workers
     interp.state = state
     here = interp.here(node)
-    interp.workers = (2 if several_at_once(interp, node) else 1, f"{here.path}:{here.start}")
+    interp.workers = (SEVERAL if several_at_once(interp, node) else 1, f"{here.path}:{here.start}")
     with interp.within(THREAD):
         for one in v.alternatives(func):
             interp.call(one, args, node)
