@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from types import MappingProxyType
+import re
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.paths import boundary, is_inside, read_limited
@@ -66,13 +66,12 @@ def hydra_config(interp: Interp, func: v.Func, args: v.Args) -> v.Value:
         return v.UNKNOWN
     relative = path.value if isinstance(path, v.Lit) and isinstance(path.value, str) else ""
     base = os.path.normpath(os.path.join(func.file.directory, relative))
-    data = _compose(interp, base, name.value, 0)
-    return v.UNKNOWN if data is None else config_value(data, name.value)
+    return _composed(interp, base, name.value, {}, [])
 
 
 def composed(interp: Interp, base: str, name: str, overrides: list[str]) -> v.Value:
     """The configuration that ``hydra.compose`` gives with overrides as they are written on the command line."""
-    groups: dict[str, str] = {}
+    groups: dict[str, Any] = {}
     values: list[tuple[str, str]] = []
     for override in overrides:
         key, equals, value = override.lstrip("+~").partition("=")
@@ -80,68 +79,188 @@ def composed(interp: Interp, base: str, name: str, overrides: list[str]) -> v.Va
             groups[key] = value
         elif equals:
             values.append((key, value))
-    data = _compose(interp, base, name, 0, groups)
-    if not isinstance(data, dict):
+    return _composed(interp, base, name, groups, values)
+
+
+def _composed(
+    interp: Interp, base: str, name: str, groups: dict[str, Any], values: list[tuple[str, str]]
+) -> v.Value:
+    """A whole configuration as an abstract value, with the choices and values of the command line."""
+    composition = _Composition(interp, base, groups)
+    if not composition.add("", name, (), None, "", 0):
         return v.UNKNOWN
+    if composition.overridden:
+        # Which choices are overridden is known when every list has been read: then it is composed again.
+        composition = _Composition(interp, base, {**composition.overridden, **groups})
+        composition.add("", name, (), None, "", 0)
+    data = composition.data
     for key, value in values:
-        into = data
         *above, last = key.split(".")
-        for part in above:
-            inner = into.setdefault(part, {})
-            if not isinstance(inner, dict):
-                break
-            into = inner
-        else:
-            try:
-                into[last] = load_yaml(value)
-            except Exception:
-                # Hydra's own grammar is wider than YAML: what it means is not known then.
-                into[last] = "${" + value
-    return config_value(data, name)
+        into = _inner(data, above)
+        if into is None:
+            continue
+        try:
+            into[last] = load_yaml(value)
+        except Exception:
+            # Hydra's own grammar is wider than YAML: what it means is not known then.
+            into[last] = "${" + value
+    found = config_value(data, name)
+    if isinstance(found, v.Mapping) and not composition.complete:
+        found.open = True
+    return found
 
 
-def _compose(
-    interp: Interp, base: str, name: str, depth: int, choices: Mapping[str, str] = MappingProxyType({})
-) -> Any:
-    """A hydra config with its ``defaults`` list merged in order (``_self_`` where it stands, else last);
-    ``choices`` replace those of the list."""
-    full = os.path.join(base, name if name.endswith((".yaml", ".yml")) else name + ".yaml")
-    if depth > 8 or not os.path.isfile(full) or not is_inside(full, boundary(interp.modules.root)):
-        return None
-    interp.config_files.add(full)
-    own = parse_file(full)
-    if not isinstance(own, dict):
-        return None
-    defaults = own.pop("defaults", None)
-    result: dict[str, Any] = {}
-    merged_self = False
-    for item in defaults if isinstance(defaults, list) else []:
-        if item == "_self_":
-            _merge(result, own)
-            merged_self = True
-        elif isinstance(item, str):
-            part = _compose(interp, base, item, depth + 1)
-            if isinstance(part, dict):
-                _merge(result, part)
-        elif isinstance(item, dict):
-            for group, choice in item.items():
-                group = str(group).replace("optional ", "").replace("override ", "")
-                choice = choices.get(group, choice)
-                if not isinstance(choice, str) or group.startswith("hydra/"):
-                    continue
-                part = _compose(interp, os.path.join(base, group), choice, depth + 1)
-                if isinstance(part, dict):
-                    package = group.partition("@")[2] or group
-                    target = result
-                    for key in package.split("/"):
-                        target = target.setdefault(key, {})
-                        if not isinstance(target, dict):
-                            break
-                    else:
-                        _merge(target, part)
-    if not merged_self:
-        _merge(result, own)
-    return result
+_PACKAGE = re.compile(r"\s*#\s*@package\s+(\S+)\s*$")
+_DEEPEST = 8
+
+
+class _Composition:
+    """A hydra configuration: the files of its defaults lists, each merged at its package.
+
+    ``choices`` replace those that the lists make for a group. ``overridden`` are the choices of the entries that
+    begin with ``override``; ``complete`` is false when a file that a list names is not there (a structured
+    configuration, a plugin's).
+    """
+
+    def __init__(self, interp: Interp, base: str, choices: Mapping[str, Any]) -> None:
+        self.interp = interp
+        self.base = base
+        self.choices = choices
+        self.data: dict[str, Any] = {}
+        self.overridden: dict[str, Any] = {}
+        self.complete = True
+
+    def add(
+        self, group: str, name: str, parent: tuple[str, ...], given: str | None, usual: str, depth: int
+    ) -> bool:
+        """Merge one file and what its list names; ``given`` is the package that the entry in the list names,
+        ``usual`` the one it has where neither the entry nor the file's header names one."""
+        own, header = self._read(group, name, depth)
+        if own is None:
+            return False
+        said = given if given is not None else header if header is not None else usual
+        package = _package(parent, said, group, name)
+        entries = own.pop("defaults", None)
+        merged = False
+        for entry in entries if isinstance(entries, list) else []:
+            if entry == "_self_":
+                self._merge(package, own)
+                merged = True
+            elif isinstance(entry, str):
+                path, _, into = entry.partition("@")
+                directory, _, leaf = path.rpartition("/")
+                self._include(group, directory, leaf, package, into or None, depth)
+            elif isinstance(entry, dict):
+                for key, choice in entry.items():
+                    self._choose(group, str(key), choice, package, depth)
+        if not merged:
+            self._merge(package, own)
+        return True
+
+    def _choose(self, group: str, key: str, choice: Any, package: tuple[str, ...], depth: int) -> None:
+        """``group: option``, ``/group@package: [option, option]`` and ``override group: option``."""
+        words = key.split()
+        target, _, into = words[-1].partition("@")
+        path = _joined(group, target)
+        if path == "hydra" or path.startswith("hydra/"):
+            return
+        if "override" in words[:-1]:
+            self.overridden[path] = choice
+            return
+        choice = self.choices.get(path, choice)
+        for one in choice if isinstance(choice, list) else [choice]:
+            if isinstance(one, str):
+                self._include(group, target, one, package, into or None, depth, "optional" in words[:-1])
+
+    def _include(
+        self,
+        group: str,
+        target: str,
+        name: str,
+        package: tuple[str, ...],
+        into: str | None,
+        depth: int,
+        optional: bool = False,
+    ) -> None:
+        # The package of a group that is named relative to another is relative to that one's package, too.
+        usual = os.path.normpath(target.strip("/") or ".").replace("/", ".").strip(".")
+        if not self.add(_joined(group, target), name, package, into, usual, depth + 1) and not optional:
+            self.complete = False
+
+    def _read(self, group: str, name: str, depth: int) -> tuple[dict[str, Any] | None, str | None]:
+        full = os.path.normpath(os.path.join(self.base, group, name))
+        full = full if full.endswith((".yaml", ".yml")) else full + ".yaml"
+        root = self.interp.modules.root
+        if depth > _DEEPEST or not os.path.isfile(full) or not is_inside(full, boundary(root)):
+            return None, None
+        self.interp.config_files.add(full)
+        own = parse_file(full)
+        if own is None:
+            # A file with nothing but a header or a comment is an empty configuration.
+            own = {} if _is_empty(full) else None
+        return (own, _header(full)) if isinstance(own, dict) else (None, None)
+
+    def _merge(self, package: tuple[str, ...], part: dict[str, Any]) -> None:
+        into = _inner(self.data, package)
+        if into is not None:
+            _merge(into, part)
+
+
+def _joined(group: str, target: str) -> str:
+    """A group as a path from the root of the configuration: relative to the group of the list, or absolute."""
+    if target.startswith("/"):
+        return target.strip("/")
+    joined = os.path.normpath(os.path.join(group, target)) if target else group
+    return "" if joined == "." else joined
+
+
+def _package(parent: tuple[str, ...], said: str, group: str, name: str) -> tuple[str, ...]:
+    """Where a file is merged: at the package that is said, below that of the file whose list names it."""
+    parts = [*parent]
+    for part in said.split("."):
+        if part == "_global_":
+            parts = []
+        elif part == "_group_":
+            parts.extend(group.split("/") if group else [])
+        elif part == "_name_":
+            parts.append(name.rpartition("/")[2])
+        elif part:
+            parts.append(part)
+    return tuple(parts)
+
+
+def _inner(data: dict[str, Any], path: Iterable[str]) -> dict[str, Any] | None:
+    """The mapping at a path, made where there is none; None where something else stands there."""
+    for key in path:
+        inner = data.setdefault(key, {})
+        if inner is None:
+            inner = data[key] = {}
+        if not isinstance(inner, dict):
+            return None
+        data = inner
+    return data
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return read_limited(path).decode("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def _header(path: str) -> str | None:
+    """The package that the comments at the head of a file name: ``# @package _global_``."""
+    for line in _lines(path):
+        if line.strip() and not line.lstrip().startswith("#"):
+            return None
+        found = _PACKAGE.match(line)
+        if found is not None:
+            return found[1]
+    return None
+
+
+def _is_empty(path: str) -> bool:
+    return all(not line.strip() or line.lstrip().startswith("#") for line in _lines(path))
 
 
 def _merge(into: dict[str, Any], other: dict[str, Any]) -> None:
