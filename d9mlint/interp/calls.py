@@ -621,6 +621,7 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
         api, interp.kb.result_type(api) or result_type(api), args, node if isinstance(node, m.Call) else None
     )
     result.file = interp.frame.file
+    result.something = interp.kb.role(api, "gives-something") is not None
     if tensors.is_tensor(interp, api, result.type == TENSOR):
         result.start_with(tensors.of_call(interp, api, args))
         if api not in tensors.LOADING and not api.startswith("tf."):
@@ -866,6 +867,8 @@ def _call_member(
     made = interp.kb.result_type(event.api) or result_type(event.api)
     result_obj = v.Obj(event.api, made, args, node if isinstance(node, m.Call) else None)
     result_obj.file = interp.frame.file
+    # A lookup, as in `frame.get(column)`, may find nothing.
+    result_obj.something = isinstance(owner, v.Obj) and owner.something and name != "get"
     if not isinstance(owner, v.Obj) or owner.type != TENSOR:
         result_obj.owner = owner
     if isinstance(owner, v.Obj) and owner.form is not None and name in _HELD:

@@ -443,7 +443,7 @@ class _Copies:
         elif isinstance(value, v.Obj):
             new = self._known[value] = v.Obj(value.api, value.type, None, value.node)
             new.args = self._args(value.args)
-            new.file, new.likely = value.file, value.likely
+            new.file, new.likely, new.something = value.file, value.likely, value.something
             new._form = value._form
             new.order = value.order
             if value._attrs is not None:

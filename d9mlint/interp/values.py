@@ -65,6 +65,7 @@ class Obj(Tracked):
 
     ``data`` holds what a model keeps about the object (an option parser's options, a loader's dataset);
     ``owner`` is the value whose method gave it, unless that is a tensor;
+    ``something`` is whether it is known not to be None;
     ``form`` is what is known of a tensor, see ``tensors``, ``order`` that of its elements where it is arbitrary, see
     ``orders``.
     """
@@ -80,6 +81,7 @@ class Obj(Tracked):
         "node",
         "order",
         "owner",
+        "something",
         "type",
     )
 
@@ -96,6 +98,7 @@ class Obj(Tracked):
         self.likely = False
         self.order: Order | None = None
         self.owner: Value | None = None
+        self.something = False
         self._form: Form | None = None
 
     @property
@@ -633,7 +636,10 @@ def is_none(value: Value) -> bool | None:
         return answers.pop() if len(answers) == 1 else None
     if isinstance(value, Obj):
         known = (
-            value.type != value.api or value.api in _NEVER_NONE or value.api.rpartition(".")[2][:1].isupper()
+            value.something
+            or value.type != value.api
+            or value.api in _NEVER_NONE
+            or value.api.rpartition(".")[2][:1].isupper()
         )
         return False if known else None
     return False

@@ -51,6 +51,7 @@ Role = Literal[
     "draws-with-key",
     "fills-parameters",
     "free-memory",
+    "gives-something",
     "holds",
     "looks-only",
     "makes-key",

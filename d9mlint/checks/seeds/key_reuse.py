@@ -126,9 +126,15 @@ def _given_again(interp: RunView, call: CallEvent, name: str) -> bool:
 
 
 def _held(loop: Loop) -> set[int]:
-    """The objects, by birth, that the variables around a loop hold, and the attributes of objects in them."""
+    """The objects, by birth, that the variables around a loop hold, and the attributes of objects in them.
+
+    What the loop itself binds is another one in each round.
+    """
     found: set[int] = set()
     env = loop.frame.env
+    targets = nodes([loop.stmt.target]) if isinstance(loop.stmt, m.For) else ()
+    bound = {env.vars.get(one.id) for one in targets if isinstance(one, m.Name)} if env is not None else set()
+    own = {value.birth for value in bound if isinstance(value, v.Obj)}
     while env is not None:
         for value in env.vars.values():
             if isinstance(value, v.Obj):
@@ -136,7 +142,7 @@ def _held(loop: Loop) -> set[int]:
             elif isinstance(value, v.Inst):
                 found |= {one.birth for one in dict.values(value.attrs) if isinstance(one, v.Obj)}
         env = env.parent
-    return found
+    return found - own
 
 
 def _in_comprehension(interp: RunView, call: Any, name: str) -> bool:
