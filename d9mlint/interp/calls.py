@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.state import Rng
     from d9mlint.interp.view import RunView
-    from d9mlint.knowledge.schema import RngEntry
+    from d9mlint.knowledge.schema import RngEntry, RunnerEntry
 
 CALL_STEPS = 4
 """What following a call takes beside the statements of its body, in steps."""
@@ -569,10 +569,10 @@ def run_methods(
     inst: v.Inst,
     node: Any,
     without: frozenset[str] = frozenset(),
-    batches: dict[str, str] | None = None,
+    caller: RunnerEntry | None = None,
 ) -> None:
     """Run every method of an instance that a library will call: once, with unknown arguments, but for batches of
-    data. Methods ``without`` are not called."""
+    data. Methods ``without`` are not called. What is known of the ``caller`` says which are called without gradients."""
     if (inst, without) in interp.methods_run or (inst, frozenset()) in interp.methods_run:
         return
     interp.memory.changed()
@@ -581,9 +581,13 @@ def run_methods(
         for name, member in list(cls.env.all().items()):
             if isinstance(member, v.Func) and (not name.startswith("__") or name in _PROTOCOL):
                 if inst.cls.find(name) is member and name not in without:
-                    data = (batches or {}).get(name)
+                    data = caller.batches.get(name) if caller is not None else None
                     kw: dict[str, v.Value] = {data: tensors.batch("")} if data else {}
-                    call(interp, member.bind(inst), v.Args(kw=kw, star=not kw, dstar=True), node)
+                    quiet = (
+                        ("torch.no_grad",) if caller is not None and name in caller.without_gradient else ()
+                    )
+                    with interp.within(*quiet):
+                        call(interp, member.bind(inst), v.Args(kw=kw, star=not kw, dstar=True), node)
 
 
 _PROTOCOL = frozenset({"__getitem__", "__iter__", "__call__", "__len__", "__next__"})
@@ -722,7 +726,7 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
                 if interp.orders.any and not api.startswith("builtins."):
                     interp.orders.decide(interp.orders.of(given))
             elif isinstance(one, v.Inst) and callback_instances(api):
-                run_methods(interp, one, node, without, found.entry.batches if found is not None else None)
+                run_methods(interp, one, node, without, found.entry if found is not None else None)
             elif isinstance(one, v.Inst) and calls_argument(api) and one.cls.find("__call__") is not None:
                 call_instance(interp, one, v.Args(star=True, dstar=True), node)
             elif isinstance(one, v.Items):

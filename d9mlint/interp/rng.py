@@ -107,6 +107,9 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
         if not unseeded:
             interp.state.rng[rng] = interp.state.level(generator.seeded_from)
         return unseeded
+    if level.parent:
+        # What is drawn varies with the seed that this process was given: a seed set in the program does not reach it.
+        rng = level.parent
     if interp.captured is not None:
         interp.captured.append(Draw(rng, level, entry, node, interp.frame.file))
         return level.level == UNSEEDED

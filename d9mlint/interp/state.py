@@ -23,12 +23,14 @@ class Site(NamedTuple):
 
 class Rng(NamedTuple):
     """State of one RNG. ``option`` names the option that would seed it, when only its default keeps it
-    from being seeded; ``site`` is the place of that seeding; ``helper`` what may have seeded it, by its name."""
+    from being seeded; ``site`` is the place of that seeding; ``helper`` what may have seeded it, by its name.
+    ``parent`` is the RNG of another process that gave it its seed."""
 
     level: int
     option: str = ""
     site: Site | None = None
     helper: str = ""
+    parent: str = ""
 
 
 class Setting(NamedTuple):

@@ -577,7 +577,8 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     ``device`` is where they work unless one of ``cpu`` holds of their arguments, or of those of the object that is
     their argument ``settings``. ``trains`` are the methods that train, ``evaluates`` those that do not:
-    ``training_hooks`` are the methods of a model that only training calls. ``batches`` are methods of a model with
+    ``training_hooks`` are the methods of a model that only training calls, ``without_gradient`` those that are called
+    with gradients switched off. ``batches`` are methods of a model with
     the name of the argument that is a batch of data. ``returns`` are positions or names of the arguments that a
     call gives back, moved to the device, and ``calls`` those of objects whose methods it calls. ``constructs``: making
     one trains. ``switch`` says how to make it deterministic.
@@ -593,6 +594,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     trains: list[str] = []
     evaluates: list[str] = []
     training_hooks: list[str] = []
+    without_gradient: list[str] = []
     batches: dict[str, str] = {}
     returns: list[Other] = []
     calls: list[Other] = []

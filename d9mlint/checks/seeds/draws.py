@@ -52,16 +52,18 @@ class Late(NamedTuple):
 
 
 Kind = Literal["", "weak", "mask", "order", "head", "guess", "aside"]
-"""What a draw is worth: one that training alone makes matter is weak, one is the order of a loader or sampler that has
-its own rule, one happens where a checkpoint lacks the layers of a task, one is in a call that is only possible,
-one is behind an option."""
+"""What a draw is worth: one that training alone makes matter is weak, one is of a loader or sampler, or of the workers of
+a loader, which have their own rules, one happens where a checkpoint lacks the layers of a task, one is in a call that
+is only possible, one is behind an option."""
 
 
 class First(NamedTuple):
-    """The first draw of its kind: its place, and what draws."""
+    """The first draw of its kind: its place, what draws, and whether it is in a worker that gets its seed from
+    the generator that counts."""
 
     place: Where
     text: str
+    in_worker: bool = False
 
 
 class Seeds(Rule):
@@ -95,7 +97,7 @@ class Seeds(Rule):
             kind = ""
         if kind == "weak" and _may_be_loaded(entry, node):
             kind = "head"
-        if entry.kind == "shuffle" and entry.library == "torch":
+        if (entry.kind == "shuffle" and entry.library == "torch") or level.parent:
             kind = "order"
         if self.run.guessing:
             kind = "guess"
@@ -115,7 +117,7 @@ class Seeds(Rule):
 
     def _here(self, event: DrawEvent) -> First:
         where = Where(self.run, event.node, event.rng, event.level.option)
-        return First(where, node_text(event.node, event.entry.apis[0]))
+        return First(where, node_text(event.node, event.entry.apis[0]), bool(event.level.parent))
 
     @on(DoubtfulDrawEvent)
     def doubtful(self, event: DoubtfulDrawEvent) -> None:
@@ -360,7 +362,7 @@ class Seeds(Rule):
                 reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, head.place, reason)
             return False
-        place, api = found
+        place, api, in_worker = found
         confidence = None
         # The smoke test of a module that other files import: nobody compares two runs of it.
         if imported and (where(self.run, SAVES) is None or not training):
@@ -381,7 +383,10 @@ class Seeds(Rule):
             help = f"give `{place.option}` a default value"
             severity = Severity.WARNING
         else:
-            message = f"`{api}` draws random numbers before {title} is seeded (entry point {place.entry})"
+            before = (
+                f"in a worker, whose seed comes from {title}, before that" if in_worker else f"before {title}"
+            )
+            message = f"`{api}` draws random numbers {before} is seeded (entry point {place.entry})"
             help = f"call `{seed}` {where_to_seed}"
             if generator.rule == LIBRARY_SEED:
                 message += ": seeds of other libraries do not reach it"

@@ -65,7 +65,7 @@ def consume(interp: Interp, loader: v.Obj) -> None:
         # It gives the base seed, from which PyTorch seeds torch and Python's `random` in each worker.
         interp.state.rng["torch"] = Rng(SEEDED)
     if in_workers:
-        parent = interp.state.level("torch")
+        parent = interp.state.level("torch")._replace(parent="torch")
         for name in ("python", "numpy") if interp.workers_seed_numpy() else ("python",):
             interp.state.rng[name] = parent
     elif in_workers is None:
