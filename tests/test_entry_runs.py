@@ -147,10 +147,12 @@ def test_a_call_is_taken_over_only_where_it_would_do_the_same(calls: str, seeded
 
 
 def _steps(choose: random.Random, functions: int, depth: int = 0) -> Iterable[str]:
-    """Some statements: draws, seeds, calls, and branches that options decide."""
+    """Some statements: draws, seeds, calls, functions that are replaced, and branches that options decide."""
     for _ in range(choose.randint(1, 3)):
         kind = choose.choice(
-            ["draw", "seed", "call", "call", "if", "return", "loop"] if depth < 2 else ["draw", "call"]
+            ["draw", "seed", "call", "call", "hook", "if", "return", "loop"]
+            if depth < 2
+            else ["draw", "call"]
         )
         option = f"o.{choose.choice('ab')}"
         inner = (
@@ -163,6 +165,9 @@ def _steps(choose: random.Random, functions: int, depth: int = 0) -> Iterable[st
             yield from ("for _ in range(100):", f"    if {option}:", "        continue", *inner)
         elif kind == "return":
             yield from (f"if {option}:", "    return 0")
+        elif kind == "hook" and functions:
+            hooks = choose.choice(["Hooks", "torch"])
+            yield choose.choice([f"{hooks}.hook = f{choose.randrange(functions)}", "Hooks.hook(o)"])
         elif kind == "call" and functions:
             yield f"f{choose.randrange(functions)}(o)"
         else:
@@ -177,6 +182,7 @@ def test_calls_taken_over_on_paths_that_options_open_find_the_same(
 ) -> None:
     choose = random.Random(seed)
     lines = ["import argparse", "import numpy as np", "import torch", ""]
+    lines += ["def nothing(o):", "    pass", "class Hooks:", "    hook = nothing"]
     for i in range(4):
         lines += [f"def f{i}(o):", *(f"    {line}" for line in _steps(choose, i))]
     lines += [

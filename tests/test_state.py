@@ -34,6 +34,32 @@ def test_a_function_is_run_again_when_what_it_asks_for_has_changed() -> None:
     assert "DET101" not in codes(run({"main.py": text.format("os.environ['SEED'] = 'yes'\n")}), "main.py")
 
 
+def test_a_function_is_not_run_again_for_functions_replaced_that_it_never_looks_for() -> None:
+    def replaced(what: str, count: int) -> int:
+        return steps(
+            "class Held:\n    hook = helper\n"
+            + "".join(f"{what} = lambda x: {i}\nhelper(torch.ones(3))\n" for i in range(count))
+        )
+
+    for what in ("Held.hook", "os.hook", "hook"):
+        assert replaced(what, 30) - replaced(what, 10) < 20 * 25
+
+
+@pytest.mark.parametrize("hooks", ["Hooks", "hooks"])
+def test_a_function_is_run_again_when_what_it_calls_is_replaced(hooks: str) -> None:
+    text = (
+        "import torch\nimport hooks\n\ndef seed():\n    torch.manual_seed(0)\n\ndef nothing():\n    pass\n\n"
+        "class Hooks:\n    prepare = nothing\n    other = nothing\n\ndef inner():\n    {hooks}.prepare()\n\n"
+        "def start():\n    inner()\n\nstart()\n{hooks}.{name} = seed\nstart()\nprint(torch.rand(3))\n"
+    )
+    for name, seeded in (("prepare", True), ("other", False)):
+        files = {
+            "main.py": text.format(hooks=hooks, name=name),
+            "hooks.py": "def prepare():\n    pass\n\ndef other():\n    pass\n",
+        }
+        assert ("DET101" not in codes(run(files), "main.py")) is seeded
+
+
 def test_what_a_call_did_to_the_state_is_done_again_where_it_is_taken_over() -> None:
     text = (
         "import torch\n\ndef seed():\n    torch.manual_seed(0)\n    return 1\n\ndef main(first):\n"

@@ -146,12 +146,13 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
             # A library that is seeded by an assignment.
             rng.apply(interp, seeds, v.Args([value]), node)
         if owner.name in FLAGS:
-            interp.library_attributes[f"{owner.name}.{name}"] = v.UNKNOWN if interp.branching else value
-        interp.library_attributes.setdefault(f"{owner.name}.{name}", v.UNKNOWN)
+            interp.set_library_attribute(f"{owner.name}.{name}", v.UNKNOWN if interp.branching else value)
+        elif f"{owner.name}.{name}" not in interp.library_attributes:
+            interp.set_library_attribute(f"{owner.name}.{name}", v.UNKNOWN)
         return
     if isinstance(owner, v.Inst):
         if name not in owner.attrs and isinstance(owner.cls.find(name), v.Func):
-            HEAP.rebound += 1
+            HEAP.rebind(name)
         if isinstance(value, v.Lit) and _counts(owner.cls, name, value.value):
             # Where it starts says nothing of the rounds in which it has been counted up.
             value = v.UNKNOWN

@@ -241,15 +241,17 @@ def call_function(
         interp.branching > 0,
         interp.guessing > 0,
         interp.uncertain > 0,
-        len(interp.library_attributes),
         interp.muted,
-        HEAP.rebound,
         interp.orders.key(),
     )
     outcomes = interp.memo.setdefault(key, [])
     arguments = (func.receiver or v.NONE, *args.pos, *(x for _, x in sorted(args.kw.items())))
     for known in reversed(outcomes) if on_yield is None else ():
-        if known.effect.holds(interp.state) and known.recursions <= interp.active.keys():
+        if (
+            memo.is_bound_alike(known)
+            and known.effect.holds(interp.state)
+            and known.recursions <= interp.active.keys()
+        ):
             loops = tuple(loop.start for loop in interp.orders.loops) if interp.orders.loops else ()
             value = memo.replay(known, arguments, interp.reruns, loops)
             if value is not None:
@@ -285,6 +287,7 @@ def call_function(
     interp.steps += CALL_STEPS
     interp.import_steps += CALL_STEPS
     act, start = HEAP.push(), interp.state.copy()
+    rebound = len(HEAP.rebound)
     outer_recursions, interp.recursions = interp.recursions, set()
     rounds, interp.rounds = interp.rounds, 1
     env = v.Env(func.env)
@@ -344,7 +347,8 @@ def call_function(
         )
         if settled:
             interp.settled[name] = found
-        else:
+        elif len(HEAP.rebound) == rebound:
+            # What replaces functions is run again: names that are looked for after it mean something else.
             outcomes.append(found)
             del outcomes[: -memo.MAX_OUTCOMES]
     spent[0] += 1

@@ -266,7 +266,7 @@ class Analyzer:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
         HEAP.push()
-        HEAP.patched = set()
+        HEAP.forget_patches()
         depth = HEAP.depth
         try:
             start(interp)

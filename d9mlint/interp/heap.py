@@ -127,9 +127,10 @@ class Heap:
         self.fork_start = 0
         self.trail: list[tuple[Tracked, int, str, Any, Any, Any]] = []
         # Functions, classes and modules are hardly ever replaced: of reads of names that hold them only the name is
-        # noted. Where one is replaced, no call remembered before counts any more (``rebound``), and no import that
-        # looked for that name is taken over by a run that has not replaced it too (``patched``).
-        self.rebound = 0
+        # noted. Where one is replaced, no call counts any more that was remembered before and looked for that name
+        # (``rebound`` lists these names in the order of time), and no import that did so is taken over by a run that
+        # has not replaced it too (``patched``).
+        self.rebound: list[str] = []
         self.patched: set[str] = set()
 
     def push(self) -> Activation:
@@ -219,8 +220,17 @@ class Heap:
 
     def patch(self, name: str) -> None:
         """A function, class, module or class attribute is replaced from outside."""
-        self.rebound += 1
+        self.rebind(name.rpartition(".")[2])
         self.patched.add(name)
+
+    def rebind(self, name: str) -> None:
+        """What a name stands for is replaced."""
+        self.rebound.append(name)
+
+    def forget_patches(self) -> None:
+        """A new run begins, in which nothing has been replaced."""
+        self.patched = set()
+        self.rebound = []
 
     def undo(self, mark: int) -> None:
         """Take back the writes noted since the trail had ``mark`` entries."""

@@ -335,10 +335,11 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     interp.config_files |= known.config_files
     interp.cuts |= known.cuts
     interp.gaps |= known.gaps
-    if known.patched:
-        HEAP.patched |= known.patched
-        HEAP.rebound += 1
-    interp.library_attributes.update(known.library_attributes)
+    HEAP.patched |= known.patched
+    for name in sorted(known.patched):
+        HEAP.rebind(name.rpartition(".")[2])
+    for name, value in known.library_attributes.items():
+        interp.set_library_attribute(name, value)
     interp.blanks.update(known.blanks_made)
     interp.steps += known.steps
     if interp.import_log is not None:

@@ -276,6 +276,13 @@ class Interp:
         HEAP.act.names.add(name)
         return self.library_attributes.get(name)
 
+    def set_library_attribute(self, name: str, value: v.Value) -> None:
+        """The program stores something on a module of a library."""
+        old = self.library_attributes.get(name)
+        if old is None or not v.same(old, value):
+            HEAP.rebind(name)
+        self.library_attributes[name] = value
+
     def cut(self, reason: str, node: Any) -> None:
         """Something is not followed here."""
         self.cuts.add(Cut(reason, *self.here(node)))
@@ -441,7 +448,7 @@ class Interp:
             return
         old = env.vars.get(name)
         if old is not None and old is not value and type(old) in v.FIXED and self.frame.func is None:
-            HEAP.rebound += 1
+            HEAP.rebind(name)
         env.vars[name] = value
 
     def eval(self, node: m.Expr) -> v.Value:

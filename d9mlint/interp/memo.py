@@ -11,7 +11,20 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from d9mlint.interp import values as v
-from d9mlint.interp.heap import ABSENT, FIELD, HEAP, ITEM, NAME, WHOLE, Access, Activation, Cells, Tracked, at
+from d9mlint.interp.heap import (
+    ABSENT,
+    FIELD,
+    HEAP,
+    ITEM,
+    NAME,
+    NAMES,
+    WHOLE,
+    Access,
+    Activation,
+    Cells,
+    Tracked,
+    at,
+)
 from d9mlint.interp.state import Effect
 from d9mlint.interp.trail import Trail
 
@@ -27,7 +40,8 @@ TENSOR = "torch.Tensor"
 
 class Outcome(NamedTuple):
     """What a call read, wrote and gave. ``arguments`` are the objects it was given; ``recursions`` the functions
-    that were running and so not entered again; objects born between ``start`` and ``end`` are its own."""
+    that were running and so not entered again; objects born between ``start`` and ``end`` are its own. ``checked``
+    holds up to where the names that the run has replaced were compared with those that the call looked for."""
 
     function: tuple[str, int]
     value: v.Value
@@ -43,6 +57,7 @@ class Outcome(NamedTuple):
     names: set[str]
     named: int
     trail: Trail
+    checked: list[int]
 
 
 def shape(value: v.Value | None, depth: int = 0) -> Any:
@@ -110,7 +125,21 @@ def remember(
         act.names,
         act.named,
         trail,
+        [len(HEAP.rebound)],
     )
+
+
+def is_bound_alike(outcome: Outcome) -> bool:
+    """Whether nothing that the call looked for by its name has been replaced since."""
+    replaced, (checked,) = HEAP.rebound, outcome.checked
+    if checked == len(replaced):
+        return True
+    names, named = outcome.names, outcome.named
+    if checked < 0 or any(name in names or NAMES.holds(named, name) for name in replaced[checked:]):
+        outcome.checked[0] = -1
+        return False
+    outcome.checked[0] = len(replaced)
+    return True
 
 
 class _Mismatch(Exception):

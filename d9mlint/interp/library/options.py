@@ -183,7 +183,7 @@ def define_flag(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
         holder = v.Obj("absl.flags.FlagHolder", "", args, node)
         holder.attrs["value"] = value
         for head in FLAGS:
-            interp.library_attributes[f"{head}.{name.value}"] = value
+            interp.set_library_attribute(f"{head}.{name.value}", value)
         return holder
     return v.UNKNOWN
 
@@ -279,7 +279,7 @@ def hydra_initialize(interp: Interp, api: str, args: v.Args, node: Any) -> v.Val
     given = args.get("config_dir" if api.endswith("_dir") else "config_path", 0)
     if isinstance(given, v.Lit) and isinstance(given.value, str):
         base = os.path.normpath(os.path.join(interp.frame.file.directory, given.value))
-        interp.library_attributes[HYDRA_PATH] = v.Lit(base)
+        interp.set_library_attribute(HYDRA_PATH, v.Lit(base))
     return None
 
 
