@@ -59,6 +59,16 @@ def test_an_excluded_directory_named_itself_is_walked(tmp_path: Path) -> None:
     assert names(tmp_path, "build") == (["a.py", "build/deep/x.py"], ["build/deep/x.py"])
 
 
+def test_without_a_marker_requirements_or_the_outermost_package_are_the_root(tmp_path: Path) -> None:
+    make(tmp_path, "top/pkg/__init__.py", "top/pkg/sub/__init__.py", "top/pkg/sub/a.py")
+    named = str(tmp_path / "top/pkg/sub/a.py")
+    assert discover([named]).root == str(tmp_path / "top/pkg")
+    (tmp_path / "top/requirements.txt").touch()
+    assert discover([named]).root == str(tmp_path / "top")
+    (tmp_path / "pyproject.toml").touch()
+    assert discover([named]).root == str(tmp_path), "a marker further up counts for more"
+
+
 def test_without_a_marker_the_common_directory_is_the_root(tmp_path: Path) -> None:
     make(tmp_path, "one/a.py", "two/b.py", "two/sub/c.py")
     assert discover([str(tmp_path / "two")]).root == str(tmp_path / "two")

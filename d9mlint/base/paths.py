@@ -4,6 +4,7 @@ of them, and only inside the boundary."""
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import stat
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from d9mlint.base.files import is_below
 
 MARKERS = ("pyproject.toml", "d9mlint.toml", ".git", "setup.py", "setup.cfg")
 """A directory that holds one of these is a project's root."""
+REQUIREMENTS = ("requirements.txt", "environment.yml", "environment.yaml", "Pipfile")
+"""So is one that holds one of these, where none above it is marked."""
 
 LARGEST = 1_000_000
 """Bytes of the largest configuration file that is read; larger ones are data."""
@@ -90,14 +93,19 @@ def common_directory(arguments: Sequence[str]) -> str:
         return directories[0]
 
 
-def find_root(directory: str) -> tuple[str, bool]:
-    """The project root at or above a directory and whether a marker shows it; else the directory itself."""
-    for candidate in parents(directory):
-        if is_huge(candidate):
-            break
-        if any(os.path.lexists(os.path.join(candidate, marker)) for marker in MARKERS):
-            return candidate, True
-    return directory, False
+def find_root(directory: str) -> str:
+    """The project root at or above a directory.
+
+    Where no marker shows it: the directory that says what to install, or else the outermost package that the
+    directory is a part of, or the directory itself.
+    """
+    above = list(itertools.takewhile(lambda path: not is_huge(path), parents(directory)))
+    for markers in (MARKERS, REQUIREMENTS):
+        for candidate in above:
+            if any(os.path.lexists(os.path.join(candidate, marker)) for marker in markers):
+                return candidate
+    packages = itertools.takewhile(lambda path: os.path.lexists(os.path.join(path, "__init__.py")), above)
+    return [directory, *packages][-1]
 
 
 def boundary(directory: str) -> str:
@@ -106,7 +114,7 @@ def boundary(directory: str) -> str:
     for candidate in parents(directory):
         if os.path.lexists(os.path.join(candidate, ".git")):
             return candidate
-    return find_root(directory)[0]
+    return find_root(directory)
 
 
 def parents(directory: str) -> list[str]:

@@ -240,7 +240,7 @@ def clean(path: str, cache_dir: str | None) -> int:
     if not os.path.exists(path):
         raise UsageError(f"{path} does not exist.")
     directory = common_directory([absolute(path)])
-    root, _ = find_root(directory)
+    root = find_root(directory)
     given = {"cache-dir": cache_dir} if cache_dir else {}
     cache = CacheDir(own_directory(load_settings(directory, overrides=given).cache_dir, root))
     if not os.path.lexists(cache.path):

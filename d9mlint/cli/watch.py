@@ -61,7 +61,7 @@ def watch(arguments: Sequence[str], paths: Sequence[str], output: str | None) ->
 
 def _roots(paths: Sequence[str]) -> Iterator[str]:
     """What is watched: the whole project, because all of it is analyzed."""
-    root, _ = find_root(common_directory([absolute(path) for path in paths]))
+    root = find_root(common_directory([absolute(path) for path in paths]))
     if is_huge(root):
         yield from sorted({absolute(path) for path in paths})
     else:

@@ -81,7 +81,7 @@ def discover(
             except OSError as error:
                 raise UsageError(f"{argument} cannot be read: {error.strerror or error}.") from error
     common = common_directory(named)
-    root, _ = find_root(common)
+    root = find_root(common)
     walker = Walker(root, make_ignore(exclude_base or root, exclude), respect_gitignore)
     files: set[str] = set()
     if is_huge(root):
