@@ -100,6 +100,10 @@ class Reporter:
             del self._found[key]
         return bool(keys)
 
+    def sites(self, code: str) -> list[Site]:
+        """The places of a rule's findings."""
+        return [Site(*key[1:4]) for key in self._found if key[0] == code]
+
     def findings(self) -> list[Finding]:
         """All findings in their total order."""
         shown = {(f.code, f.subject) for f in self._found.values() if self._counts(f)}

@@ -10,7 +10,7 @@ from d9mlint.interp import memo, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import parts
 from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT_MODES, TRAINING_CONTEXT
-from d9mlint.interp.data import BUFFER, ENTROPY, TENSOR, put_on_device
+from d9mlint.interp.data import BUFFER, TENSOR, entropy, is_entropy, put_on_device
 from d9mlint.interp.devices import Runner, runner, runner_of
 from d9mlint.interp.events import (
     CallEvent,
@@ -128,10 +128,8 @@ def _call_chosen(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Va
     def run(one: v.Value) -> None:
         results.append(call(interp, one, args, node))
 
-    interp.options.append(func.option)
     runs: list[Callable[[], None]] = [partial(run, one) for one in func.values]
     interp.branch(runs, keep=0, option=func.option)
-    interp.options.pop()
     return results[0]
 
 
@@ -238,6 +236,7 @@ def call_function(
         memo.shape(func.receiver),
         given,
         tuple(interp.contexts),
+        tuple(interp.options),
         interp.branching > 0,
         interp.guessing > 0,
         interp.uncertain > 0,
@@ -635,9 +634,9 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
         if api not in tensors.LOADING and not api.startswith("tf."):
             result.type = TENSOR
     kinds: set[str] = {entry.kind for entry in entries}
-    derived = api.startswith(_DERIVING) and any(rng.is_entropy(value) for value in args.values())
+    derived = api.startswith(_DERIVING) and any(is_entropy(value) for value in args.values())
     if derived or rng.entropy_result(kinds, unseeded and "draw" in kinds):
-        result.data = ENTROPY
+        result.data = entropy(interp)
     interp.listeners.tell(ResultEvent(event, result))
     return result
 
@@ -901,9 +900,9 @@ def _call_member(
         result_obj.start_with(tensors.of_method(interp, owner, name, args))
     kinds: set[str] = {entry.kind for entry in entries}
     if rng.entropy_result(kinds, unseeded and "draw" in kinds) or (
-        isinstance(owner, v.Obj) and owner.data == ENTROPY and name in _ENTROPY_METHODS
+        is_entropy(owner) and name in _ENTROPY_METHODS
     ):
-        result_obj.data = ENTROPY
+        result_obj.data = entropy(interp)
     interp.listeners.tell(ResultEvent(event, result_obj))
     return result_obj
 
@@ -1095,7 +1094,7 @@ COMMON_METHODS = frozenset(
 
 def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
     """Calling a library object: a layer, a transform, a compiled function."""
-    if obj.data == ENTROPY and not args.pos:
+    if is_entropy(obj) and not args.pos:
         # `value.hex()` where `value.hex` is a field of other kinds of values.
         return obj
     if obj.api in GRADIENT_MODES and len(args.pos) == 1 and isinstance(args.pos[0], v.Func):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
@@ -16,8 +17,17 @@ from d9mlint.ir import nodes as m
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
-ENTROPY = "entropy"
-"""``Obj.data`` of a value that differs from run to run; it survives arithmetic and conversions."""
+
+A_GPU = "a GPU"
+"""Stands for an option where whether there is a GPU decides."""
+
+
+class Entropy(NamedTuple):
+    """``Obj.data`` of a value that differs from run to run; it survives arithmetic and conversions. ``option`` names
+    the option of the program whose default lets it be made."""
+
+    option: str = ""
+
 
 ENTROPY_FIELDS = frozenset(
     {"int", "hex", "bytes", "fields", "time", "time_low", "node", "microsecond", "second", "minute", "hour"}
@@ -35,7 +45,17 @@ ENVIRON = frozenset({"os.environ", "os.environb"})
 
 def is_entropy(value: v.Value) -> bool:
     """Whether a value is known to differ from run to run."""
-    return isinstance(value, v.Obj) and value.data == ENTROPY
+    return isinstance(value, v.Obj) and isinstance(value.data, Entropy)
+
+
+def entropy(interp: Interp) -> Entropy:
+    """What marks a value that is made now as one that differs from run to run."""
+    return Entropy(own_option(interp.options))
+
+
+def own_option(options: Sequence[str]) -> str:
+    """The program's option that decides what runs; whether there is a GPU is none."""
+    return next((one for one in reversed(options) if one != A_GPU), "")
 
 
 def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> v.Value:

@@ -311,10 +311,13 @@ def _boolop(interp: Interp, node: m.BoolOp) -> v.Value:
     known = truth(interp, left)
     if known is not None and not v.option_of(left):
         return interp.eval(node.right) if known == (node.op == "and") else left
-    right = interp.eval(node.right)
-    if known is not None:
-        return right if known == (node.op == "and") else left
-    return v.join((left, right))
+    if known is None:
+        return v.join((left, interp.eval(node.right)))
+    outcome = [left]
+    needed = known == (node.op == "and")
+    runs: list[Callable[[], None]] = [lambda: outcome.append(interp.eval(node.right)), lambda: None]
+    interp.branch(runs, keep=0 if needed else 1, option=v.option_of(left))
+    return outcome[-1] if needed else left
 
 
 def _unary(interp: Interp, node: m.Unary) -> v.Value:

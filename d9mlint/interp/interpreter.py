@@ -525,6 +525,8 @@ class Interp:
         outcomes: list[tuple[State, dict[str, v.Value]]] = []
         frame = self.frame
         self.branching += keep is None
+        if option:
+            self.options.append(option)
         for index, run in enumerate(runs):
             self.state = before_state.copy()
             env.vars = dict(before_vars)
@@ -542,6 +544,8 @@ class Interp:
                 run()
             outcomes.append((self.state, env.vars))
         self.branching -= keep is None
+        if option:
+            self.options.pop()
         if keep is not None:
             state, merged = outcomes[keep]
             for index, (other, other_vars) in enumerate(outcomes):
@@ -599,9 +603,7 @@ class Interp:
         if test.answer is None:
             self.branch([body, orelse])
         elif test.option:
-            self.options.append(test.option)
             self.branch([body, orelse], keep=0 if test.answer else 1, option=test.option)
-            self.options.pop()
         elif test.answer:
             body()
         else:

@@ -16,7 +16,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import TRAIN, accelerators
 from d9mlint.interp.argtests import all_hold, any_holds, holds
 from d9mlint.interp.conditions import Outcome
-from d9mlint.interp.data import ENTROPY
+from d9mlint.interp.data import Entropy
 from d9mlint.interp.events import CallEvent, GlobalDrawEvent
 from d9mlint.interp.interpreter import Interp
 from d9mlint.interp.listening import on
@@ -648,7 +648,7 @@ def _parts(value: Any, depth: int) -> tuple[str, Form, Order | None, bool, str]:
         what = f"`{value.name}`"
     elif isinstance(value, v.Obj):
         form = value._form or NOTHING
-        entropy = value._data == ENTROPY if isinstance(value._data, str) else False
+        entropy = isinstance(value._data, Entropy)
         if value.type == "torch.Tensor":
             what = "tensor" + (" (likely)" if value.likely else "")
         elif value.type in ("?", "") or value.type.startswith("?."):

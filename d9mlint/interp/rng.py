@@ -8,7 +8,6 @@ import msgspec
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds, holds, plain
-from d9mlint.interp.data import is_entropy
 from d9mlint.interp.environment import permits
 from d9mlint.interp.events import (
     AnyDrawEvent,
@@ -257,4 +256,4 @@ def entropy_result(entry_kinds: set[str], unseeded: bool) -> bool:
     return "entropy" in entry_kinds or unseeded
 
 
-__all__ = ["all_hold", "any_holds", "apply", "draw", "holds", "is_entropy", "plain", "seed_value"]
+__all__ = ["all_hold", "any_holds", "apply", "draw", "holds", "plain", "seed_value"]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from d9mlint.checks.base import Rule
-from d9mlint.checks.seeds.draws import entropy_source
+from d9mlint.checks.seeds.draws import entropy_source, report_changing_seed, source_place
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.listening import on_call_if
-from d9mlint.interp.places import Where
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.text import call_text
 
@@ -25,15 +24,5 @@ class ClockKeys(Rule):
             source = entropy_source(seed_value(call.args, entry))
             if source is None:
                 continue
-            place = Where(self.run, call.node)
-            if source.node is not None and source.file is not None:
-                place.site = place.site._replace(
-                    path=source.file.path, start=source.node.start, end=source.node.end
-                )
-            self.report(
-                "DET107",
-                place,
-                f"`{call_text(call)}` is seeded from `{source.api}`, which changes every run",
-                "use a fixed number, or make the seed an option and log it",
-                subject=source.api,
-            )
+            place = source_place(self.run, source, call.node)
+            report_changing_seed(self, source, place, call_text(call))

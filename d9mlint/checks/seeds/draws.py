@@ -11,7 +11,7 @@ from d9mlint.checks.drawing import LIBRARY_SEED
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, trains, where
 from d9mlint.interp.context import TRAINING_CONTEXT
-from d9mlint.interp.data import is_entropy
+from d9mlint.interp.data import Entropy, is_entropy
 from d9mlint.interp.events import (
     DoubtfulDrawEvent,
     DrawEvent,
@@ -245,13 +245,7 @@ class Seeds(Rule):
         source = entropy_source(value)
         if source is not None:
             place = source_place(self.run, source, node)
-            self.report(
-                "DET107",
-                place,
-                f"`{api}` is seeded from `{source.api}`, which changes every run",
-                "use a fixed number, or make the seed an option and log it",
-                subject=source.api,
-            )
+            report_changing_seed(self, source, place, api)
             self._forgive(place.site)
             return True
         if value is not None and v.is_none(value) and entry.none_seed == "entropy":
@@ -272,6 +266,10 @@ class Seeds(Rule):
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """The program has ended: report what was drawn without a seed, and seeds that are set after a draw."""
+        for site in self.reporter.sites("DET107"):
+            # What only makes a seed is reported once.
+            self.reporter.withdraw("DET106", site)
+            self._forgive(site)
         if self.run.entry is None:
             return
         late = {rng: self.late[rng] for rng in self.late.known()}
@@ -462,6 +460,22 @@ def source_place(interp: RunView, source: v.Obj, node: Any) -> Where:
     if source.node is not None and source.file is not None:
         place.site = Site(source.file.path, source.node.start, source.node.end)
     return place
+
+
+def report_changing_seed(rule: Rule, source: v.Obj, place: Where, api: str) -> None:
+    """DET107: what ``api`` is seeded from differs from run to run."""
+    option = source.data.option if isinstance(source.data, Entropy) else ""
+    unless = f" unless `{option}` is given" if option else ""
+    rule.report(
+        "DET107",
+        place,
+        f"`{api}` is seeded from `{source.api}`, which changes every run{unless}",
+        f"give `{option}` a fixed default"
+        if option
+        else "use a fixed number, or make the seed an option and log it",
+        subject=source.api,
+        severity=Severity.WARNING if option else None,
+    )
 
 
 def _step(place: Where, message: str) -> Step:

@@ -8,7 +8,7 @@ import msgspec
 
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
-from d9mlint.checks.seeds.draws import entropy_source, source_place
+from d9mlint.checks.seeds.draws import entropy_source, report_changing_seed, source_place
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.listening import on_call_if
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class OwnGenerators(Rule):
     """DET106, DET109, DET110: generators, samplers and ops that need their own seed."""
 
-    codes = ("DET106", "DET109", "DET110")
+    codes = ("DET106", "DET107", "DET109", "DET110")
 
     @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)))
     def call(self, call: CallEvent) -> None:
@@ -55,13 +55,8 @@ def _generator(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
     source = entropy_source(value)
     if source is not None:
         # However many generators are given it, what has to change is one place.
-        rule.report(
-            "DET107",
-            source_place(rule.run, source, call.node),
-            f"`{call_text(call)}` is seeded from `{source.api}`, which changes every run",
-            "use a fixed number, or make the seed an option and log it",
-            subject=source.api,
-        )
+        place = source_place(rule.run, source, call.node)
+        report_changing_seed(rule, source, place, call_text(call))
         return
     takes_seed = bool(entry.seed_arg) or entry.seed_pos is not None
     if takes_seed and value is not None and v.is_none(value) is not True:

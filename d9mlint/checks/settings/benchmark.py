@@ -9,6 +9,7 @@ from d9mlint.checks.base import Rule, argument_node, replace_fix
 from d9mlint.checks.settings.literals import is_true, literal_true
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import infers
+from d9mlint.interp.data import own_option
 from d9mlint.interp.events import AttributeEvent, CallEvent, EndEvent
 from d9mlint.interp.listening import on, on_attribute, on_call
 from d9mlint.interp.memory import remembered
@@ -16,11 +17,10 @@ from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
-    from d9mlint.interp.view import RunView
+    pass
 
 
 BENCHMARK = "torch.backends.cudnn.benchmark"
-A_GPU = "a GPU"
 
 
 class Benchmark(Rule):
@@ -42,7 +42,7 @@ class Benchmark(Rule):
             self.silent("DET301", self.run.statement, reason)
             return
         place = Where(self.run, self.run.statement, BENCHMARK)
-        option = v.option_of(value) or _own_option(self.run)
+        option = v.option_of(value) or own_option(self.run.options)
         self.places.append((place, option))
         _report_benchmark(self, place, option, _true_fix(self.run.statement))
 
@@ -54,7 +54,7 @@ class Benchmark(Rule):
         if value is not None and self.run.device == "cuda" and is_true(value):
             node = argument_node(call.node, name, 1)
             fix = replace_fix(node, "False", "set `benchmark` to `False`") if literal_true(node) else None
-            option = v.option_of(value) or _own_option(self.run)
+            option = v.option_of(value) or own_option(self.run.options)
             _report_benchmark(self, Where(self.run, call.node, BENCHMARK), option, fix)
 
     @on(EndEvent)
@@ -87,11 +87,6 @@ def _true_fix(node: Any) -> Fix | None:
         if literal_true(last):
             return replace_fix(last, "False", "set `benchmark` to `False`")
     return None
-
-
-def _own_option(interp: RunView) -> str:
-    """The program's option that decides that this runs; whether there is a GPU is none."""
-    return next((one for one in reversed(interp.options) if one != A_GPU), "")
 
 
 def _report_benchmark(

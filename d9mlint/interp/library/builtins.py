@@ -14,12 +14,13 @@ from d9mlint.interp import values as v
 from d9mlint.interp.assignment import set_attribute
 from d9mlint.interp.containers import CONTAINER_METHODS, parts
 from d9mlint.interp.data import (
+    A_GPU,
     BUFFER,
-    ENTROPY,
     TENSOR,
     UNKNOWN_KEY,
     at_unknown_key,
     element,
+    entropy,
     is_entropy,
     is_graph_dataset,
     put_on_device,
@@ -95,7 +96,7 @@ def _hash(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if first is not None:
         interp.orders.hashed(interp, node, first, result)
     if isinstance(first, v.Lit) or result.order is not None:
-        result.data = ENTROPY
+        result.data = entropy(interp)
     return result
 
 
@@ -343,13 +344,13 @@ SAVED_STATES = {
 
 
 def _cuda_available(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    return v.Lit(interp.device == "cuda", "a GPU")
+    return v.Lit(interp.device == "cuda", A_GPU)
 
 
 def _other_available(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if interp.device not in ("xpu", "mps"):
         return None
-    return v.Lit(f".{interp.device}." in api, "a GPU")
+    return v.Lit(f".{interp.device}." in api, A_GPU)
 
 
 def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:

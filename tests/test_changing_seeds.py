@@ -1,0 +1,70 @@
+"""A seed that differs in every run, unless an option of the program gives another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from d9mlint.config.settings import load_settings
+from d9mlint.pipeline import check
+
+PROGRAM = """import argparse
+import random
+import time
+
+import numpy as np
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--seed", type=int)
+parser.add_argument("--trials", type=int, default=1)
+args = parser.parse_args()
+
+
+def drawn():
+    return random.randint(1, 10000)
+
+
+def seeded(seed):
+    torch.manual_seed(seed)
+
+
+{body}
+print(torch.rand(2), np.random.rand())
+"""
+
+
+def _found(directory: Path, body: str) -> list[tuple[str, str, bool]]:
+    (directory / "train.py").write_text(PROGRAM.format(body=body))
+    overrides = {"cache": False, "jobs": 1, "select": ["DET107"]}
+    result = check([str(directory)], load_settings(str(directory), overrides=overrides))
+    return [(i.finding.severity.value, i.finding.help, "`--seed`" in i.finding.message) for i in result.items]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if args.seed is None:\n    args.seed = random.randint(1, 10000)\ntorch.manual_seed(args.seed)",
+        "if not args.seed:\n    args.seed = drawn()\nseeded(args.seed)",
+        "seed = args.seed\nif seed is None:\n    seed = int(time.time()) % 1000\ntorch.manual_seed(seed)",
+        "seed = args.seed if args.seed is not None else random.randint(1, 9)\ntorch.manual_seed(seed)",
+        "seed = args.seed or random.randint(1, 9)\ntorch.manual_seed(seed)",
+        "if args.seed is not None:\n    seeded(args.seed)\nelse:\n    seeded(int(time.time()))",
+        "if args.seed is None:\n    args.seed = drawn()\nrng = np.random.default_rng(args.seed)\nprint(rng.random())",
+    ],
+)
+def test_an_option_that_is_not_given_is_named(tmp_path: Path, body: str) -> None:
+    assert _found(tmp_path, body) == [("warning", "give `--seed` a fixed default", True)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "torch.manual_seed(random.randint(1, 10000))",
+        "if args.trials == 1:\n    print('once')\nseeded(drawn())",
+        "if args.seed is not None:\n    print(drawn())\nseeded(drawn())",
+    ],
+)
+def test_a_seed_that_no_option_replaces_is_an_error(tmp_path: Path, body: str) -> None:
+    assert [(severity, named) for severity, _, named in _found(tmp_path, body)] == [("error", False)]
