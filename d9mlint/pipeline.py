@@ -516,7 +516,7 @@ def findings_of(
     findings += _problems(sources, by_path)
     # Of some findings alone not all fixes are seen that are to be kept.
     memory = fixes if merged is None else None
-    findings, unfixed = _with_fixes(findings, found, sources, parts, targets, known, memory)
+    findings, unfixed = _with_fixes(findings, found, sources, parts, targets, runs, known, memory)
     return Analysis(
         findings=sorted(findings, key=lambda f: f.sort_key),
         comments={p: f.comments for p, f in by_path.items() if f.comments},
@@ -574,18 +574,23 @@ def _with_fixes(
     sources: Sources,
     parts: Sequence[Part],
     targets: Sequence[Targets],
+    runs: Runs,
     known: Knowledge,
     memory: FixMemory | None,
 ) -> tuple[list[Finding], list[str]]:
     """The findings with their fixes, and a warning for each rule whose fixes could not be built."""
     from d9mlint.fix.builders import with_fixes
 
+    releases: dict[str, dict[str, str]] = {}
+    for report in runs.reports:
+        releases.setdefault(report.entry, {}).update(report.releases)
+
     def versions(path: str) -> Targets:
         chosen = targets[0]
         for part, one in zip(parts[1:], targets[1:], strict=True):
             if path in part.files:
                 chosen = one
-        return chosen
+        return chosen.with_inferred(releases.get(path, {}))
 
     entries = {relative_to(path, found.root): path for path in sources}
     return with_fixes(sorted(findings, key=lambda f: f.sort_key), sources, entries, versions, known, memory)

@@ -14,7 +14,8 @@ class EntryReport(msgspec.Struct):
     has the functions of each (by their index in its facts), ``files`` are those that were run; ``entered`` are all
     functions whose code was read, also where that decided nothing.
     ``config_files`` are the configuration files that were opened; ``cuts`` say where the run was cut
-    off, ``gaps`` what else it did not follow, ``trains`` whether a model is trained."""
+    off, ``gaps`` what else it did not follow, ``trains`` whether a model is trained. ``releases`` are
+    those of libraries for which the names in the program tell that it was written."""
 
     entry: str
     function: str
@@ -29,3 +30,4 @@ class EntryReport(msgspec.Struct):
     trains: bool = False
     gaps: list[Gap] = []
     entered: dict[int, list[int]] = {}
+    releases: dict[str, str] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import memo, rng, tensors
+from d9mlint.interp import graphs, memo, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import parts
 from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT_MODES, TRAINING_CONTEXT
@@ -1174,6 +1174,9 @@ def enter(interp: Interp, context: v.Value, node: Any, after: list[Callable[[], 
                 for entry in switched:
                     rng.switch(interp, entry, one.args, node)
                 after.append(lambda modes=modes: interp.state.modes.restore(modes))  # type: ignore[misc]
+            left = graphs.entered(interp, one)
+            if left is not None:
+                after.append(left)
             if one.api in ("torch.random.fork_rng", "torch.fork_rng"):
                 kept = interp.state.rng.save()
                 after.append(lambda kept=kept: _restore(interp, kept))  # type: ignore[misc]

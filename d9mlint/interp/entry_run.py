@@ -207,7 +207,7 @@ class Analyzer:
                 index: sorted({*report.entered.get(index, ()), *final.entered.get(index, ())})
                 for index in sorted(report.entered.keys() | final.entered.keys())
             }
-            report = msgspec.structs.replace(final, entered=both)
+            report = msgspec.structs.replace(final, entered=both, releases=dict(inferred))
         return report
 
     def _run_for(

@@ -24,13 +24,15 @@ class Site(NamedTuple):
 class Rng(NamedTuple):
     """State of one RNG. ``option`` names the option that would seed it, when only its default keeps it
     from being seeded; ``site`` is the place of that seeding; ``helper`` what may have seeded it, by its name.
-    ``parent`` is the RNG of another process that gave it its seed."""
+    ``parent`` is the RNG of another process that gave it its seed; ``elsewhere`` whether another graph of TensorFlow
+    has been seeded, at ``site``."""
 
     level: int
     option: str = ""
     site: Site | None = None
     helper: str = ""
     parent: str = ""
+    elsewhere: bool = False
 
 
 class Setting(NamedTuple):
@@ -223,7 +225,7 @@ def _plain(kind: str, value: Any) -> Any:
     if value is None:
         return None
     if kind == RNG:
-        return (value.level, value.option, value.helper)
+        return (value.level, value.option, value.helper, value.elsewhere)
     return True if kind == FLAG else str(value.value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.interp import graphs
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, EnvironmentEvent
 from d9mlint.interp.listening import on, on_call
@@ -136,6 +137,12 @@ class Switches:
         """Graphs as in TensorFlow 1, unless an option has to be given for them."""
         if not self._interp.state.aside:
             self.tf_graph = True
+
+    @on_call(*graphs.RESETS)
+    def new_graph(self, call: CallEvent) -> None:
+        """Another graph becomes the default one, where the program builds graphs."""
+        if self.tf_graph or self._interp.kb_matches("tensorflow", "<2.0"):
+            graphs.reset(self._interp)
 
     @on(EnvironmentEvent)
     def variable(self, event: EnvironmentEvent) -> None:

@@ -58,12 +58,13 @@ is only possible, one is behind an option."""
 
 
 class First(NamedTuple):
-    """The first draw of its kind: its place, what draws, and whether it is in a worker that gets its seed from
-    the generator that counts."""
+    """The first draw of its kind: its place, what draws, whether it is in a worker that gets its seed from the
+    generator that counts, and whether only another graph of TensorFlow is seeded."""
 
     place: Where
     text: str
     in_worker: bool = False
+    elsewhere: bool = False
 
 
 class Seeds(Rule):
@@ -117,7 +118,8 @@ class Seeds(Rule):
 
     def _here(self, event: DrawEvent) -> First:
         where = Where(self.run, event.node, event.rng, event.level.option)
-        return First(where, node_text(event.node, event.entry.apis[0]), bool(event.level.parent))
+        level = event.level
+        return First(where, node_text(event.node, event.entry.apis[0]), bool(level.parent), level.elsewhere)
 
     @on(DoubtfulDrawEvent)
     def doubtful(self, event: DoubtfulDrawEvent) -> None:
@@ -360,7 +362,8 @@ class Seeds(Rule):
                 reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, head.place, reason)
             return False
-        place, api, in_worker = found
+        place, api, in_worker, elsewhere = found
+        remedy: tuple[str, ...] = ()
         confidence = None
         # The smoke test of a module that other files import: nobody compares two runs of it.
         if imported and (where(self.run, SAVES) is None or not training):
@@ -374,6 +377,12 @@ class Seeds(Rule):
             message = f"`{api}` draws random numbers without a {title} seed when `{place.aside}` is given"
             help = f"call `{seed}` {where_to_seed}"
             severity = Severity.WARNING
+        elif elsewhere:
+            message = (
+                f"`{api}` draws random numbers in a graph that is not seeded: a seed is for one graph alone"
+            )
+            help = f"call `{seed}` where this graph is the default one, before its operations are made"
+            remedy = ("graph",)
         elif place.option:
             message = (
                 f"`{api}` draws random numbers before {title} is seeded, unless `{place.option}` is given"
@@ -397,6 +406,7 @@ class Seeds(Rule):
             severity=severity,
             confidence=confidence,
             entry_wide=True,
+            remedy=remedy,
         )
         return True
 

@@ -68,6 +68,8 @@ class Context:
                 found = self._sources[name].digest if name in self._sources else ""
             elif kind == "others":
                 found = str(self._others_contain(name))
+            elif kind == "version":
+                found = str(self._matches(name))
             else:
                 found = digest(self._group(kind).get(name, []))
             self._answers[kind, name] = found
@@ -152,7 +154,13 @@ class Context:
 
     def matches(self, finding: Finding, library: str, spec: str) -> bool:
         """Whether the version that a finding was judged by is in a range."""
-        return self._targets(self.entry(finding) or finding.path).matches(library, spec)
+        name = "\0".join((self.entry(finding) or finding.path, library, spec))
+        self._read["version", name] = None
+        return self._matches(name)
+
+    def _matches(self, name: str) -> bool:
+        path, library, spec = name.split("\0")
+        return self._targets(path).matches(library, spec)
 
 
 def digest(findings: Finding | Sequence[Finding]) -> str:

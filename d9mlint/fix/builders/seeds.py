@@ -23,7 +23,7 @@ def _rng(finding: Finding) -> str:
     """The RNG that a finding says is not seeded; empty for other findings."""
     if finding.code in MISSING:
         # Where the remedy is another one, a seed would hide the mistake.
-        return finding.subject if finding.remedy != ("eval",) else ""
+        return finding.subject if finding.remedy not in (("eval",), ("graph",)) else ""
     return finding.remedy[1] if finding.code == "DET701" and finding.remedy[:1] == ("rng",) else ""
 
 

@@ -1,0 +1,58 @@
+"""Graphs of TensorFlow: each has its own seed, and none has that of eager execution.
+
+``tf.set_random_seed`` seeds the graph that is the default one where it is called, and ``tf.random.set_seed`` likewise
+where there is one. ``with graph.as_default()`` and ``with Session(graph=graph)`` make another one the default; so do
+``reset_default_graph`` and the ``clear_session`` of Keras in programs that build graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from d9mlint.interp import values as v
+from d9mlint.interp.state import SEEDED, UNSEEDED, Rng
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+GENERATOR = "tensorflow"
+GRAPHS = frozenset({"tf.Graph", "tf.compat.v1.Graph"})
+SESSIONS = frozenset({"tf.Session", "tf.compat.v1.Session"})
+RESETS = ("tf.reset_default_graph", "tf.compat.v1.reset_default_graph", "tf.keras.backend.clear_session")
+"""What replaces the default graph, in programs that build graphs."""
+
+
+class GraphSeed(NamedTuple):
+    """``Obj.data`` of a graph: how it was seeded when it was last left."""
+
+    level: Rng
+
+
+def entered(interp: Interp, context: v.Obj) -> Callable[[], None] | None:
+    """Make the graph of a context the default one; what restores the one before, None where it is not replaced."""
+    graph = context.args.get("graph", 1) if context.api in SESSIONS else context.owner
+    if not isinstance(graph, v.Obj) or graph.api not in GRAPHS:
+        return None
+    table = interp.state.rng
+    outer = interp.state.level(GENERATOR)
+    table[GENERATOR] = graph.data.level if isinstance(graph.data, GraphSeed) else _another(outer)
+
+    def leave() -> None:
+        inner = interp.state.level(GENERATOR)
+        graph.data = GraphSeed(inner)
+        interp.state.rng[GENERATOR] = outer if outer.level == SEEDED else _another(inner, outer)
+
+    return leave
+
+
+def reset(interp: Interp) -> None:
+    """The default graph is replaced by a new one."""
+    interp.state.rng[GENERATOR] = _another(interp.state.level(GENERATOR))
+
+
+def _another(known: Rng, level: Rng | None = None) -> Rng:
+    """The state of a graph that is not seeded (or is in the state ``level``), beside one that is ``known``."""
+    if known.level != SEEDED:
+        return level or Rng(UNSEEDED)
+    return Rng(UNSEEDED, level.option if level else "", known.site, elsewhere=True)

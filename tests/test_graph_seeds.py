@@ -1,0 +1,29 @@
+"""Fixes of missing seeds in programs that build graphs of TensorFlow 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+DRAWS = """noise = tf.random_normal([3])
+with tf.Session() as session:
+    print(session.run(noise))
+"""
+IN_A_GRAPH = "import tensorflow as tf\n\ntf.set_random_seed(1)\ntf.reset_default_graph()\n" + DRAWS
+
+
+def test_the_call_of_the_release_that_the_program_was_written_for_is_inserted(
+    run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    root = project({"train.py": "import tensorflow as tf\n\n" + DRAWS})
+    run("--fix", "--unsafe-fixes", ".", cwd=root)
+    assert "tf.set_random_seed(0)" in (root / "train.py").read_text()
+
+
+def test_a_seed_of_another_graph_is_not_inserted_once_more(
+    run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    root = project({"train.py": IN_A_GRAPH})
+    run("--fix", "--unsafe-fixes", ".", cwd=root)
+    assert (root / "train.py").read_text() == IN_A_GRAPH
