@@ -225,7 +225,7 @@ def _plain(kind: str, value: Any) -> Any:
     if value is None:
         return None
     if kind == RNG:
-        return (value.level, value.option, value.helper, value.elsewhere)
+        return (value.level, value.option, value.helper, value.parent, value.elsewhere)
     return True if kind == FLAG else str(value.value)
 
 
