@@ -150,7 +150,7 @@ def _steps(choose: random.Random, functions: int, depth: int = 0) -> Iterable[st
     """Some statements: draws, seeds, calls, functions that are replaced, and branches that options decide."""
     for _ in range(choose.randint(1, 3)):
         kind = choose.choice(
-            ["draw", "seed", "call", "call", "hook", "if", "return", "loop"]
+            ["draw", "seed", "call", "call", "hook", "box", "if", "return", "loop"]
             if depth < 2
             else ["draw", "call"]
         )
@@ -165,6 +165,12 @@ def _steps(choose: random.Random, functions: int, depth: int = 0) -> Iterable[st
             yield from ("for _ in range(100):", f"    if {option}:", "        continue", *inner)
         elif kind == "return":
             yield from (f"if {option}:", "    return 0")
+        elif kind == "box":
+            held = choose.choice(["Held(True)", "Held(False)", "BOX.get('a', Held(False))"])
+            key = choose.choice(["'a'", "'b'", "o.name"])
+            yield choose.choice(
+                [f"BOX[{key}] = {held}", "look()", "for held in BOX.values(): held.on = False"]
+            )
         elif kind == "hook" and functions:
             hooks = choose.choice(["Hooks", "torch"])
             yield choose.choice([f"{hooks}.hook = f{choose.randrange(functions)}", "Hooks.hook(o)"])
@@ -183,6 +189,13 @@ def test_calls_taken_over_on_paths_that_options_open_find_the_same(
     choose = random.Random(seed)
     lines = ["import argparse", "import numpy as np", "import torch", ""]
     lines += ["def nothing(o):", "    pass", "class Hooks:", "    hook = nothing"]
+    lines += ["class Held:", "    def __init__(self, on):", "        self.on = on", "BOX = {}"]
+    lines += [
+        "def look():",
+        "    for held in BOX.values():",
+        "        if held.on:",
+        "            torch.manual_seed(0)",
+    ]
     for i in range(4):
         lines += [f"def f{i}(o):", *(f"    {line}" for line in _steps(choose, i))]
     lines += [

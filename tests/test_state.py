@@ -156,6 +156,70 @@ def test_a_value_that_is_made_anew_at_the_same_place_is_no_other_value() -> None
     assert report.steps < 10_000
 
 
+CACHE = """
+cache = {{}}
+
+def look_up(name):
+    if name in cache:
+        return cache[name]
+    for known in cache:
+        x = known
+{body}
+    cache[name] = {value}
+    return cache[name]
+
+def inner(name):
+    return look_up(name)
+
+def word():
+    return sys.argv[1].strip()
+
+"""
+
+
+@pytest.mark.parametrize("value", ["name.lower()", "[name]", "{'name': name}", "Held(name)"])
+def test_a_function_that_fills_a_cache_is_not_run_again_for_what_is_there_already(value: str) -> None:
+    def steps_of(count: int) -> int:
+        calls = "inner(word())\n" * count
+        held = "class Held:\n    def __init__(self, name):\n        self.name = name\n"
+        text = f"import sys\n{held}{CACHE.format(body=BODY.replace('x + ', 'x * '), value=value)}{calls}"
+        return of_entry(run({"main.py": text}), "main.py").steps
+
+    assert steps_of(30) - steps_of(10) < 20 * 25
+
+
+@pytest.mark.parametrize(
+    ("calls", "seeded"),
+    [
+        ("BOX['a'] = False\nlook()\nBOX['a'] = True\nlook()\n", True),
+        ("BOX['a'] = False\nlook()\nBOX['a'] = False\nlook()\n", False),
+        ("BOX['a'] = False\nlook()\nBOX['b'] = True\nlook()\n", True),
+        ("BOX['a'] = Held(0)\nlook_in()\nBOX['a'] = Held(0)\nlook_in()\n", False),
+        ("BOX['a'] = Held(0)\nlook_in()\nBOX['a'] = Held(1)\nlook_in()\n", True),
+        ("BOX['a'] = Held(0)\nboth()\nBOX['a'] = ONE\nboth()\n", True),
+        ("mark(Held(0))\nmark(ONE)\n", True),
+        ("mark(Held(0))\nmark(Held(0))\n", False),
+        ("LIST[:] = [0]\nscan()\nLIST.append(1)\nscan()\n", True),
+        ("LIST.append(0)\nscan()\nscan()\n", False),
+    ],
+)
+def test_what_a_container_holds_is_part_of_what_a_call_reads(calls: str, seeded: bool) -> None:
+    """Also where one object in two places then is two objects now, and the other way round."""
+    text = (
+        "import torch\nBOX = {}\nLIST = []\n"
+        "class Held:\n    def __init__(self, on):\n        self.on = on\n"
+        "ONE = Held(0)\n"
+        "def look():\n    for value in BOX.values():\n        if value:\n            torch.manual_seed(0)\n"
+        "def look_in():\n    for value in BOX.values():\n        if value.on:\n            torch.manual_seed(0)\n"
+        "def both():\n    for value in BOX.values():\n        value.on = 1\n    if ONE.on:\n"
+        "        torch.manual_seed(0)\n    ONE.on = 0\n"
+        "def mark(one):\n    one.on = 1\n    if ONE.on:\n        torch.manual_seed(0)\n    ONE.on = 0\n"
+        "def scan():\n    for value in LIST:\n        if value:\n            torch.manual_seed(0)\n"
+        f"{calls}print(torch.rand(3))\n"
+    )
+    assert ("DET101" not in codes(run({"main.py": text}), "main.py")) is seeded
+
+
 NOTE = """
 seen = {}
 

@@ -16,7 +16,7 @@ There is one heap in a process, as analysis runs follow one another in it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -40,10 +40,30 @@ class Tracked:
         HEAP.clock += 1
         self.birth = self.version = HEAP.clock
 
+    def contents(self) -> Contents | None:
+        """All that it holds; None where that is too much to be kept."""
+        return None
+
+
+MAX_CONTENTS = 64
+"""What an object with more elements than this held is not kept."""
+Contents = tuple[Any, Sequence[Any]]
+"""What tells two objects with the same number of elements apart, and the elements."""
+
+
+class Whole:
+    """An object as it was read as a whole: its version then, and what it held."""
+
+    __slots__ = ("contents", "version")
+
+    def __init__(self, version: int, contents: Contents | None) -> None:
+        self.version = version
+        self.contents = contents
+
 
 Access = tuple[Tracked, str, Any, Any, Any]
 """One read or write: owner, kind, holder, key, value. The holder is the ``Cells`` for ITEM, else the owner; the
-value is what was read or written, a version for WHOLE. A plain tuple, because there are millions of them."""
+value is what was read or written, a ``Whole`` for WHOLE. A plain tuple, because there are millions of them."""
 
 
 class Activation:
@@ -147,6 +167,8 @@ class Heap:
         start, reads, writes = act.start, act.reads, act.writes
         for key, access in ended.reads.items():
             if access[0].birth < start and key not in reads and key not in writes:
+                if access[1] is WHOLE and writes and _is_written(access[0], writes):
+                    access = (*access[:4], Whole(access[4].version, None))
                 reads[key] = access
         for key, access in ended.writes.items():
             if access[0].birth < start:
@@ -174,6 +196,15 @@ class Heap:
         place = (id(holder), key)
         if place not in act.reads and place not in act.writes:
             act.reads[place] = (owner, kind, holder, key, value)
+
+    def read_whole(self, owner: Tracked) -> None:
+        """Note a read of all of an object that is older than the activation."""
+        act = self.act
+        place = (id(owner), WHOLE)
+        if place not in act.reads:
+            # What it holds after something has been written to it is not what it must hold when that begins.
+            contents = None if act.writes and _is_written(owner, act.writes) else owner.contents()
+            act.reads[place] = (owner, WHOLE, owner, WHOLE, Whole(owner.version, contents))
 
     def write(self, owner: Tracked, kind: str, holder: Any, key: Any, new: Any, old: Any) -> None:
         """Note a write that changes something; called before it is done."""
@@ -261,8 +292,12 @@ class Heap:
             self.fork_start = outer
 
 
+def _is_written(owner: Tracked, writes: dict[tuple[int, Any], Access]) -> bool:
+    return any(access[0] is owner for access in writes.values())
+
+
 def at(owner: Tracked, kind: str, holder: Any, key: Any) -> Any:
-    """What stands at a place now."""
+    """What stands at a place now; of all of an object its version."""
     if kind is ITEM:
         return dict.get(holder, key, ABSENT)
     if kind is NAME:
@@ -298,6 +333,12 @@ class Cells(dict[Any, "Value"]):
     def __init__(self, owner: Tracked, items: Any = ()) -> None:
         dict.__init__(self, items)
         self.owner = owner
+
+    def contents(self) -> Contents | None:
+        """All keys and values; None where there are too many."""
+        if dict.__len__(self) > MAX_CONTENTS:
+            return None
+        return tuple(dict.keys(self)), tuple(dict.values(self))
 
     # One key
 
@@ -361,7 +402,7 @@ class Cells(dict[Any, "Value"]):
     def _whole(self) -> None:
         owner = self.owner
         if owner.birth < HEAP.act.start:
-            HEAP.read(owner, WHOLE, owner, WHOLE, owner.version)
+            HEAP.read_whole(owner)
 
     def __iter__(self) -> Iterator[Any]:
         self._whole()

@@ -23,6 +23,7 @@ from d9mlint.interp.heap import (
     Activation,
     Cells,
     Tracked,
+    Whole,
     at,
 )
 from d9mlint.interp.state import Effect
@@ -164,13 +165,17 @@ def replay(
             if owner in objects:
                 match.check(access)
                 continue
+            if owner in match.taken:
+                # Two objects then, one object now.
+                return None
+            if kind is WHOLE:
+                match.whole(access, outcome.reads[:index])
+                continue
             now = dict.get(holder, key, ABSENT) if kind is ITEM else at(owner, kind, holder, key)
             if now is then:
-                if match.replaced and isinstance(then, Tracked) and then in objects:
-                    # One object in two places then, two objects now.
-                    match.pair(then, then)
+                match.stays(then)
             elif not v.same_content(now, then):
-                if kind not in (ITEM, NAME):
+                if kind is FIELD:
                     return None
                 match.replace(then, now, outcome.reads[:index])
         copies = _Copies(outcome, objects, reruns.get(outcome.function, 0) >= MAX_RERUNS)
@@ -189,7 +194,10 @@ def replay(
         if owner.birth < start:
             if owner is not then_owner:
                 holder = _holder(owner, access)
-            HEAP.read(owner, kind, holder, key, at(owner, kind, holder, key))
+            if kind is WHOLE:
+                HEAP.read_whole(owner)
+            else:
+                HEAP.read(owner, kind, holder, key, at(owner, kind, holder, key))
     for owner, access, value in writes:
         HEAP.redo((owner, access[1], _holder(owner, access), access[3], value))
     return result
@@ -245,10 +253,8 @@ class _Match:
 
     def __init__(self, outcome: Outcome, arguments: tuple[v.Value, ...], loops: tuple[int, ...]) -> None:
         self._loops = loops
-        # Whether any of the objects is no argument and stands for another one.
-        self.replaced = False
         self.objects: dict[Tracked, Tracked] = {}
-        self._taken: dict[Tracked, Tracked] = {}
+        self.taken: dict[Tracked, Tracked] = {}
         for then, now in zip(outcome.arguments, arguments, strict=True):
             self.pair(then, now)
 
@@ -286,10 +292,43 @@ class _Match:
             raise _Mismatch
         known = set(self.objects)
         self.pair(then, now)
-        new = {one for one, stands in self.objects.items() if one not in known and one is not stands}
+        new = {
+            x
+            for pair in self.objects.items()
+            if pair[0] not in known and pair[0] is not pair[1]
+            for x in pair
+        }
         if new and any(access[0] in new or _mentions(access[4], new) for access in before):
             raise _Mismatch
-        self.replaced = True
+
+    def whole(self, access: Access, before: tuple[Access, ...]) -> None:
+        """A read of all of an object that is no argument: it holds the same, or what may be the same as far as it
+        is read."""
+        then: Whole = access[4]
+        if access[0].version == then.version:
+            self._unchanged(then)
+            return
+        now = access[0].contents()
+        if now is None or then.contents is None or not v.same_shape(now, then.contents):
+            raise _Mismatch
+        for was, one in zip(then.contents[1], now[1], strict=True):
+            if one is was:
+                self.stays(was)
+            elif not v.same_content(one, was):
+                self.replace(was, one, before)
+
+    def stays(self, value: Any) -> None:
+        """A place holds the object that it held then: which is no other one elsewhere, then or now."""
+        if isinstance(value, Tracked) and (value in self.objects or value in self.taken):
+            self._bind(value, value)
+        elif isinstance(value, v.AnyOf):
+            for one in value.values:
+                self.stays(one)
+
+    def _unchanged(self, read: Whole) -> None:
+        if read.contents is not None:
+            for one in read.contents[1]:
+                self.stays(one)
 
     def _scopes(self, then: v.Env | None, now: v.Env | None) -> None:
         """The scopes that a function closes over, from the inside to the one that both have in common."""
@@ -301,12 +340,12 @@ class _Match:
 
     def _bind(self, then: Tracked, now: Tracked) -> None:
         known = self.objects.get(then)
-        if known is None and now not in self._taken:
+        if known is None and now not in self.taken:
             if then is not now and any((then.birth < x) is not (now.birth < x) for x in self._loops):
                 # What is added to something older than a loop over an arbitrary order is arbitrary too.
                 raise _Mismatch
             self.objects[then] = now
-            self._taken[now] = then
+            self.taken[now] = then
             if isinstance(then, v.Obj) and isinstance(now, v.Obj) and then is not now:
                 for a, b in zip(then.args.values(), now.args.values(), strict=True):
                     self.pair(a, b)
@@ -318,6 +357,9 @@ class _Match:
         """A read from an object that stands in the place of an argument."""
         then_owner, kind, _, key, then = access
         owner = self.objects[then_owner]
+        if kind is WHOLE:
+            self._whole(then_owner, then, owner)
+            return
         if owner is then_owner:
             now = at(*access[:4])
             if now is then or v.same_content(now, then):
@@ -328,11 +370,6 @@ class _Match:
             else:
                 raise _Mismatch
             return
-        if kind == WHOLE:
-            if then_owner.version != then:
-                raise _Mismatch
-            self._whole(then_owner, owner)
-            return
         now = at(owner, kind, _holder(owner, access), key)
         if then is ABSENT or now is ABSENT or kind == FIELD:
             if then is not now and not (kind == FIELD and _plain(then) and then == now):
@@ -340,15 +377,31 @@ class _Match:
             return
         self.pair(then, now)
 
-    def _whole(self, then: Tracked, now: Tracked) -> None:
+    def _whole(self, then: Tracked, read: Whole, now: Tracked) -> None:
+        """All of an argument was read."""
+        if then is now and then.version == read.version:
+            self._unchanged(read)
+            return
+        if isinstance(then, v.Items) and isinstance(now, v.Items) and then.order != now.order:
+            raise _Mismatch
+        if isinstance(then, v.Mapping) and isinstance(now, v.Mapping) and then.order != now.order:
+            raise _Mismatch
+        if read.contents is not None:
+            held = now.contents()
+            if held is None or not v.same_shape(held, read.contents):
+                raise _Mismatch
+            for a, b in zip(read.contents[1], held[1], strict=True):
+                self.pair(a, b)
+            return
+        # What it held was not kept: it holds it still.
+        if then.version != read.version:
+            raise _Mismatch
         if isinstance(then, v.Items) and isinstance(now, v.Items):
-            if then._open is not now._open or then.order != now.order or len(then._elts) != len(now._elts):
+            if then._open is not now._open or len(then._elts) != len(now._elts):
                 raise _Mismatch
             for a, b in zip(then._elts, now._elts, strict=True):
                 self.pair(a, b)
             return
-        if isinstance(then, v.Mapping) and isinstance(now, v.Mapping) and then.order != now.order:
-            raise _Mismatch
         left, right = _cells(then), _cells(now)
         if left is None or right is None or list(dict.keys(left)) != list(dict.keys(right)):
             raise _Mismatch
@@ -363,6 +416,8 @@ def _cells(owner: Tracked) -> Cells | None:
 
 
 def _mentions(value: Any, objects: set[Tracked]) -> bool:
+    if isinstance(value, Whole):
+        return value.contents is not None and any(_mentions(one, objects) for one in value.contents[1])
     if isinstance(value, v.AnyOf):
         return any(_mentions(one, objects) for one in value.values)
     return isinstance(value, Tracked) and value in objects

@@ -9,7 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp.heap import ABSENT, FIELD, HEAP, NAME, WHOLE, Access, Cells, Tracked, at
+from d9mlint.interp.heap import (
+    ABSENT,
+    FIELD,
+    HEAP,
+    MAX_CONTENTS,
+    NAME,
+    WHOLE,
+    Access,
+    Cells,
+    Contents,
+    Tracked,
+    at,
+)
 
 if TYPE_CHECKING:
     from d9mlint.interp.orders import Order
@@ -186,7 +198,7 @@ class Env(Tracked):
     def all(self) -> dict[str, Value]:
         """All variables, to be read."""
         if self.birth < HEAP.act.start:
-            HEAP.read(self, WHOLE, self, WHOLE, self.version)
+            HEAP.read_whole(self)
         return self.vars
 
     def write(self, name: str, value: Value) -> None:
@@ -322,6 +334,10 @@ class Inst(Tracked):
         self.args = args or NO_ARGS
         self.node = node
 
+    def contents(self) -> Contents | None:
+        """Its attributes."""
+        return self.attrs.contents()
+
     def __repr__(self) -> str:
         return f"Inst({self.cls.cls.qualname})"
 
@@ -356,7 +372,7 @@ class Items(Tracked):
     def elts(self) -> list[Value]:
         """The known elements."""
         if self.birth < HEAP.act.start:
-            HEAP.read(self, WHOLE, self, WHOLE, self.version)
+            HEAP.read_whole(self)
         return self._elts
 
     @elts.setter
@@ -368,7 +384,7 @@ class Items(Tracked):
     def open(self) -> bool:
         """Whether there may be more elements."""
         if self.birth < HEAP.act.start:
-            HEAP.read(self, WHOLE, self, WHOLE, self.version)
+            HEAP.read_whole(self)
         return self._open
 
     @open.setter
@@ -376,6 +392,10 @@ class Items(Tracked):
         if value is not self._open:
             HEAP.write(self, FIELD, self, "_open", value, self._open)
             self._open = value
+
+    def contents(self) -> Contents | None:
+        """Its elements."""
+        return (self._open, self._elts) if len(self._elts) <= MAX_CONTENTS else None
 
     def __repr__(self) -> str:
         return f"Items({self.kind}, {self.elts!r})"
@@ -411,6 +431,10 @@ class Mapping(Tracked):
         if value is not self._open:
             HEAP.write(self, FIELD, self, "_open", value, self._open)
             self._open = value
+
+    def contents(self) -> Contents | None:
+        """Its items, where they are its own."""
+        return self.items.contents() if self.items.owner is self else None
 
     def __repr__(self) -> str:
         return f"Mapping({self.items!r})"
@@ -503,7 +527,23 @@ FALSE = Lit(False)
 def same_access(access: Access) -> bool:
     """Whether what a remembered activation has read is there again."""
     now, then = at(*access[:4]), access[4]
+    if access[1] is WHOLE:
+        return bool(now == then.version) or _same_contents(access[0].contents(), then.contents)
     return now is then or same_content(now, then)
+
+
+def same_shape(now: Contents | None, then: Contents | None) -> bool:
+    """Whether what two objects hold is known, and may be the same."""
+    return now is not None and then is not None and now[0] == then[0] and len(now[1]) == len(then[1])
+
+
+def _same_contents(now: Contents | None, then: Contents | None) -> bool:
+    return (
+        now is not None
+        and then is not None
+        and same_shape(now, then)
+        and all(a is b or same_content(a, b) for a, b in zip(now[1], then[1], strict=True))
+    )
 
 
 def same_content(now: Any, then: Any) -> bool:
