@@ -99,7 +99,7 @@ _OUTPUT_CALLS = frozenset(
 
 _GROUPS = frozenset({"tf.group", "tf.tuple", "tf.identity", "tf.compat.v1.group", "tf.compat.v1.tuple"})
 _STEPS_DEPTH = 4
-_TF_LIBRARIES = ("tf.", "keras.")
+_TF_LIBRARIES = ("tf.", "keras.", "keras_hub.", "keras_nlp.", "keras_cv.")
 
 
 def note(interp: Interp, flag: str, node: Any, subject: str = "") -> None:
@@ -303,6 +303,14 @@ class Activity:
             # A configuration that is not there, or a variable, says where: that may be a GPU.
             note(self._interp, "cuda-device", call.node, "to")
 
+    @on_method("scope")
+    def strategy(self, call: CallEvent) -> None:
+        """A model is made for the devices of a strategy."""
+        made = list(v.alternatives(call.owner)) if call.owner is not None else []
+        if made and all(isinstance(one, v.Obj) and one.api in _TPU for one in made):
+            if _surely_runs(self._interp):
+                note(self._interp, "no-gpu", call.node, "TPUStrategy")
+
     @on_method("xpu")
     def xpu_method(self, call: CallEvent) -> None:
         """Something is moved to an XPU."""
@@ -459,6 +467,7 @@ _DEVICE_FREE = frozenset(
 
 
 _EXEC = frozenset({"os.execv", "os.execve", "os.execvp", "os.execl", "os.execvpe"})
+_TPU = frozenset({"tf.distribute.TPUStrategy", "tf.distribute.experimental.TPUStrategy"})
 _VISIBLE = frozenset({"tf.config.set_visible_devices", "tf.config.experimental.set_visible_devices"})
 _TELLING: frozenset[str] = frozenset({DEVICE, *_OUTPUT_CALLS, *_EXEC, *_VISIBLE})
 

@@ -238,6 +238,7 @@ def call_function(
         tuple(interp.contexts),
         tuple(interp.options),
         interp.branching > 0,
+        interp.repeating > 0,
         interp.guessing > 0,
         interp.uncertain > 0,
         interp.muted,

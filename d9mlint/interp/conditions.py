@@ -60,6 +60,9 @@ def truth(interp: Interp, value: v.Value) -> bool | None:
     if isinstance(value, v.AnyOf):
         answers = {truth(interp, one) for one in value.values}
         return answers.pop() if len(answers) == 1 else None
+    if isinstance(value, v.Items) and value.kind == "l" and not value.elts and value.birth < interp.repeating:
+        # An earlier round of the loop may have filled it.
+        return None
     known = v.truth(value)
     if known is not None:
         return known
@@ -142,6 +145,17 @@ def narrowed(interp: Interp, test: m.Expr, outcome: bool, run: Callable[[], R]) 
         if into.get(key) is value:
             into[key] = old
     return result
+
+
+def asks_for_set(test: m.Expr) -> bool:
+    """Whether a test is ``isinstance(x, set)``, also for several types of sets."""
+    if not isinstance(test, m.Call) or not isinstance(test.func, m.Name) or len(test.args) != 2:
+        return False
+    kinds = test.args[1].elts if isinstance(test.args[1], m.Seq) else [test.args[1]]
+    named = {kind.id.rpartition(".")[2] for kind in kinds if isinstance(kind, m.Name)}
+    return (
+        test.func.id == "isinstance" and bool(named) and named <= {"set", "frozenset", "Set", "AbstractSet"}
+    )
 
 
 def narrow(interp: Interp, test: m.Expr, outcome: bool) -> None:

@@ -448,6 +448,8 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     if node.kind == "d":
         held = {(UNKNOWN_KEY, index): one for index, one in enumerate(results)}
         return interp.orders.carried(v.Mapping(held, open=True), order)
+    if node.kind == "s" and interp.frame.dispatching:
+        return v.UNKNOWN
     result = v.Items("l" if node.kind == "g" else node.kind, results, is_open)
     if node.kind != "s":
         if results == [v.UNKNOWN]:

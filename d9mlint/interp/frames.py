@@ -29,6 +29,7 @@ class Frame:
         "call_site",
         "caller",
         "depth",
+        "dispatching",
         "env",
         "file",
         "func",
@@ -65,6 +66,8 @@ class Frame:
         self.jumps: list[list[State]] = []
         # How many of the loops that are running go over a known sequence, element by element.
         self.unrolled = 0
+        # How many of the branches that are running are for a set, of which nothing says that one comes.
+        self.dispatching = 0
         self.is_class = False
         # The order in which a generator yields, where it is arbitrary.
         self.yields: Order | None = None

@@ -120,6 +120,8 @@ class Interp:
         # Loops that are running, outermost first.
         self.loops: list[Loop] = []
         self.branching = 0
+        # When the innermost loop began whose body is run once for all of its rounds; 0 outside of such loops.
+        self.repeating = 0
         # Options whose defaults decided the branches that are running.
         self.options: list[str] = []
         self.memo: dict[Any, list[CallOutcome]] = {}
@@ -179,12 +181,12 @@ class Interp:
         mod.env.vars["__name__"] = v.Lit(name)
         mod.env.vars["__file__"] = v.UNKNOWN
         site = self.here() if self.frame is not None else None
-        outer, contexts, branching = self.frame, self.contexts, self.branching
+        outer, contexts, branching, repeating = self.frame, self.contexts, self.branching, self.repeating
         loops, self.loops = self.loops, []
         label = file.relative if outer is None else f"import of {name}"
         self.frame = Frame(mod, file, mod.env, label, outer, site)
         self.contexts = []
-        self.branching = 0
+        self.branching = self.repeating = 0
         active, self.active = self.active, {}
         import_steps, self.import_steps = self.import_steps, 0
         # What an import does must not depend on what the program ran before.
@@ -204,6 +206,7 @@ class Interp:
             self.block(file.facts.functions[0].body)
         self.state.alive = alive
         self.frame, self.contexts, self.branching, self.active = outer, contexts, branching, active
+        self.repeating = repeating
         self.loops = loops
         self.importing -= outer is not None
         self.orders.loops, self.orders.rounds = order_loops, order_rounds
@@ -592,8 +595,12 @@ class Interp:
 
         ended = [False, False]
 
+        dispatches = test.answer is None and conditions.asks_for_set(stmt.test)
+
         def body() -> None:
+            self.frame.dispatching += dispatches
             conditions.narrowed(self, stmt.test, True, lambda: self.block(stmt.body))
+            self.frame.dispatching -= dispatches
             ended[0] = not self.state.alive
 
         def orelse() -> None:
@@ -636,9 +643,11 @@ class Interp:
             if self.orders.any:
                 element = self.orders.element(self, iterated, loop, element, stmt.target)
             self.frame.jumps.append([])
+            outer, self.repeating = self.repeating, self.loops[-1].start
             self._forget_tensors(stmt)
             assign(self, stmt.target, element)
             self._loop_body(stmt.body, stmt, havoc=True)
+            self.repeating = outer
             self.frame.jumps.pop()
         self.orders.end_rounds()
         self._leave_loop()
@@ -664,6 +673,7 @@ class Interp:
         """``while``: its body once, from a state in which its own assignments may have happened."""
         self.frame.jumps.append([])
         self._enter_loop(stmt)
+        outer, self.repeating = self.repeating, self.loops[-1].start
         self.orders.begin_rounds(self, stmt)
         self._forget_tensors(stmt)
         self._havoc(stmt)
@@ -671,6 +681,7 @@ class Interp:
         test = self.decide(stmt)
         if test.answer is not False or test.option:
             self._loop_body(stmt.body, stmt, havoc=False)
+        self.repeating = outer
         self.orders.end_rounds()
         self._leave_loop()
         self.frame.jumps.pop()

@@ -384,7 +384,7 @@ class Recorder:
     def _end(self) -> None:
         interp = self.interp
         wanted = {TRAIN: "trains", "cuda": "uses CUDA", "cuda-api": "uses CUDA", "cuda-device": "may use CUDA",
-                  "xpu": "uses XPU", "mps": "uses MPS", "no-gpu": "hides the GPU"}  # fmt: skip
+                  "xpu": "uses XPU", "mps": "uses MPS", "no-gpu": "uses no GPU"}  # fmt: skip
         found: dict[str, Site] = {}
         for flag, text in wanted.items():
             place = interp.places.get(flag)

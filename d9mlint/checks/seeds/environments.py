@@ -19,6 +19,8 @@ class Environments(Rule):
     codes = ("DET111",)
     made = remembered(bool)
     seeded = remembered(bool)
+    made_seeded = remembered(bool)
+    """Whether an environment is made with a seed."""
     space_seeded = remembered(bool)
     sample = remembered_once(Where)
     reset = remembered_once(Where)
@@ -67,8 +69,10 @@ class Environments(Rule):
                 continue
             self.made = True
             if "seed" in call.args.kw:
-                self.seeded = True
-            elif entry.at == "use" and self.handed is None:
+                # It seeds what it makes, and no environment that is made elsewhere.
+                self.made_seeded = True
+                return
+            if entry.at == "use" and self.handed is None:
                 self.handed = Where(self.run, call.node, call.api)
                 self.remedy = entry.why
         # Anything of an RL library that takes a seed may seed its environments.
@@ -88,7 +92,7 @@ class Environments(Rule):
                 f"call `{sample.subject if '.' in sample.subject else f'env.{sample.subject}'}.seed(0)` once",
                 subject="space",
             )
-        place = self.reset or self.handed
+        place = (None if self.made_seeded else self.reset) or self.handed
         if place is None or self.seeded:
             return
         option = place.option
@@ -98,7 +102,7 @@ class Environments(Rule):
             place,
             f"environment is never seeded{why}: `reset()` uses OS entropy, and global seeds do not affect it",
             self.remedy or "call `env.reset(seed=0)` once after creating it",
-            subject="environment" if self.reset is not None else "handed",
+            subject="handed" if place is self.handed else "environment",
             severity=Severity.WARNING if option else None,
         )
 

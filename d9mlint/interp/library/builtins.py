@@ -106,6 +106,9 @@ def _sequence(kind: str) -> Model:
             return v.Items(kind, [], False)
         first = args.pos[0]
         interp.listeners.tell(IterationEvent(first))
+        if kind == "s" and interp.frame.dispatching:
+            # `if isinstance(x, set): return set(...)`: it gives a set to whoever passes one, and nobody is seen to.
+            return v.UNKNOWN
         if isinstance(first, v.Items):
             return v.Items(kind, list(first.elts), first.open)
         if kind == "s":
@@ -148,6 +151,9 @@ def _defaultdict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value |
 def _len(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     first = args.pos[0] if args.pos else None
     if isinstance(first, v.Items) and not first.open and first.kind != "s":
+        if not first.elts and first.kind == "l" and first.birth < interp.repeating:
+            # An earlier round may have filled it.
+            return None
         return v.Lit(len(first.elts))
     return None
 
@@ -429,6 +435,8 @@ def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
                 owner.elts = [*owner.elts, added]
             jumps = interp.frame.jumps
             sure = len(jumps) == interp.frame.unrolled and not any(jumps) and not interp.branching
+            # A loop of a caller adds in each of its rounds.
+            sure = sure and owner.birth > interp.repeating
             owner.open = owner.open or not sure
         elif isinstance(added, v.Items):
             owner.elts = [*owner.elts, *added.elts][:64]
