@@ -307,7 +307,7 @@ class Activity:
     def strategy(self, call: CallEvent) -> None:
         """A model is made for the devices of a strategy."""
         made = list(v.alternatives(call.owner)) if call.owner is not None else []
-        if made and all(isinstance(one, v.Obj) and one.api in _TPU for one in made):
+        if made and all(isinstance(one, v.Obj) and self._interp.kb.role(one.api, "no-gpu") for one in made):
             if _surely_runs(self._interp):
                 note(self._interp, "no-gpu", call.node, "TPUStrategy")
 
@@ -467,7 +467,6 @@ _DEVICE_FREE = frozenset(
 
 
 _EXEC = frozenset({"os.execv", "os.execve", "os.execvp", "os.execl", "os.execvpe"})
-_TPU = frozenset({"tf.distribute.TPUStrategy", "tf.distribute.experimental.TPUStrategy"})
 _VISIBLE = frozenset({"tf.config.set_visible_devices", "tf.config.experimental.set_visible_devices"})
 _TELLING: frozenset[str] = frozenset({DEVICE, *_OUTPUT_CALLS, *_EXEC, *_VISIBLE})
 

@@ -55,6 +55,7 @@ Role = Literal[
     "holds",
     "looks-only",
     "makes-key",
+    "no-gpu",
     "out-of-memory",
     "processor-count",
     "rank",
