@@ -1,9 +1,10 @@
 """A project that is kept warm between edits: facts, imports and the reports of its runs stay in memory.
 
-After an edit, two answers are given. ``quick`` is about the edited file alone: its facts are read again, the code
-of it that no entry point reaches is judged anew, and so are entry points whose last run took little time; what
-the others found in the file is kept where the text did not change. ``complete`` then makes every run again that
-read the file, and answers for all files as ``d9mlint check`` does.
+After an edit, the reports of runs that read none of the code that says something else now are kept, with the new places.
+Two answers are given. ``quick`` is about the edited file alone: its facts are read again, the code of it that no entry
+point reaches is judged anew, and so are entry points whose last run took little time; what the others found in the file
+is kept where the text did not change. ``complete`` then makes the runs again that read changed code, and answers for all
+files as ``d9mlint check`` does.
 """
 
 from __future__ import annotations
@@ -24,18 +25,25 @@ from d9mlint.config.entry_points import named_entries
 from d9mlint.config.settings import Settings, load_settings
 from d9mlint.interp.entry_run import Project, ProjectFile
 from d9mlint.interp.interpreter import Interp
+from d9mlint.ir.edited import edited
 from d9mlint.ir.scopes import forget_names
 from d9mlint.ir.traversal import forget_parents
 from d9mlint.pipeline import Item, Prepared, Result, decide, findings_of, prepare
 from d9mlint.store.gather import parse_one
+from d9mlint.store.moved import after_edits
 
 if TYPE_CHECKING:
     from d9mlint.base.entry_report import EntryReport
     from d9mlint.ir import nodes as m
+    from d9mlint.ir.edited import Edited
     from d9mlint.ir.nodes import FileFacts
 
 QUICK_SECONDS = 0.1
 """Runs of entry points that took less CPU time than this in all are made again for the quick answer."""
+
+
+UNREACHED = " unreached "
+"""What is in the names of the runs over code that no entry point reaches, behind the place of the file."""
 
 
 class Cancelled(BaseException):
@@ -82,6 +90,21 @@ def difference(old: str, new: str) -> Edit:
     return Edit(start, len(old) - low, len(new) - low)
 
 
+class State(NamedTuple):
+    """A file as it was."""
+
+    text: str
+    facts: FileFacts
+
+
+class Outdated(NamedTuple):
+    """A report of a run that read code which says something else now, with the states, by path, of the edited files
+    that the run read: those that it is about."""
+
+    report: EntryReport
+    states: dict[str, State]
+
+
 class Engine:
     """The project around a directory, or around a single file. Not for several threads at once. Raises UsageError for a
     configuration that cannot be read."""
@@ -97,10 +120,8 @@ class Engine:
         self.settings: Settings = load_settings(directory, overrides=dict(overrides or {}))
         self._state: Prepared = prepare([anchor], self.settings, overlay)
         self._reports: dict[str, EntryReport] = {}
-        self._stale: dict[str, EntryReport] = {}
+        self._stale: dict[str, Outdated] = {}
         self._cost: dict[str, float] = {}
-        self._before: dict[str, str] = {}
-        self._facts_before: dict[str, FileFacts] = {}
         self._stop: Callable[[], bool] = lambda: False
         self._from_cache()
         self._listen()
@@ -130,7 +151,8 @@ class Engine:
     @property
     def config_files(self) -> frozenset[str]:
         """Configuration files that the analyzed programs open."""
-        return frozenset(p for r in (*self._reports.values(), *self._stale.values()) for p in r.config_files)
+        outdated = (old.report for old in self._stale.values())
+        return frozenset(p for r in (*self._reports.values(), *outdated) for p in r.config_files)
 
     def _from_cache(self) -> None:
         """Take over the reports that an earlier run has left on disk."""
@@ -177,10 +199,6 @@ class Engine:
             facts.pop(path, None)
         else:
             facts[path] = parse_one(source)
-        if path not in self._before:
-            self._before[path] = old.text
-            if path in plan.facts:
-                self._facts_before[path] = plan.facts[path]
         sources.replace(path, content)
         forget_parents()
         forget_names()
@@ -189,24 +207,57 @@ class Engine:
         named, _ = named_entries(parts, facts)
         project = Project(files, found.root, libraries, named, plan.project)
         same = [f.path for f in project.modules.files] == [f.path for f in plan.project.modules.files]
-        index = project.index.get(path)
-        for name, report in list(self._reports.items()):
-            # Reports name files by their places among all files.
-            if not same or index is None or index in report.files:
-                self._stale[name] = self._reports.pop(name)
         if not same:
+            # Reports mean files by their places among all files.
+            self._reports.clear()
             self._stale.clear()
+        elif path in facts:
+            self._outdate(path, State(old.text, plan.facts[path]), project.index, facts)
         shares = [Share(s.analyzer.after_edit(project, [path]), s.own, None) for s in plan.shares]
         self._state = Prepared(
             found, sources, parts, plan._replace(shares=shares, project=project, facts=facts)
         )
         return True
 
+    def _outdate(
+        self, path: str, was: State, places: Mapping[str, int], facts: Mapping[str, FileFacts]
+    ) -> None:
+        """A file has changed: sort out the reports that say something else now, and take those back that are right
+        again, as when a change is undone or a line that did not parse is finished."""
+        place = places[path]
+        for name, report in list(self._reports.items()):
+            if place in report.entered:
+                del self._reports[name]
+                # A run over a text that did not parse followed less than the one before.
+                if name not in self._stale or was.facts.problem is None:
+                    self._stale[name] = Outdated(report, {path: was})
+        edits: dict[tuple[str, int], Edited | None] = {}
+
+        def edit(of: str, state: State) -> Edited | None:
+            key = of, id(state.facts)
+            if key not in edits:
+                edits[key] = edited(state.facts, facts[of])
+            return edits[key]
+
+        for name, old in list(self._stale.items()):
+            if place in old.report.entered:
+                old.states.setdefault(path, was)
+            if path not in old.states or name in self._reports:
+                continue
+            changed = {places[of]: (of, edit(of, state)) for of, state in old.states.items()}
+            now = after_edits(old.report, changed)
+            if now is not None:
+                self._reports[name] = now
+                del self._stale[name]
+
     def forget_readers(self, path: str) -> None:
         """A configuration file has changed that programs open."""
         for name, report in list(self._reports.items()):
             if path in report.config_files:
                 del self._reports[name]
+        for name, old in list(self._stale.items()):
+            if path in old.report.config_files:
+                del self._stale[name]
 
     # ------------------------------------------------------------------------------------- answering
 
@@ -234,50 +285,44 @@ class Engine:
 
     def _quick_findings(self, path: str, index: int) -> list[Finding]:
         plan = self._state.plan
-        fresh: list[EntryReport] = []
         spent = 0.0
         for share, at, name in self._entries():
-            if name not in self._stale:
-                continue
             cost = self._cost.get(name, 1.0)
-            if spent + cost <= QUICK_SECONDS:
+            if name in self._stale and spent + cost <= QUICK_SECONDS:
                 spent += cost
-                fresh.append(self._run(name, lambda a=share.analyzer, i=at: a.run_entry_at(i)))  # type: ignore[misc]
-        reached: set[int] = set()
-        old = [r for name, r in self._stale.items() if " unreached " not in name]
-        names = {fn.qualname: i for i, fn in enumerate(plan.facts[path].functions)}
-        for qualname in self._reached_before(path, old, index):
-            if qualname in names:
-                reached.add(names[qualname])
-        for report in (*self._reports.values(), *fresh):
-            reached.update(report.reached.get(index, ()))
-        if old or self._reports:
+                self._run(name, lambda a=share.analyzer, i=at: a.run_entry_at(i))  # type: ignore[misc]
+        live = dict(self._reports)
+        outdated = {name: old for name, old in self._stale.items() if name not in live}
+        functions = plan.facts[path].functions
+        names = {fn.qualname: i for i, fn in enumerate(functions)}
+        programs = [old for name, old in outdated.items() if UNREACHED not in name]
+        reached = {names[name] for name in _reached_before(path, index, programs) if name in names}
+        for name, report in live.items():
+            if UNREACHED not in name:
+                reached.update(report.reached.get(index, ()))
+        # What no entry point reaches in this file is judged as it is now.
+        for reports in (live, outdated):
+            for name in [name for name in reports if name.startswith(f"{index}{UNREACHED}")]:
+                del reports[name]
+        if (programs or live) and len(reached) < len(functions):
             share = next((s for s in reversed(plan.shares) if path in s.own), plan.shares[0])
-            of = (index, tuple(sorted(reached)))
-            if len(reached) < len(plan.facts[path].functions):
-                fresh.append(share.analyzer.run_unreached_at(of))
-        edit = difference(self._before.get(path, ""), self._state.sources[path].text)
-        kept = [
-            moved
-            for report in old
-            for f in report.findings
-            if f.path == path and (moved := _moved(f, path, edit)) is not None
-        ]
-        current = [f for report in fresh for f in report.findings if f.path == path]
-        training = {report.relative for report in [*old, *self._reports.values(), *fresh] if report.trains}
-        return merge([kept, current], training)
-
-    def _reached_before(self, path: str, stale: Iterable[EntryReport], index: int) -> set[str]:
-        """The functions of a file, by name, that runs reached before it was edited."""
-        facts = self._facts_before.get(path)
-        if facts is None:
-            return set()
-        return {
-            facts.functions[i].qualname
-            for report in stale
-            for i in report.reached.get(index, ())
-            if i < len(facts.functions)
-        }
+            analyzer, of = share.analyzer, (index, tuple(sorted(reached)))
+            name = analyzer.unreached_name(of)
+            live[name] = self._run(name, lambda: analyzer.run_unreached_at(of))
+        text = self._state.sources[path].text
+        edits: dict[str, Edit] = {}
+        found: list[list[Finding]] = []
+        for report in live.values():
+            found.append([f for f in report.findings if f.path == path])
+        for old in outdated.values():
+            here = [f for f in old.report.findings if f.path == path]
+            if here:
+                before = old.states[path].text if path in old.states else text
+                if before not in edits:
+                    edits[before] = difference(before, text)
+                found.append([moved for f in here if (moved := _moved(f, path, edits[before])) is not None])
+        trained = (*live.values(), *(old.report for old in outdated.values()))
+        return merge(found, {report.relative for report in trained if report.trains})
 
     def complete(self, stop: Callable[[], bool]) -> Result:
         """Make all runs that are not known, and answer for all files. Raises Cancelled."""
@@ -297,9 +342,9 @@ class Engine:
             run = share.analyzer.run_unreached_at
             unreached.append(self._run(name, lambda run=run, of=of: run(of)))  # type: ignore[misc]
         self._reports = {name: report for name, report in self._reports.items() if name in names}
-        self._stale.clear()
-        self._before.clear()
-        self._facts_before.clear()
+        # What was known before a text was broken is right again when the text is finished.
+        broken = {path for path, one in plan.facts.items() if one.problem is not None}
+        self._stale = {name: old for name, old in self._stale.items() if not broken.isdisjoint(old.states)}
         analysis = findings_of(plan, Runs(entries, unreached), found, sources, parts)
         self.result = decide(found, sources, parts, analysis, self.settings)
         return self.result
@@ -322,8 +367,19 @@ class Engine:
             began = time.thread_time()
             known = self._reports[name] = make()
             self._cost[name] = time.thread_time() - began
-            self._stale.pop(name, None)
         return known
+
+
+def _reached_before(path: str, index: int, outdated: Iterable[Outdated]) -> set[str]:
+    """The functions of a file, by name, that runs reached before it was edited."""
+    return {
+        facts.functions[i].qualname
+        for old in outdated
+        if path in old.states
+        for facts in [old.states[path].facts]
+        for i in old.report.reached.get(index, ())
+        if i < len(facts.functions)
+    }
 
 
 def _moved(finding: Finding, path: str, edit: Edit) -> Finding | None:

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import msgspec
 
 from d9mlint.base.entry_report import EntryReport
-from d9mlint.ir.edited import Edited, Lost, edited
+from d9mlint.ir.edited import Edited, edited
 from d9mlint.ir.nodes import FileFacts
 from d9mlint.store.cache_dir import CacheDir
-from d9mlint.store.moved import moved
+from d9mlint.store.moved import after_edits
 from d9mlint.store.results import file_digest
 
 KEPT = 4
@@ -84,17 +84,12 @@ class EntryCache:
         report = self._old.reports.get(name) if self._old is not None else None
         if report is None or any(path not in self._configs for path in report.config_files):
             return None
-        moves: dict[str, Edited] = {}
-        for index in self._changed & report.entered.keys():
-            edit = self._edit(index)
-            if edit is None or 0 in edit.changed or not edit.changed.isdisjoint(report.entered[index]):
-                return None
-            moves[self._files[index].path] = edit
-        if moves:
-            try:
-                report = moved(report, moves)
-            except Lost:
-                return None
+        entered = self._changed & report.entered.keys()
+        edits = {index: (self._files[index].path, self._edit(index)) for index in entered}
+        report = after_edits(report, edits)
+        if report is None:
+            return None
+        if edits:
             self.made += 1
         self._kept[name] = report
         return report

@@ -10,9 +10,25 @@ import msgspec
 from d9mlint.base.coverage import Cut, Gap
 from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.findings import Edit, Finding, Step
-from d9mlint.ir.edited import Edited, moved_end, moved_point, moved_start
+from d9mlint.ir.edited import Edited, Lost, moved_end, moved_point, moved_start
 
 _Placed = TypeVar("_Placed", Step, Gap, Cut, Finding)
+
+
+def after_edits(report: EntryReport, edits: Mapping[int, tuple[str, Edited | None]]) -> EntryReport | None:
+    """What a run would report now; None where that is not known without making it. ``edits`` has, by their places among
+    the project's files, the edited files whose code the run read, with their paths."""
+    moves: dict[str, Edited] = {}
+    for index, (path, edit) in edits.items():
+        if edit is None or 0 in edit.changed or not edit.changed.isdisjoint(report.entered[index]):
+            return None
+        moves[path] = edit
+    if not moves:
+        return report
+    try:
+        return moved(report, moves)
+    except Lost:
+        return None
 
 
 def moved(report: EntryReport, edits: Mapping[str, Edited]) -> EntryReport:

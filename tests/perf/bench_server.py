@@ -1,12 +1,14 @@
 """How long the language server takes to answer for an edited file: `python tests/perf/bench_server.py PROJECT FILE...`.
 
 Each file gets a new function at its end a few times, as while typing. CPU seconds are those of this process: parsing the
-file (`edit`), the answer for it (`quick`), and, once, the answer for all files (`complete`). Without files, the five
+file (`edit`), the answer for it (`quick`), and the answer for all files (`complete`) after that function, after a
+comment above all code, and after a statement in the body of its longest function. Without files, the five
 smallest modules of the project with at least 20 lines that are imported by others and import none of them.
 """
 
 from __future__ import annotations
 
+import ast
 import statistics
 import sys
 import time
@@ -34,6 +36,19 @@ def leaves(engine: Engine) -> list[str]:
     return [path for _, path in sorted(found)[:5]]
 
 
+def in_body(text: str) -> str:
+    """The text with a statement more in the body of its longest function, if it has one."""
+    functions = [
+        one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.FunctionDef) and len(one.body) > 3
+    ]
+    if not functions:
+        return text
+    first = max(functions, key=lambda one: len(one.body)).body[1]
+    lines = text.splitlines(keepends=True)
+    lines.insert(first.lineno - 1, f"{' ' * first.col_offset}added = 1\n")
+    return "".join(lines)
+
+
 def main(root: str, files: list[str]) -> int:
     began = time.process_time()
     engine = Engine(str(Path(root).resolve()))
@@ -53,13 +68,19 @@ def main(root: str, files: list[str]) -> int:
         whole = statistics.median(one for one, _ in took[1:])
         parsing = statistics.median(one for _, one in took[1:])
         worst = max(worst, whole)
+        rest = []
+        for changed in (None, f"# A comment.\n{text}", in_body(text)):
+            if changed is not None:
+                engine.edit(path, changed.encode())
+            start = time.process_time()
+            engine.complete(lambda: False)
+            rest.append(f"{time.process_time() - start:.2f} s")
         engine.edit(path, None)
-        start = time.process_time()
         engine.complete(lambda: False)
-        rest = time.process_time() - start
         name = path.removeprefix(engine.root + "/")
         print(
-            f"{name}: {whole * 1000:.0f} ms ({parsing * 1000:.0f} ms of it parsing); all files: {rest:.2f} s",
+            f"{name}: {whole * 1000:.0f} ms ({parsing * 1000:.0f} ms of it parsing); all files: "
+            f"{rest[0]} after a new function, {rest[1]} after a comment, {rest[2]} after a new statement",
             flush=True,
         )
     print(f"slowest answer: {worst * 1000:.0f} ms CPU; the aim for a leaf module is {LIMIT * 1000:.0f} ms")
