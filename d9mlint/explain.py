@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.errors import UsageError
 from d9mlint.base.paths import absolute
+from d9mlint.base.terminal import count
 from d9mlint.config.selection import FileIgnores, expand, select, shown
 from d9mlint.interp.recording import Match, Recording, Spot, find_spot, statements_of
 
@@ -110,8 +111,10 @@ def explain(
 
 
 def _spot(path: str, name: str, source: Source, facts: FileFacts, row: int) -> Spot:
-    if not 1 <= row <= source.lines:
-        raise UsageError(f"{path} has {source.lines} lines; there is no line {row}.")
+    # Behind the last line end there is no line any more.
+    last = source.lines - (source.lines > 1 and not source.line(source.lines))
+    if not 1 <= row <= last:
+        raise UsageError(f"{path} has {count(last, 'line')}; there is no line {row}.")
     start = source.starts[row - 1]
     end = source.starts[row] if row < source.lines else len(source.text)
     text = source.text[start:end]

@@ -6,11 +6,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from d9mlint.base.coverage import Coverage
+from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding, Severity
 from d9mlint.base.paths import absolute, boundary, relative_to
 from d9mlint.base.source import Source, Trouble, make_source, read_bytes
@@ -139,7 +141,7 @@ def check(
     Raises UsageError for a request that cannot be carried out; what is wrong with a file is a finding.
     """
     clock = _Clock()
-    known = baselines.read_baseline(settings.baseline) if settings.baseline else frozenset[str]()
+    known = _baseline(settings)
     found = _discover(paths, settings, stdin)
     clock.lap("discover")
     data: dict[str, bytes | Trouble] = {path: _content(path, found) for path in found.files}
@@ -156,7 +158,8 @@ def check(
     result = _merged([_decide_part(found, part, settings, analysis, sources, rules, known) for part in parts])
     if revision is not None:
         result = _only_changed(result, revision)
-    result = _with_known_evidence(result, [*evidence, *settings.evidence])
+    with _placed(settings, "evidence"):
+        result = _with_known_evidence(result, [*evidence, *settings.evidence])
     clock.lap("decide")
     return result._replace(
         timings=clock.laps,
@@ -210,7 +213,7 @@ def decide(
     found: Discovery, sources: Sources, parts: Sequence[Part], analysis: Analysis, settings: Settings
 ) -> Result:
     """What is reported of an analysis."""
-    known = baselines.read_baseline(settings.baseline) if settings.baseline else frozenset[str]()
+    known = _baseline(settings)
     rules = {page.code: page for page in analysis.rules}
     return _merged([_decide_part(found, part, settings, analysis, sources, rules, known) for part in parts])
 
@@ -236,6 +239,25 @@ def check_program(path: str, settings: Settings, others: Sequence[str] = ()) -> 
     return decide(found, sources, parts, findings_of(plan, runs, found, sources, parts), settings)
 
 
+def _baseline(settings: Settings) -> frozenset[str]:
+    """The fingerprints of the baseline, if there is one. Raises UsageError."""
+    with _placed(settings, "baseline"):
+        return baselines.read_baseline(settings.baseline) if settings.baseline else frozenset[str]()
+
+
+@contextmanager
+def _placed(settings: Settings, key: str) -> Iterator[None]:
+    """What is wrong with a file that the configuration names is said with the line that names it."""
+    try:
+        yield
+    except UsageError as error:
+        place = settings.origins.get(key, "")
+        if not place.rpartition(":")[2].isdigit():
+            raise
+        text = str(error)
+        raise UsageError(f"{place}: {text.removeprefix('The ')}") from None
+
+
 def _decide_part(
     found: Discovery,
     part: Part,
@@ -248,7 +270,7 @@ def _decide_part(
     """What is reported of one project's files."""
     own = part.settings
     if own.baseline and own.baseline != settings.baseline:
-        known = baselines.read_baseline(own.baseline)
+        known = _baseline(own)
     elif not own.baseline:
         known = frozenset()
     files = tuple(path for path in found.files if path in part.files)

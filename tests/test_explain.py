@@ -261,7 +261,8 @@ def test_the_command_prints_text_and_says_what_is_wrong_with_a_place(run: Run, p
     assert "DET401 nondeterministic-torch-op is silent" in got.out
     empty = run("explain", "train.py:5", cwd=program)
     assert empty.code == 2 and "The nearest line with one is" in empty.err
-    assert "there is no line 999" in run("explain", "train.py:999", cwd=program).err
+    (program / "two.py").write_text("import torch\ntorch.rand(1)\n")
+    assert "two.py has 2 lines; there is no line 3." in run("explain", "two.py:3", cwd=program).err
     assert "not of the form FILE:LINE" in run("explain", "train.py", cwd=program).err
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -272,3 +273,85 @@ def test_fixes_can_be_chosen_by_rule(run: Run, project: Project) -> None:
     assert got.code == 1 and got.out == "No findings in 1 file.\n"
     assert "1 x DET106 (unseeded-generator)" in got.err
     assert run(*options, "--unfixable=DET501", "--exit-non-zero-on-fix", cwd=root).code == 0
+
+
+def test_a_program_is_fixed_for_the_release_that_its_names_tell(project: Project) -> None:
+    """Nothing pins TensorFlow, and nothing but TensorFlow 1 has these names."""
+    code = """\
+import tensorflow as tf
+
+w = tf.get_variable("w", [3, 1])
+loss = tf.reduce_mean(w * tf.placeholder(tf.float32, [3, 1]))
+train = tf.train.AdamOptimizer(0.1).minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    session.run(train)
+"""
+    fixed = _after(project, code, "DET104", "DET306")
+    assert "tf.set_random_seed(0)" in fixed and "TF_CUDNN_DETERMINISTIC" in fixed
+    assert "keras" not in fixed and "enable_op_determinism" not in fixed
+
+
+def test_a_seed_that_a_caller_may_give_is_not_replaced(run: Run, project: Project) -> None:
+    code = """\
+import numpy as np
+
+
+class Environment:
+    def __init__(self):
+        self.seed()
+
+    def seed(self, seed=None):
+        self.random = np.random.default_rng(seed)
+
+
+print(Environment().random.random())
+"""
+    root = project({"train.py": code})
+    found = json.loads(run("--select", "DET106", "--output-format", "json", str(root)).out)
+    assert [one["code"] for one in found] == ["DET106"] and found[0]["fix"] is None
+
+
+LOADER = """\
+from torch.utils.data import DataLoader, Dataset
+
+
+class Noise(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        import random
+
+        return random.random()
+# The loader.
+def make():
+    return DataLoader(Noise(), num_workers=2)
+"""
+
+
+def test_a_helper_stands_above_the_comment_of_its_loader_and_imports_are_written_once(
+    project: Project,
+) -> None:
+    fixed = _after(project, LOADER + "\n\nnext(iter(make()))\n", "DET201")
+    assert fixed.count("import torch\n") == fixed.count("import numpy as np\n") == 1
+    assert "        return random.random()\n\n\ndef seed_worker(worker_id):\n" in fixed
+    assert "    random.seed(seed)\n\n\n# The loader.\ndef make():\n" in fixed
+
+
+def test_what_a_loader_of_another_file_draws_is_seeded_before_it_is_used(run: Run, project: Project) -> None:
+    """The call of ``__getitem__`` is shown where the loader is made, and never at a place of another file."""
+    above = "".join(f"def unused_{n}():\n    return {n}\n\n\n" for n in range(9))
+    root = project(
+        {
+            "lib.py": LOADER.replace("num_workers=2", "batch_size=2"),
+            "train.py": f"from lib import make\n\n{above}loader = make()\nbatch = next(iter(loader))\n",
+        }
+    )
+    (found,) = json.loads(run("--select", "DET103", "--output-format", "json", str(root)).out)
+    (step,) = [one for one in found["flow"] if "__getitem__" in one["message"]]
+    assert (Path(step["filename"]).name, step["row"]) == ("lib.py", 14)
+    fixed = _fixed(root, {"select": ["DET103"]})
+    text = fixed.changes[str(root / "train.py")].decode()
+    assert text.index("random.seed(0)") < text.index("def unused_0")
+    assert not [i.finding.message for i in fixed.result.items]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -148,3 +151,19 @@ def test_unreadable_files_are_reported_unless_ignored_by_name() -> None:
 def test_an_unknown_rule_names_the_nearest() -> None:
     with pytest.raises(UsageError, match=r"unknown rule cudnn-benchmrk\. Did you mean cudnn-benchmark\?"):
         codes(select=("cudnn-benchmrk",))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "wanted"),
+    [
+        ("baseline", '"known.json"', "baseline .*known.json does not exist"),
+        ("evidence", '["seen.json"]', ".*seen.json cannot be read"),
+        ("extend", '"base.toml"', "extended file .*base.toml does not exist"),
+    ],
+)
+def test_a_file_that_is_missing_is_reported_with_the_line_that_names_it(
+    run: Callable[..., Any], project: Callable[[dict[str, str]], Path], key: str, value: str, wanted: str
+) -> None:
+    root = project({"d9mlint.toml": f"# Ours.\n\n{key} = {value}\n", "a.py": "x = 1\n"})
+    got = run(str(root))
+    assert got.code == 2 and re.search(f"d9mlint.toml:3: {wanted}", got.err), got.err

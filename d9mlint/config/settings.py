@@ -356,7 +356,11 @@ def _read(path: str, chain: tuple[str, ...], top: str) -> tuple[dict[str, Any], 
     if path in chain:
         raise UsageError(f"{path} extends itself through {' -> '.join((*chain, path))}.")
     if not os.path.isfile(path):
-        raise UsageError(f"{chain[-1] + ': extended file ' if chain else ''}{path} does not exist.")
+        if not chain:
+            raise UsageError(f"{path} does not exist.")
+        table = "tool.d9mlint" if os.path.basename(chain[-1]) == "pyproject.toml" else ""
+        place = f"{chain[-1]}:{key_line(chain[-1], table, 'extend')}"
+        raise UsageError(f"{place}: extended file {path} does not exist.")
     data = _parse(path)
     table: Any = data
     prefix = ""

@@ -277,7 +277,12 @@ class Engine:
     def _decided(self, path: str, findings: list[Finding]) -> tuple[Item, ...]:
         """What is reported of findings in one file."""
         found, sources, parts, plan = self._state
-        runs = Runs([], [])
+        # Fixes are for the releases that programs are judged by.
+        known = (*self._reports.values(), *(old.report for old in self._stale.values()))
+        told = [
+            msgspec.structs.replace(r, findings=[], cuts=[], gaps=[], failure="") for r in known if r.releases
+        ]
+        runs = Runs([], told)
         only = plan._replace(facts={path: plan.facts[path]} if path in plan.facts else {})
         analysis = findings_of(only, runs, found, sources, parts, findings)
         one = found._replace(files=(path,), reported=frozenset({path}))

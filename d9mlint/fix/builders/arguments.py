@@ -38,19 +38,18 @@ def torch_generator(context: Context, finding: Finding) -> Fix | None:
     if found is None:
         return None
     code, call = found
-    edits = generator_edits(code, call)
-    return made("pass a seeded `generator=`", edits)
+    imports, edits = generator_edits(code, call)
+    return made("pass a seeded `generator=`", edits and (*changes.insert_imports(code, imports), *edits))
 
 
-def generator_edits(code: Code, call: ast.Call) -> tuple[Edit, ...] | None:
-    """The edits that give a call a seeded torch generator. None in a loop, where every round would draw the same."""
+def generator_edits(code: Code, call: ast.Call) -> tuple[list[str], tuple[Edit, ...] | None]:
+    """The imports and the edits that give a call a seeded torch generator. None in a loop, where every round would
+    draw the same."""
     if code.in_loop(call):
-        return None
+        return [], None
     name, needed = changes.module_name(code, "torch", call, code.start(code.top(call)))
     edits = changes.set_argument(code, call, "generator", f"{name}.Generator().manual_seed(0)")
-    if edits is None:
-        return None
-    return (*changes.insert_imports(code, [needed] if needed else []), *edits)
+    return [needed] if needed else [], edits
 
 
 def literal(context: Context, finding: Finding) -> Fix | None:

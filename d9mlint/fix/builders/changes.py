@@ -46,11 +46,14 @@ def set_argument(
 ) -> tuple[Edit, ...] | None:
     """Give a call an argument: in place where it is written, else as the last keyword.
 
-    None where unpacked arguments may already hold it.
+    None where unpacked arguments may already hold it, and where it is given something else than a constant.
     """
     written = argument(call, name, position)
-    if written is not None:
+    if isinstance(written, ast.Constant):
         return (replace(code, written, value),)
+    if written is not None:
+        # A variable is set elsewhere, perhaps by who calls this.
+        return None
     if any(k.arg is None for k in call.keywords):
         return None
     if position is not None and any(isinstance(a, ast.Starred) for a in call.args):
@@ -150,6 +153,32 @@ def insert_before(
     text = "".join(f"{indent}{line}\n" if line else "\n" for line in lines)
     at = code.line_start(start)
     return (Edit(at, at, text + ("\n" if blank else "")),)
+
+
+def insert_above(code: Code, stmt: ast.stmt, lines: list[str]) -> tuple[Edit, ...] | None:
+    """Put a definition before a statement of the module, above the comments that belong to it, two lines apart from what
+    is above."""
+    if _indent(code, stmt) is None:
+        return None
+    row = code.source.row_column(code.start(stmt))[0]
+    for decorator in getattr(stmt, "decorator_list", []):
+        row = min(row, code.source.row_column(code.start(decorator))[0])
+    first = 1
+    if code.source.cells:
+        first = code.source.row_column(code.source.cell_at(code.start(stmt)).start)[0]
+    commented = row
+    while commented > first and code.source.line(commented - 1).startswith("#"):
+        commented -= 1
+    if commented > first:
+        # Comments at the very top are those of the file.
+        row = commented
+    above = [code.source.line(r).strip() for r in range(max(first, row - 2), row)]
+    blank = 0
+    while blank < len(above) and not above[-1 - blank]:
+        blank += 1
+    missing = 2 - blank if len(above) > blank else 0
+    at = code.source.starts[row - 1]
+    return (Edit(at, at, "\n" * missing + "".join(f"{line}\n" for line in lines)),)
 
 
 def insert_after(code: Code, stmt: ast.stmt, lines: list[str]) -> tuple[Edit, ...] | None:

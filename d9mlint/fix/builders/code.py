@@ -154,6 +154,17 @@ class Code:
             node = parent
         return True
 
+    def first_action(self) -> int | None:
+        """Where the first statement of the module body is that neither imports nor defines anything; in a main guard,
+        where its body starts. None where there is none."""
+        passive = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        for stmt in self.tree.body:
+            if not isinstance(stmt, passive) and not self.is_docstring(stmt):
+                if isinstance(stmt, ast.If) and self.is_main_guard(stmt):
+                    return self.start(stmt.body[0])
+                return self.start(stmt)
+        return None
+
     def is_import_at(self, offset: int) -> bool:
         """Whether the statement at module level there imports something."""
         index = self.top_at(offset)

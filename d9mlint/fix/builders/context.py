@@ -149,7 +149,13 @@ class Context:
                 return None
         if finding.flow:
             first = finding.flow[0]
-            return first.start if first.path == entry else None
+            if first.path == entry:
+                return first.start
+            # What was made in another file is used by statements of the entry point's own module.
+            made_in = self.code(first.path)
+            if code is None or made_in is None or made_in.runs_at_import(first.start, first.end):
+                return None
+            return code.first_action()
         return finding.start if finding.path == entry else None
 
     def matches(self, finding: Finding, library: str, spec: str) -> bool:

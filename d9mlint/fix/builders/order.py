@@ -156,27 +156,31 @@ def seeded_workers(context: Context, finding: Finding) -> Fix | None:
     if "own" in finding.remedy or "other" in finding.remedy:
         return None
     helper = _existing_helper(code)
+    imports: list[str] = []
     edits: list[Edit] = []
     if not helper:
         same = [f for f in context.of_file(finding.path) if f.code == "DET201"]
         loaders = [n for f in same if (n := code.call(f.start, f.end)) is not None]
-        helper, inserted = _insert_helper(code, min((code.top(n) for n in loaders), key=code.start))
+        helper, imports, inserted = _insert_helper(code, min((code.top(n) for n in loaders), key=code.start))
         if inserted is None:
             return None
         edits += inserted
     init = changes.set_argument(code, call, "worker_init_fn", helper, 9)
     if init is None:
         return None
-    generator = generator_edits(code, call) if changes.argument(call, "generator", 12) is None else None
-    if generator is None:
+    added: tuple[Edit, ...] | None = None
+    if changes.argument(call, "generator", 12) is None:
+        needed, added = generator_edits(code, call)
+        imports += [line for line in needed if added is not None and line not in imports]
+    edits += changes.insert_imports(code, sorted(imports))
+    if added is None:
         return made("seed the workers", (*edits, *init))
-    # Both are written behind the last argument: as one edit.
-    head, (edit, *_) = generator[:-1], (generator[-1],)
-    last = init[0]
+    (edit,), last = added, init[0]
     if edit.start == last.start == last.end:
+        # Both are written behind the last argument: as one edit.
         joined = Edit(last.start, last.end, last.content + edit.content)
-        return made("seed the workers", (*edits, *head, joined))
-    return made("seed the workers", (*edits, *init, *generator))
+        return made("seed the workers", (*edits, joined))
+    return made("seed the workers", (*edits, *init, edit))
 
 
 def _existing_helper(code: Code) -> str:
@@ -187,7 +191,8 @@ def _existing_helper(code: Code) -> str:
     return ""
 
 
-def _insert_helper(code: Code, before: ast.stmt) -> tuple[str, tuple[Edit, ...] | None]:
+def _insert_helper(code: Code, before: ast.stmt) -> tuple[str, list[str], tuple[Edit, ...] | None]:
+    """The name of the helper, the imports that it needs, and the edits that insert it before a statement."""
     name = HELPER
     while name in code.bound(code.tree):
         name = f"_{name}"
@@ -207,8 +212,7 @@ def _insert_helper(code: Code, before: ast.stmt) -> tuple[str, tuple[Edit, ...] 
         "",
         "",
     ]
-    block = changes.insert_before(code, before, lines)
-    return name, (*changes.insert_imports(code, sorted(imports)), *block) if block else None
+    return name, imports, changes.insert_above(code, before, lines)
 
 
 def epoch_set(context: Context, finding: Finding) -> Fix | None:

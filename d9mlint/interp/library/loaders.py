@@ -50,7 +50,8 @@ def consume(interp: Interp, loader: v.Obj) -> None:
     for value in (args.get("sampler"), args.get("batch_sampler")):
         for one in v.alternatives(value) if value is not None else ():
             if isinstance(one, v.Inst):
-                use(interp, one, node)
+                with interp.in_file(loader.file):
+                    use(interp, one, node)
             elif isinstance(one, v.Obj):
                 # A sampler draws indices; it does not touch the items of the dataset it was given.
                 with interp.in_file(one.file):
@@ -74,7 +75,8 @@ def consume(interp: Interp, loader: v.Obj) -> None:
             if interp.state.level("torch").level > interp.state.level(name).level:
                 interp.state.rng[name] = interp.state.level("torch")
     dataset = args.get("dataset", 0)
-    with interp.within(CPU_CONTEXT):
+    # What it was given is used in other files than the one in which it was made.
+    with interp.within(CPU_CONTEXT), interp.in_file(loader.file):
         if in_workers is not False:
             _start_worker(interp, args.get("worker_init_fn", 9), node)
         given = use(interp, dataset, node) if dataset is not None else []
