@@ -230,11 +230,14 @@ if __name__ == "__main__":
     ],
 )
 def test_deterministic_mode_follows_the_version(
-    project: Project, version: str, call: str, variable: bool
+    project: Project, tmp_path: Path, version: str, call: str, variable: bool
 ) -> None:
     got = _after(project, TRAIN, "DET302", "DET305", **{"torch-version": version})
     head = 'import os\n\nos.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"\n\n' if variable else ""
     assert got == head + TRAIN.replace("    torch.manual", f"    {call}\n    torch.manual")
+    (project({"train.py": TRAIN}) / "d9mlint.toml").write_text(f'torch-version = "{version}"\n')
+    (found,) = check([str(tmp_path)], load_settings(str(tmp_path), overrides={"select": ["DET302"]})).items
+    assert f"without `{call}`" in found.finding.message
 
 
 def test_no_mode_where_there_is_none_and_where_the_program_would_raise(project: Project) -> None:

@@ -76,7 +76,7 @@ class DeterministicMode(Rule):
         elif cudnn is not None and cudnn.value:
             message = "`cudnn.deterministic` covers only cuDNN, not PyTorch's own CUDA kernels"
         else:
-            message = f"`{place.entry}` trains on CUDA without `{MODE}`"
+            message = f"`{place.entry}` trains on CUDA without {_mode_name(self.run)}"
         self.report(
             "DET302",
             place,
@@ -138,6 +138,13 @@ class DeterministicMode(Rule):
             targets=(f"torch {target.version}", target.source),
             entry_wide=True,
         )
+
+
+def _mode_name(interp: RunView) -> str:
+    """What the targeted torch calls the switch."""
+    if interp.kb_matches("torch", "<1.7"):
+        return "deterministic algorithms"
+    return "`torch.set_deterministic(True)`" if interp.kb_matches("torch", "<1.8") else f"`{MODE}`"
 
 
 def _mode_help(interp: RunView, cudnn: bool) -> str:
