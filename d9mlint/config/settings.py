@@ -358,8 +358,8 @@ def _read(path: str, chain: tuple[str, ...], top: str) -> tuple[dict[str, Any], 
     if not os.path.isfile(path):
         if not chain:
             raise UsageError(f"{path} does not exist.")
-        table = "tool.d9mlint" if os.path.basename(chain[-1]) == "pyproject.toml" else ""
-        place = f"{chain[-1]}:{key_line(chain[-1], table, 'extend')}"
+        section = "tool.d9mlint" if os.path.basename(chain[-1]) == "pyproject.toml" else ""
+        place = f"{chain[-1]}:{key_line(chain[-1], section, 'extend')}"
         raise UsageError(f"{place}: extended file {path} does not exist.")
     data = _parse(path)
     table: Any = data
