@@ -113,6 +113,14 @@ def test_add_noqa_hides_everything_and_nothing_is_unused(run: Run, project: Proj
     assert codes(run, root) == []
 
 
+def test_the_word_behind_add_noqa_is_a_path_and_no_reason(run: Run, project: Project) -> None:
+    root = project({"a.py": HEAD + HAZARD, "old/b.py": HEAD + HAZARD})
+    got = run("--select=DET301", "--add-noqa", "old", cwd=root)
+    assert got.out == "Added 1 suppression in 1 file.\n"
+    assert (root / "a.py").read_text() == HEAD + HAZARD
+    assert (root / "old/b.py").read_text().endswith(f"{HAZARD}  # d9mlint: ignore[DET301]")
+
+
 def test_add_noqa_writes_into_the_cells_of_a_notebook(run: Run, project: Project) -> None:
     root = project({"a.ipynb": notebook([HEAD, f"%time x = 1\n{HAZARD}\n", "y = 2\n"])})
     got = run("--select=DET301", "--add-noqa", cwd=root)

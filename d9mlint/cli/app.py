@@ -116,6 +116,11 @@ def run(arguments: Sequence[str]) -> int:
     arguments = list(arguments)
     if not arguments or _is_bare(arguments[0]):
         arguments.insert(0, "check")
+    options = arguments.index("--") if "--" in arguments else len(arguments)
+    for place, word in enumerate(arguments[:options]):
+        if word == "--add-noqa":
+            # A reason is written behind `=`: the next word is a path.
+            arguments[place] = "--add-noqa="
     try:
         code = group.main(arguments, prog_name="d9mlint", standalone_mode=False, obj=tuple(arguments))
         return code if isinstance(code, int) else 0
