@@ -281,8 +281,10 @@ def _followed(seen: Inspection, part: Part, finding: Finding) -> Verdict:
             return Verdict(finding.code, name, SUPPRESSED, (f"the comment `{hidden.comment}` hides it",), one)
     selection = select(rules, part.settings)
     if finding.code not in selection.codes:
-        default = "" if rules[finding.code].default else ", which is off by default"
-        return Verdict(finding.code, name, NOT_SELECTED, (f"the rule is not selected{default}",), finding)
+        why = (
+            "it is not selected" if rules[finding.code].default else "it is off by default, and not selected"
+        )
+        return Verdict(finding.code, name, NOT_SELECTED, (why,), finding)
     if finding.code in FileIgnores(rules, part.settings, seen.found.root).codes(finding.path):
         return Verdict(finding.code, name, HELD_BACK, ("`per-file-ignores` names this file",), finding)
     if not shown([finding], selection, part.settings):
@@ -300,7 +302,11 @@ def _reasons(seen: Inspection, code: str, matches: Sequence[Match], recording: R
     unmet = dict.fromkeys(match.id for match in matches if match.applies and match.holds is False)
     if unmet:
         reasons.append(f"the conditions of {', '.join(unmet)} are not met")
-    unsure = dict.fromkeys(m.id for m in matches if m.kind == "hazard" and m.applies and m.holds is None)
+    open_ones = [m for m in matches if m.kind == "hazard" and m.applies and m.holds is None]
+    absent = dict.fromkeys(m.id for m in open_ones if not m.is_asked)
+    if absent:
+        reasons.append(f"the call does not give the argument that {', '.join(absent)} is about")
+    unsure = dict.fromkeys(m.id for m in open_ones if m.is_asked)
     if unsure:
         reasons.append(f"whether the conditions of {', '.join(unsure)} are met is unknown")
     for match in matches:

@@ -254,6 +254,25 @@ def test_recording_changes_nothing_that_is_found(program: Path) -> None:
     )
 
 
+def test_an_argument_that_is_not_given_is_not_called_unknown(run: Run, project: Project) -> None:
+    code = (
+        "import torch\nfrom transformers import TrainingArguments\n\n"
+        "device = 'cuda' if torch.cuda.is_available() else 'cpu'\n"
+        "given = TrainingArguments(output_dir='o', full_determinism=input())\n"
+        "left_out = TrainingArguments(output_dir='o')\nx = torch.randn(2, device=device)\n"
+    )
+    root = project({"train.py": code})
+    asked = run("explain", "train.py:5", cwd=root).out
+    assert "full_determinism is False: unknown" in asked
+    assert "whether the conditions of DET312.3 are met is unknown" in asked
+    absent = run("explain", "train.py:6", cwd=root).out
+    assert "full_determinism is False: not given" in absent and "are met is unknown" not in absent
+    assert "because the call does not give the argument that DET312.3 is about" in absent
+    drawn = run("explain", "train.py:7", cwd=root).out
+    assert "`device` is 'cuda', where there is a GPU" in drawn
+    assert "because it is off by default, and not selected" in drawn
+
+
 def test_the_command_prints_text_and_says_what_is_wrong_with_a_place(run: Run, program: Path) -> None:
     got = run("explain", "train.py:12", "--torch-version", "2.4", cwd=program)
     assert got.code == 0 and got.err == ""

@@ -84,11 +84,13 @@ class Level(NamedTuple):
 
 
 class Test(NamedTuple):
-    """A condition of a knowledge entry and its answer here; ``unless`` for one that must not hold."""
+    """A condition of a knowledge entry and its answer here; ``unless`` for one that must not hold. Where the argument
+    that it is about is not ``given``, and its default is not known, there is no answer."""
 
     condition: Condition
     answer: bool | None
     unless: bool = False
+    given: bool = True
 
 
 class Match(NamedTuple):
@@ -112,6 +114,11 @@ class Match(NamedTuple):
         if not self.applies or False in answers:
             return False
         return None if None in answers else True
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the call gives an argument for each condition that has no answer."""
+        return all(t.given for t in self.tests if t.answer is None)
 
 
 class CallFact(NamedTuple):
@@ -547,9 +554,19 @@ def _target(interp: Interp, library: str, versions: str) -> tuple[bool, str]:
 
 def _tests(args: v.Args, when: Any, unless: Any, owner: v.Value | None) -> tuple[Test, ...]:
     return (
-        *(Test(one, all_hold(args, [one], owner)) for one in when),
-        *(Test(one, any_holds(args, [one], owner), unless=True) for one in unless),
+        *(Test(one, all_hold(args, [one], owner), given=_is_given(args, one)) for one in when),
+        *(
+            Test(one, any_holds(args, [one], owner), unless=True, given=_is_given(args, one))
+            for one in unless
+        ),
     )
+
+
+def _is_given(args: v.Args, condition: Condition) -> bool:
+    """Whether a call may give the argument that a condition is about."""
+    if not condition.arg or condition.arg == "self" or args.star:
+        return True
+    return args.get(condition.arg, condition.pos) is not None
 
 
 def _of_rng(interp: Interp, entry: RngEntry, args: v.Args) -> Match:

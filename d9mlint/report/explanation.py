@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.paths import relative_to
 from d9mlint.base.terminal import clean
+from d9mlint.interp.data import A_GPU
 from d9mlint.report.common import count
 
 if TYPE_CHECKING:
@@ -269,7 +270,8 @@ class Explained:
 
     def _test(self, test: Test) -> str:
         word = "not when" if test.unless else "only when"
-        return f"{word} {self.words(test.condition)}: {ANSWERS[test.answer]}"
+        answer = ANSWERS[test.answer] if test.given or test.answer is not None else "not given"
+        return f"{word} {self.words(test.condition)}: {answer}"
 
     def _level(self, level: Level) -> str:
         where = f" at {self.place(level.site)}" if level.site is not None else ""
@@ -299,7 +301,8 @@ class Explained:
         if fact.sizes is not None:
             parts.append("sizes (" + ", ".join("?" if n is None else str(n) for n in fact.sizes) + ")")
         if fact.option:
-            parts.append(f"the default of the option `{fact.option}`")
+            known = fact.option == A_GPU
+            parts.append("where there is a GPU" if known else f"the default of the option `{fact.option}`")
         if fact.entropy:
             parts.append("differs between runs")
         parts += [f"in arbitrary order ({rule}, from {self.place(site)})" for rule, site in fact.order]
