@@ -16,7 +16,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import TRAIN, accelerators
 from d9mlint.interp.argtests import all_hold, any_holds, holds
 from d9mlint.interp.conditions import Outcome
-from d9mlint.interp.data import Entropy
+from d9mlint.interp.data import A_GPU, Entropy
 from d9mlint.interp.events import CallEvent, GlobalDrawEvent
 from d9mlint.interp.interpreter import Interp
 from d9mlint.interp.listening import on
@@ -59,7 +59,8 @@ class Spot(NamedTuple):
 
 
 class ValueFact(NamedTuple):
-    """What is known of a value. ``what`` says it in words; the rest is of a tensor or its order."""
+    """What is known of a value. ``what`` says it in words; the rest is of a tensor or its order, by which ``option``'s
+    default it is so, and whether that is because there is a GPU (``with_gpu``)."""
 
     what: str
     device: str = ""
@@ -69,6 +70,7 @@ class ValueFact(NamedTuple):
     order: tuple[tuple[str, Site], ...] = ()
     entropy: bool = False
     option: str = ""
+    with_gpu: bool = False
 
 
 class Level(NamedTuple):
@@ -652,7 +654,8 @@ def describe(value: v.Value | None, depth: int = 0) -> ValueFact:
         form.sizes,
         _origins(order) if order is not None else (),
         entropy,
-        option,
+        "" if option == A_GPU else option,
+        option == A_GPU,
     )
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.paths import relative_to
 from d9mlint.base.terminal import clean
-from d9mlint.interp.data import A_GPU
 from d9mlint.report.common import count
 
 if TYPE_CHECKING:
@@ -301,8 +300,9 @@ class Explained:
         if fact.sizes is not None:
             parts.append("sizes (" + ", ".join("?" if n is None else str(n) for n in fact.sizes) + ")")
         if fact.option:
-            known = fact.option == A_GPU
-            parts.append("where there is a GPU" if known else f"the default of the option `{fact.option}`")
+            parts.append(f"the default of the option `{fact.option}`")
+        if fact.with_gpu:
+            parts.append("where there is a GPU")
         if fact.entropy:
             parts.append("differs between runs")
         parts += [f"in arbitrary order ({rule}, from {self.place(site)})" for rule, site in fact.order]

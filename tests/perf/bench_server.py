@@ -71,6 +71,8 @@ def main(root: str, files: list[str]) -> int:
         rest = []
         for changed in (None, f"# A comment.\n{text}", in_body(text)):
             if changed is not None:
+                engine.edit(path, None)
+                engine.complete(lambda: False)
                 engine.edit(path, changed.encode())
             start = time.process_time()
             engine.complete(lambda: False)
