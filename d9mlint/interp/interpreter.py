@@ -33,6 +33,7 @@ from d9mlint.interp.frames import BudgetExceeded, Frame
 from d9mlint.interp.heap import HEAP, NAME
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.library.reflection import SEARCH_PATH
+from d9mlint.interp.library.weights import loaded_places
 from d9mlint.interp.listening import Listeners
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.orders import Orders
@@ -358,6 +359,11 @@ class Interp:
     def trainer_switch(self) -> str:
         """How the trainer that trains is made deterministic."""
         return self.activity.trainer_switch
+
+    @property
+    def loaded_weights(self) -> frozenset[Site]:
+        """Where the modules were made over whose initial weights others have been loaded."""
+        return loaded_places(self.state)
 
     @property
     def marks(self) -> StateTable[Any]:

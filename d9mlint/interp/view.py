@@ -137,6 +137,10 @@ class RunView(Protocol):
         """Marks of the present path; listeners reach theirs through their fields."""
 
     @property
+    def loaded_weights(self) -> frozenset[Site]:
+        """Where the modules were made over whose initial weights others have been loaded."""
+
+    @property
     def in_worker(self) -> bool:
         """Whether this is what a worker process runs when it starts."""
 

@@ -10,9 +10,11 @@ from d9mlint.checks.base import Rule
 from d9mlint.checks.drawing import LIBRARY_SEED
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, trains, where
+from d9mlint.interp.calls import has_model
 from d9mlint.interp.context import TRAINING_CONTEXT
 from d9mlint.interp.data import Entropy, is_entropy
 from d9mlint.interp.events import (
+    CallEvent,
     DoubtfulDrawEvent,
     DrawEvent,
     EndEvent,
@@ -20,8 +22,9 @@ from d9mlint.interp.events import (
     LateSeedEvent,
     SeedEvent,
 )
-from d9mlint.interp.listening import on
-from d9mlint.interp.memory import marks_path, remembered_table
+from d9mlint.interp.library.weights import is_loaded
+from d9mlint.interp.listening import on, on_method
+from d9mlint.interp.memory import marks_path, remembered, remembered_once, remembered_table
 from d9mlint.interp.places import Where, scope
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.state import SEEDED, Rng, Site
@@ -51,10 +54,10 @@ class Late(NamedTuple):
     aside: str
 
 
-Kind = Literal["", "weak", "mask", "order", "head", "guess", "aside"]
-"""What a draw is worth: one that training alone makes matter is weak, one is of a loader or sampler, or of the workers of
-a loader, which have their own rules, one happens where a checkpoint lacks the layers of a task, one is in a call that
-is only possible, one is behind an option."""
+Kind = Literal["", "weak", "use", "mask", "order", "head", "guess", "aside"]
+"""What a draw is worth: one that training alone makes matter is weak, and is one for use where it happens whenever the
+model is used, one is of a loader or sampler, or of the workers of a loader, which have their own rules, one happens where
+a checkpoint lacks the layers of a task, one is in a call that is only possible, one is behind an option."""
 
 
 class First(NamedTuple):
@@ -67,6 +70,21 @@ class First(NamedTuple):
     elsewhere: bool = False
 
 
+_USED = _TRAINING_ONLY - {"init"}
+_REPLACEABLE = frozenset({"weak", "head"})
+"""Kinds of draws that loaded weights may replace."""
+_OF_WEIGHTS = frozenset({"torch"})
+"""Generators of initial weights of which it is known what is loaded over them."""
+
+
+class Initial(NamedTuple):
+    """A draw of initial weights: what draws where, and whether a checkpoint may have held them."""
+
+    first: First
+    head: bool
+    made: bool
+
+
 class Seeds(Rule):
     """DET101-DET104, DET107, DET108 and others of generators: collects draws and seeds; decides at the end of the
     entry point, when it is known what the program does."""
@@ -77,6 +95,14 @@ class Seeds(Rule):
     """Draws from each generator before its seed."""
     doubted = remembered_table(str, bool)
     late = remembered_table(str, Late)
+    initial = remembered_table(tuple[str, Site], Initial)
+    """The draws of initial weights from each generator, each place once."""
+    loaded = remembered_once(frozenset[Site])
+    """The places of initial weights over which others had been loaded wherever the program trained."""
+    load_order = remembered(int)
+    """When weights were loaded for the last time."""
+    optimized = remembered(list[v.Value])
+    """Modules whose parameters were asked for."""
     unseeded = marks_path(Where)
     """Draws without a seed on this path, by generator."""
 
@@ -106,11 +132,23 @@ class Seeds(Rule):
             kind = "aside"
         if kind == "weak" and _masks(entry) and (rng, "mask") not in self.first:
             self.first[rng, "mask"] = self._here(event)
+        used = entry.kind in _USED
+        if kind == "weak" and used:
+            self.first.setdefault((rng, "use"), lambda: self._here(event))
+        elif kind in _REPLACEABLE and not used:
+            made = not entry.id.startswith(("torch.init", "torch.inplace"))
+            head = kind == "head"
+            self.initial.setdefault(
+                (rng, self.run.here(node)), lambda: Initial(self._here(event), head, made)
+            )
         place = self.first.setdefault((rng, kind), lambda: self._here(event)).place
         if not self.run.guessing:
             self.unseeded.setdefault(rng, place)
             early = self.early.setdefault(rng, list)
-            if len(early) < MOST_DRAWS and all(one.site != self.run.here(node) for one, _, _ in early):
+            if kind == "weak" and used:
+                kind = "use"
+            alike = sum((one in _REPLACEABLE) is (kind in _REPLACEABLE) for _, _, one in early)
+            if alike < MOST_DRAWS and all(one.site != self.run.here(node) for one, _, _ in early):
                 here = (
                     place if place.site == self.run.here(node) else Where(self.run, node, rng, level.option)
                 )
@@ -265,6 +303,27 @@ class Seeds(Rule):
             return True
         return False
 
+    @on_method("load_state_dict", "load_weights")
+    def weights_loaded(self, call: CallEvent) -> None:
+        """Weights may be loaded."""
+        self.load_order = self.run.steps
+
+    @on_method("parameters", "named_parameters")
+    def parameters_asked(self, call: CallEvent) -> None:
+        """Some module is trained, or looked at."""
+        if isinstance(call.owner, (v.Inst, v.Obj)) and call.owner not in self.optimized:
+            self.optimized.append(call.owner)
+
+    @on_method("backward", "fit", "train", "minimize", "manual_backward")
+    def training(self, call: CallEvent) -> None:
+        """The program may train here: by now weights have to be loaded."""
+        if call.api.endswith(".train") and has_model([call.owner]):
+            # The mode of a module.
+            return
+        known = self.loaded
+        here = self.run.loaded_weights
+        self.loaded = here if known is None else known & here
+
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """The program has ended: report what was drawn without a seed, and seeds that are set after a draw."""
@@ -280,7 +339,13 @@ class Seeds(Rule):
             loaded = where(self.run, LOADS) is not None
             if seed.aside or (not training and loaded and (rng, "") not in self.first):
                 continue
-            self._late(self.run.kb.generators[rng], seed)
+            replaced = self._replaced(rng)
+            left = [x for x in seed.draws if x[2] not in _REPLACEABLE or x[0].site not in replaced][
+                :MOST_DRAWS
+            ]
+            if left:
+                first = seed.draw if seed.draw.site not in replaced else left[0][0]
+                self._late(self.run.kb.generators[rng], seed._replace(draw=first, draws=tuple(left)))
         # One call may seed several generators: their draws have one remedy, and are reported once.
         generators = sorted(self.run.kb.generators.values(), key=lambda one: -len(self._seeded_with(one)))
         reported: dict[str, GeneratorEntry] = {}
@@ -323,11 +388,39 @@ class Seeds(Rule):
             subject=generator.id,
         )
 
+    def _weights(self, rng: str) -> tuple[First | None, First | None]:
+        """The first draw that training makes matter, and the first of layers that a checkpoint may lack; without those
+        over whose outcome weights are loaded."""
+        weak, head = self.first.get((rng, "weak")), self.first.get((rng, "head"))
+        replaced = self._replaced(rng)
+        if not replaced:
+            return weak, head
+        initial = {key: self.initial[key] for key in self.initial.known() if key[0] == rng}
+        if weak is not None and weak.place.site in replaced:
+            left = [one.first for (_, site), one in initial.items() if not one.head and site not in replaced]
+            left += [one for one in (self.first.get((rng, "use")),) if one is not None]
+            weak = min(left, key=lambda one: one.place.order, default=None)
+        if head is not None and head.place.site in replaced:
+            left = [one.first for (_, site), one in initial.items() if one.head and site not in replaced]
+            head = min(left, key=lambda one: one.place.order, default=None)
+        return weak, head
+
+    def _replaced(self, rng: str) -> set[Site]:
+        """The places of initial weights over which others had been loaded before they were used."""
+        loaded = set(self.loaded or ())
+        if not loaded or rng not in _OF_WEIGHTS or any(not is_loaded(one) for one in self.optimized):
+            return set()
+        initial = {key[1]: self.initial[key] for key in self.initial.known() if key[0] == rng}
+        if all(site in loaded for site, one in initial.items() if one.made):
+            # What is written into parameters before others are loaded is lost too.
+            loaded |= {x for x, one in initial.items() if one.first.place.order < self.load_order}
+        return loaded
+
     def _missing(self, generator: GeneratorEntry, training: bool) -> bool:
         """Report the first draw from a generator without a seed; whether there is one that counts."""
         rng, title = generator.id, generator.title
-        strong, weak = self.first.get((rng, "")), self.first.get((rng, "weak"))
-        head, aside = self.first.get((rng, "head")), self.first.get((rng, "aside"))
+        strong, aside = self.first.get((rng, "")), self.first.get((rng, "aside"))
+        weak, head = self._weights(rng)
         order = self.first.get((rng, "order"))
         if strong is weak is head is None and order is not None and not self.reporter.reported("DET202"):
             # Where it is made, nothing shows that it shuffles.

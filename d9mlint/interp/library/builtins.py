@@ -41,6 +41,7 @@ from d9mlint.interp.library.reflection import (
     registered,
 )
 from d9mlint.interp.library.strings import STRING_METHODS
+from d9mlint.interp.library.weights import load, load_model
 from d9mlint.interp.order_kinds import counted, one_of, sample
 from d9mlint.interp.shapes import form
 from d9mlint.ir import nodes as m
@@ -807,6 +808,7 @@ MODELS: dict[str, Model] = {
     "yaml.safe_load": opt.load_config,
     "yaml.load": opt.load_config,
     "yaml.full_load": opt.load_config,
+    "safetensors.torch.load_model": load_model,
     "json.load": opt.load_config,
 }
 
@@ -868,4 +870,6 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.prepare": _prepare,
     "*.setup": _prepare,
     "*.load_from_checkpoint": _from_checkpoint,
+    "*.load_state_dict": load,
+    "*.load_weights": load,
 }

@@ -1,0 +1,121 @@
+"""Weights that are loaded over all initial ones of a model: ``model.load_state_dict(torch.load(path))``.
+
+What is known is a mode of the path for each place at which a loaded module or parameter was made, so that a load that
+only may happen is none where the paths meet again. The modules themselves are marked too: others may have been made at
+the same places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.interp.containers import CONTAINERS, parts
+from d9mlint.interp.data import BUFFER, TENSOR
+from d9mlint.interp.state import Setting, Site
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.state import State
+
+LOADED = "weights loaded:"
+"""How the names of such modes begin."""
+_MARK = "@loaded"
+_WRAPPERS = (
+    "torch.nn.DataParallel",
+    "torch.nn.parallel.DistributedDataParallel",
+    "torch.compile",
+    "torch.nn.utils.",
+)
+_PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter", BUFFER)
+_LENIENT = ("strict", "by_name", "skip_mismatch")
+"""Arguments that may leave some weights as they are; the first one unless it is true, the others if they are."""
+
+
+def load(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``model.load_state_dict(state)`` and ``model.load_weights(path)``."""
+    model = owner.receiver if isinstance(owner, v.Super) else owner
+    state = args.pos[0] if args.pos else next(iter(args.kw.values()), None)
+    if state is None or args.star or args.dstar or not _all_of(args, name) or _initial(state):
+        return None
+    _loaded(interp, model, node)
+    return None
+
+
+def load_model(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``safetensors.torch.load_model(model, path)``."""
+    model = args.get("model", 0)
+    if model is not None and _all_of(args, "load_state_dict"):
+        _loaded(interp, model, node)
+    return None
+
+
+def loaded_places(state: State) -> frozenset[Site]:
+    """Where the modules were made whose initial weights do not count any more."""
+    return frozenset(
+        setting.site
+        for _, setting in state.modes.starting(LOADED)
+        if setting.value is True and setting.site is not None
+    )
+
+
+def is_loaded(model: v.Value) -> bool:
+    """Whether all weights of a module have been loaded."""
+    return isinstance(model, (v.Inst, v.Obj)) and _MARK in model.attrs
+
+
+def _all_of(args: v.Args, name: str) -> bool:
+    if name == "load_state_dict":
+        strict = args.get("strict", 1)
+        return strict is None or v.truth(strict) is True
+    return all(value is None or v.truth(value) is False for value in (args.get(one) for one in _LENIENT[1:]))
+
+
+def _initial(state: v.Value) -> bool:
+    """Whether a state is, or was made from, that of a module whose weights nobody has loaded."""
+    return any(
+        isinstance(one, v.Obj) and (owner := one.attrs.get("@owner")) is not None and not is_loaded(owner)
+        for one in v.alternatives(state)
+    )
+
+
+def _loaded(interp: Interp, model: v.Value, node: Any) -> None:
+    if not isinstance(model, (v.Inst, v.Obj)) or interp.uncertain or interp.guessing:
+        return
+    seen: dict[v.Value, None] = {}
+    _reach(model, seen)
+    for one in seen:
+        assert isinstance(one, (v.Inst, v.Obj))
+        one.attrs[_MARK] = v.TRUE
+        if isinstance(one, v.Obj) and one.node is not None and one.file is not None:
+            site = Site(one.file.path, one.node.start, one.node.end)
+            interp.state.modes[f"{LOADED}{site.path}:{site.start}"] = Setting(True, site)
+
+
+def _reach(value: v.Value, seen: dict[v.Value, None]) -> None:
+    """A module, and all modules and parameters that it has registered."""
+    if value in seen or not isinstance(value, (v.Inst, v.Obj)):
+        return
+    seen[value] = None
+    for held in _held(value):
+        for one in v.alternatives(held):
+            _reach(one, seen)
+
+
+def _held(value: v.Inst | v.Obj) -> Iterator[v.Value]:
+    for name, held in list(value.attrs.items()):
+        if not name.startswith("@"):
+            yield from (one for one in v.alternatives(held) if _registers(one))
+    if isinstance(value, v.Obj):
+        if value.api in CONTAINERS:
+            yield from parts(value)
+        elif value.api.startswith(_WRAPPERS) or value.api in _PARAMETERS:
+            yield from value.args.values()[-1:] if value.api == BUFFER else value.args.pos[:1]
+
+
+def _registers(value: v.Value) -> bool:
+    """Whether a module takes a value of an attribute for a part of it. Lists and plain tensors are none."""
+    if isinstance(value, v.Inst):
+        return value.cls.find("forward") is not None or any("Module" in x for x in value.cls.external_bases())
+    return isinstance(value, v.Obj) and (value.api in _PARAMETERS or value.type != TENSOR)
