@@ -53,6 +53,12 @@ DISTRIBUTIONS = {
 }
 _BUILD = re.compile(r"-(?:cu\d+|cuda\d+x?)$", re.ASCII)
 """What a distribution's name says of the CUDA that it is built for: ``cuml-cu12``, ``cupy-cuda12x``."""
+_CPU_BUILDS = frozenset({"pytorch-cpu", "tensorflow-cpu", "tf-nightly-cpu"})
+_CPU_INDEX = re.compile(
+    r"^[ \t]*(?:-i|--index-url|--extra-index-url|-f|--find-links)[ =]\S*/whl/cpu\b|^[ \t]*-[ \t]*cpuonly\b",
+    re.MULTILINE | re.ASCII,
+)
+_CPU_WHEEL = re.compile(r"(?:%2B|\+)cpu\b", re.ASCII)
 _WHOLE = 1_000_000
 _WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-(\d[\w.]*?)(?:%2B|[+-])", re.ASCII)
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(.*)", re.DOTALL)
@@ -101,6 +107,10 @@ class Pins(NamedTuple):
     pins: tuple[Pin, ...]
     files: tuple[str, ...]
     problems: tuple[Problem, ...]
+    required: frozenset[str] = frozenset()
+    """Libraries that are asked for, also where no version is."""
+    cpu_only: frozenset[str] = frozenset()
+    """Those of which only builds for the CPU are asked for: ``torch==2.3.0+cpu``, or an index of such builds."""
 
 
 def library_name(distribution: str) -> str:
@@ -117,7 +127,9 @@ def read_pins(root: Path) -> Pins:
             reader.file(path, read)
     # A lock says what is installed, an exact pin what is meant; ranges come last. Files keep their order.
     found = sorted(reader.pins, key=lambda pin: (pin.aside, not pin.exact))
-    return Pins(tuple(found), tuple(reader.files), tuple(reader.problems))
+    required, others = frozenset(reader.builds), reader.builds.items()
+    cpu_only = frozenset(library for library, builds in others if builds == {True})
+    return Pins(tuple(found), tuple(reader.files), tuple(reader.problems), required, cpu_only)
 
 
 class _Reader:
@@ -128,6 +140,9 @@ class _Reader:
         self.pins: list[Pin] = []
         self.files: list[str] = []
         self.problems: list[Problem] = []
+        # Whether builds for the CPU are asked for, by library; and whether the file that is read names an index of them.
+        self.builds: dict[str, set[bool]] = {}
+        self.cpu_index = False
         self._seen: set[Path] = set()
         self._searched = 0
         self.boundary = boundary(absolute(str(root)))
@@ -156,10 +171,13 @@ class _Reader:
             self.problem(name, 0, f"cannot be read: {getattr(error, 'strerror', None) or error}")
             return
         self.files.append(name)
+        outer, self.cpu_index = self.cpu_index, _CPU_INDEX.search(text) is not None
         try:
             read(self, name, path, text)
         except RecursionError:
             self.problem(name, 0, "is nested too deeply")
+        finally:
+            self.cpu_index = outer
 
     def name(self, path: Path) -> str:
         """A file's name relative to the root, with slashes."""
@@ -190,7 +208,8 @@ class _Reader:
             wheel = _WHEEL.search(url.group(2) if url else body)
             if wheel:
                 name = url.group(1) if url else wheel.group(1)
-                self.add(name, f"=={wheel.group(2)}", file, line, part, marker)
+                local = _CPU_WHEEL.match(body, wheel.end(2))
+                self.add(name, f"=={wheel.group(2)}{'+cpu' if local else ''}", file, line, part, marker)
             return
         found = _REQUIREMENT.fullmatch(body)
         if found is None:
@@ -208,9 +227,14 @@ class _Reader:
         plain = normal_spec(" ".join(spec.split())) if len(spec) <= LONGEST else None
         if plain is None:
             self.problem(file, line, f"not a version range: {spec[:60]}")
-        elif plain:
+            return
+        library = library_name(distribution)
+        if holds(marker.strip()):
+            cpu = spec.rstrip().endswith("+cpu") or (self.cpu_index and library == "torch")
+            self.builds.setdefault(library, set()).add(cpu or distribution.lower() in _CPU_BUILDS)
+        if plain:
             aside = bool(_ASIDE.search(part) or (file.endswith(".txt") and _ASIDE.search(file)))
-            self.pins.append(Pin(library_name(distribution), plain, file, line, aside, marker.strip()))
+            self.pins.append(Pin(library, plain, file, line, aside, marker.strip()))
 
 
 def _decode(data: bytes) -> str:

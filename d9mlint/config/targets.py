@@ -131,6 +131,14 @@ class Targets:
         version = self.version(named or library).version
         return not clauses or matches(spec, version or _NEWEST)
 
+    def requires(self, library: str) -> bool:
+        """Whether the project's files ask for a library, in whatever version."""
+        return library in self._pins.required
+
+    def cpu_only(self, library: str) -> bool:
+        """Whether all that they ask for are builds of a library for the CPU."""
+        return library in self._pins.cpu_only
+
     def differs(self, library: str, spec: str) -> str:
         """The newest older release that the project admits too and for which the range answers differently;
         "" when there is none."""
@@ -148,6 +156,8 @@ class Targets:
             *sorted(self._inferred.items()),
             ("pins",),
             *pins,
+            ("required", *sorted(self._pins.required)),
+            ("cpu", *sorted(self._pins.cpu_only)),
             ("installed",),
             *sorted(self._installed.items()),
         )

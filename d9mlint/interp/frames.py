@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from d9mlint.interp import values as v
 
 if TYPE_CHECKING:
+    from d9mlint.interp.equal_tests import Chosen
     from d9mlint.interp.orders import Order
     from d9mlint.interp.state import Site, State
     from d9mlint.project.modules import ModuleFile
@@ -28,6 +29,7 @@ class Frame:
     __slots__ = (
         "call_site",
         "caller",
+        "chosen",
         "depth",
         "dispatching",
         "env",
@@ -68,6 +70,8 @@ class Frame:
         self.unrolled = 0
         # How many of the branches that are running are for a set, of which nothing says that one comes.
         self.dispatching = 0
+        # What tests chose, by their texts.
+        self.chosen: dict[str, Chosen] = {}
         self.is_class = False
         # The order in which a generator yields, where it is arbitrary.
         self.yields: Order | None = None

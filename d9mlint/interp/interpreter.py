@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.coverage import Cut, Gap, GapKind
-from d9mlint.interp import calls, conditions, data, expressions
+from d9mlint.interp import calls, conditions, data, equal_tests, expressions
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete
 from d9mlint.interp.events import (
@@ -600,18 +600,24 @@ class Interp:
         test = self.decide(stmt)
 
         ended = [False, False]
+        left: list[dict[str, v.Value] | None] = [None, None]
+
+        def follow(outcome: bool, statements: list[m.Stmt]) -> None:
+            conditions.narrowed(self, stmt.test, outcome, lambda: self.block(statements))
+            if self.state.alive:
+                left[not outcome] = self.frame.env.vars
+            else:
+                ended[not outcome] = True
 
         dispatches = test.answer is None and conditions.asks_for_set(stmt.test)
 
         def body() -> None:
             self.frame.dispatching += dispatches
-            conditions.narrowed(self, stmt.test, True, lambda: self.block(stmt.body))
+            equal_tests.within(self, stmt.test, True, lambda: follow(True, stmt.body))
             self.frame.dispatching -= dispatches
-            ended[0] = not self.state.alive
 
         def orelse() -> None:
-            conditions.narrowed(self, stmt.test, False, lambda: self.block(stmt.orelse))
-            ended[1] = not self.state.alive
+            equal_tests.within(self, stmt.test, False, lambda: follow(False, stmt.orelse))
 
         if test.answer is None:
             self.branch([body, orelse])
@@ -621,6 +627,8 @@ class Interp:
             body()
         else:
             orelse()
+        if None not in left:
+            equal_tests.remember(self, stmt.test, *left)
         if ended[0] != ended[1] and (test.answer is None or test.option) and self.state.alive:
             # Whoever comes past `if x is None: return` knows what `x` is not.
             conditions.narrow(self, stmt.test, ended[1])

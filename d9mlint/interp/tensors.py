@@ -130,8 +130,7 @@ def _new_device(interp: Interp, args: v.Args) -> str:
     given = args.kw.get("device")
     if given is not None and v.is_none(given) is not True:
         return named(interp, given)
-    if args.dstar or interp.entry is None:
-        # In code that no entry point reaches, the default device may be any.
+    if args.dstar:
         return ""
     if CPU_CONTEXT in interp.contexts:
         return "cpu"
@@ -228,8 +227,24 @@ def _transfer(
 
 
 def _device_with(interp: Interp, inputs: list[v.Value]) -> str:
-    found = device(inputs)
-    return found or ("cpu" if CPU_CONTEXT in interp.contexts else "")
+    return together(interp, inputs) or ("cpu" if CPU_CONTEXT in interp.contexts else "")
+
+
+def together(interp: RunView, inputs: Iterable[v.Value | None]) -> str:
+    """The device of what works on several values, as ``device``. In code that no entry point reaches the CPU is sure only
+    where all of them are known to be there: who calls it may have another default device."""
+    values = list(inputs)
+    found = device(values)
+    return "" if found == "cpu" and interp.entry is None and not all(map(_is_here, values)) else found
+
+
+def _is_here(value: v.Value | None) -> bool:
+    """Whether a value is on the CPU, or no tensor."""
+    if value is None or _plain(value):
+        return True
+    if isinstance(value, v.Items):
+        return not value.open and all(map(_is_here, value.elts))
+    return on_cpu(value)
 
 
 def _recorded(interp: Interp, grad: bool | None) -> bool | None:

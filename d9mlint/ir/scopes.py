@@ -21,6 +21,24 @@ def assigned_names(stmt: m.For | m.While) -> frozenset[str]:
     return result
 
 
+def assignments(body: list[m.Stmt], name: str) -> int:
+    """How many of the statements of a body, and of those in them, assign a plain name."""
+    found = 0
+    for stmt in statements(body):
+        names: set[str] = set()
+        if isinstance(stmt, m.Assign):
+            for target in stmt.targets:
+                target_names(target, names)
+        elif isinstance(stmt, (m.AnnAssign, m.AugAssign, m.For)):
+            target_names(stmt.target, names)
+        elif isinstance(stmt, m.With):
+            for item in stmt.items:
+                if item.target is not None:
+                    target_names(item.target, names)
+        found += name in names
+    return found
+
+
 def target_names(target: m.Expr, names: set[str]) -> None:
     """Add the plain names of an assignment target."""
     if isinstance(target, m.Name):

@@ -32,7 +32,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
-from d9mlint.interp.tensors import detached, device, no_gradient
+from d9mlint.interp.tensors import detached, device, no_gradient, together
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
@@ -81,6 +81,8 @@ class Ops(Rule):
     elsewhere = remembered_table(tuple[str, int], bool)
     """Where modules that are ops are made, by the file and the end of the call, and whether one was called with
     anything but tensors on the CPU."""
+    graded = remembered_table(tuple[str, int], bool)
+    """The same of whether one was called where a gradient may be taken of what it gives."""
     one_thread = remembered(list[bool])
     """For each call that sets the number of threads on the CPU: whether that is one."""
 
@@ -99,6 +101,8 @@ class Ops(Rule):
         made = (obj.file.path, obj.node.end)
         if not self.elsewhere.get(made):
             self.elsewhere[made] = device(args.values()) != "cpu"
+        if obj.api.startswith("torch.nn.") and not self.graded.get(made):
+            self.graded[made] = not no_gradient(self.run)
 
     @on_call_if(lambda rule, api: api.startswith("?.") or bool(rule.run.kb.ops(api.removesuffix(CALLED))))
     def call(self, call: CallEvent) -> None:
@@ -303,7 +307,7 @@ def _in_tape(interp: RunView) -> bool:
 
 def _device(interp: RunView, call: CallEvent) -> str:
     """The device on which the op works, "" for unknown."""
-    found = device([call.owner, *call.args.values()])
+    found = together(interp, [call.owner, *call.args.values()])
     return found or ("cpu" if CPU_CONTEXT in interp.contexts else "")
 
 
@@ -345,6 +349,10 @@ def _end(rule: Ops) -> None:
         made = (found.place.site.path, found.place.site.end)
         if not found.device and gpu and not open_world and rule.elsewhere.get(made) is False:
             reason = f"it varies on {', '.join(found.entry.devices)}, and it is called with tensors on the CPU alone"
+            _silent(rule.run, found.entry, found.place, reason)
+            continue
+        if found.entry.passes == "backward" and not open_world and rule.graded.get(made) is False:
+            reason = "only its backward pass varies, and no gradient is taken where it is called"
             _silent(rule.run, found.entry, found.place, reason)
             continue
         if races_on_cpu and not gpu and _in_one_thread(rule):
