@@ -167,6 +167,12 @@ class TestEvent(NamedTuple):
     stmt: m.If | m.While
 
 
+class HandlerEvent(NamedTuple):
+    """An ``except`` clause is about to be run."""
+
+    handler: m.Handler
+
+
 class ContextEvent(NamedTuple):
     """A context manager is entered or left."""
 
@@ -251,6 +257,7 @@ Event = (
     | LateSeedEvent
     | LoopEvent
     | TestEvent
+    | HandlerEvent
     | ContextEvent
     | IterationEvent
     | ItemEvent

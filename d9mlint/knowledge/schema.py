@@ -66,6 +66,7 @@ Role = Literal[
     "stream",
     "synchronizes",
     "trains",
+    "updates",
     "views",
     "waits",
     "writes",

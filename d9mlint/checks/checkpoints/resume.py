@@ -45,7 +45,7 @@ class Resume(Rule):
     def call(self, call: CallEvent) -> None:
         """Something is called that may keep the position in the data."""
         for entry in self.run.kb.roles(call.api):
-            if entry.role == "discards-batches" and all_hold(call.args, entry.when, call.owner) is True:
+            if entry.role == "discards-batches" and _discards(entry, call):
                 self.kept = True
                 _skipped_here(self, entry, call)
             elif entry.role == "saves-loader":
@@ -112,6 +112,14 @@ class Resume(Rule):
     def load(self, call: CallEvent) -> None:
         """Something is loaded."""
         self.loads = True
+
+
+def _discards(entry: RoleEntry, call: CallEvent) -> bool:
+    """Whether a call leaves out batches: one of Python's leaves out whatever it is given, by a number that may not be
+    known."""
+    holds = all_hold(call.args, entry.when, call.owner)
+    first = call.args.pos[0] if call.args.pos else None
+    return holds is True or (holds is None and isinstance(first, v.Obj) and first.type == LOADER)
 
 
 def _skips_by_hand(stmt: m.For) -> bool:

@@ -10,13 +10,14 @@ from d9mlint.checks.drawing import draws
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import CallEvent
-from d9mlint.interp.listening import on_call_if
+from d9mlint.interp.listening import on_call_if, on_method
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
 _FUNCTION = "torch.autograd.Function"
 _APPLY = f"{_FUNCTION}.apply"
+_ENABLE = "transformers.PreTrainedModel.gradient_checkpointing_enable"
 _OPTION = "preserve_rng_state"
 _KEEPING = re.compile(r"rng|rand|seed|generator", re.IGNORECASE)
 _WRONG = "the gradients are those of another dropout mask and wrong, although runs agree"
@@ -26,6 +27,13 @@ class Recomputation(Rule):
     """DET411: checkpointing, of libraries and by hand."""
 
     codes = ("DET411",)
+
+    @on_method(_ENABLE.rpartition(".")[2])
+    def enabled(self, call: CallEvent) -> None:
+        """A model is told to check-point: the class of what ``from_pretrained`` gives need not be known."""
+        entry = self.run.kb.role(_ENABLE, "checkpoints")
+        if entry is not None and self.run.kb.role(call.api, "checkpoints") is None:
+            _library(self, call, call.args.get(entry.arg, entry.pos), entry.arg)
 
     @on_call_if(lambda rule, api: api == _APPLY or rule.run.kb.role(api, "checkpoints") is not None)
     def call(self, call: CallEvent) -> None:

@@ -7,18 +7,49 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.derivation import derives
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent, DecoratorEvent, Loop, LoopEvent
+from d9mlint.interp.events import CallEvent, DecoratorEvent, HandlerEvent, Loop, LoopEvent
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on, on_call
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes, tries
+from d9mlint.ir.traversal import called_name, nodes, tries
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 
 _FIXED = "use a fixed batch size that fits"
-_BATCH = ("batch_size", "bs", "batchsize", "micro_batch", "microbatch", "batch")
+_BATCH = (
+    "batch_size",
+    "bs",
+    "batchsize",
+    "micro_batch",
+    "microbatch",
+    "batch",
+    "chunk",
+    "chunk_size",
+    "chunksize",
+)
+_SMALLER = ("//", "/", "-", ">>")
+_TOLD = (
+    "int",
+    "float",
+    "round",
+    "max",
+    "min",
+    "str",
+    "format",
+    "print",
+    "info",
+    "warning",
+    "warn",
+    "error",
+    "exception",
+    "debug",
+    "critical",
+    "log",
+    "write",
+)
+"""Functions that only convert or say what they are given."""
 
 
 class FreeMemory(Rule):
@@ -31,6 +62,11 @@ class FreeMemory(Rule):
         """A loop begins or ends."""
         if not event.begins:
             _retries(self, event.loop)
+
+    @on(HandlerEvent)
+    def handled(self, event: HandlerEvent) -> None:
+        """What is done when something is raised."""
+        _tries_again(self, event.handler)
 
     @on_call(LOADER)
     def loader(self, call: CallEvent) -> None:
@@ -78,6 +114,29 @@ def _retries(rule: Rule, loop: Loop) -> None:
                     _FIXED,
                     subject="out of memory",
                 )
+
+
+def _tries_again(rule: Rule, handler: m.Handler) -> None:
+    """A handler that calls what has failed, or something else, with a smaller batch."""
+    body = list(handler.body)
+    again = next((one for one in nodes(body) if isinstance(one, m.Call) and _gives_less(one)), None)
+    if again is not None and _out_of_memory(rule.run, handler):
+        rule.report(
+            "DET315",
+            again,
+            "the call is repeated with a smaller batch when memory runs out: its size depends on the free memory",
+            _FIXED,
+            subject="out of memory",
+        )
+
+
+def _gives_less(call: m.Call) -> bool:
+    if called_name(call).rpartition(".")[2] in _TOLD:
+        return False
+    given = [*call.args, *(one.value for one in call.keywords)]
+    return any(
+        isinstance(one, m.BinOp) and one.op in _SMALLER and _is_batch(one.left) for one in nodes(given)
+    )
 
 
 def _shrinks(node: Any) -> bool:

@@ -145,7 +145,8 @@ class UninitializedMemory(Rule):
         owner = _watched(self.run, event.owner)
         name = event.api.rpartition(".")[2]
         if owner is not None and not roles.keys() & {"views", "copies", "looks-only"}:
-            if "writes" in roles or (name.endswith("_") and not name.endswith("__")):
+            changes = name.endswith("_") and not name.endswith("__") and "updates" not in roles
+            if "writes" in roles or changes:
                 self.contents[owner] = "written"
             else:
                 self.read(event.owner)
