@@ -92,9 +92,11 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         return v.Items(left.kind, left.elts, True)
     if op == "+" and isinstance(left, v.Items):
         return v.Items(left.kind, [*left.elts, v.UNKNOWN], True)
-    if isinstance(left, v.Items) and left.kind == "s" and op in "|&-^":
+    if op in ("|", "&", "-", "^") and (_is_view(left) or (isinstance(left, v.Items) and left.kind == "s")):
+        # Lists have no such operators: one stands for the keys of a dictionary. What they give is a set.
+        left_elts = left.elts if isinstance(left, v.Items) else []
         right_elts = right.elts if isinstance(right, v.Items) and op in "|^" else []
-        return joined("s", [*left.elts, *right_elts], True)
+        return joined("s", [*left_elts, *right_elts], True)
     if op == "/" and isinstance(left, v.Obj) and left.type == "pathlib.Path":
         return v.Obj("pathlib.Path", "pathlib.Path")
     if op in ("+", "%") and isinstance(left, v.Lit) and isinstance(left.value, str):
@@ -102,6 +104,20 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
         return v.Mapping({**left.items, **right.items}, left.open or right.open)
     return v.UNKNOWN
+
+
+def _is_view(value: v.Value) -> bool:
+    """Whether a value is what ``keys()`` or ``items()`` of a dictionary gives."""
+    if isinstance(value, v.Items):
+        return value.kind == "l"
+    if not isinstance(value, v.Obj) or value.args.pos or value.args.kw:
+        return False
+    owner, _, method = value.api.rpartition(".")
+    return method in ("keys", "items") and not owner.startswith(_TABLES)
+
+
+_TABLES = ("pandas.", "polars.", "dask.", "cudf.")
+"""Libraries whose ``keys()`` are columns, which have an order of their own."""
 
 
 def _fold(op: str, left: v.Lit, right: v.Lit) -> v.Value:

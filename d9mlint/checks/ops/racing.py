@@ -101,8 +101,10 @@ class Ops(Rule):
         made = (obj.file.path, obj.node.end)
         if not self.elsewhere.get(made):
             self.elsewhere[made] = device(args.values()) != "cpu"
-        if obj.api.startswith("torch.nn.") and not self.graded.get(made):
-            self.graded[made] = not no_gradient(self.run)
+        if not self.graded.get(made):
+            # What is called in a graph of TensorFlow may be run later, in a context that is not seen here.
+            graph = any(entry.library in TF_LIBRARIES for entry in self.run.kb.ops(obj.api))
+            self.graded[made] = graph or not no_gradient(self.run)
 
     @on_call_if(lambda rule, api: api.startswith("?.") or bool(rule.run.kb.ops(api.removesuffix(CALLED))))
     def call(self, call: CallEvent) -> None:

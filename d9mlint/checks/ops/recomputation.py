@@ -17,7 +17,7 @@ from d9mlint.ir.traversal import nodes
 
 _FUNCTION = "torch.autograd.Function"
 _APPLY = f"{_FUNCTION}.apply"
-_ENABLE = "transformers.PreTrainedModel.gradient_checkpointing_enable"
+_ENABLE = "gradient_checkpointing_enable"
 _OPTION = "preserve_rng_state"
 _KEEPING = re.compile(r"rng|rand|seed|generator", re.IGNORECASE)
 _WRONG = "the gradients are those of another dropout mask and wrong, although runs agree"
@@ -28,10 +28,10 @@ class Recomputation(Rule):
 
     codes = ("DET411",)
 
-    @on_method(_ENABLE.rpartition(".")[2])
+    @on_method(_ENABLE)
     def enabled(self, call: CallEvent) -> None:
-        """A model is told to check-point: the class of what ``from_pretrained`` gives need not be known."""
-        entry = self.run.kb.role(_ENABLE, "checkpoints")
+        """A model shall recompute. Of which class it is need not be known: ``from_pretrained`` gives many."""
+        entry = self.run.kb.role(f"?.{_ENABLE}", "checkpoints")
         if entry is not None and self.run.kb.role(call.api, "checkpoints") is None:
             _library(self, call, call.args.get(entry.arg, entry.pos), entry.arg)
 

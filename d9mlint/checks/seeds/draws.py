@@ -136,7 +136,7 @@ class Seeds(Rule):
         if kind == "weak" and used:
             self.first.setdefault((rng, "use"), lambda: self._here(event))
         elif kind in _REPLACEABLE and not used:
-            made = not entry.id.startswith(("torch.init", "torch.inplace"))
+            made = ".init." not in entry.apis[0] and not entry.apis[0].endswith("_")
             head = kind == "head"
             self.initial.setdefault(
                 (rng, self.run.here(node)), lambda: Initial(self._here(event), head, made)

@@ -422,7 +422,7 @@ def _dict_values(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
         ]
         return v.Items("l", pairs, owner.open)
     if name == "keys":
-        return v.Items("l", [v.Lit(k) for k in owner.items if isinstance(k, str)], owner.open)
+        return v.Items("l", [v.Lit(k) for k in owner.items if isinstance(k, (str, int, float))], owner.open)
     return v.Items("l", list(owner.items.values()), owner.open)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import CONTAINERS, parts
-from d9mlint.interp.data import BUFFER, TENSOR
+from d9mlint.interp.data import TENSOR
 from d9mlint.interp.state import Setting, Site
 
 if TYPE_CHECKING:
@@ -22,13 +22,6 @@ if TYPE_CHECKING:
 LOADED = "weights loaded:"
 """How the names of such modes begin."""
 _MARK = "@loaded"
-_WRAPPERS = (
-    "torch.nn.DataParallel",
-    "torch.nn.parallel.DistributedDataParallel",
-    "torch.compile",
-    "torch.nn.utils.",
-)
-_PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter", BUFFER)
 _LENIENT = ("strict", "by_name", "skip_mismatch")
 """Arguments that may leave some weights as they are; the first one unless it is true, the others if they are."""
 
@@ -84,7 +77,7 @@ def _loaded(interp: Interp, model: v.Value, node: Any) -> None:
     if not isinstance(model, (v.Inst, v.Obj)) or interp.uncertain or interp.guessing:
         return
     seen: dict[v.Value, None] = {}
-    _reach(model, seen)
+    _reach(interp, model, seen)
     for one in seen:
         assert isinstance(one, (v.Inst, v.Obj))
         one.attrs[_MARK] = v.TRUE
@@ -93,29 +86,32 @@ def _loaded(interp: Interp, model: v.Value, node: Any) -> None:
             interp.state.modes[f"{LOADED}{site.path}:{site.start}"] = Setting(True, site)
 
 
-def _reach(value: v.Value, seen: dict[v.Value, None]) -> None:
+def _reach(interp: Interp, value: v.Value, seen: dict[v.Value, None]) -> None:
     """A module, and all modules and parameters that it has registered."""
     if value in seen or not isinstance(value, (v.Inst, v.Obj)):
         return
     seen[value] = None
-    for held in _held(value):
+    for held in _held(interp, value):
         for one in v.alternatives(held):
-            _reach(one, seen)
+            _reach(interp, one, seen)
 
 
-def _held(value: v.Inst | v.Obj) -> Iterator[v.Value]:
+def _held(interp: Interp, value: v.Inst | v.Obj) -> Iterator[v.Value]:
     for name, held in list(value.attrs.items()):
         if not name.startswith("@"):
-            yield from (one for one in v.alternatives(held) if _registers(one))
+            yield from (one for one in v.alternatives(held) if _registers(interp, one))
     if isinstance(value, v.Obj):
+        holder = interp.kb.role(value.api, "holds")
         if value.api in CONTAINERS:
             yield from parts(value)
-        elif value.api.startswith(_WRAPPERS) or value.api in _PARAMETERS:
-            yield from value.args.values()[-1:] if value.api == BUFFER else value.args.pos[:1]
+        elif holder is not None:
+            yield value.args.get(holder.arg or "data", holder.pos or 0) or v.UNKNOWN
 
 
-def _registers(value: v.Value) -> bool:
+def _registers(interp: Interp, value: v.Value) -> bool:
     """Whether a module takes a value of an attribute for a part of it. Lists and plain tensors are none."""
     if isinstance(value, v.Inst):
         return value.cls.find("forward") is not None or any("Module" in x for x in value.cls.external_bases())
-    return isinstance(value, v.Obj) and (value.api in _PARAMETERS or value.type != TENSOR)
+    if not isinstance(value, v.Obj):
+        return False
+    return value.type != TENSOR or interp.kb.role(value.api, "holds") is not None
