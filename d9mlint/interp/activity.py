@@ -178,7 +178,7 @@ class Activity:
                 self.trainer_switch = found.entry.switch
             _trains_torch(self._interp, call.node, name, found.device or tensors.device(call.args.values()))
             return
-        if found is None and isinstance(call.owner, v.Obj) and can_train(call.owner.args, name):
+        if found is None and isinstance(call.owner, v.Obj) and can_train(self._interp, call.owner.args, name):
             # An object of which only what it was given is known: a trainer that a configuration names.
             _trains_torch(self._interp, call.node, name, tensors.device(call.owner.args.values()))
             _note_devices(self._interp, call.owner.args.kw.get("device"), call.node)
@@ -299,7 +299,11 @@ class Activity:
         """Something is moved."""
         given = call.args.get("device", 0)
         _note_devices(self._interp, given, call.node)
-        if given is not None and has_model([call.owner]) and _from_elsewhere(given):
+        if (
+            given is not None
+            and has_model(self._interp, [call.owner])
+            and _from_elsewhere(self._interp, given)
+        ):
             # A configuration that is not there, or a variable, says where: that may be a GPU.
             note(self._interp, "cuda-device", call.node, "to")
 
@@ -443,7 +447,7 @@ def _chosen_elsewhere(args: v.Args) -> bool:
     return name is v.UNKNOWN or isinstance(name, v.Member)
 
 
-def _from_elsewhere(value: v.Value) -> bool:
+def _from_elsewhere(interp: RunView, value: v.Value) -> bool:
     """Whether nothing is known of what a module is moved to: it is no device of another value, and no element type."""
     for one in v.alternatives(value):
         if one is v.UNKNOWN:
@@ -451,7 +455,7 @@ def _from_elsewhere(value: v.Value) -> bool:
         if isinstance(one, v.Member) and one.name not in ("dtype", "type"):
             owner = one.owner
             held = isinstance(owner, v.Inst) or (isinstance(owner, v.Obj) and owner.type == tensors.TENSOR)
-            if not held and not has_model([owner]):
+            if not held and not has_model(interp, [owner]):
                 return True
     return False
 
@@ -477,7 +481,7 @@ def _uses_cuda(api: str) -> bool:
 
 def _any_call(interp: Interp, call: CallEvent) -> None:
     api, given = call.api, call.args.kw
-    if hands_over_training(call.args) and runner(interp, call.owner) is None:
+    if hands_over_training(interp, call.args) and runner(interp, call.owner) is None:
         note(interp, TRAIN, call.node, api)
         note(interp, TORCH_TRAIN, call.node, api)
     if "device" in given and api != DEVICE and not _uses_cuda(api):

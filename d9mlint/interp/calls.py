@@ -10,7 +10,7 @@ from d9mlint.interp import graphs, memo, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import parts
 from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT_MODES, TRAINING_CONTEXT
-from d9mlint.interp.data import BUFFER, TENSOR, entropy, is_entropy, put_on_device
+from d9mlint.interp.data import BUFFER, TENSOR, entropy, is_entropy, is_module, put_on_device
 from d9mlint.interp.devices import Runner, runner, runner_of
 from d9mlint.interp.events import (
     CallEvent,
@@ -709,7 +709,7 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
         # An executor hands the other arguments on.
         call(interp, args.pos[0], args.rest(), node)
         return
-    if hands_over_training(args):
+    if hands_over_training(interp, args):
         _train_elsewhere(interp, args, node)
     if is_validation(api):
         first, data = args.get("estimator", 0), v.Args(args.pos[1:3], {}, args.star, args.dstar)
@@ -739,22 +739,22 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
                         call(interp, elt, v.Args(star=True, dstar=True), node)
 
 
-def hands_over_training(args: v.Args) -> bool:
+def hands_over_training(interp: RunView, args: v.Args) -> bool:
     """Whether a call is given a model, an optimizer and a loader: whoever gets these trains."""
     values = args.values()
     if len(values) < 3 and v.AnyOf not in map(type, values):
         return False
     given = [one for value in values for one in v.alternatives(value)]
-    return len(given) > 2 and _has_optimizer(given) and _has_loader(given) and has_model(given)
+    return len(given) > 2 and _has_optimizer(given) and _has_loader(given) and has_model(interp, given)
 
 
-def can_train(args: v.Args, method: str) -> bool:
+def can_train(interp: RunView, args: v.Args, method: str) -> bool:
     """Whether a call is given what an object that it makes trains with: a loader, if the object is then fitted, or a
     model, and an optimizer or a loader."""
     given = [one for value in args.values() for one in v.alternatives(value)]
     if method.startswith("fit") and _has_loader(given):
         return True
-    return has_model(given) and (_has_optimizer(given) or _has_loader(given))
+    return has_model(interp, given) and (_has_optimizer(given) or _has_loader(given))
 
 
 def _has_optimizer(given: list[v.Value]) -> bool:
@@ -765,11 +765,11 @@ def _has_loader(given: list[v.Value]) -> bool:
     return any(isinstance(one, v.Obj) and one.type == LOADER for one in given)
 
 
-def has_model(given: Iterable[v.Value | None]) -> bool:
+def has_model(interp: RunView, given: Iterable[v.Value | None]) -> bool:
     """Whether one of several values is a module that is a model, or a part of one."""
     return any(
         (isinstance(one, v.Inst) and one.cls.find("forward") is not None)
-        or (isinstance(one, v.Obj) and one.api.startswith(("torch.nn.", "torchvision.models")))
+        or (isinstance(one, v.Obj) and is_module(interp, one))
         for one in given
     )
 
@@ -897,7 +897,9 @@ def _call_member(
         result_obj.start_with(tensors.of_method(interp, owner, name, args))
         if name.endswith("_"):
             tensors.write(interp, owner, name, *args.values())
-    elif types == ["?"] and name in _CERTAIN_METHODS:
+    elif name in _CERTAIN_METHODS and (
+        types == ["?"] or (isinstance(owner, v.Obj) and owner.form is not None)
+    ):
         result_obj.start_with(tensors.of_method(interp, owner, name, args))
     kinds: set[str] = {entry.kind for entry in entries}
     if rng.entropy_result(kinds, unseeded and "draw" in kinds) or (
@@ -930,7 +932,21 @@ _HELD = frozenset({"get", "pop", "setdefault", "values", "items"})
 """Methods of a container that give what it holds."""
 
 # Methods that only tensors have: what they give is known whatever the receiver.
-_CERTAIN_METHODS = frozenset({"detach", "cuda", "cpu", "long", "argmax", "argsort", "requires_grad_"})
+_CERTAIN_METHODS = frozenset(
+    {
+        "detach",
+        "cuda",
+        "cpu",
+        "long",
+        "float",
+        "half",
+        "double",
+        "bfloat16",
+        "argmax",
+        "argsort",
+        "requires_grad_",
+    }
+)
 
 _ENTROPY_METHODS = frozenset(
     {

@@ -16,6 +16,7 @@ from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
 
 
 A_GPU = "a GPU"
@@ -244,6 +245,13 @@ def loader_device(loader: v.Obj) -> str:
     """On which device the batches of a loader are."""
     moved = loader.attrs.get(MOVED)
     return "cpu" if moved is None else str(moved.value) if isinstance(moved, v.Lit) else ""
+
+
+def is_module(interp: RunView, value: v.Obj) -> bool:
+    """Whether a library made a module: one of PyTorch, or what is known to draw its weights from torch."""
+    return value.api.startswith(("torch.nn.", "torchvision.models")) or any(
+        entry.kind == "init" and "torch" in entry.draws for entry in interp.kb.rng(value.api)
+    )
 
 
 def put_on_device(value: v.Value, device: str) -> None:

@@ -366,12 +366,12 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     including what no argument shows. ``static`` is false when the condition cannot be judged from the call
     alone (then a finding has low confidence). ``practical`` is false where the documentation lists the op but
     it was not seen to differ, or it needs rare inputs. ``if_unknown`` is the confidence of a finding where a
-    condition is unknown. ``default_mode`` is ``deterministic`` for an op that does not vary without the mode,
-    and ``random`` for one that draws its numbers from the clock or the operating system. ``alerts`` are the
-    names by which PyTorch refuses the op, or the sentences by which TensorFlow does. ``unless_env`` are
-    environment variables with the values that make the op deterministic, ``unless_mode`` are modes that do, and
-    ``unless_off`` modes that do when they are switched off;
-    ``only_env`` those with which the entry holds at all (an empty value: the variable is not set).
+    condition is unknown; ``unless_unknown`` where that is only one of ``unless``, if it differs.
+    ``default_mode`` is ``deterministic`` for an op that does not vary without the mode, and ``random`` for one
+    that draws its numbers from the clock or the operating system. ``alerts`` are the names by which PyTorch refuses
+    the op, or the sentences by which TensorFlow does. ``unless_env`` are environment variables with the values that
+    make the op deterministic, ``unless_mode`` are modes that do, and ``unless_off`` modes that do when they are
+    switched off; ``only_env`` those with which the entry holds at all (an empty value: the variable is not set).
     ``through`` are the inputs whose gradient
     the backward pass computes, where it is not the first one. ``at`` is ``use`` for a module whose inputs decide: it is
     judged where it is called. ``only_tensors`` is true for methods
@@ -400,6 +400,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     note: str = ""
     confidence: Sureness = "high"
     if_unknown: Literal["medium", "low"] = "medium"
+    unless_unknown: Literal["", "medium", "low"] = ""
     rule: str = ""
     at: Literal["call", "use"] = "call"
     through: list[Other] = []

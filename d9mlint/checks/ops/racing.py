@@ -243,7 +243,8 @@ def _candidate(
         not entry.static
         or entry.confidence == "low"
         or not entry.practical
-        or (entry.if_unknown == "low" and (answer is None or excused is None))
+        or (answer is None and entry.if_unknown == "low")
+        or (excused is None and (entry.unless_unknown or entry.if_unknown) == "low")
     ):
         sure = Confidence.LOW
     elif (

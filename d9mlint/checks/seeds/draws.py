@@ -317,7 +317,7 @@ class Seeds(Rule):
     @on_method("backward", "fit", "train", "minimize", "manual_backward")
     def training(self, call: CallEvent) -> None:
         """The program may train here: by now weights have to be loaded."""
-        if call.api.endswith(".train") and has_model([call.owner]):
+        if call.api.endswith(".train") and has_model(self.run, [call.owner]):
             # The mode of a module.
             return
         known = self.loaded

@@ -23,6 +23,7 @@ from d9mlint.interp.data import (
     entropy,
     is_entropy,
     is_graph_dataset,
+    is_module,
     put_on_device,
 )
 from d9mlint.interp.devices import runner
@@ -531,9 +532,7 @@ def _self(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) ->
     """Methods that return their receiver: ``model.to(device)``, ``model.cuda()``, ``generator.manual_seed()``."""
     if isinstance(owner, v.Inst):
         return owner
-    if isinstance(owner, v.Obj) and (
-        owner.api.startswith(("torch.nn.", "torchvision.models")) or owner.type == "torch.Generator"
-    ):
+    if isinstance(owner, v.Obj) and (owner.type == "torch.Generator" or is_module(interp, owner)):
         return owner
     return None
 
