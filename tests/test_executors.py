@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -132,6 +134,38 @@ def test_what_is_interrupted_does_not_wait_for_its_processes() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert time.monotonic() - start < 200 and multiprocessing.active_children() == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+def test_workers_end_when_the_run_is_killed(tmp_path: Path) -> None:
+    script = (
+        "from executor_jobs import Noting\n"
+        "from d9mlint.store.executors import Processes\n"
+        f"Processes(2).map(Noting({str(tmp_path)!r}, 0, False), [300] * 8)\n"
+    )
+    killed = subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parent)
+    try:
+        workers = _wait(lambda: [int(one.name) for one in tmp_path.iterdir()], lambda found: len(found) == 2)
+    finally:
+        killed.kill()
+        killed.wait()
+    assert not _wait(lambda: [pid for pid in workers if _lives(pid)], lambda found: not found)
+
+
+def _wait(look: Callable[[], list[int]], enough: Callable[[list[int]], bool]) -> list[int]:
+    """What is seen when it is enough, or after a minute."""
+    end = time.monotonic() + 60
+    while not enough(found := look()) and time.monotonic() < end:
+        time.sleep(0.1)
+    return found
+
+
+def _lives(pid: int) -> bool:
+    """Whether a process does anything: one that nobody waits for may remain as a name."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 @pytest.mark.full

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -11,6 +14,9 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from d9mlint.store.executors.protocol import Job, Progress, R, T, in_order, parts_of
+
+WATCHED = 1.0
+"""Seconds after which a worker looks again whether there is still somebody to work for."""
 
 
 class Processes:
@@ -33,7 +39,8 @@ class Processes:
         _Shared.job = job
         others = set(multiprocessing.active_children())
         try:
-            with ProcessPoolExecutor(self.jobs, multiprocessing.get_context("fork")) as pool, _ended(others):
+            fork = multiprocessing.get_context("fork")
+            with ProcessPoolExecutor(self.jobs, fork, _follow, (os.getpid(),)) as pool, _ended(others):
                 futures = [pool.submit(_run_part, part) for part in parts]
                 for index, future in enumerate(futures):
                     try:
@@ -68,6 +75,17 @@ def _ended(others: set[BaseProcess]) -> Iterator[None]:
         for process in set(multiprocessing.active_children()) - others:
             process.kill()
         raise
+
+
+def _follow(parent: int) -> None:
+    """Let this process end soon after its parent was killed, whatever it does."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCHED)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class _Shared:
