@@ -457,7 +457,7 @@ class Interp:
             target.write(name, value)
             return
         old = env.vars.get(name)
-        if old is not None and old is not value and type(old) in v.FIXED and self.frame.func is None:
+        if old is not None and old is not value and type(old) in v.FIXED:
             HEAP.rebind(name)
         env.vars[name] = value
 
