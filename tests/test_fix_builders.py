@@ -315,7 +315,7 @@ print(Environment().random.random())
     assert [one["code"] for one in found] == ["DET106"] and found[0]["fix"] is None
 
 
-LOADER = """\
+MAKES_A_LOADER = """\
 from torch.utils.data import DataLoader, Dataset
 
 
@@ -336,7 +336,7 @@ def make():
 def test_a_helper_stands_above_the_comment_of_its_loader_and_imports_are_written_once(
     project: Project,
 ) -> None:
-    fixed = _after(project, LOADER + "\n\nnext(iter(make()))\n", "DET201")
+    fixed = _after(project, MAKES_A_LOADER + "\n\nnext(iter(make()))\n", "DET201")
     assert fixed.count("import torch\n") == fixed.count("import numpy as np\n") == 1
     assert "        return random.random()\n\n\ndef seed_worker(worker_id):\n" in fixed
     assert "    random.seed(seed)\n\n\n# The loader.\ndef make():\n" in fixed
@@ -347,7 +347,7 @@ def test_what_a_loader_of_another_file_draws_is_seeded_before_it_is_used(run: Ru
     above = "".join(f"def unused_{n}():\n    return {n}\n\n\n" for n in range(9))
     root = project(
         {
-            "lib.py": LOADER.replace("num_workers=2", "batch_size=2"),
+            "lib.py": MAKES_A_LOADER.replace("num_workers=2", "batch_size=2"),
             "train.py": f"from lib import make\n\n{above}loader = make()\nbatch = next(iter(loader))\n",
         }
     )

@@ -101,16 +101,22 @@ class Problem(NamedTuple):
         return f"{self.file}:{self.line}: {self.message}" if self.line else f"{self.file}: {self.message}"
 
 
+class Asked(NamedTuple):
+    """A library that is asked for, also where no version is; whether a build for the CPU is (``torch==2.3.0+cpu``, or an
+    index of such builds); and the marker under which it is."""
+
+    library: str
+    cpu: bool
+    marker: str
+
+
 class Pins(NamedTuple):
     """What the files of a project pin, best source first."""
 
     pins: tuple[Pin, ...]
     files: tuple[str, ...]
     problems: tuple[Problem, ...]
-    required: frozenset[str] = frozenset()
-    """Libraries that are asked for, also where no version is."""
-    cpu_only: frozenset[str] = frozenset()
-    """Those of which only builds for the CPU are asked for: ``torch==2.3.0+cpu``, or an index of such builds."""
+    asked: tuple[Asked, ...] = ()
 
 
 def library_name(distribution: str) -> str:
@@ -127,9 +133,7 @@ def read_pins(root: Path) -> Pins:
             reader.file(path, read)
     # A lock says what is installed, an exact pin what is meant; ranges come last. Files keep their order.
     found = sorted(reader.pins, key=lambda pin: (pin.aside, not pin.exact))
-    required, others = frozenset(reader.builds), reader.builds.items()
-    cpu_only = frozenset(library for library, builds in others if builds == {True})
-    return Pins(tuple(found), tuple(reader.files), tuple(reader.problems), required, cpu_only)
+    return Pins(tuple(found), tuple(reader.files), tuple(reader.problems), tuple(reader.asked))
 
 
 class _Reader:
@@ -140,8 +144,8 @@ class _Reader:
         self.pins: list[Pin] = []
         self.files: list[str] = []
         self.problems: list[Problem] = []
-        # Whether builds for the CPU are asked for, by library; and whether the file that is read names an index of them.
-        self.builds: dict[str, set[bool]] = {}
+        self.asked: dict[Asked, None] = {}
+        # Whether the file that is read names an index of builds for the CPU.
         self.cpu_index = False
         self._seen: set[Path] = set()
         self._searched = 0
@@ -229,9 +233,9 @@ class _Reader:
             self.problem(file, line, f"not a version range: {spec[:60]}")
             return
         library = library_name(distribution)
-        if holds(marker.strip()):
-            cpu = spec.rstrip().endswith("+cpu") or (self.cpu_index and library == "torch")
-            self.builds.setdefault(library, set()).add(cpu or distribution.lower() in _CPU_BUILDS)
+        cpu = spec.rstrip().endswith("+cpu") or (self.cpu_index and library == "torch")
+        cpu = cpu or distribution.lower() in _CPU_BUILDS
+        self.asked[Asked(library, cpu, marker.strip())] = None
         if plain:
             aside = bool(_ASIDE.search(part) or (file.endswith(".txt") and _ASIDE.search(file)))
             self.pins.append(Pin(library, plain, file, line, aside, marker.strip()))

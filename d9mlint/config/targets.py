@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from d9mlint.config.markers import holds
 from d9mlint.config.pins import DISTRIBUTIONS, Pin, Pins, Problem, pinned, read_pins
 from d9mlint.knowledge.versions import compare, matches, parse, split
 
@@ -133,11 +134,15 @@ class Targets:
 
     def requires(self, library: str) -> bool:
         """Whether the project's files ask for a library, in whatever version."""
-        return library in self._pins.required
+        return bool(self._builds(library))
 
     def cpu_only(self, library: str) -> bool:
         """Whether all that they ask for are builds of a library for the CPU."""
-        return library in self._pins.cpu_only
+        return self._builds(library) == {True}
+
+    def _builds(self, library: str) -> set[bool]:
+        """Whether the requirements of a library that hold here are builds for the CPU."""
+        return {asked.cpu for asked in self._pins.asked if asked.library == library and holds(asked.marker)}
 
     def differs(self, library: str, spec: str) -> str:
         """The newest older release that the project admits too and for which the range answers differently;
@@ -156,8 +161,7 @@ class Targets:
             *sorted(self._inferred.items()),
             ("pins",),
             *pins,
-            ("required", *sorted(self._pins.required)),
-            ("cpu", *sorted(self._pins.cpu_only)),
+            *(("asked", one.library, str(one.cpu), one.marker) for one in self._pins.asked),
             ("installed",),
             *sorted(self._installed.items()),
         )
