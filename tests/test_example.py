@@ -55,6 +55,8 @@ def test_the_readme_shows_what_is_said(run: Run) -> None:
 
 
 def test_it_runs_and_learns(example: Path) -> None:
+    pytest.importorskip("torch")
+
     def python(*arguments: str) -> str:
         done = subprocess.run(
             [sys.executable, *arguments], cwd=example, capture_output=True, text=True, timeout=300
