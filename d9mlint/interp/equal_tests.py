@@ -53,10 +53,10 @@ def _key(test: m.Expr) -> tuple[str, str, bool] | None:
     return None
 
 
-def remember(interp: Interp, test: m.Expr, true: Variables | None, false: Variables | None) -> None:
-    """The branches of an ``if`` have met: they left these variables, None where they do not come back."""
-    key = _key(test) if true is not None and false is not None else None
-    if key is None or true is None or false is None:
+def remember(interp: Interp, test: m.Expr, true: Variables, false: Variables) -> None:
+    """The branches of an ``if`` have met: they left these variables."""
+    key = _key(test)
+    if key is None:
         return
     root, text, wanted = key
     if not wanted:

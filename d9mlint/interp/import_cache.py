@@ -335,9 +335,8 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     interp.config_files |= known.config_files
     interp.cuts |= known.cuts
     interp.gaps |= known.gaps
-    HEAP.patched |= known.patched
     for name in sorted(known.patched):
-        HEAP.rebind(name.rpartition(".")[2])
+        HEAP.patch(name)
     for name, value in known.library_attributes.items():
         interp.set_library_attribute(name, value)
     interp.blanks.update(known.blanks_made)

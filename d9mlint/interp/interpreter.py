@@ -600,15 +600,13 @@ class Interp:
         self.listeners.tell(TestEvent(stmt))
         test = self.decide(stmt)
 
-        ended = [False, False]
+        # What the branches leave, None where one does not come back.
         left: list[dict[str, v.Value] | None] = [None, None]
 
         def follow(outcome: bool, statements: list[m.Stmt]) -> None:
             conditions.narrowed(self, stmt.test, outcome, lambda: self.block(statements))
             if self.state.alive:
                 left[not outcome] = self.frame.env.vars
-            else:
-                ended[not outcome] = True
 
         dispatches = test.answer is None and conditions.asks_for_set(stmt.test)
 
@@ -628,11 +626,12 @@ class Interp:
             body()
         else:
             orelse()
-        if None not in left:
-            equal_tests.remember(self, stmt.test, *left)
-        if ended[0] != ended[1] and (test.answer is None or test.option) and self.state.alive:
+        true, false = left
+        if true is not None and false is not None:
+            equal_tests.remember(self, stmt.test, true, false)
+        elif true is not false and (test.answer is None or test.option) and self.state.alive:
             # Whoever comes past `if x is None: return` knows what `x` is not.
-            conditions.narrow(self, stmt.test, ended[1])
+            conditions.narrow(self, stmt.test, false is None)
 
     def exec_for(self, stmt: m.For) -> None:
         """``for``: known short sequences element by element, anything else once."""

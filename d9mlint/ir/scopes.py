@@ -15,7 +15,11 @@ def assigned_names(stmt: m.For | m.While) -> frozenset[str]:
     if known is not None and known[0] is stmt:
         return known[1]
     names: set[str] = set()
-    _collect(stmt.body, names)
+    for inner in statements(stmt.body):
+        _targets(inner, names)
+        if isinstance(inner, m.Match):
+            for case in inner.cases:
+                names.update(case.binds)
     result = frozenset(names)
     _assigned[id(stmt)] = (stmt, result)
     return result
@@ -26,15 +30,7 @@ def assignments(body: list[m.Stmt], name: str) -> int:
     found = 0
     for stmt in statements(body):
         names: set[str] = set()
-        if isinstance(stmt, m.Assign):
-            for target in stmt.targets:
-                target_names(target, names)
-        elif isinstance(stmt, (m.AnnAssign, m.AugAssign, m.For)):
-            target_names(stmt.target, names)
-        elif isinstance(stmt, m.With):
-            for item in stmt.items:
-                if item.target is not None:
-                    target_names(item.target, names)
+        _targets(stmt, names)
         found += name in names
     return found
 
@@ -51,35 +47,17 @@ def target_names(target: m.Expr, names: set[str]) -> None:
         target_names(target.value, names)
 
 
-def _collect(body: list[m.Stmt], names: set[str]) -> None:
-    for stmt in body:
-        if isinstance(stmt, m.Assign):
-            for target in stmt.targets:
-                target_names(target, names)
-        elif isinstance(stmt, (m.AnnAssign, m.AugAssign)):
-            target_names(stmt.target, names)
-        elif isinstance(stmt, m.For):
-            target_names(stmt.target, names)
-            _collect(stmt.body, names)
-            _collect(stmt.orelse, names)
-        elif isinstance(stmt, (m.If, m.While)):
-            _collect(stmt.body, names)
-            _collect(stmt.orelse, names)
-        elif isinstance(stmt, m.With):
-            for item in stmt.items:
-                if item.target is not None:
-                    target_names(item.target, names)
-            _collect(stmt.body, names)
-        elif isinstance(stmt, m.Try):
-            _collect(stmt.body, names)
-            _collect(stmt.orelse, names)
-            _collect(stmt.final, names)
-            for handler in stmt.handlers:
-                _collect(handler.body, names)
-        elif isinstance(stmt, m.Match):
-            for case in stmt.cases:
-                names.update(case.binds)
-                _collect(case.body, names)
+def _targets(stmt: m.Stmt, names: set[str]) -> None:
+    """Add the plain names that a statement itself assigns."""
+    if isinstance(stmt, m.Assign):
+        for target in stmt.targets:
+            target_names(target, names)
+    elif isinstance(stmt, (m.AnnAssign, m.AugAssign, m.For)):
+        target_names(stmt.target, names)
+    elif isinstance(stmt, m.With):
+        for item in stmt.items:
+            if item.target is not None:
+                target_names(item.target, names)
 
 
 def counted_attributes(facts: m.FileFacts) -> frozenset[str]:

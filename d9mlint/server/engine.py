@@ -279,10 +279,10 @@ class Engine:
         found, sources, parts, plan = self._state
         # Fixes are for the releases that programs are judged by.
         known = (*self._reports.values(), *(old.report for old in self._stale.values()))
-        told = [
+        judged = [
             msgspec.structs.replace(r, findings=[], cuts=[], gaps=[], failure="") for r in known if r.releases
         ]
-        runs = Runs([], told)
+        runs = Runs([], judged)
         only = plan._replace(facts={path: plan.facts[path]} if path in plan.facts else {})
         analysis = findings_of(only, runs, found, sources, parts, findings)
         one = found._replace(files=(path,), reported=frozenset({path}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from d9mlint.checks.base import Rule
-from d9mlint.checks.seeds.draws import entropy_source, report_changing_seed, source_place
+from d9mlint.checks.seeds.draws import entropy_source, report_changing_seed
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.listening import on_call_if
 from d9mlint.interp.rng import seed_value
@@ -22,7 +22,5 @@ class ClockKeys(Rule):
             if entry.kind != "stateless" or not (entry.seed_arg or entry.seed_pos is not None):
                 continue
             source = entropy_source(seed_value(call.args, entry))
-            if source is None:
-                continue
-            place = source_place(self.run, source, call.node)
-            report_changing_seed(self, source, place, call_text(call))
+            if source is not None:
+                report_changing_seed(self, source, call.node, call_text(call))

@@ -284,9 +284,7 @@ class Seeds(Rule):
             return True
         source = entropy_source(value)
         if source is not None:
-            place = source_place(self.run, source, node)
-            report_changing_seed(self, source, place, api)
-            self._forgive(place.site)
+            self._forgive(report_changing_seed(self, source, node, api))
             return True
         if value is not None and v.is_none(value) and entry.none_seed == "entropy":
             option = v.option_of(value)
@@ -557,7 +555,7 @@ def entropy_source(value: v.Value | None) -> v.Obj | None:
     return None
 
 
-def source_place(interp: RunView, source: v.Obj, node: Any) -> Where:
+def _source_place(interp: RunView, source: v.Obj, node: Any) -> Where:
     """Where a seed comes from that differs from run to run; the node where that is not known."""
     place = Where(interp, node)
     if source.node is not None and source.file is not None:
@@ -565,8 +563,9 @@ def source_place(interp: RunView, source: v.Obj, node: Any) -> Where:
     return place
 
 
-def report_changing_seed(rule: Rule, source: v.Obj, place: Where, api: str) -> None:
-    """DET107: what ``api`` is seeded from differs from run to run."""
+def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site:
+    """DET107: what ``api`` is seeded from differs from run to run. Gives the place of that."""
+    place = _source_place(rule.run, source, node)
     option = source.data.option if isinstance(source.data, Entropy) else ""
     unless = f" unless `{option}` is given" if option else ""
     rule.report(
@@ -579,6 +578,7 @@ def report_changing_seed(rule: Rule, source: v.Obj, place: Where, api: str) -> N
         subject=source.api,
         severity=Severity.WARNING if option else None,
     )
+    return place.site
 
 
 def _step(place: Where, message: str) -> Step:

@@ -128,7 +128,7 @@ def _given_again(interp: RunView, call: CallEvent, name: str) -> bool:
 def _held(loop: Loop) -> set[int]:
     """The objects, by birth, that the variables around a loop hold, and the attributes of objects in them.
 
-    What the loop itself binds is another one in each round.
+    What the loop itself binds is a new object in each round.
     """
     found: set[int] = set()
     env = loop.frame.env

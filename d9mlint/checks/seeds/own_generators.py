@@ -8,7 +8,7 @@ import msgspec
 
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
-from d9mlint.checks.seeds.draws import entropy_source, report_changing_seed, source_place
+from d9mlint.checks.seeds.draws import entropy_source, report_changing_seed
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.listening import on_call_if
@@ -55,8 +55,7 @@ def _generator(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
     source = entropy_source(value)
     if source is not None:
         # However many generators are given it, what has to change is one place.
-        place = source_place(rule.run, source, call.node)
-        report_changing_seed(rule, source, place, call_text(call))
+        report_changing_seed(rule, source, call.node, call_text(call))
         return
     takes_seed = bool(entry.seed_arg) or entry.seed_pos is not None
     if takes_seed and value is not None and v.is_none(value) is not True:

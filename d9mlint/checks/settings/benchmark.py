@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from d9mlint.base.findings import Fix, Severity
 from d9mlint.checks.base import Rule, argument_node, replace_fix
@@ -15,10 +15,6 @@ from d9mlint.interp.listening import on, on_attribute, on_call
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
-
-if TYPE_CHECKING:
-    pass
-
 
 BENCHMARK = "torch.backends.cudnn.benchmark"
 

@@ -30,7 +30,7 @@ _BATCH = (
     "chunksize",
 )
 _SMALLER = ("//", "/", "-", ">>")
-_TOLD = (
+_WITHOUT_EFFECT = (
     "int",
     "float",
     "round",
@@ -49,7 +49,7 @@ _TOLD = (
     "log",
     "write",
 )
-"""Functions that only convert or say what they are given."""
+"""Functions that only convert or print what they are given."""
 
 
 class FreeMemory(Rule):
@@ -131,7 +131,7 @@ def _tries_again(rule: Rule, handler: m.Handler) -> None:
 
 
 def _gives_less(call: m.Call) -> bool:
-    if called_name(call).rpartition(".")[2] in _TOLD:
+    if called_name(call) in _WITHOUT_EFFECT:
         return False
     given = [*call.args, *(one.value for one in call.keywords)]
     return any(

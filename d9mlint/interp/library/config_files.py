@@ -194,11 +194,11 @@ class _Composition:
         if depth > _DEEPEST or not os.path.isfile(full) or not is_inside(full, boundary(root)):
             return None, None
         self.interp.config_files.add(full)
-        own = parse_file(full)
+        own, lines = parse_file(full), _lines(full)
         if own is None:
             # A file with nothing but a header or a comment is an empty configuration.
-            own = {} if _is_empty(full) else None
-        return (own, _header(full)) if isinstance(own, dict) else (None, None)
+            own = None if any(map(_is_content, lines)) else {}
+        return (own, _header(lines)) if isinstance(own, dict) else (None, None)
 
     def _merge(self, package: tuple[str, ...], part: dict[str, Any]) -> None:
         into = _inner(self.data, package)
@@ -248,10 +248,10 @@ def _lines(path: str) -> list[str]:
         return []
 
 
-def _header(path: str) -> str | None:
+def _header(lines: list[str]) -> str | None:
     """The package that the comments at the head of a file name: ``# @package _global_``."""
-    for line in _lines(path):
-        if line.strip() and not line.lstrip().startswith("#"):
+    for line in lines:
+        if _is_content(line):
             return None
         found = _PACKAGE.match(line)
         if found is not None:
@@ -259,8 +259,8 @@ def _header(path: str) -> str | None:
     return None
 
 
-def _is_empty(path: str) -> bool:
-    return all(not line.strip() or line.lstrip().startswith("#") for line in _lines(path))
+def _is_content(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
 def _merge(into: dict[str, Any], other: dict[str, Any]) -> None:

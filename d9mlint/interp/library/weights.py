@@ -22,17 +22,16 @@ if TYPE_CHECKING:
 LOADED = "weights loaded:"
 """How the names of such modes begin."""
 _MARK = "@loaded"
-_LENIENT = ("strict", "by_name", "skip_mismatch")
-"""Arguments that may leave some weights as they are; the first one unless it is true, the others if they are."""
+_LENIENT = ("by_name", "skip_mismatch")
+"""Arguments of ``load_weights`` that may leave some weights as they are, where they are true."""
 
 
 def load(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``model.load_state_dict(state)`` and ``model.load_weights(path)``."""
     model = owner.receiver if isinstance(owner, v.Super) else owner
     state = args.pos[0] if args.pos else next(iter(args.kw.values()), None)
-    if state is None or args.star or args.dstar or not _all_of(args, name) or _initial(state):
-        return None
-    _loaded(interp, model, node)
+    if state is not None and not args.star and not args.dstar and _all_of(args, name) and not _initial(state):
+        _loaded(interp, model, node)
     return None
 
 
@@ -62,7 +61,7 @@ def _all_of(args: v.Args, name: str) -> bool:
     if name == "load_state_dict":
         strict = args.get("strict", 1)
         return strict is None or v.truth(strict) is True
-    return all(value is None or v.truth(value) is False for value in (args.get(one) for one in _LENIENT[1:]))
+    return all(value is None or v.truth(value) is False for value in (args.get(one) for one in _LENIENT))
 
 
 def _initial(state: v.Value) -> bool:
