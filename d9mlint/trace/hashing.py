@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 
 import torch
 
@@ -27,20 +28,22 @@ ARENA = 1 << 17
 
 
 class Value:
-    """A digest that is not known yet. ``result`` is set by ``Digester.flush``. A part is a digest, or the place
+    """A digest that is not known yet: ``result`` is set by ``Digester.flush``. A part is a digest, or the place
     of a sum and what describes its tensor."""
 
     __slots__ = ("parts", "result")
 
     def __init__(self) -> None:
-        self.result = 0
+        self.result: int | None = None
         self.parts: list[int | tuple[int, str]] = []
 
 
 class Digester:
-    """Takes the content of tensors as it is now; ``flush`` completes the digests. One for each thread."""
+    """Takes the content of tensors as it is now; ``flush`` completes the digests. One for each thread; another
+    thread may flush it."""
 
     def __init__(self) -> None:
+        self._lock = threading.RLock()
         size = ARENA // 8 if digests.xxh3 is None else 0
         with torch.inference_mode(False):
             self._arena = torch.zeros(size, dtype=torch.int64, device="cpu")
@@ -54,6 +57,10 @@ class Digester:
 
     def add(self, *tensors: torch.Tensor) -> Value | int:
         """The digest of some tensors together, in this order."""
+        with self._lock:
+            return self._add(tensors)
+
+    def _add(self, tensors: tuple[torch.Tensor, ...]) -> Value | int:
         at_once = digests.xxh3 is not None
         found: list[int | tuple[int, str]] = []
         waits = False
@@ -151,6 +158,10 @@ class Digester:
 
     def flush(self) -> None:
         """Complete every digest. One copy from each device."""
+        with self._lock:
+            self._flush()
+
+    def _flush(self) -> None:
         if not self._open:
             return
         with names.no_torch_function(), torch.inference_mode(False), torch.no_grad():

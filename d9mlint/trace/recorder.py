@@ -316,16 +316,25 @@ class Recorder:
             finally:
                 if own is not None:
                     own.busy = busy
-            pending, self._pending = self._pending, []
-            if not pending and not self._writer.open:
-                return
-            pack = journal.RECORD.pack
-            self._writer.records(
-                b"".join(
-                    [pack(*r[:9], r[9].result if isinstance(r[9], Value) else r[9] & MASK) for r in pending]
-                )
-            )
-            self._sweep()
+            packed = []
+            for record in self._pending:
+                value = record[9]
+                digest = value.result if isinstance(value, Value) else value & MASK
+                if digest is None:
+                    # Another thread has added it in the meantime.
+                    break
+                packed.append(journal.RECORD.pack(*record[:9], digest))
+            # Not a new list: another thread may be adding to this one.
+            del self._pending[: len(packed)]
+            if packed or self._writer.open:
+                self._writer.records(b"".join(packed))
+                self._sweep()
+
+    def hand_over(self) -> None:
+        """Something is about to leave the process for another one. What made it is written first: the other
+        process may end this one as soon as it has it."""
+        if self.on and multiprocessing.parent_process() is not None and os.getpid() == self._process:
+            self.flush()
 
     def shape(self, tensors: Sequence[torch.Tensor]) -> int:
         """The number of the shapes and dtypes of some tensors."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import multiprocessing.connection
+import multiprocessing.queues
 import random
 import sys
 import threading
@@ -223,6 +225,7 @@ class Watch:
         self._loaders(recorder)
         self._optimizers(recorder)
         self._threads(recorder)
+        self._handing_over(recorder)
 
     def tensorflow(self, recorder: Any) -> None:
         """Watch TensorFlow, which has just been imported."""
@@ -285,6 +288,16 @@ class Watch:
 
         self.replace(iterator, "__next__", __next__)
 
+    def _handing_over(self, recorder: Any) -> None:
+        """Processes give each other values through queues and pipes."""
+        owners: list[tuple[Any, str]] = [
+            (multiprocessing.queues.Queue, "put"),
+            (multiprocessing.queues.SimpleQueue, "put"),
+            (multiprocessing.connection.Connection, "send"),
+        ]
+        for owner, name in owners:
+            self.replace(owner, name, _after(recorder.hand_over, getattr(owner, name)))
+
     def _optimizers(self, recorder: Any) -> None:
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
@@ -314,6 +327,16 @@ class Watch:
 
         self.replace(threading.Thread, "start", start)
         self.replace(threading.Thread, "_bootstrap_inner", _bootstrap_inner)
+
+
+def _after(first: Callable[[], None], function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls another one before it does its work."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        first()
+        return function(*args, **kwargs)
+
+    return call
 
 
 def _short(value: Any) -> str:

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -206,6 +207,19 @@ def test_deferred_digests_are_the_same() -> None:
             tensor.zero_()
     digester.flush()
     assert [v if isinstance(v, int) else v.result for v in open_values] == before
+
+
+def test_another_thread_flushes_while_one_adds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digests, "xxh3", None)
+    digester = Digester()
+    tensors = [torch.full((16,), float(n)) for n in range(3000)]
+    found: list[object] = []
+    thread = threading.Thread(target=lambda: found.extend(digester.add(t) for t in tensors))
+    thread.start()
+    while thread.is_alive():
+        digester.flush()
+    digester.flush()
+    assert [getattr(value, "result", value) for value in found] == [digest(t) for t in tensors]
 
 
 def test_results_of_a_race_are_told_apart() -> None:

@@ -1,6 +1,7 @@
 """Whole programs under ``d9mlint trace``: hazards are named with their line and verdict, clean ones are equal.
 
-A program says in a comment what is expected: ``# diverges: VERDICT`` stands on the line that is to be named.
+A program says in a comment what is expected: ``# diverges: VERDICT`` stands on the line that is to be named, with
+``in PROCESS`` where another process than the main one has to name it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import pytest
 pytest.importorskip("torch")
 
 PROGRAMS = Path(__file__).parent / "programs"
-EXPECTED = re.compile(r"# diverges: (\w+)")
+EXPECTED = re.compile(r"# diverges: (\w+)(?: in (.+))?")
 TIMEOUT = 600
 QUICK = {"backward_of_index", "unsorted_listing", "time_seed"}
 QUICK_CLEAN = {"loader_workers"}
@@ -84,7 +85,8 @@ def cases(pattern: str, quick: set[str]) -> list[Any]:
 @pytest.mark.parametrize("name", cases("*.py", QUICK))
 def test_a_hazard_is_named_with_its_line_and_verdict(name: str, tmp_path: Path) -> None:
     lines = (PROGRAMS / name).read_text().splitlines()
-    row, verdict = next((n, m[1]) for n, line in enumerate(lines, 1) if (m := EXPECTED.search(line)))
+    row, expected = next((n, m) for n, line in enumerate(lines, 1) if (m := EXPECTED.search(line)))
+    verdict, process = expected.groups()
     report = traced(tmp_path, name)
     difference = report["difference"]
     assert difference is not None, report["reason"]
@@ -94,6 +96,7 @@ def test_a_hazard_is_named_with_its_line_and_verdict(name: str, tmp_path: Path) 
         difference = report["without_compile"]
     place = difference["place"][0]
     assert (difference["verdict"], Path(place["filename"]).name, place["row"]) == (verdict, name, row)
+    assert process is None or difference["process"] == process
     if verdict == "op" and "compile_inductor" not in name:
         assert report["confirmation"]["distinct"] > 1
         assert report["confirmation"]["deterministic"]["distinct"] == 1

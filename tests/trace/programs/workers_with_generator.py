@@ -16,7 +16,7 @@ def fit(model, batches):
 
 class D(torch.utils.data.Dataset):
     def __init__(self):
-        self.rng = np.random.default_rng()  # diverges: rng
+        self.rng = np.random.default_rng()  # diverges: rng in main/fork 0
 
     def __len__(self):
         return 8
