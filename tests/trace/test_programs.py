@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import until_it_strikes
 
 pytest.importorskip("torch")
 
@@ -87,7 +88,7 @@ def test_a_hazard_is_named_with_its_line_and_verdict(name: str, tmp_path: Path) 
     lines = (PROGRAMS / name).read_text().splitlines()
     row, expected = next((n, m) for n, line in enumerate(lines, 1) if (m := EXPECTED.search(line)))
     verdict, process = expected.groups()
-    report = traced(tmp_path, name)
+    report = until_it_strikes(lambda: traced(tmp_path, name), verdict)
     difference = report["difference"]
     assert difference is not None, report["reason"]
     if "compile_inductor" in name:
@@ -130,7 +131,8 @@ def test_replay_lists_flaky_lines_and_returns_the_exit_code(tmp_path: Path) -> N
 @pytest.mark.full
 def test_the_light_level_names_the_step_and_what_differs(tmp_path: Path) -> None:
     difference = traced(tmp_path, "backward_of_index.py", "--level", "light")["difference"]
-    assert (difference["verdict"], difference["step"]) == ("op", 1)
+    # The first step in which the race had another end: seldom a later one than the first.
+    assert difference["verdict"] == "op" and 1 <= difference["step"] <= 8
     assert difference["first"]["name"] == "gradient of parameter 0"
 
 

@@ -16,7 +16,7 @@ def loss_of(w, scale):
     return (z * scale).sum()
 
 
-for step in range(3):
+for step in range(8):
     loss = loss_of(w, scale)
     opt.zero_grad()
     loss.backward()

@@ -22,7 +22,7 @@ class Model(torch.nn.Module):
 model = DistributedDataParallel(Model())
 opt = torch.optim.SGD(model.parameters(), lr=0.1)
 index, scale = torch.randint(0, 1000, (n,)), torch.randn(n)
-for step in range(2):
+for step in range(6):
     loss = model(index, scale)
     opt.zero_grad()
     loss.backward()

@@ -16,7 +16,7 @@ def fit(model, batches):
 
 torch.manual_seed(0)
 m = net()
-parts = {"a", "b", "c", "d", "e"}
+parts = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}
 loss_of = {p: torch.randn(4, 8) for p in sorted(parts)}
 opt = torch.optim.SGD(m.parameters(), lr=0.1)
 for step in range(3):

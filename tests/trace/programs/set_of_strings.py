@@ -15,7 +15,7 @@ def fit(model, batches):
 
 
 torch.manual_seed(0)
-names = {"cat", "dog", "bird", "fish", "horse"}
+names = {"cat", "dog", "bird", "fish", "horse", "ant", "eel", "goat", "jay", "kiwi", "lynx", "mole"}
 table = {n: torch.full((8,), float(len(n) + ord(n[0]))) for n in sorted(names)}
 batches = []
 for n in names:  # diverges: input
