@@ -26,6 +26,7 @@ class DeterministicMode(Rule):
 
     codes = ("DET302", "DET305")
     call = remembered_once(Where)
+    off = remembered(bool)
     late = remembered(bool)
     used = marks_path(bool)
 
@@ -33,8 +34,16 @@ class DeterministicMode(Rule):
     def mode(self, call: CallEvent) -> None:
         """The mode is set."""
         value = call.args.get("mode", 0) or call.args.get("d", 0) or v.UNKNOWN
-        if v.truth(value) is not False and self.call is None:
+        if v.truth(value) is False:
+            self.off = not v.option_of(value)
+        elif self.call is None:
             self.call = Where(self.run, call.node, call.api)
+
+    @on_call("torch.set_deterministic_debug_mode")
+    def debug_mode(self, call: CallEvent) -> None:
+        """The mode is set by the name of a level."""
+        level = call.args.get("debug_mode", 0)
+        self.off = isinstance(level, v.Lit) and level.value in ("default", 0) and not v.option_of(level)
 
     @on_call_if(lambda _, api: api.endswith(".cuda"))
     def cuda(self, call: CallEvent) -> None:
@@ -67,7 +76,7 @@ class DeterministicMode(Rule):
         if setting.value is None or setting.value:
             self.silent("DET302", place, "deterministic mode is on at the end of the program, or may be")
             return
-        if self.call is not None and not setting.option:
+        if (self.call is not None or self.off) and not setting.option:
             self.silent("DET302", place, "DET303 reports the call that turns deterministic mode off")
             return
         cudnn = self.run.state.modes.get("torch.cudnn.deterministic")
