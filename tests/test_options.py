@@ -242,3 +242,26 @@ def test_verify_names_the_devices_that_it_can_use(
     done = run("verify", "--op", "cumsum", "--device", "xpu", cwd=root)
     assert done.code == 2 and "'xpu' is not one of cuda, cuda:N, cpu" in done.err
     assert run("--device", "mps", "train.py", cwd=root).code == 0
+
+
+def test_what_holds_on_a_gpu_names_the_option_that_selects_it(run: Run, project: Project) -> None:
+    program = (
+        "import argparse\n\nimport torch\nimport torch.nn.functional as F\n\n"
+        "parser = argparse.ArgumentParser()\nparser.add_argument({option!r}, {default})\n"
+        "args = parser.parse_args()\ntorch.manual_seed(0)\n{mode}"
+        "device = torch.device({device})\n"
+        "x = torch.ones(1, 1, 4, 4, requires_grad=True, device=device)\n"
+        "F.interpolate(x, scale_factor=2, mode={kernel!r}).sum().backward()\n"
+    )
+    flag = {"option": "--cuda", "default": "action='store_true'", "device": "'cuda' if args.cuda else 'cpu'"}
+    name = {"option": "--device", "default": "default='cpu'", "device": "args.device"}
+    plain = {"mode": "", "kernel": "bilinear"}
+    for given, option in ((flag, "--cuda"), (name, "--device")):
+        out = run("--output-format", "concise", cwd=project({"a.py": program.format(**given, **plain)})).out
+        found = [line for line in out.splitlines() if " warning: " in line]
+        assert [line.split()[2] for line in found] == ["DET401", "DET302"], out
+        assert all(f"when `{option}` selects a GPU" in line for line in found), out
+    # An op that would raise does so for some users alone.
+    raising = {"mode": "torch.use_deterministic_algorithms(True)\n", "kernel": "bicubic"}
+    out = run("--output-format", "concise", cwd=project({"a.py": program.format(**flag, **raising)})).out
+    assert "warning: DET402" in out and "on CUDA when `--cuda` selects a GPU" in out, out

@@ -12,7 +12,8 @@ from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import can_train, hands_over_training, has_model, owner_types
 from d9mlint.interp.context import CPU_CONTEXT
-from d9mlint.interp.devices import ACCELERATORS, DEFAULT_DEVICE, DEVICE, Runner, named, runner, runner_of
+from d9mlint.interp.device_names import ACCELERATORS, selecting_option
+from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, named, runner, runner_of
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
@@ -31,6 +32,7 @@ TORCH_TRAIN_CPU = "train:torch:cpu"
 TF_TRAIN_CPU = "train:tensorflow:cpu"
 TRAIN = "train"
 CUDA = "cuda"
+_CUDA_FLAGS = (CUDA, "cuda-api", "cuda-device")
 OTHER_ACCELERATORS = ("xpu", "mps")
 GRAPH_STEP = "graph-step"
 """Where a graph of TensorFlow 1 was given a step that trains, and where a session ran something of a graph."""
@@ -102,12 +104,12 @@ _STEPS_DEPTH = 4
 _TF_LIBRARIES = ("tf.", "keras.", "keras_hub.", "keras_nlp.", "keras_cv.")
 
 
-def note(interp: Interp, flag: str, node: Any, subject: str = "") -> None:
-    """Set a flag and remember its first place in this run."""
+def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = "") -> None:
+    """Set a flag and remember its first place in this run, with the option that has to be given for it."""
     interp.flag(flag, node)
     log = interp.import_log
     if flag not in interp.places or (log is not None and flag not in log.places):
-        place = Where(interp, node, subject)
+        place = Where(interp, node, subject, option)
         interp.places.setdefault(flag, place)
         if log is not None:
             log.places.setdefault(flag, place)
@@ -367,10 +369,10 @@ def _place(found: Runner | None, device: str) -> str:
 def _trains_torch(interp: Interp, node: Any, subject: str, device: str) -> None:
     """A gradient is taken on a device ("" for unknown)."""
     note(interp, TRAIN, node, subject)
-    if device in ACCELERATORS:
-        note(interp, device, node, subject)
+    if device in ACCELERATORS or selecting_option(device):
+        note(interp, device if device in ACCELERATORS else CUDA, node, subject, selecting_option(device))
     if device != "cpu" and CPU_CONTEXT not in interp.contexts:
-        note(interp, TORCH_TRAIN, node, subject)
+        note(interp, TORCH_TRAIN, node, subject, selecting_option(device))
     else:
         note(interp, TORCH_TRAIN_CPU, node, subject)
 
@@ -425,6 +427,8 @@ def _note_devices(interp: Interp, value: v.Value | None, node: Any) -> None:
         name = named(interp, one)
         if name in ACCELERATORS:
             note(interp, name, node, name)
+        elif selecting_option(name):
+            note(interp, "cuda-device", node, DEVICE, selecting_option(name))
         elif not name and isinstance(one, v.Obj) and one.api == DEVICE and _chosen_elsewhere(one.args):
             note(interp, "cuda-device", node, DEVICE)
 
@@ -499,7 +503,9 @@ def _telling_call(interp: Interp, call: CallEvent) -> None:
     elif api == DEVICE and not interp.importing:
         # One that a module defines for others counts where it is used.
         name = named(interp, call.args.get("type", 0))
-        if name in ACCELERATORS or (not name and _chosen_elsewhere(call.args)):
+        if selecting_option(name):
+            note(interp, "cuda-device", call.node, api, selecting_option(name))
+        elif name in ACCELERATORS or (not name and _chosen_elsewhere(call.args)):
             note(interp, f"{name or 'cuda'}-device", call.node, api)
     elif api in _EXEC:
         note(interp, "exec", call.node, api)
@@ -524,4 +530,20 @@ def may_use_cuda(interp: RunView) -> bool:
     """Whether this run puts torch work on a GPU, or may."""
     if interp.device != CUDA or "no-gpu" in interp.places:
         return False
-    return any(flag in interp.places for flag in (CUDA, "cuda-api", "cuda-device"))
+    return any(flag in interp.places for flag in _CUDA_FLAGS)
+
+
+def when_on_cuda(interp: RunView) -> str:
+    """Which option puts work on a GPU, in words that follow a statement about it; empty where work is put there
+    without any."""
+    found = [interp.places[flag] for flag in _CUDA_FLAGS if flag in interp.places]
+    conditions = [
+        when_selected(place.option) or (f" when `{place.aside}` is given" if place.aside else "")
+        for place in found
+    ]
+    return conditions[0] if conditions and all(conditions) else ""
+
+
+def when_selected(option: str) -> str:
+    """That something holds where an option selects a GPU, in words that follow it; empty without an option."""
+    return f" when `{option}` selects a GPU" if option else ""

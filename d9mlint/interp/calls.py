@@ -334,6 +334,8 @@ def call_function(
             result = v.join(results)
         else:
             result = v.join(main)
+        for value, option in frame.returns_aside:
+            result = tensors.unless_option(interp, result, value, option)
     if interp.orders.any and interp.entry is None and node is None and outer.caller is None:
         # Who calls it is not known, nor that the order is of no account there.
         interp.orders.decide(interp.orders.deep(result))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import any_part, is_dict, parts, put
+from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
@@ -17,10 +18,6 @@ from d9mlint.ir import nodes as m
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
-
-
-A_GPU = "a GPU"
-"""Stands for an option where whether there is a GPU decides."""
 
 
 class Entropy(NamedTuple):

@@ -8,14 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
-from d9mlint.interp.argtests import any_holds
+from d9mlint.interp.argtests import any_holds, holds
+from d9mlint.interp.device_names import ACCELERATORS, DEVICES, by_default, together
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import RunnerEntry
 
-ACCELERATORS = ("cuda", "xpu", "mps")
-DEVICES = ("cpu", *ACCELERATORS)
 DEVICE = "torch.device"
 DEFAULT_DEVICE = "torch.default_device"
 """The mode that holds where new tensors are made; False for the CPU, None for unknown."""
@@ -31,14 +30,22 @@ class Runner(NamedTuple):
     device: str
 
 
+def selects(interp: RunView, option: str) -> bool:
+    """Whether who runs the program may select a GPU by an option: one of the command line. What a file of the project
+    says, or an option that GPUs decide, is as it is."""
+    return interp.device == "cuda" and option.startswith("-")
+
+
 def named(interp: RunView, value: v.Value | None) -> str:
     """The device that a value names ("" for unknown); of several, one that is not the CPU."""
     if isinstance(value, v.AnyOf):
         found = {named(interp, one) for one in value.values if v.is_none(one) is not True}
-        return next((name for name in ACCELERATORS if name in found), "cpu" if found == {"cpu"} else "")
+        place = together(found)
+        return "" if place == "cpu" and len(found) > 1 else place
     if isinstance(value, v.Lit):
         if isinstance(value.value, str):
-            return _of_text(value.value)
+            place = _of_text(value.value)
+            return by_default(value.option) if place == "cpu" and selects(interp, value.option) else place
         number = isinstance(value.value, int) and not isinstance(value.value, bool)
         return _accelerator(interp) if number else ""
     if isinstance(value, v.Obj):
@@ -120,14 +127,21 @@ def runner_of(interp: RunView, api: str, args: v.Args) -> Runner | None:
     return None
 
 
+def _cpu(interp: RunView, args: v.Args, entry: RunnerEntry) -> str:
+    """The CPU, on which arguments say that a library works: always, or by the default of an option."""
+    asked = [args.get(test.arg, test.pos) for test in entry.cpu if holds(args, test)]
+    options = [v.option_of(value) if value is not None else "" for value in asked]
+    return by_default(options[0]) if all(selects(interp, option) for option in options) else "cpu"
+
+
 def _works_on(interp: RunView, entry: RunnerEntry, args: v.Args) -> str:
     if entry.settings is not None:
         given = args.get(entry.settings.arg, entry.settings.pos)
         for one in v.alternatives(given) if given is not None else ():
             if isinstance(one, (v.Obj, v.Inst)) and any_holds(one.args, entry.cpu):
-                return "cpu"
+                return _cpu(interp, one.args, entry)
     if any_holds(args, entry.cpu):
-        return "cpu"
+        return _cpu(interp, args, entry)
     for name in ("device", "accelerator"):
         given = args.kw.get(name)
         device = named(interp, given) if given is not None else ""

@@ -368,7 +368,7 @@ def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
     chosen = outcome[0] if test.answer else outcome[1]
     if test.option and isinstance(chosen, v.Lit) and not chosen.option:
         return v.Lit(chosen.value, test.option)
-    return chosen
+    return tensors.unless_option(interp, chosen, outcome[bool(test.answer)], test.option)
 
 
 def _subscript(interp: Interp, node: m.Subscript) -> v.Value:

@@ -41,6 +41,7 @@ class Frame:
         "mod",
         "on_yield",
         "returns",
+        "returns_aside",
         "unrolled",
         "yielded",
         "yields",
@@ -65,6 +66,8 @@ class Frame:
         self.func = func
         self.depth: int = caller.depth + 1 if caller else 0
         self.returns: list[tuple[v.Value, State]] = []
+        # What is returned if an option is given, with the option.
+        self.returns_aside: list[tuple[v.Value, str]] = []
         self.jumps: list[list[State]] = []
         # How many of the loops that are running go over a known sequence, element by element.
         self.unrolled = 0

@@ -40,7 +40,7 @@ from d9mlint.interp.memory import Memory
 from d9mlint.interp.orders import Orders
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
-from d9mlint.interp.tensors import forget
+from d9mlint.interp.tensors import forget, unless_option
 from d9mlint.interp.trail import Trail
 from d9mlint.interp.usage import use
 from d9mlint.ir import nodes as m
@@ -547,6 +547,8 @@ class Interp:
                 self.state.lead_aside(option)
                 run()
                 self.branching -= 1
+                if option:
+                    frame.returns_aside += [(value, option) for value, _ in frame.returns[returned:]]
                 del frame.returns[returned:]
                 if frame.jumps:
                     del frame.jumps[-1][jumped:]
@@ -568,7 +570,9 @@ class Interp:
                     if not state_alive and other.alive:
                         merged = other_vars
                     for name, value in other_vars.items():
-                        merged.setdefault(name, value)
+                        kept = merged.setdefault(name, value)
+                        if kept is not value and value is not before_vars.get(name):
+                            merged[name] = unless_option(self, kept, value, option)
         else:
             state = join_states([s for s, _ in outcomes])
             merged = _join_vars([vs for s, vs in outcomes if s.alive] or [vs for _, vs in outcomes])

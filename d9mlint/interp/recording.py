@@ -16,7 +16,8 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import TRAIN, accelerators
 from d9mlint.interp.argtests import all_hold, any_holds, holds
 from d9mlint.interp.conditions import Outcome
-from d9mlint.interp.data import A_GPU, Entropy
+from d9mlint.interp.data import Entropy
+from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.events import CallEvent, GlobalDrawEvent
 from d9mlint.interp.interpreter import Interp
 from d9mlint.interp.listening import on

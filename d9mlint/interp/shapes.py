@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
+from d9mlint.interp.device_names import common
 
 if TYPE_CHECKING:
     from d9mlint.knowledge.schema import TensorEntry
@@ -71,7 +72,7 @@ def _common(forms: list[Form]) -> Form:
         first = Form(
             sizes,
             first.dtype if first.dtype == one.dtype else None,
-            first.device if first.device == one.device else "",
+            common(first.device, one.device),
             first.grad if first.grad is one.grad else None,
             first.distinct and one.distinct,
         )

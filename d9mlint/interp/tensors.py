@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT, NO_GRADIENT
-from d9mlint.interp.devices import ACCELERATORS, DEFAULT_DEVICE, named
+from d9mlint.interp.device_names import ACCELERATORS, by_default
+from d9mlint.interp.device_names import together as used_together
+from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, named, selects
 from d9mlint.interp.shapes import NOTHING, Form, form
 
 if TYPE_CHECKING:
@@ -73,9 +75,8 @@ def on_cpu(value: v.Value | None) -> bool:
 
 
 def device(values: Iterable[v.Value | None]) -> str:
-    """The device of tensors that are used together: the first that is known, an accelerator before the CPU."""
-    found = [form(value).device for value in _tensors(values)]
-    return next((one for one in found if one in ACCELERATORS), "cpu" if "cpu" in found else "")
+    """The device of tensors that are used together: one that is known, an accelerator before the CPU."""
+    return used_together([form(value).device for value in _tensors(values)])
 
 
 def _tensors(values: Iterable[v.Value | None]) -> list[v.Value]:
@@ -224,6 +225,30 @@ def _transfer(
         where = "" if entry.device == "unknown" else entry.device
     distinct = old.distinct if entry.distinct == "input" else entry.distinct
     return Form(sizes, dtype, where, grad, distinct)
+
+
+def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.Value:
+    """What a name stands for by the default of an option, where it stands for something else if the option is given:
+    what is on the CPU then by that default alone, or names the CPU, is kept apart from what always does."""
+    if kept is other or not selects(interp, option):
+        return kept
+    if isinstance(kept, v.Lit):
+        moves = not kept.option and named(interp, kept) == "cpu" and named(interp, other) in ACCELERATORS
+        return v.Lit(kept.value, option) if moves else kept
+    if not isinstance(kept, v.Obj):
+        return kept
+    old = kept.form
+    if old is None:
+        moves = kept.api == DEVICE and named(interp, kept) == "cpu" and named(interp, other) in ACCELERATORS
+        return v.Obj(DEVICE, DEVICE, v.Args([v.Lit("cpu", option)]), kept.node) if moves else kept
+    if old.device != "cpu" or form(other).device not in ACCELERATORS:
+        return kept
+    moved = v.Obj(kept.api, kept.type, kept.args, kept.node)
+    moved.file, moved.likely, moved.order, moved.owner, moved.something = (
+        kept.file, kept.likely, kept.order, kept.owner, kept.something,
+    )  # fmt: skip
+    moved.start_with(old._replace(device=by_default(option)))
+    return moved
 
 
 def _device_with(interp: Interp, inputs: list[v.Value]) -> str:

@@ -16,10 +16,13 @@ from d9mlint.interp.activity import (
     TORCH_TRAIN,
     TORCH_TRAIN_CPU,
     accelerators,
+    when_on_cuda,
+    when_selected,
     where,
 )
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.device_names import selecting_option
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, of_keras, permits
 from d9mlint.interp.events import (
     CallEvent,
@@ -342,11 +345,13 @@ def _end(rule: Ops) -> None:
         is_tf = library in TF_LIBRARIES
         kinds = (["cuda"] if own_gpu else []) if is_tf or library in OWN_DEVICE else used
         if found.device:
+            selected = selecting_option(found.device)
             there = found.device != "cpu" and rule.run.device in ("cuda", found.device)
-            kinds = [found.device] if there else []
+            kinds = (["cuda" if selected else found.device]) if there else []
         gpu = next((kind for kind in kinds if kind in found.entry.devices), "")
         raises_on_cpu = torch_on and found.past.behaviour == "raises" and "cpu" in found.entry.devices
-        on_cpu = found.device == "cpu" if found.device or used else True
+        here = found.device == "cpu" or bool(selecting_option(found.device))
+        on_cpu = here if found.device or used else True
         races_on_cpu = library == "torch" and on_cpu and found.entry.devices == ["cpu"]
         code = _code(found.entry)
         made = (found.place.site.path, found.place.site.end)
@@ -449,8 +454,13 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str) -> None:
     target = rule.run.targets.version(entry.library) if rule.run.targets is not None else None
     version = f"{entry.library} {target.version}".strip() if target is not None else entry.library
     severity = Severity.WARNING
+    when = _when(rule.run, found) if gpu == "cuda" else ""
     on_gpu = (
-        f" on {gpu.upper()}" if gpu else " on CPU with several threads" if entry.devices == ["cpu"] else ""
+        f" on {gpu.upper()}{when}"
+        if gpu
+        else " on CPU with several threads"
+        if entry.devices == ["cpu"]
+        else ""
     )
     part = {"forward": "its result", "backward": "its gradient"}.get(entry.passes, "its result and gradient")
     if code == "DET405":
@@ -458,11 +468,11 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str) -> None:
         if setting is not None and (setting.value is None or setting.value in RNN_VALUES):
             _silent(rule.run, entry, found.place, f"{RNN_VARIABLE} is set")
             return
-        message = f"`{found.text}` on CUDA without {RNN_VARIABLE}: cuDNN's recurrent kernels may differ between runs"
+        message = f"`{found.text}` on CUDA{when} without {RNN_VARIABLE}: cuDNN's recurrent kernels may differ between runs"
     elif on and past.behaviour == "raises":
         if code == "DET401":
             code = "DET402"
-        severity = Severity.ERROR
+        severity = Severity.WARNING if when else Severity.ERROR
         message = f"`{found.text}` raises RuntimeError in deterministic mode{on_gpu} ({version})"
     elif on and past.behaviour == "deterministic_alternative" and not (_own_switch(entry) or past.switch):
         reason = "deterministic mode is on, in which the op has a deterministic implementation"
@@ -496,6 +506,13 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str) -> None:
         op=entry.id,
         call=found.call,
     )
+
+
+def _when(interp: RunView, found: Candidate) -> str:
+    """Which option puts an op on a GPU, in words; empty where none has to be given."""
+    if found.entry.library in TF_LIBRARIES or found.entry.library in OWN_DEVICE:
+        return ""
+    return when_selected(selecting_option(found.device)) if found.device else when_on_cuda(interp)
 
 
 def _remedy(entry: OpEntry, past: OpHistory, on: bool) -> str:

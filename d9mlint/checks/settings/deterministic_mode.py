@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import CUDA, TORCH_TRAIN, may_use_cuda, where
+from d9mlint.interp.activity import CUDA, TORCH_TRAIN, may_use_cuda, when_on_cuda, when_selected, where
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
 from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import marks_path, remembered, remembered_once
@@ -79,13 +79,14 @@ class DeterministicMode(Rule):
         if (self.call is not None or self.off) and not setting.option:
             self.silent("DET302", place, "DET303 reports the call that turns deterministic mode off")
             return
+        when = when_selected(place.option) or when_on_cuda(self.run)
         cudnn = self.run.state.modes.get("torch.cudnn.deterministic")
         if setting.option:
             message = f"`{place.entry}` trains on CUDA without deterministic algorithms unless `{setting.option}` is given"
         elif cudnn is not None and cudnn.value:
-            message = "`cudnn.deterministic` covers only cuDNN, not PyTorch's own CUDA kernels"
+            message = f"`cudnn.deterministic` covers only cuDNN, not PyTorch's own CUDA kernels{',' if when else ''}{when}"
         else:
-            message = f"`{place.entry}` trains on CUDA without {_mode_name(self.run)}"
+            message = f"`{place.entry}` trains on CUDA without {_mode_name(self.run)}{when}"
         self.report(
             "DET302",
             place,

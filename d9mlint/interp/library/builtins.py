@@ -14,7 +14,6 @@ from d9mlint.interp import values as v
 from d9mlint.interp.assignment import set_attribute
 from d9mlint.interp.containers import CONTAINER_METHODS, parts
 from d9mlint.interp.data import (
-    A_GPU,
     BUFFER,
     TENSOR,
     UNKNOWN_KEY,
@@ -26,6 +25,7 @@ from d9mlint.interp.data import (
     is_module,
     put_on_device,
 )
+from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.devices import runner
 from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.kinds import instance_of

@@ -13,7 +13,7 @@ from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.data import MOVED
-from d9mlint.interp.devices import ACCELERATORS
+from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.listening import on
 from d9mlint.interp.state import SEEDED, Rng

@@ -83,7 +83,15 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
             default = _one_of(args.get("choices"))
         else:
             default = v.NONE
-    options[str(key)] = as_option(default, label)
+    choices = args.get("choices")
+    # What is the only choice is no choice.
+    fixed = (
+        isinstance(choices, v.Items)
+        and not choices.open
+        and len(choices.elts) == 1
+        and v.is_none(default) is False
+    )
+    options[str(key)] = default if fixed else as_option(default, label)
     return v.NONE
 
 

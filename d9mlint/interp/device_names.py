@@ -1,0 +1,39 @@
+"""Names of devices, and those of what is used together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+ACCELERATORS = ("cuda", "xpu", "mps")
+DEVICES = ("cpu", *ACCELERATORS)
+A_GPU = "a GPU"
+"""Stands for an option where whether there is a GPU decides."""
+_BY_DEFAULT = "cpu by the default of "
+
+
+def by_default(option: str) -> str:
+    """The device of what is on the CPU unless an option of the program says otherwise. It is none of ``DEVICES``: what
+    is only known to be there may be on an accelerator too."""
+    return _BY_DEFAULT + option
+
+
+def selecting_option(device: str) -> str:
+    """The option whose default is all that puts something on the CPU, or an empty string."""
+    return device[len(_BY_DEFAULT) :] if device.startswith(_BY_DEFAULT) else ""
+
+
+def together(found: Collection[str]) -> str:
+    """The device of what is used together: an accelerator before one that an option selects, and that before the CPU."""
+    for wanted in (ACCELERATORS.__contains__, selecting_option):
+        known = [one for one in found if wanted(one)]
+        if known:
+            return min(known)
+    return "cpu" if "cpu" in found else ""
+
+
+def common(one: str, other: str) -> str:
+    """The device of what is on one of two."""
+    if one == other:
+        return one
+    either = sorted({one, other} - {"cpu"})
+    return either[0] if len(either) == 1 and selecting_option(either[0]) else ""
