@@ -22,9 +22,11 @@ class Ran(NamedTuple):
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_caches(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Tests neither read nor write the caches of the person who runs them, and no colours are wanted."""
+    """Tests neither read nor write the caches of the person who runs them, no colours are wanted, and the package
+    is compiled once."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
-    for name in ("FORCE_COLOR", "NO_COLOR"):
+    # Without bytecode each of the many processes that tests start compiles the whole package again.
+    for name in ("FORCE_COLOR", "NO_COLOR", "PYTHONDONTWRITEBYTECODE"):
         os.environ.pop(name, None)
 
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import ctypes
 import difflib
+import importlib.util
 import json
 import os
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pytest
 
 from d9mlint.config.settings import load_settings
 from d9mlint.fix_rounds import fix
@@ -51,6 +54,12 @@ class Program(NamedTuple):
     todos: dict[tuple[str, int], set[str]]
     wrong: dict[tuple[str, int], set[str]]
     settings: dict[str, Any]
+
+
+def needs(library: str) -> pytest.MarkDecorator:
+    """Skips tests where a library is not installed. The library is not imported: every worker collects all modules,
+    and few of them run tests that start programs with it."""
+    return pytest.mark.skipif(importlib.util.find_spec(library) is None, reason=f"{library} is not installed")
 
 
 def obey_permissions() -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 
 import msgspec
 import pytest
+from support import needs
 
 from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, Evidence, Measurement
 from d9mlint.verify.plan import from_op_db
 from d9mlint.verify.recipes import Recipe, load_recipes
 from d9mlint.verify.session import NoDevice, Options, measure
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+pytestmark = needs("torch")
 
 RECIPES = {recipe.id: recipe for recipe in load_recipes() if recipe.library == "torch"}
 CONTROLS = [recipe for recipe in RECIPES.values() if recipe.control]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import importlib.util
 import json
 import os
 import re
@@ -17,8 +16,9 @@ import uuid
 from pathlib import Path
 
 import pytest
+from support import needs
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+pytestmark = needs("torch")
 
 PROGRAM = """
     import torch

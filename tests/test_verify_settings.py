@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-import importlib.util
 import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import needs
 
 from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding, Severity
@@ -20,7 +20,7 @@ from d9mlint.verify import settings, settings_session, workspace
 from d9mlint.verify.session import Options, measure
 from d9mlint.verify.settings import PROBES, RESUME
 
-needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+needs_torch = needs("torch")
 PROBE = {probe.id: probe for probe in PROBES}
 ON_A_CPU = ("deterministic_mode", "python_seed", "resume_numpy_rng", "resume_scheduler", "resume_loader_rng")
 

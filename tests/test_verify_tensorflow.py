@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 import threading
@@ -10,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from support import needs
 
 from d9mlint.evidence.model import DIFFERS, EQUAL, Evidence, Measurement
 from d9mlint.knowledge import load
@@ -27,9 +27,7 @@ RACES = ("tf_variable_scatter_add", "tf_data_map_parallel", "tf_crop_and_resize"
 """Differ from run to run on a CPU with two threads."""
 TRIES = 4
 
-needs_tensorflow = pytest.mark.skipif(
-    importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed"
-)
+needs_tensorflow = needs("tensorflow")
 
 
 def entries() -> set[str]:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import needs
 
 from tests.trace.test_fact_for_linter import codes
 
-pytest.importorskip("torch")
-pytestmark = pytest.mark.full
+pytestmark = [needs("torch"), pytest.mark.full]
 
 PROGRAM = """\
 import os

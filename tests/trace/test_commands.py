@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import needs
 
 from tests.trace.test_programs import environment, free_port
 
-pytest.importorskip("torch")
+pytestmark = needs("torch")
 
 PROGRAM = """\
 import sys

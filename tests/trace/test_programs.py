@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import until_it_strikes
+from support import needs, until_it_strikes
 
-pytest.importorskip("torch")
+pytestmark = needs("torch")
 
 PROGRAMS = Path(__file__).parent / "programs"
 EXPECTED = re.compile(r"# diverges: (\w+)(?: in (.+))?")

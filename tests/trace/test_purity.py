@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from support import needs
 
-pytest.importorskip("torch")
+pytestmark = needs("torch")
 
 PROGRAM = """
 import hashlib, random, sys

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import until_it_strikes
+from support import needs, until_it_strikes
 
-pytest.importorskip("tensorflow")
+pytestmark = needs("tensorflow")
 
 PROGRAMS = Path(__file__).parent / "programs" / "tensorflow"
 EXPECTED = re.compile(r"# diverges: (\w+)")
