@@ -10,6 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run, and as much time for each as a busy machine takes.
+settings.register_profile(
+    "tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("tests")
 
 
 class Ran(NamedTuple):
@@ -48,7 +55,7 @@ def run() -> Callable[..., Ran]:
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
             env={**os.environ, **(env or {})},
-            timeout=120,
+            timeout=600,
             preexec_fn=before,
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -31,9 +31,10 @@ class Doubling:
 
 
 class Sleeping(Doubling):
-    """Sleeps for as many seconds as a number says."""
+    """Notes the process in the directory ``mark``, and sleeps for as many seconds as a number says."""
 
     def run(self, task: int) -> int:
+        Path(self.mark, str(os.getpid())).touch()
         time.sleep(task)
         return task
 

@@ -286,8 +286,9 @@ def _fix_mismatches(example: Example, before: Block, directory: Path) -> list[st
 
 
 def until_it_strikes(trace: Callable[[], dict[str, Any]], verdict: str) -> dict[str, Any]:
-    """The report of a trace. A race need not strike on a busy machine: its program is traced up to four times."""
-    for _ in range(3):
+    """The report of a trace. A race need not strike on a busy machine: its program is traced again, nearly always
+    once at most."""
+    for _ in range(14):
         report = trace()
         replayed = report["confirmation"]
         if verdict != "op" or (report["difference"] and (replayed is None or replayed["distinct"] > 1)):

@@ -126,7 +126,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(chosen=st.lists(st.sampled_from(PATTERNS), min_size=1, max_size=4))
 def test_ignore_patterns_mean_what_git_means(repository: Path, chosen: list[str]) -> None:
     (repository / ".gitignore").write_text("\n".join(chosen) + "\n")

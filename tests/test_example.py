@@ -59,7 +59,7 @@ def test_it_runs_and_learns(example: Path) -> None:
 
     def python(*arguments: str) -> str:
         done = subprocess.run(
-            [sys.executable, *arguments], cwd=example, capture_output=True, text=True, timeout=300
+            [sys.executable, *arguments], cwd=example, capture_output=True, text=True, timeout=900
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -266,7 +266,7 @@ LINES = [
 IMPORTS = "import glob, os, torch\nimport numpy as np\nfrom torch.backends import cudnn\nx = 0\n"
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     chosen=st.lists(st.sampled_from(LINES), min_size=1, max_size=6),
     newline=st.sampled_from(["\n", "\r\n"]),

@@ -44,7 +44,7 @@ def _output(example: Example, directory: Path) -> str:
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONHASHSEED", "CUBLAS_WORKSPACE_CONFIG")}
     env |= {"HF_HUB_OFFLINE": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(
-        [sys.executable, example.script], cwd=directory, env=env, capture_output=True, text=True, timeout=300
+        [sys.executable, example.script], cwd=directory, env=env, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

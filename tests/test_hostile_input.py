@@ -38,7 +38,7 @@ SECONDS = 20.0
 def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command line, with a limit of time."""
     command = [sys.executable, "-m", "d9mlint", *arguments, str(project)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
 def lint(project: Path, **values: object) -> Result:

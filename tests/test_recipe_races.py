@@ -106,7 +106,7 @@ def counted(request: pytest.FixtureRequest) -> Counted:
     if importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, library, BACKEND[library]], capture_output=True, text=True, timeout=600
+        [sys.executable, "-c", CHILD, library, BACKEND[library]], capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return library, {row["id"]: row for row in map(json.loads, done.stdout.splitlines())}
@@ -220,7 +220,7 @@ def test_addends_are_counted_for_tensorflow() -> None:
         "    print(json.dumps(eval(text, addresses.scope(values, call)).tolist()))\n"
     )
     texts = json.dumps([text for text, _ in TENSORFLOW_CASES])
-    done = subprocess.run([sys.executable, "-c", code, texts], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code, texts], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-2000:]
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert found == [expected for _, expected in TENSORFLOW_CASES]
@@ -228,7 +228,7 @@ def test_addends_are_counted_for_tensorflow() -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 def test_attention_runs_on_the_backend_that_its_recipe_names() -> None:
-    done = subprocess.run([sys.executable, "-c", BACKENDS], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, "-c", BACKENDS], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-2000:]
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert {name for name, _, _ in found} == {"sdpa_flash_attention_backward", "sdpa_math_backward"}

@@ -16,7 +16,7 @@ from pygls import uris
 from pygls.lsp.client import LanguageClient
 
 Project = Callable[[dict[str, str]], Path]
-PATIENCE = 90
+PATIENCE = 300
 """Seconds after which a test gives up; an answer takes less than one on an idle machine."""
 
 TRAIN = """\

@@ -19,9 +19,11 @@ pytestmark = needs("torch")
 RECIPES = {recipe.id: recipe for recipe in load_recipes() if recipe.library == "torch"}
 CONTROLS = [recipe for recipe in RECIPES.values() if recipe.control]
 SURE = [recipe for recipe in CONTROLS if recipe.control != "race"]
-FULL = Options(device="cpu", scales=(1.0,))
+FULL = Options(device="cpu", scales=(1.0,), timeout=600)
 RACES = ("index_put_accumulate", "put_accumulate", "take_backward", "getitem_index_backward", "lstsq_gelsy")
 """Differ from run to run on a CPU with two threads; the last also with one."""
+TRIES = 15
+"""Sessions in which each race has to strike once: nearly always it does in the first."""
 COMPILED = [recipe.id for recipe in RECIPES.values() if "compile" in recipe.needs]
 EQUAL_EVERYWHERE = [
     recipe
@@ -54,7 +56,7 @@ def by_id(evidence: Evidence) -> dict[str, Measurement]:
 def races() -> dict[str, Measurement]:
     """The known races at full size in float32. A race need not strike on a busy machine: asked again."""
     found: dict[str, Measurement] = {}
-    for _ in range(4):
+    for _ in range(TRIES):
         left = [
             msgspec.structs.replace(RECIPES[name], dtypes=("float32",)) for name in RACES if name not in found
         ]
@@ -65,11 +67,11 @@ def races() -> dict[str, Measurement]:
 
 
 def _struck(row: Measurement) -> bool:
-    """Whether a race was seen; of memory read uninitialised, whether it was with and without deterministic mode:
-    what lies there may be equal by chance."""
-    if row.recipe == "lstsq_gelsy":
-        return row.outcome == DIFFERS and row.mode is not None and row.mode.outcome == "memory fill"
-    return row.outcome == DIFFERS
+    """Whether a race was seen, and its cause looked for to the end; of memory read uninitialised, whether it was with
+    and without deterministic mode: what lies there may be equal by chance."""
+    if row.recipe == "lstsq_gelsy" and (row.mode is None or row.mode.outcome != "memory fill"):
+        return False
+    return row.outcome == DIFFERS and row.cause != "not determined"
 
 
 @pytest.mark.parametrize("name", RACES)
@@ -142,11 +144,11 @@ def test_a_failure_costs_one_op_and_says_what_happened() -> None:
         recipe("bytes", "raise ValueError('\\udc80')"),
         recipe("server", "import os, time; os.kill(os.getppid(), 9); time.sleep(9)"),
         recipe("fine", "return i.x + 1"),
-        options=FULL._replace(timeout=3),
+        options=FULL._replace(timeout=10),
         controls=SURE,
     )
     told = {m.recipe: m.reason for m in evidence.measurements}
-    assert told["hang"] == "no answer within 3 s"
+    assert told["hang"] == "no answer within 10 s"
     assert told["crash"] == "killed by SIGSEGV"
     assert told["leave"].startswith("ended with exit code 1: SystemExit: 3")
     assert told["broken"] == "ValueError: no such thing"

@@ -81,7 +81,8 @@ ops = {
 }[kind]
 if kind == "blind":
     digest = lambda array: "always the same"
-options = collectives.Options(device="cpu", runs=3, timeout=8.0, evidence=Path(file))
+# The ranks meet within the limit too, though they import torch at different speeds.
+options = collectives.Options(device="cpu", runs=3, timeout=20.0, evidence=Path(file))
 plan = collectives.Plan((*CONTROLS, *ops), sizes=(1000,), dtypes=("float32",), digest=digest)
 sys.exit(collectives.run(options, plan))
 """
@@ -108,7 +109,7 @@ class Started(NamedTuple):
 
     def job(self) -> Job:
         """Wait for the end."""
-        out, err = self.process.communicate(timeout=120)
+        out, err = self.process.communicate(timeout=900)
         assert self.file.exists(), err
         return Job(self.process.returncode, out, err, evidence.load(self.file))
 
@@ -133,14 +134,14 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Sta
     driver = directory / "driver.py"
     driver.write_text(DRIVER)
     started = {}
-    for kind, ranks in {"errors": 3, "hang": 2}.items():
+    for kind, ranks in {"errors": 3, "hang": 2, "death": 2}.items():
         file = directory / f"{kind}.json"
         started[kind] = start(ranks, file, driver, kind, file)
     yield started
     for session in started.values():
         if session.process.poll() is None:
             session.process.terminate()
-            session.process.communicate(timeout=60)
+            session.process.communicate(timeout=300)
 
 
 @pytest.fixture
@@ -164,7 +165,7 @@ def test_several_processes_are_needed(tmp_path: Path, world: str | None) -> None
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 2
     assert done.stdout == ""
@@ -180,7 +181,7 @@ def test_a_file_that_can_not_be_written_is_told_before_the_ranks_meet(tmp_path: 
         env={**os.environ, "PYTHONPATH": str(ROOT), "WORLD_SIZE": "3", "RANK": "0"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 2, done.stderr
     assert done.stderr == "random.py/a.json cannot be written: File exists.\n"
@@ -190,7 +191,19 @@ def test_all_collectives_are_compared_over_runs_and_ranks(
     sessions: dict[str, Started], tmp_path: Path
 ) -> None:
     file = tmp_path / "evidence.json"
-    options = ["--collectives", "--device", "cpu", "--runs", "2", "--seed", "7", "--evidence", file]
+    options = [
+        "--collectives",
+        "--device",
+        "cpu",
+        "--timeout",
+        "600",
+        "--runs",
+        "2",
+        "--seed",
+        "7",
+        "--evidence",
+        file,
+    ]
     job = start(3, file, "-m", "d9mlint.verify", *options).job()
     assert job.code == 0, job.err
     assert job.out.startswith("3 ranks, gloo on ")
@@ -232,15 +245,6 @@ def test_a_blind_comparison_is_told_and_makes_the_rest_no_evidence(sessions: obj
     assert "At least 3 ranks are needed to see the order of a sum" in job.out
 
 
-def test_a_rank_that_dies_leaves_what_was_measured(sessions: object, misbehave) -> None:
-    job = misbehave("death")
-    assert job.code != 0
-    assert "equal in 3 runs at this size" in job.row("all_reduce")
-    assert "not run" in job.row("dies")
-    assert "The session ended early" in job.out
-    assert [m.outcome for m in job.evidence.measurements][-2:] == ["equal", "not run"]
-
-
 def test_errors_cost_one_line_and_differences_are_seen(sessions: dict[str, Started]) -> None:
     job = sessions["errors"].job()
     assert job.code == 0, job.err
@@ -268,3 +272,12 @@ def test_a_rank_that_hangs_does_not_hang_the_session(sessions: dict[str, Started
     assert "The session ended early: rank 1 did not answer in" in job.out
     assert [m.outcome for m in job.evidence.measurements][-3:] == ["equal", "not run", "not run"]
     assert job.evidence.controls_passed
+
+
+def test_a_rank_that_dies_leaves_what_was_measured(sessions: dict[str, Started]) -> None:
+    job = sessions["death"].job()
+    assert job.code != 0
+    assert "equal in 3 runs at this size" in job.row("all_reduce")
+    assert "not run" in job.row("dies")
+    assert "The session ended early" in job.out
+    assert [m.outcome for m in job.evidence.measurements][-2:] == ["equal", "not run"]

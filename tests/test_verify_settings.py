@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from support import needs
 from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding, Severity
 from d9mlint.evidence import wording
-from d9mlint.evidence.model import NOT_RUN, Evidence, Machine, Setting
+from d9mlint.evidence.model import EQUAL, NOT_RUN, Evidence, Machine, Setting
 from d9mlint.evidence.verdicts import setting_verdict
 from d9mlint.verify import settings, settings_session, workspace
 from d9mlint.verify.session import Options, measure
@@ -31,9 +32,20 @@ def once(digest: str, seconds: float = 0.1, reference: str | None = None) -> dic
 
 @pytest.fixture(scope="module")
 def shown() -> dict[str, Setting]:
-    probes = [PROBE[name] for name in (*ON_A_CPU, "cudnn_benchmark", "ddp_nccl")]
-    evidence = measure([], [], Options(device="cpu"), lambda message: None, probes)
-    return {s.probe: s for s in evidence.settings}
+    return measured(PROBE[name] for name in (*ON_A_CPU, "cudnn_benchmark", "ddp_nccl"))
+
+
+def measured(probes: Iterable[settings.Probe]) -> dict[str, Setting]:
+    """What is measured of settings on a CPU. A race need not strike on a busy machine: asked again."""
+    found: dict[str, Setting] = {}
+    left = list(probes)
+    for _ in range(15):
+        evidence = measure([], [], Options(device="cpu", timeout=600), lambda message: None, left)
+        found |= {setting.probe: setting for setting in evidence.settings}
+        left = [probe for probe in left if found[probe.id].outcome == EQUAL]
+        if not left:
+            break
+    return found
 
 
 @needs_torch
@@ -58,8 +70,8 @@ def test_what_a_cpu_cannot_show_is_not_run(shown: dict[str, Setting]) -> None:
     "probe", [p for p in PROBES if not p.needs and p.library == "torch"], ids=lambda p: p.id
 )
 def test_every_setting_of_torch_is_shown_on_a_cpu(probe: settings.Probe) -> None:
-    evidence = measure([], [], Options(device="cpu", timeout=300), lambda message: None, [probe])
-    assert [s.outcome for s in evidence.settings] == ["fixed"], evidence.settings[0].reason
+    found = measured([probe])[probe.id]
+    assert found.outcome == "fixed", found.reason
 
 
 def test_programs_exist_under_the_names_of_probes() -> None:

@@ -18,7 +18,7 @@ import pytest
 
 Project = Callable[[dict[str, str]], Path]
 Run = Callable[..., Any]
-PATIENCE = 90
+PATIENCE = 300
 CLEAN = "print(1)\n"
 NOISY = "import random\n\nprint(random.random())\n"
 

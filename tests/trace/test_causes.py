@@ -39,7 +39,7 @@ print(repr(first), repr(time.time()), time.time_ns())
 
 def output(*parts: str) -> str:
     run = subprocess.run(
-        [sys.executable, "-c", "\n".join(parts)], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", "\n".join(parts)], capture_output=True, text=True, timeout=600, check=True
     )
     return run.stdout
 

@@ -166,7 +166,7 @@ def marked(mark: str, *more: str) -> list[int]:
 
 
 def gone(pids: list[int]) -> bool:
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 300
     while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < limit:
         time.sleep(0.1)
     return not any(Path(f"/proc/{pid}").exists() for pid in pids)
@@ -201,8 +201,8 @@ def test_nothing_is_left_when_the_second_run_is_ended(number: int, tmp_path: Pat
     assert len(marked(mark, "PYTHONHASHSEED=1")) == 2
     # As a terminal does it: the whole group gets the signal.
     os.killpg(process.pid, number)
-    assert process.wait(timeout=300) == 128 + number
-    limit = time.monotonic() + 60
+    assert process.wait(timeout=900) == 128 + number
+    limit = time.monotonic() + 300
     while marked(mark) and time.monotonic() < limit:
         time.sleep(0.1)
     assert marked(mark) == []
@@ -244,7 +244,7 @@ def test_a_signal_between_two_runs_ends_the_session_too(tmp_path: Path) -> None:
         "    raise SystemExit(128 + error.args[0])\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(tmp_path)}, timeout=120
+        [sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(tmp_path)}, timeout=600
     )
     assert done.returncode == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []

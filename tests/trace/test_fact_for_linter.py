@@ -43,7 +43,7 @@ def codes(program: Path, text: str) -> list[str]:
         cwd=program.parent,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode in (0, 1), done.stderr
     return [found["code"] for found in json.loads(done.stdout)]

@@ -174,7 +174,7 @@ def test_a_browser_shows_the_picture_in_light_and_dark(
         ],
         check=True,
         capture_output=True,
-        timeout=300,
+        timeout=900,
     )
     pixels = colors(shot)
     background = max(pixels, key=pixels.__getitem__)

@@ -36,7 +36,7 @@ def resumed(directory: Path, program: Path, *options: str) -> dict[str, Any]:
         env={**os.environ, "OMP_NUM_THREADS": "2"},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1200,
     )
     assert report.exists(), run.stderr
     found: dict[str, Any] = json.loads(report.read_text())
