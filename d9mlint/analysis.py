@@ -17,7 +17,7 @@ from d9mlint.base.findings import Finding
 from d9mlint.checks.merge import merge
 from d9mlint.interp.entry_run import Analyzer
 from d9mlint.ir.codec import FRAMES, unpack
-from d9mlint.ir.limits import frames
+from d9mlint.ir.limits import collector_seldom, frames
 from d9mlint.knowledge.loader import Compiled
 from d9mlint.knowledge.plugins import find_plugins, plugins_digest
 from d9mlint.project.entry_points import calls_its_own
@@ -221,8 +221,9 @@ def _reports(
                 progress(len(tasks) - len(missing) + done, len(tasks))
 
         count(0)
-        made = [job.run(task) for task in first]
-        made += executor.map(job, missing[len(first) :], lambda done: count(len(first) + done))
+        with collector_seldom():
+            made = [job.run(task) for task in first]
+            made += executor.map(job, missing[len(first) :], lambda done: count(len(first) + done))
         for task, (report, seconds) in zip(missing, made, strict=True):
             known[task] = report
             spent[report.entry] = spent.get(report.entry, 0.0) + seconds

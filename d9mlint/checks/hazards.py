@@ -108,9 +108,12 @@ class Hazards(Rule):
     def call(self, call: CallEvent) -> None:
         """A function, a method or an object is called."""
         names = [call.api]
+        matters = self._index.matters
         if isinstance(call.owner, (v.Inst, v.Super)):
             names += _names_of_class(self.run, call)
-        if not any(map(self._index.matters, names)):
+            if not any(map(matters, names)):
+                return
+        elif not matters(call.api):
             return
         for pattern in self._index.taking_back:
             if any(fnmatch.fnmatchcase(name, pattern) for name in names):

@@ -666,7 +666,10 @@ def callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value 
     if api in KEYED and interp.orders.any:
         contexts.append(SORT_KEY)
         interp.sorting = node
-    with interp.within(*contexts):
+    if contexts:
+        with interp.within(*contexts):
+            _callbacks(interp, api, args, node, owner)
+    else:
         _callbacks(interp, api, args, node, owner)
     interp.sorting = outer
 

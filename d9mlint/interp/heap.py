@@ -69,14 +69,16 @@ value is what was read or written, a ``Whole`` for WHOLE. A plain tuple, because
 class Activation:
     """The reads and writes of objects born before ``start`` since then; what was asked of the state of the path, changed
     in it, or set where it knew nothing (see ``state``); and the names that were looked for among functions,
-    classes, modules and what they hold (those of remembered imports in ``named``, see ``Names``)."""
+    classes, modules and what they hold (those of remembered imports in ``named``, see ``Names``). ``written`` are the
+    owners of what is in ``writes``."""
 
-    __slots__ = ("asked", "changed", "hinted", "named", "names", "reads", "start", "writes")
+    __slots__ = ("asked", "changed", "hinted", "named", "names", "reads", "start", "writes", "written")
 
     def __init__(self, start: int) -> None:
         self.start = start
         self.reads: dict[tuple[int, Any], Access] = {}
         self.writes: dict[tuple[int, Any], Access] = {}
+        self.written: set[Tracked] = set()
         self.asked: set[tuple[str, str, bool]] = set()
         self.changed: set[tuple[str, str]] = set()
         self.hinted: set[tuple[str, str]] = set()
@@ -164,15 +166,16 @@ class Heap:
         """End the activation; what it did to older objects its caller did too."""
         ended = self.act
         act = self.act = self._outer.pop()
-        start, reads, writes = act.start, act.reads, act.writes
+        start, reads, writes, written = act.start, act.reads, act.writes, act.written
         for key, access in ended.reads.items():
             if access[0].birth < start and key not in reads and key not in writes:
-                if access[1] is WHOLE and writes and _is_written(access[0], writes):
+                if access[1] is WHOLE and access[0] in written:
                     access = (*access[:4], Whole(access[4].version, None))
                 reads[key] = access
         for key, access in ended.writes.items():
             if access[0].birth < start:
                 writes[key] = access
+                written.add(access[0])
         act.asked |= ended.asked
         act.changed |= ended.changed
         act.hinted |= ended.hinted
@@ -203,14 +206,16 @@ class Heap:
         place = (id(owner), WHOLE)
         if place not in act.reads:
             # What it holds after something has been written to it is not what it must hold when that begins.
-            contents = None if act.writes and _is_written(owner, act.writes) else owner.contents()
+            contents = None if owner in act.written else owner.contents()
             act.reads[place] = (owner, WHOLE, owner, WHOLE, Whole(owner.version, contents))
 
     def write(self, owner: Tracked, kind: str, holder: Any, key: Any, new: Any, old: Any) -> None:
         """Note a write that changes something; called before it is done."""
         birth = owner.birth
-        if birth < self.act.start:
-            self.act.writes[(id(holder), key)] = (owner, kind, holder, key, new)
+        act = self.act
+        if birth < act.start:
+            act.writes[(id(holder), key)] = (owner, kind, holder, key, new)
+            act.written.add(owner)
         if birth < self.fork_start or (birth < self._shared and self._is_shared(birth)):
             self.trail.append((owner, owner.version, kind, holder, key, old))
         self.clock += 1
@@ -285,15 +290,12 @@ class Heap:
             self.unwind(depth)
             # What was written is undone; what was read may have decided what the caller does with the answer.
             self.act.writes.clear()
+            self.act.written.clear()
             self.act.changed.clear()
             self.act.hinted.clear()
             self.pop()
             self.undo(mark)
             self.fork_start = outer
-
-
-def _is_written(owner: Tracked, writes: dict[tuple[int, Any], Access]) -> bool:
-    return any(access[0] is owner for access in writes.values())
 
 
 def at(owner: Tracked, kind: str, holder: Any, key: Any) -> Any:

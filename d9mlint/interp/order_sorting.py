@@ -53,12 +53,17 @@ def positions(order: Order | None) -> Order | None:
 
 def taken(orders: Orders, args: v.Args, owner: v.Value | None) -> bool:
     """Whether a call takes data in arbitrary order at the positions that sort it: ``numpy.take(names, order)``."""
-    given = [*([owner] if owner is not None else []), *args.values()]
-    held = [(value, orders.of(value)) for value in given]
-    found = next((order for _, order in held if order is not None and order.kind == SORTING), None)
+    held: list[tuple[v.Value, Order]] = []
+    found: Order | None = None
+    for value in args.values() if owner is None else (owner, *args.values()):
+        order = orders.of(value)
+        if order is not None:
+            held.append((value, order))
+            if found is None and order.kind == SORTING:
+                found = order
     if found is None:
         return False
-    others = [(value, order) for value, order in held if order is not None and order.kind != SORTING]
+    others = [(value, order) for value, order in held if order.kind != SORTING]
     if not others or not all(covers(found, order) for _, order in others):
         return False
     for value, _ in others:

@@ -137,6 +137,8 @@ class Orders:
 
     def of(self, value: v.Value | None) -> Order | None:
         """The order that a value carries."""
+        if type(value) in _PLAIN:
+            return None
         if isinstance(value, (v.Obj, v.Items, v.Mapping)):
             order = value.order
             if value.birth < HEAP.act.start:

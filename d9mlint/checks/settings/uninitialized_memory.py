@@ -154,9 +154,11 @@ class UninitializedMemory(Rule):
             return
         reads = "reads" in roles and "writes" not in roles and not name.endswith("_")
         for value in event.args.pos:
-            self._hand_over(value, reads)
+            if type(value) in _MAY_HOLD:
+                self._hand_over(value, reads)
         for key, value in event.args.kw.items():
-            self._hand_over(value, reads and key != "out")
+            if type(value) in _MAY_HOLD:
+                self._hand_over(value, reads and key != "out")
 
     def _hand_over(self, value: v.Value, reads: bool) -> None:
         """An argument is given to a call that only ``reads`` it, or may fill it: an initializer, a collective, ``out=``."""
@@ -254,6 +256,10 @@ def _hands_on(fn: m.Function, attribute: str) -> bool:
         ):
             return True
     return False
+
+
+_MAY_HOLD = frozenset({v.Obj, v.Member, v.Items, v.AnyOf})
+"""What may be uninitialized memory, or some of several values that are. Most arguments are none of it."""
 
 
 def _watched(interp: RunView, value: v.Value | None) -> v.Obj | None:
