@@ -150,19 +150,27 @@ def _steps(choose: random.Random, functions: int, depth: int = 0) -> Iterable[st
     """Some statements: draws, seeds, calls, functions that are replaced, and branches that options decide."""
     for _ in range(choose.randint(1, 3)):
         kind = choose.choice(
-            ["draw", "seed", "call", "call", "hook", "box", "if", "return", "loop"]
+            ["draw", "seed", "call", "call", "hook", "box", "if", "return", "loop", "with", "up"]
             if depth < 2
-            else ["draw", "call"]
+            else ["draw", "call", "up"]
         )
         option = f"o.{choose.choice('ab')}"
         inner = (
-            [f"    {line}" for line in _steps(choose, functions, depth + 1)] if kind in ("if", "loop") else []
+            [f"    {line}" for line in _steps(choose, functions, depth + 1)]
+            if kind in ("if", "loop", "with")
+            else []
         )
         if kind == "if":
             other = [f"    {line}" for line in _steps(choose, functions, depth + 1)]
             yield from (f"if {choose.choice(['', 'not '])}{option}:", *inner, "else:", *other)
         elif kind == "loop":
             yield from ("for _ in range(100):", f"    if {option}:", "        continue", *inner)
+        elif kind == "with":
+            context = choose.choice(["no_grad()", "enable_grad()", "device('meta')", "device('cpu')"])
+            yield from (f"with torch.{context}:", *inner)
+        elif kind == "up":
+            # Whether the first is reported depends on gradients, the second on the default device.
+            yield choose.choice(["up(layer(torch.rand(2, 3, 3, 3).cuda()))", "print(torch.empty(3) + 1)"])
         elif kind == "return":
             yield from (f"if {option}:", "    return 0")
         elif kind == "box":
@@ -190,6 +198,11 @@ def test_calls_taken_over_on_paths_that_options_open_find_the_same(
     lines = ["import argparse", "import numpy as np", "import torch", ""]
     lines += ["def nothing(o):", "    pass", "class Hooks:", "    hook = nothing"]
     lines += ["class Held:", "    def __init__(self, on):", "        self.on = on", "BOX = {}"]
+    lines += ["layer = torch.nn.Linear(3, 3).cuda()"]
+    lines += [
+        "def up(x):",
+        "    torch.nn.functional.interpolate(x, size=9, mode='bilinear').sum().backward()",
+    ]
     lines += [
         "def look():",
         "    for held in BOX.values():",
@@ -209,6 +222,108 @@ def test_calls_taken_over_on_paths_that_options_open_find_the_same(
     found = of_entry(run(files), "main.py").findings
     monkeypatch.setattr(memo, "replay", lambda *_: None)
     assert of_entry(run(files), "main.py").findings == found
+
+
+UP = "def act(x):\n    return torch.nn.functional.interpolate(layer(x), size=9, mode='bilinear')\n"
+UP += "x = torch.rand(2, 3, 3, 3).cuda()\n"
+LAYER = "torch.manual_seed(0)\nlayer = torch.nn.Linear(3, 3).cuda()\n"
+TRAIN_WITH = "made = act(data)\nopt = torch.optim.SGD(layer.parameters(), 0.1)\nfor epoch in range(3):\n"
+TRAIN_WITH += "    for x in made:\n        layer(x).sum().backward()\n        opt.step()\n"
+SAMPLED = "def act(data):\n    sampler = torch.utils.data.DistributedSampler(data, shuffle=True)\n"
+SAMPLED += "    return torch.utils.data.DataLoader(data, sampler=sampler)\ndata = open('x')\n"
+ADDED = "def act():\n    print(torch.zeros(5).index_add(0, torch.tensor([0, 0]), torch.ones(2)))\n"
+OPTION = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--fast', action='store_true')\n"
+OPTION += "o = p.parse_args()\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "first", "then", "code"),
+    [
+        (LAYER + UP, "with torch.no_grad():\n    act(x)", "act(x).sum().backward()", "DET302"),
+        (
+            LAYER + UP,
+            "torch.set_grad_enabled(False)\nact(x)",
+            "with torch.enable_grad():\n    act(x).sum().backward()",
+            "DET302",
+        ),
+        (LAYER + SAMPLED, "with torch.no_grad():\n    act(data)", TRAIN_WITH, "DET203"),
+        (
+            "def act():\n    print(torch.empty(3) + 1)\n",
+            "with torch.device('meta'):\n    act()",
+            "act()",
+            "DET309",
+        ),
+        (
+            f"torch.set_default_device('cuda')\n{ADDED}",
+            "with torch.device('cpu'):\n    act()",
+            "act()",
+            "DET401",
+        ),
+        (
+            "import tensorflow as tf\ndef act(x):\n    return tf.math.unsorted_segment_sum(x, [0, 1, 1], 2)\n"
+            "x = tf.ones([3, 2])\n",
+            "with tf.device('/CPU:0'):\n    act(x)",
+            "print(act(x))",
+            "DET403",
+        ),
+        (
+            "import tensorflow as tf\ndef act(x):\n    return tf.gather(x, [0, 0])\n"
+            "x = tf.Variable(tf.ones([3, 2]))\n",
+            "act(x)",
+            "with tf.GradientTape() as tape:\n    y = act(x)\nprint(tape.gradient(y, x))",
+            "DET403",
+        ),
+        (
+            "import threading\ntorch.manual_seed(0)\ndef act():\n    print(torch.rand(3))\n",
+            "t = threading.Thread(target=act)\nt.start()",
+            "act()\nt.join()",
+            "DET211",
+        ),
+        (
+            f"{OPTION}import time\ndef act():\n    return int(time.time())\n",
+            "if not o.fast:\n    print(act())",
+            "torch.manual_seed(act())\nprint(torch.rand(3))",
+            "DET107",
+        ),
+    ],
+    ids=["no_grad", "enable_grad", "evaluation", "meta", "cpu", "tf-cpu", "tape", "thread", "option"],
+)
+def test_a_call_that_asks_what_is_active_is_taken_over_only_where_the_answer_is_the_same(
+    before: str, first: str, then: str, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"main.py": f"import torch\n{before}{first}\n{then}\n"}
+    found = of_entry(run(files), "main.py").findings
+    monkeypatch.setattr(memo, "replay", lambda *_: None)
+    assert of_entry(run(files), "main.py").findings == found
+    assert code in {finding.code for finding in found}
+    # What is reported is what is done then: nothing of the kind is found where it is left out.
+    alone = of_entry(run({"main.py": f"import torch\n{before}{first}\n"}), "main.py").findings
+    assert code not in {finding.code for finding in alone}
+
+
+def test_a_call_that_asks_nothing_is_taken_over_whatever_is_active() -> None:
+    program = "import argparse, torch\ndef helper(x):\n    y = x + 1\n    y = y * 2\n    return y\n"
+    program += "".join(f"with context({i}), torch.no_grad():\n    helper(1)\n" for i in range(2))
+    alike = program.replace(", torch.no_grad()", "")
+    mixed = program.replace(", torch.no_grad()", "", 1)
+    steps = [of_entry(run({"main.py": text}), "main.py").steps for text in (alike, mixed)]
+    assert steps[0] == steps[1]
+
+
+def test_an_import_is_taken_over_only_where_the_same_option_leads_to_it() -> None:
+    body = "import stamp, torch\ntorch.manual_seed(stamp.SEED)\nprint(torch.rand(3))\n"
+    inner = "".join(f"    {line}\n" for line in body.splitlines())
+    files = {
+        "a.py": f"{OPTION}if not o.fast:\n{inner}",
+        "b.py": body,
+        "stamp.py": "import time\nSEED = int(time.time())\n",
+    }
+    both = run(files)
+    for name, other in (("a.py", "b.py"), ("b.py", "a.py")):
+        alone = run({one: text for one, text in files.items() if one != other})
+        assert of_entry(both, name).findings == of_entry(alone, name).findings
+    assert "--fast" in of_entry(both, "a.py").findings[0].message
+    assert "--fast" not in of_entry(both, "b.py").findings[0].message
 
 
 @pytest.mark.parametrize(

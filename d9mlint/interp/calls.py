@@ -181,14 +181,14 @@ def manage(interp: Interp, context: v.Value, body: Callable[[v.Value], None], no
     assert isinstance(func, v.Func)
     assert isinstance(given, v.Partial)
     runs = 0
-    outer, contexts, active = interp.frame, list(interp.contexts), dict(interp.active)
+    outer, contexts, active = interp.frame, interp.contexts.copy(), dict(interp.active)
 
     def at_yield(value: v.Value) -> None:
         nonlocal runs
         runs += 1
         frame, interp.frame = interp.frame, outer
         inner, interp.active = interp.active, dict(active)
-        inner_contexts, interp.contexts = interp.contexts, list(contexts)
+        inner_contexts, interp.contexts = interp.contexts, contexts.copy()
         body(value)
         interp.frame, interp.active, interp.contexts = frame, inner, inner_contexts
 
@@ -235,8 +235,6 @@ def call_function(
         id(func.env),
         memo.shape(func.receiver),
         given,
-        tuple(interp.contexts),
-        tuple(interp.options),
         interp.branching > 0,
         interp.repeating > 0,
         interp.guessing > 0,
@@ -249,6 +247,7 @@ def call_function(
     for known in reversed(outcomes) if on_yield is None else ():
         if (
             memo.is_bound_alike(known)
+            and interp.circumstances_hold(known.circumstances)
             and known.effect.holds(interp.state)
             and known.recursions <= interp.active.keys()
         ):
@@ -345,7 +344,15 @@ def call_function(
     if not interp.exhausted and on_yield is None:
         done = effect(act, start, interp.state)
         found = memo.remember(
-            name, act, result, done, arguments, func.env, frozenset(interp.recursions), trail
+            name,
+            act,
+            result,
+            done,
+            arguments,
+            func.env,
+            frozenset(interp.recursions),
+            trail,
+            interp.circumstances(act),
         )
         if settled:
             interp.settled[name] = found

@@ -1,6 +1,15 @@
-"""Names that the abstract run keeps among its active contexts besides those of libraries."""
+"""What is active where the run is: contexts of libraries, some of its own, and options that decide branches.
+
+A remembered call is taken over wherever all that it asked has the same answer, so whoever asks what is active is noted
+in the running activation (see ``heap``). Most calls ask nothing.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, overload
+
+from d9mlint.interp.heap import HEAP
 
 CPU_CONTEXT = "on the CPU"
 """Active inside ``with tf.device("/CPU:0")`` and in the stages of input pipelines."""
@@ -16,3 +25,71 @@ NO_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
 GRADIENT = frozenset({"torch.enable_grad"})
 GRADIENT_MODES = NO_GRADIENT | GRADIENT
 """Contexts in which no gradient is recorded, and in which it is again."""
+
+CONTEXT, OPTION = "context", "option"
+"""Kinds of what is active: context managers and decorators; options whose defaults decided branches."""
+
+Question = tuple[str, str, Any]
+"""What was asked: the kind, how, and for which names."""
+_ANY, _INNERMOST, _OTHER, _ALL = "any", "innermost", "other", "all"
+
+
+class Active(Sequence[str]):
+    """Names that are active, the innermost last. Every way to look at them but ``held`` is noted."""
+
+    __slots__ = ("_kind", "held")
+
+    def __init__(self, kind: str, held: Iterable[str] = ()) -> None:
+        self._kind = kind
+        self.held = list(held)
+        """The names, for those whose answer does not depend on them."""
+
+    def copy(self) -> Active:
+        """An independent copy; making one asks nothing."""
+        return Active(self._kind, self.held)
+
+    def innermost(self, names: frozenset[str]) -> str | None:
+        """The innermost of these names that is active, None where none of them is."""
+        found: str | None = self._asked(_INNERMOST, names)
+        return found
+
+    def innermost_but(self, name: str) -> str:
+        """The innermost active name that is not this one; empty where there is none."""
+        found: str = self._asked(_OTHER, name)
+        return found
+
+    def _asked(self, how: str, names: Any) -> Any:
+        question = (self._kind, how, names)
+        HEAP.act.circumstances.add(question)
+        return self.answer(question)
+
+    def answer(self, question: Question) -> Any:
+        """The answer to a question, which is not noted."""
+        _, how, names = question
+        if how is _ANY:
+            return names in self.held
+        if how is _INNERMOST:
+            return next((one for one in reversed(self.held) if one in names), None)
+        if how is _OTHER:
+            return next((one for one in reversed(self.held) if one != names), "")
+        return tuple(self.held)
+
+    def __contains__(self, name: object) -> bool:
+        found: bool = self._asked(_ANY, name)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._asked(_ALL, None))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._asked(_ALL, None))
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        found: str | Sequence[str] = self._asked(_ALL, None)[index]
+        return found

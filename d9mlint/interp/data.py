@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import shapes, tensors
@@ -16,6 +15,7 @@ from d9mlint.interp.order_kinds import one_of
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
+    from d9mlint.interp.context import Active
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
 
@@ -51,9 +51,9 @@ def entropy(interp: Interp) -> Entropy:
     return Entropy(own_option(interp.options))
 
 
-def own_option(options: Sequence[str]) -> str:
+def own_option(options: Active) -> str:
     """The program's option that decides what runs; whether there is a GPU is none."""
-    return next((one for one in reversed(options) if one != A_GPU), "")
+    return options.innermost_but(A_GPU)
 
 
 def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> v.Value:

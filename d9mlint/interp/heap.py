@@ -70,9 +70,20 @@ class Activation:
     """The reads and writes of objects born before ``start`` since then; what was asked of the state of the path, changed
     in it, or set where it knew nothing (see ``state``); and the names that were looked for among functions,
     classes, modules and what they hold (those of remembered imports in ``named``, see ``Names``). ``written`` are the
-    owners of what is in ``writes``."""
+    owners of what is in ``writes``; ``circumstances`` what was asked of what is active (see ``context``)."""
 
-    __slots__ = ("asked", "changed", "hinted", "named", "names", "reads", "start", "writes", "written")
+    __slots__ = (
+        "asked",
+        "changed",
+        "circumstances",
+        "hinted",
+        "named",
+        "names",
+        "reads",
+        "start",
+        "writes",
+        "written",
+    )
 
     def __init__(self, start: int) -> None:
         self.start = start
@@ -81,6 +92,7 @@ class Activation:
         self.written: set[Tracked] = set()
         self.asked: set[tuple[str, str, bool]] = set()
         self.changed: set[tuple[str, str]] = set()
+        self.circumstances: set[tuple[str, str, Any]] = set()
         self.hinted: set[tuple[str, str]] = set()
         self.names: set[str] = set()
         self.named = 0
@@ -178,6 +190,7 @@ class Heap:
                 written.add(access[0])
         act.asked |= ended.asked
         act.changed |= ended.changed
+        act.circumstances |= ended.circumstances
         act.hinted |= ended.hinted
         act.names |= ended.names
         act.named |= ended.named

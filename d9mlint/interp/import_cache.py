@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
+from d9mlint.interp.context import Question
 from d9mlint.interp.heap import HEAP, NAMES, Access
 from d9mlint.interp.memory import MemoryLog
 from d9mlint.interp.places import flow_into
@@ -68,6 +69,8 @@ class Imported(NamedTuple):
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
     memory: MemoryLog
+    # What it asked of the options that lead to it, with the answers.
+    circumstances: tuple[tuple[Question, Any], ...]
 
 
 class ImportLog:
@@ -252,6 +255,7 @@ class ImportCache:
                     tuple(act.reads.values()),
                     act.changes(),
                     memory,
+                    interp.circumstances(act),
                 )
             )
             HEAP.share(act.start)
@@ -295,7 +299,7 @@ def _still_true(interp: Interp, known: Imported) -> bool:
         return False
     if any(interp.resolve(base, name) != found for (base, name), found in known.lookups.items()):
         return False
-    if not known.effect.holds(interp.state):
+    if not known.effect.holds(interp.state) or not interp.circumstances_hold(known.circumstances):
         return False
     if not all(v.same_access(access) for access in known.reads):
         return False
@@ -347,6 +351,7 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
         interp.import_log.tell(known.releases)
     interp.infer_releases(known.releases)
     HEAP.act.named |= known.named
+    HEAP.act.circumstances.update(question for question, _ in known.circumstances)
     HEAP.take_over(known.reads, known.writes)
     interp.memory.take_over(known.memory)
     for violation in known.memory.reports:

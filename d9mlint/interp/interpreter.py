@@ -19,6 +19,7 @@ from d9mlint.base.coverage import Cut, Gap, GapKind
 from d9mlint.interp import calls, conditions, data, equal_tests, expressions
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete
+from d9mlint.interp.context import CONTEXT, OPTION, Active, Question
 from d9mlint.interp.events import (
     BareNameEvent,
     ContextEvent,
@@ -31,7 +32,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.expressions import EVAL
 from d9mlint.interp.frames import BudgetExceeded, Frame
-from d9mlint.interp.heap import HEAP, NAME
+from d9mlint.interp.heap import HEAP, NAME, Activation
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.library.reflection import SEARCH_PATH
 from d9mlint.interp.library.weights import loaded_places
@@ -118,14 +119,14 @@ class Interp:
         # The draws of a default argument that is being evaluated.
         self.captured: list[Draw] | None = None
         self.methods: dict[str, list[tuple[v.Cls, v.Func]]] = {}
-        self.contexts: list[str] = []
+        self.contexts = Active(CONTEXT)
         # Loops that are running, outermost first.
         self.loops: list[Loop] = []
         self.branching = 0
         # When the innermost loop began whose body is run once for all of its rounds; 0 outside of such loops.
         self.repeating = 0
         # Options whose defaults decided the branches that are running.
-        self.options: list[str] = []
+        self.options = Active(OPTION)
         self.memo: dict[Any, list[CallOutcome]] = {}
         self.variants: dict[tuple[str, int], set[Any]] = {}
         self.reruns: dict[tuple[str, int], int] = {}
@@ -187,7 +188,8 @@ class Interp:
         loops, self.loops = self.loops, []
         label = file.relative if outer is None else f"import of {name}"
         self.frame = Frame(mod, file, mod.env, label, outer, site)
-        self.contexts = []
+        self.contexts = Active(CONTEXT)
+        circumstances, HEAP.act.circumstances = HEAP.act.circumstances, set()
         self.branching = self.repeating = 0
         active, self.active = self.active, {}
         import_steps, self.import_steps = self.import_steps, 0
@@ -208,6 +210,9 @@ class Interp:
             self.block(file.facts.functions[0].body)
         self.state.alive = alive
         self.frame, self.contexts, self.branching, self.active = outer, contexts, branching, active
+        # No context is active in an import, whatever is where it stands.
+        circumstances.update(one for one in HEAP.act.circumstances if one[0] == OPTION)
+        HEAP.act.circumstances = circumstances
         self.repeating = repeating
         self.loops = loops
         self.importing -= outer is not None
@@ -306,7 +311,7 @@ class Interp:
         outer_frame = self.frame
         state, memo, memory = self.state, self.memo, self.memory
         rng, modes = dict(self.module_rng), dict(self.module_modes)
-        places, contexts, loops = dict(self.places), list(self.contexts), list(self.loops)
+        places, contexts, loops = dict(self.places), self.contexts.copy(), list(self.loops)
         self.state, self.memo, self.memory = state.copy(), {}, memory.forked()
         variants, self.variants = self.variants, {}
         settled, self.settled = self.settled, {}
@@ -476,12 +481,23 @@ class Interp:
     @contextmanager
     def within(self, *names: str) -> Iterator[None]:
         """Run with these context managers or decorators (canonical names) active."""
-        before = len(self.contexts)
-        self.contexts.extend(names)
+        before = len(self.contexts.held)
+        self.contexts.held.extend(names)
         try:
             yield
         finally:
-            del self.contexts[before:]
+            del self.contexts.held[before:]
+
+    def circumstances(self, act: Activation) -> tuple[tuple[Question, Any], ...]:
+        """What an activation asked of what is active, with the answers where it began."""
+        return tuple((question, self._active(question).answer(question)) for question in act.circumstances)
+
+    def circumstances_hold(self, circumstances: Iterable[tuple[Question, Any]]) -> bool:
+        """Whether these questions have these answers here."""
+        return all(self._active(question).answer(question) == answer for question, answer in circumstances)
+
+    def _active(self, question: Question) -> Active:
+        return self.contexts if question[0] is CONTEXT else self.options
 
     @contextmanager
     def in_file(self, file: ModuleFile | None) -> Iterator[None]:
@@ -536,7 +552,7 @@ class Interp:
         frame = self.frame
         self.branching += keep is None
         if option:
-            self.options.append(option)
+            self.options.held.append(option)
         for index, run in enumerate(runs):
             self.state = before_state.copy()
             env.vars = dict(before_vars)
@@ -557,7 +573,7 @@ class Interp:
             outcomes.append((self.state, env.vars))
         self.branching -= keep is None
         if option:
-            self.options.pop()
+            self.options.held.pop()
         if keep is not None:
             state, merged = outcomes[keep]
             for index, (other, other_vars) in enumerate(outcomes):

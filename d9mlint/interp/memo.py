@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from d9mlint.interp import values as v
+from d9mlint.interp.context import Question
 from d9mlint.interp.heap import (
     ABSENT,
     FIELD,
@@ -59,6 +60,8 @@ class Outcome(NamedTuple):
     named: int
     trail: Trail
     checked: list[int]
+    # What it asked of what is active, with the answers.
+    circumstances: tuple[tuple[Question, Any], ...]
 
 
 def shape(value: v.Value | None, depth: int = 0) -> Any:
@@ -110,6 +113,7 @@ def remember(
     env: v.Env,
     recursions: frozenset[tuple[str, int]],
     trail: Trail,
+    circumstances: tuple[tuple[Question, Any], ...],
 ) -> Outcome:
     """The outcome of an activation that has just ended."""
     return Outcome(
@@ -127,6 +131,7 @@ def remember(
         act.named,
         trail,
         [len(HEAP.rebound)],
+        circumstances,
     )
 
 
@@ -227,6 +232,7 @@ def _look_again(outcome: Outcome) -> None:
     act = HEAP.act
     act.names |= outcome.names
     act.named |= outcome.named
+    act.circumstances.update(question for question, _ in outcome.circumstances)
 
 
 def _holder(owner: Tracked, access: Access) -> Any:

@@ -415,8 +415,8 @@ class _Open:
         self._flow = flow(interp)
         self._scope = scope(interp)
         self._before = _settings(interp, state)
-        self._contexts = tuple(dict.fromkeys(interp.contexts))
-        self._options = tuple(dict.fromkeys(interp.options))
+        self._contexts = tuple(dict.fromkeys(interp.contexts.held))
+        self._options = tuple(dict.fromkeys(interp.options.held))
         self._aside = state.aside
         self._guessed = interp.guessing > 0
         self._uncertain = interp.uncertain > 0

@@ -160,10 +160,9 @@ def may_seed(interp: Interp, name: str, args: v.Args, node: Any, *, method: bool
 
 def meant_here(interp: Interp, rng: str) -> str:
     """The generator that a name means: compiled functions have generators of their own."""
-    if interp.contexts:
-        for other in interp.kb.replacing(rng):
-            if any(name in other.inside for name in interp.contexts):
-                return other.id
+    for other in interp.kb.replacing(rng):
+        if interp.contexts.innermost(frozenset(other.inside)) is not None:
+            return other.id
     return rng
 
 

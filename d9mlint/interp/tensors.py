@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
-from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT, NO_GRADIENT
+from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT_MODES, NO_GRADIENT
 from d9mlint.interp.device_names import ACCELERATORS, by_default
 from d9mlint.interp.device_names import together as used_together
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, named, selects
@@ -47,11 +47,9 @@ def batch(device: str = "cpu") -> v.Obj:
 
 def no_gradient(interp: RunView) -> bool | None:
     """Whether no gradient is recorded here; None for unknown."""
-    for name in reversed(interp.contexts):
-        if name in NO_GRADIENT:
-            return True
-        if name in GRADIENT:
-            return False
+    mode = interp.contexts.innermost(GRADIENT_MODES)
+    if mode is not None:
+        return mode in NO_GRADIENT
     setting = interp.state.modes.get("torch.no_grad")
     if setting is None:
         return False

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from d9mlint.base.coverage import GapKind
     from d9mlint.config.targets import Targets
     from d9mlint.interp import values as v
+    from d9mlint.interp.context import Active
     from d9mlint.interp.events import Loop
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.memory import Memory
@@ -105,7 +106,7 @@ class RunView(Protocol):
         """The first places at which the program did something; see ``activity``."""
 
     @property
-    def contexts(self) -> Sequence[str]:
+    def contexts(self) -> Active:
         """Context managers and decorators that are active, by canonical names."""
 
     @property
@@ -113,7 +114,7 @@ class RunView(Protocol):
         """Loops that are running, outermost first."""
 
     @property
-    def options(self) -> Sequence[str]:
+    def options(self) -> Active:
         """Options whose defaults decided the branches that are running."""
 
     @property

@@ -49,7 +49,7 @@ class Epochs(Rule):
         shuffle = call.args.get("shuffle", 3)
         if shuffle is not None and v.truth(shuffle) is not True:
             return
-        if any(name in NO_GRADIENT for name in self.run.contexts) or _evaluates(self.run, call.node):
+        if self.run.contexts.innermost(NO_GRADIENT) is not None or _evaluates(self.run, call.node):
             # The order in which a model is evaluated changes nothing.
             return
         self.samplers.append(Where(self.run, call.node, call.api))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _ROW = "rows:"
 _PART = "part:"
-_META = ("torch.device", "accelerate.init_empty_weights", "torch._subclasses.FakeTensorMode")
+_META = frozenset({"torch.device", "accelerate.init_empty_weights", "torch._subclasses.FakeTensorMode"})
 _OBJECTS = frozenset({"object", "O", "builtins.object", "numpy.object_"})
 
 
@@ -278,7 +278,7 @@ def _watched(interp: RunView, value: v.Value | None) -> v.Obj | None:
     sizes = _sizes(memory)
     if sizes is not None and 0 in sizes:
         return None
-    if "buffer" in args.kw or any(one in _META for one in interp.contexts):
+    if "buffer" in args.kw or interp.contexts.innermost(_META) is not None:
         return None
     device = args.kw.get("device")
     if isinstance(device, v.Lit) and device.value == "meta":
