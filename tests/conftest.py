@@ -27,6 +27,41 @@ class Ran(NamedTuple):
     err: str
 
 
+LONG = (
+    *(
+        "test_verify",
+        "test_packaging",
+        "test_contributing",
+        "test_fix_builders",
+        "test_verify_cli",
+        "test_cli",
+    ),
+    *(
+        "test_verify_tensorflow",
+        "test_report",
+        "test_untrusted_data",
+        "test_verify_collectives",
+        "test_recipes",
+    ),
+    *("test_verify_settings", "test_recipe_races", "test_no_code_runs", "test_programs", "test_purity"),
+    *("test_server", "test_fixed_programs", "test_commands", "test_executors", "test_determinism"),
+)
+"""Modules that take long, roughly in the order of their time."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where workers are given whole files, these come in our order: xdist would begin with those of the most tests,
+    and end with one worker on files of few tests that take minutes, while the others have nothing to do."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long comes first."""
+    place = {name: number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONG)))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_caches(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Tests neither read nor write the caches of the person who runs them, no colours are wanted, and the package
