@@ -89,6 +89,11 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         return call_instance(interp, func, args, node)
     if isinstance(func, v.Obj):
         return call_object(interp, func, args, node)
+    return _call_unknown(interp, func, args, node)
+
+
+def _call_unknown(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
+    """Call what is not known: what it is given may be called by it."""
     interp.listeners.tell_any_call(CallEvent("?", args, node))
     callbacks(interp, "", args, node)
     if func is v.UNKNOWN and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
@@ -109,8 +114,10 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
             results.append(call(interp, one, args, node))
 
         runs.append(run)
-    if not runs or len(runs) > v.MAX_ALTERNATIVES:
+    if not runs:
         return v.UNKNOWN
+    if len(runs) > v.MAX_CANDIDATES:
+        return _call_unknown(interp, v.UNKNOWN, args, node)
     if v.UNKNOWN in func.values:
         interp.may_happen(runs)
         results.append(v.UNKNOWN)
@@ -118,7 +125,7 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
         runs[0]()
     else:
         interp.branch(runs)
-    return v.join(results)
+    return v.join(results, max(v.MAX_ALTERNATIVES, len(runs)))
 
 
 def _call_chosen(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:

@@ -274,13 +274,16 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             at_key: v.Value | None = value.items.get(index.value)
             if at_key is None and value.factory is not None:
                 at_key = value.items[index.value] = interp.call(value.factory, v.NO_ARGS, node)
+            if at_key is None and index.option:
+                # The default names nothing that is there: the option has to be given.
+                return _any_of(value)
             return at_unknown_key(value) if at_key is None else _dispatched(value, index, at_key)
         if value.factory is not None:
             key = ("unknown key", node.start)
             if key not in value.items:
                 value.items[key] = interp.call(value.factory, v.NO_ARGS, node)
             return v.join(value.items.values())
-        return v.join(value.items.values()) if value.items and not value.open else _some(value)
+        return _any_of(value)
     if isinstance(value, v.Items):
         if isinstance(index, v.Lit) and isinstance(index.value, int) and not value.open:
             try:
@@ -289,6 +292,14 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 return v.UNKNOWN
         return v.join(value.elts) if value.elts else v.UNKNOWN
     if isinstance(value, v.Ext):
+        if value.name == "sys.modules" and isinstance(index, v.Lit) and isinstance(index.value, str):
+            own = interp.frame.mod
+            mod = (
+                own
+                if index.value == own.name
+                else interp.import_parents(interp.frame.file, index.value.split("."))
+            )
+            return mod or v.UNKNOWN
         if value.name in ENVIRON and isinstance(index, v.Lit):
             setting = interp.state.env.get(str(index.value))
             if setting and setting.value is not None:
@@ -406,10 +417,13 @@ def at_unknown_key(value: v.Mapping) -> v.Value:
     return v.join(held) if held and all(shapes.form(x) != shapes.NOTHING for x in held) else v.UNKNOWN
 
 
-def _some(value: v.Mapping) -> v.Value:
-    """A value of an open mapping under an unknown key: its functions and classes may be what is meant."""
-    callables = [x for x in value.items.values() if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))]
-    return v.join([*callables, v.UNKNOWN]) if callables else v.UNKNOWN
+def _any_of(value: v.Mapping) -> v.Value:
+    """A value of a mapping under an unknown key: of an open one, its functions and classes may be what is meant."""
+    if value.items and not value.open:
+        return v.candidates(value.items.values())
+    held = [one for x in value.items.values() for one in v.alternatives(x)]
+    callables = [x for x in held if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))]
+    return v.candidates([*callables, v.UNKNOWN]) if callables else v.UNKNOWN
 
 
 def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
@@ -428,7 +442,12 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
             owner.items[index.value] = value
         else:
             owner.open = True
-            owner.items[(UNKNOWN_KEY, getattr(node, "start", 0))] = value
+            key = (UNKNOWN_KEY, getattr(node, "start", 0))
+            before = owner.items.get(key)
+            if isinstance(value, (v.Func, v.Cls)) and before is not None:
+                # What a decorator registers under names that are not known.
+                value = v.candidates((before, value))
+            owner.items[key] = value
     elif isinstance(owner, v.Items):
         owner.open = True
         owner.elts = [*owner.elts, value][-16:]

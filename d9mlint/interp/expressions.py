@@ -87,7 +87,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
     if isinstance(value, v.AnyOf):
         return v.join(
             [attribute(interp, one, name, node) for one in value.values if not _is_none_lit(one)]
-            or [v.UNKNOWN]
+            or [v.UNKNOWN],
+            max(v.MAX_ALTERNATIVES, len(value.values)),
         )
     if isinstance(value, v.Partial) and name == "func":
         return value.func

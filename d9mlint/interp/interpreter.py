@@ -875,8 +875,7 @@ class Interp:
         """``class``: its body runs now, in a scope of its own."""
         fact = self.frame.file.facts.classes[stmt.cls]
         bases = [self.eval(base) for base in fact.bases]
-        for keyword in fact.keywords:
-            self.eval(keyword.value)
+        keywords = {keyword.name: self.eval(keyword.value) for keyword in fact.keywords}
         flat = tuple(one for base in bases for one in v.alternatives(base))
         env = v.Env(self.frame.env if not self.frame.is_class else self.frame.env.parent)
         cls = v.Cls(self.frame.mod, self.frame.file, fact, flat, env)
@@ -894,12 +893,25 @@ class Interp:
             if isinstance(member, v.Func) and member.cls is None:
                 member.cls = cls
                 self.methods.setdefault(member.fn.name, []).append((cls, member))
+        self._init_subclass(cls, keywords, stmt)
         decorators = [(self.eval(node), node) for node in fact.decorators]
         cls.decorated = tuple(decorator for decorator, _ in decorators)
         value: v.Value = cls
         for decorator, node in reversed(decorators):
             value = calls.decorate_class(self, decorator, value, node)
         self.bind(fact.name, self._declared(fact.name) or value)
+
+    def _init_subclass(self, cls: v.Cls, keywords: dict[str | None, v.Value], stmt: m.ClassDef) -> None:
+        """A base class hears of its subclasses: ``__init_subclass__`` often registers them."""
+        for base in cls.mro()[1:]:
+            HEAP.act.names.add("__init_subclass__")
+            hook = base.env.vars.get("__init_subclass__")
+            if isinstance(hook, v.Func):
+                given = {
+                    name: value for name, value in keywords.items() if name not in ("", None, "metaclass")
+                }
+                self.call(hook.bind(cls), v.Args([], given), stmt)
+                return
 
     def exec_import(self, stmt: m.Import) -> None:
         """``import a.b as c``."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from d9mlint.project.modules import ModuleFile
 
 MAX_ALTERNATIVES = 6
+MAX_CANDIDATES = 24
+"""How many functions and classes of a table, of which a name chooses one, are kept apart."""
 """More alternatives than this are UNKNOWN."""
 
 
@@ -573,8 +575,17 @@ def same(a: Value, b: Value) -> bool:
     return isinstance(a, Ext) and isinstance(b, Ext) and a.name == b.name
 
 
-def join(values: Iterable[Value]) -> Value:
-    """One value that stands for all of them."""
+def candidates(values: Iterable[Value]) -> Value:
+    """One of the values of a table: of functions and classes, which can all be tried, more are kept apart."""
+    values = tuple(values)
+    callables = all(
+        one is UNKNOWN or isinstance(one, (Func, Cls, Ext, Partial, AnyOf)) or is_none(one) for one in values
+    )
+    return join(values, MAX_CANDIDATES if callables else MAX_ALTERNATIVES)
+
+
+def join(values: Iterable[Value], most: int = MAX_ALTERNATIVES) -> Value:
+    """One value that stands for all of them, unknown where there are more than ``most``."""
     values = tuple(values)
     if len(values) == 1:
         return values[0]
@@ -590,7 +601,7 @@ def join(values: Iterable[Value]) -> Value:
                 if other is one or (type(other) is kind and _interchangeable(one, other)):
                     break
             else:
-                if len(flat) == MAX_ALTERNATIVES:
+                if len(flat) == most:
                     return UNKNOWN
                 flat.append(one)
     if not flat:
@@ -602,7 +613,7 @@ def join(values: Iterable[Value]) -> Value:
         if literals == len(flat):
             return UNKNOWN
         flat.append(UNKNOWN)
-    return AnyOf(tuple(flat)) if len(flat) <= MAX_ALTERNATIVES else UNKNOWN
+    return AnyOf(tuple(flat)) if len(flat) <= most else UNKNOWN
 
 
 def _interchangeable(a: Value, b: Value) -> bool:

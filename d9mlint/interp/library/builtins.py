@@ -368,6 +368,16 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
         found: v.Value | None = owner.items.get(key.value)
         if found is not None:
             return found
+    named = isinstance(owner, v.Mapping) and isinstance(key, v.Lit)
+    callables = (
+        [x for x in owner.items.values() if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))]
+        if isinstance(owner, v.Mapping)
+        else []
+    )
+    if named and callables and v.option_of(key or v.NONE):
+        # The default of the option names nothing that is there: the option is mostly given.
+        return v.candidates([*callables, default])
+    if isinstance(owner, v.Mapping) and named:
         if owner.open:
             found = at_unknown_key(owner)
             if found is not v.UNKNOWN:
@@ -376,8 +386,7 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
         return default
     if isinstance(owner, v.Mapping):
         # A table of functions or classes looked up by an unknown name.
-        found_all = [x for x in owner.items.values() if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))]
-        return v.join([*found_all, *([v.UNKNOWN] if owner.open else [])]) if found_all else v.UNKNOWN
+        return v.candidates([*callables, *([v.UNKNOWN] if owner.open else [])]) if callables else v.UNKNOWN
     if isinstance(owner, v.Obj) and is_registry(owner) and name == "get":
         return registered(owner, key if key is not None else v.UNKNOWN)
     return None
@@ -683,20 +692,35 @@ def _built(interp: Interp, config: v.Mapping, extra: dict[str, v.Value], node: A
     }
     if not isinstance(target, v.Lit) or not isinstance(target.value, str):
         return v.UNKNOWN
-    parts = target.value.split(".")
-    func: v.Value = v.Ext(target.value)
-    for count in range(len(parts) - 1, 0, -1):
-        mod = interp.import_parents(interp.frame.file, parts[:count])
-        if mod is not None and mod.file is not None:
-            func = mod
-            for part in parts[count:]:
-                func = interp.attribute(func, part, node)
-            break
+    func = _at_path(interp, target.value, node)
     arguments = v.Args([], {**items, **extra}, dstar=config.open)
     partial = config.items.get("_partial_")
     if isinstance(partial, v.Lit) and partial.value:
         return v.Partial(func, arguments)
     return interp.call(func, arguments, node)
+
+
+def _at_path(interp: Interp, path: str, node: Any) -> v.Value:
+    """What ``package.module.name`` names."""
+    parts = path.split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        mod = interp.import_parents(interp.frame.file, parts[:count])
+        if mod is not None and mod.file is not None:
+            found: v.Value = mod
+            for part in parts[count:]:
+                found = interp.attribute(found, part, node)
+            return found
+    return v.Ext(path)
+
+
+def _locate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``pydoc.locate("package.module.name")``."""
+    path = args.pos[0] if args.pos else args.get("path", 0)
+    return (
+        _at_path(interp, path.value, node)
+        if isinstance(path, v.Lit) and isinstance(path.value, str)
+        else v.UNKNOWN
+    )
 
 
 _CONFIGURATIONS = (
@@ -709,6 +733,8 @@ MODELS: dict[str, Model] = {
     "builtins.globals": _globals,
     "builtins.staticmethod": _first,
     "hydra.utils.instantiate": _instantiate,
+    **{f"hydra.utils.get_{n}": _locate for n in ("class", "method", "object")},
+    "pydoc.locate": _locate,
     "lightning.pytorch.Trainer.from_argparse_args": _trainer_of_options,
     **LOADER_MODELS,
     **KEY_MODELS,

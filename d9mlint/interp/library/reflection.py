@@ -209,7 +209,7 @@ def registered(owner: v.Obj, key: v.Value) -> v.Value:
         found: v.Value | None = owner.attrs.get("@" + str(key.value))
         return found if found is not None else v.UNKNOWN
     every = [value for name, value in owner.attrs.items() if isinstance(name, str) and name.startswith("@")]
-    return v.join([*every, v.UNKNOWN]) if every else v.UNKNOWN
+    return v.candidates([*every, v.UNKNOWN]) if every else v.UNKNOWN
 
 
 def build(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
