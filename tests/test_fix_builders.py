@@ -179,7 +179,7 @@ def test_a_draw_in_a_module_is_seeded_in_the_file_that_runs(run: Run, project: P
     assert (root / "model.py").read_text() == module
     assert (root / "main.py").read_text() == (
         "import torch\n\nimport model\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n    model.draw()\n"
-    ).replace("import torch\n\n", "import torch\n")
+    )
 
 
 def test_a_notebook_is_seeded_in_its_own_cells(project: Project) -> None:
@@ -342,6 +342,53 @@ def test_a_helper_stands_above_the_comment_of_its_loader_and_imports_are_written
     assert "    random.seed(seed)\n\n\n# The loader.\ndef make():\n" in fixed
 
 
+IMPORTS = [
+    (
+        "import argparse\nimport os\n\nimport torch\nfrom torch import nn\n\nfrom model import Net\n",
+        "import argparse\nimport os\nimport random\n\nimport numpy as np\nimport torch\nfrom torch import nn\n\n"
+        "from model import Net\n",
+    ),
+    (
+        "import sys, torch\nfrom model import Net\n",
+        "import random\n\nimport numpy as np\nimport sys, torch\nfrom model import Net\n",
+    ),
+    (
+        "import torch\nimport argparse\nfrom PIL import Image\nimport pandas as pd\nfrom model import Net  # ours\n",
+        "import torch\nimport argparse\nimport random\nfrom PIL import Image\nimport pandas as pd\n"
+        "import numpy as np\nfrom model import Net  # ours\n",
+    ),
+    (
+        "import os\nos.environ['OMP_NUM_THREADS'] = '1'\nfrom model import Net\nimport torch\n",
+        "import os\nimport random\nos.environ['OMP_NUM_THREADS'] = '1'\nfrom model import Net\nimport numpy as np\n"
+        "import torch\n",
+    ),
+    (
+        "import os\n\nos.environ['OMP_NUM_THREADS'] = '1'\n\nfrom model import Net\n",
+        "import os\nimport random\n\nos.environ['OMP_NUM_THREADS'] = '1'\n\nimport numpy as np\nimport torch\n\n"
+        "from model import Net\n",
+    ),
+    (
+        "#!/usr/bin/env python\n'Doc.'\nfrom __future__ import annotations\nfrom torch import nn\nimport torch\n",
+        "#!/usr/bin/env python\n'Doc.'\nfrom __future__ import annotations\nimport random\n\nfrom torch import nn\n"
+        "import torch\nimport numpy as np\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("head", "wanted"), IMPORTS, ids=[str(i) for i in range(len(IMPORTS))])
+def test_imports_are_written_into_their_groups(project: Project, head: str, wanted: str) -> None:
+    """As isort groups them, and behind what sets the environment."""
+    model = "import torch\nimport numpy, random\n\n\nclass Net:\n    def draw(self):\n        "
+    model += "return torch.rand(2), numpy.random.rand(), random.random()\n"
+    body = "\n\nif __name__ == '__main__':\n    # Go.\n    import model\n    # Draw.\n    print(model.Net().draw())\n"
+    root = project({"train.py": head + body, "model.py": model})
+    changed = _fixed(root, {"select": ["DET101", "DET102", "DET103"]}).changes
+    fixed = changed[str(root / "train.py")].decode()
+    assert fixed[: fixed.index("\n\nif __name__")] == wanted
+    block = "    random.seed(0)\n    np.random.seed(0)\n    torch.manual_seed(0)\n"
+    assert fixed.endswith(body.replace("    # Draw", f"{block}    # Draw"))
+
+
 def test_what_a_loader_of_another_file_draws_is_seeded_before_it_is_used(run: Run, project: Project) -> None:
     """The call of ``__getitem__`` is shown where the loader is made, and never at a place of another file."""
     above = "".join(f"def unused_{n}():\n    return {n}\n\n\n" for n in range(9))
@@ -358,3 +405,18 @@ def test_what_a_loader_of_another_file_draws_is_seeded_before_it_is_used(run: Ru
     text = fixed.changes[str(root / "train.py")].decode()
     assert text.index("random.seed(0)") < text.index("def unused_0")
     assert not [i.finding.message for i in fixed.result.items]
+
+
+def test_one_argument_a_line_stays_so_without_a_trailing_comma(project: Project) -> None:
+    call = "DataLoader(data,\n        shuffle=True,\n        drop_last=True)"
+    fixed = _after(project, LOADER.format(call), "DET202")
+    assert fixed == LOADER.format(call.replace("last=True", f"last=True,\n        {GENERATOR}"))
+
+
+def test_switches_and_seeds_of_two_rounds_are_one_block(project: Project) -> None:
+    code = "import torch\n\nx = torch.rand(3).cuda()\nw = torch.rand(3, device='cuda', requires_grad=True)\n"
+    code += "o = torch.optim.SGD([w], 0.1)\n(w * x).sum().backward()\no.step()\ntorch.save(w, 'w.pt')\n"
+    fixed = _after(project, code, "DET101", "DET302", **{"torch-version": "2.13"})
+    head = "import torch\n\n{}\n{}\n\nx = "
+    calls = ("torch.use_deterministic_algorithms(True)", "torch.manual_seed(0)")
+    assert any(fixed.startswith(head.format(*order)) for order in (calls, calls[::-1]))

@@ -8,7 +8,7 @@ import msgspec
 
 from d9mlint.base.findings import Fix
 
-ReadKind = Literal["file", "entry", "place", "others", "version"]
+ReadKind = Literal["file", "entry", "place", "others", "own", "version"]
 
 
 class FixRead(msgspec.Struct, frozen=True, array_like=True):

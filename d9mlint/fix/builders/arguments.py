@@ -39,7 +39,7 @@ def torch_generator(context: Context, finding: Finding) -> Fix | None:
         return None
     code, call = found
     imports, edits = generator_edits(code, call)
-    return made("pass a seeded `generator=`", edits and (*changes.insert_imports(code, imports), *edits))
+    return made("pass a seeded `generator=`", edits and changes.with_imports(code, imports, edits))
 
 
 def generator_edits(code: Code, call: ast.Call) -> tuple[list[str], tuple[Edit, ...] | None]:
@@ -251,10 +251,7 @@ def reseeded_worker(context: Context, finding: Finding) -> Fix | None:
     seed = f"{name}.initial_seed()"
     if not finding.subject.startswith("torch."):
         seed += " % 2**32"
-    edits = (
-        *changes.insert_imports(code, [needed] if needed else []),
-        changes.replace(code, given, seed),
-    )
+    edits = changes.with_imports(code, [needed] if needed else [], (changes.replace(code, given, seed),))
     return made("derive the seed from `torch.initial_seed()`", edits)
 
 

@@ -89,6 +89,10 @@ def append_argument(code: Code, call: ast.Call, text: str) -> tuple[Edit, ...] |
         position += 1
     if comma < 0:
         behind = _behind_parentheses(raw, code.end(last), close)
+        margins = [raw[code.line_start(code.start(one)) : code.start(one)] for one in given[1:]]
+        if len(margins) > 1 and not any(m.strip() for m in margins) and "#" not in raw[behind:close]:
+            # Each argument stands on its own line.
+            return (Edit(behind, behind, f",\n{margins[-1]}{text}"),)
         return (Edit(behind, behind, f", {text}"),)
     if "\n" not in raw[comma:close] and "\r" not in raw[comma:close]:
         return (Edit(comma + 1, comma + 1, f" {text}"),)
@@ -141,9 +145,12 @@ def _indent(code: Code, stmt: ast.stmt) -> str | None:
 
 
 def insert_before(
-    code: Code, stmt: ast.stmt, lines: list[str], *, blank: bool = False
+    code: Code, stmt: ast.stmt, lines: list[str], *, blank: bool = False, commented: bool = False
 ) -> tuple[Edit, ...] | None:
-    """Put statements before a statement, on the same line where that is written behind a colon."""
+    """Put statements before a statement, on the same line where that is written behind a colon.
+
+    ``commented``: above the comment that belongs to the statement, if there is one.
+    """
     start = code.start(stmt)
     indent = _indent(code, stmt)
     if indent is None:
@@ -151,7 +158,7 @@ def insert_before(
             return None
         return (Edit(start, start, "".join(f"{line}; " for line in lines)),)
     text = "".join(f"{indent}{line}\n" if line else "\n" for line in lines)
-    at = code.line_start(start)
+    at = code.source.starts[_comment_row(code, stmt, indent) - 1] if commented else code.line_start(start)
     return (Edit(at, at, text + ("\n" if blank else "")),)
 
 
@@ -160,18 +167,8 @@ def insert_above(code: Code, stmt: ast.stmt, lines: list[str]) -> tuple[Edit, ..
     is above."""
     if _indent(code, stmt) is None:
         return None
-    row = code.source.row_column(code.start(stmt))[0]
-    for decorator in getattr(stmt, "decorator_list", []):
-        row = min(row, code.source.row_column(code.start(decorator))[0])
-    first = 1
-    if code.source.cells:
-        first = code.source.row_column(code.source.cell_at(code.start(stmt)).start)[0]
-    commented = row
-    while commented > first and code.source.line(commented - 1).startswith("#"):
-        commented -= 1
-    if commented > first:
-        # Comments at the very top are those of the file.
-        row = commented
+    row = _comment_row(code, stmt, "")
+    first = _first_row(code, stmt)
     above = [code.source.line(r).strip() for r in range(max(first, row - 2), row)]
     blank = 0
     while blank < len(above) and not above[-1 - blank]:
@@ -179,6 +176,26 @@ def insert_above(code: Code, stmt: ast.stmt, lines: list[str]) -> tuple[Edit, ..
     missing = 2 - blank if len(above) > blank else 0
     at = code.source.starts[row - 1]
     return (Edit(at, at, "\n" * missing + "".join(f"{line}\n" for line in lines)),)
+
+
+def _first_row(code: Code, stmt: ast.stmt) -> int:
+    """The first row of the file, or of the cell that a statement is in."""
+    if code.source.cells:
+        return code.source.row_column(code.source.cell_at(code.start(stmt)).start)[0]
+    return 1
+
+
+def _comment_row(code: Code, stmt: ast.stmt, indent: str) -> int:
+    """The row in which a statement starts, with the decorators and the comment right above it. A comment at the very
+    top is that of the file."""
+    row = code.source.row_column(code.start(stmt))[0]
+    for decorator in getattr(stmt, "decorator_list", []):
+        row = min(row, code.source.row_column(code.start(decorator))[0])
+    first = _first_row(code, stmt)
+    commented = row
+    while commented > first and code.source.line(commented - 1).startswith(f"{indent}#"):
+        commented -= 1
+    return commented if commented > first else row
 
 
 def insert_after(code: Code, stmt: ast.stmt, lines: list[str]) -> tuple[Edit, ...] | None:
@@ -300,21 +317,125 @@ def _is_fallback(code: Code, node: ast.Name) -> bool:
     )
 
 
-def insert_imports(code: Code, lines: list[str]) -> tuple[Edit, ...]:
-    """Put imports before the first import of a module that has any, else behind its docstring."""
+def with_imports(code: Code, lines: list[str], edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """Edits together with the imports that they need, each among the imports of its group.
+
+    A module that imports nothing gets them behind its docstring.
+    """
     if not lines:
-        return ()
+        return edits
+    section = _import_section(code, min(edit.start for edit in edits))
+    placed: dict[int, list[str]] = {}
+    above: list[str] = []
+    for line in lines:
+        found = _import_place(code, section, line)
+        if found is None:
+            above.append(line)
+        else:
+            at, text = found
+            others = placed.setdefault(at, [])
+            # A new group is set apart once.
+            others.append(text.replace("\n\n", "\n") if others else text)
+    if above:
+        at, text = _first_imports(code, above)
+        placed.setdefault(at, []).insert(0, text)
+    inserted = [Edit(at, at, "".join(parts)) for at, parts in placed.items()]
+    # What is inserted at one place is one edit, in which the imports come first.
+    joined: list[Edit] = []
+    for edit in edits:
+        same = next((e for e in inserted if e.start == edit.start == edit.end), None)
+        if same is not None:
+            inserted.remove(same)
+            edit = Edit(edit.start, edit.end, same.content + edit.content)
+        joined.append(edit)
+    return (*inserted, *joined)
+
+
+def _import_section(code: Code, before: int) -> list[ast.stmt]:
+    """The imports at the start of a module, each alone on its lines, and what sets the environment between them, as
+    far as they are run before an offset."""
+    found: list[ast.stmt] = []
     for stmt in code.tree.body:
-        if code.is_docstring(stmt) or is_future(stmt):
+        if not (is_import(stmt) or isinstance(stmt, (ast.Expr, ast.Assign, ast.AnnAssign))):
+            break
+        stop = code.line_end(code.end(stmt))
+        rest = code.source.text[code.end(stmt) : stop].strip()
+        if stop > before or _indent(code, stmt) is None or (rest and not rest.startswith("#")):
+            break
+        if is_future(stmt):
             continue
-        start = code.line_start(code.start(stmt))
-        first = [line for line in lines if _is_standard(line.split()[1])]
-        others = [line for line in lines if line not in first]
-        parts = [first, others] if first and others else [[*first, *others]]
-        text = "\n".join("".join(f"{line}\n" for line in part) for part in parts)
-        apart = not is_import(stmt) or (bool(first) and not others and not is_standard_import(stmt))
-        return (Edit(start, start, f"{text}\n" if apart else text),)
-    return ()
+        if isinstance(stmt, (ast.Import, ast.ImportFrom)) or _sets_environment(code, stmt):
+            found.append(stmt)
+    return found
+
+
+def _sets_environment(code: Code, stmt: ast.stmt) -> bool:
+    """Whether a statement writes an environment variable, which imports that follow may read."""
+    written = stmt.targets[0] if isinstance(stmt, ast.Assign) else None
+    if isinstance(written, ast.Subscript):
+        return code.qualified(written.value) == "os.environ"
+    if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call):
+        return code.qualified(stmt.value.func) in ("os.environ.setdefault", "os.environ.update", "os.putenv")
+    return False
+
+
+def _import_place(code: Code, section: list[ast.stmt], line: str) -> tuple[int, str] | None:
+    """Where an import goes among those of a module, and what is written there; None for one that comes before them.
+
+    As isort does it: the standard library first, then other packages, then the project's own modules; in a
+    group that is sorted at its place, in another at its end.
+    """
+    standard = _is_standard(line.split()[1])
+    group: list[ast.stmt] = []
+    row = 0
+    for stmt in section:
+        if group and code.source.row_column(code.start(stmt))[0] - row > 1:
+            # A blank line or a comment ends a group.
+            break
+        row = code.source.row_column(code.end(stmt))[0]
+        if _group(code, stmt) == (0 if standard else 1):
+            group.append(stmt)
+    if not group:
+        earlier = [s for s in section if _group(code, s) == 0 or not is_import(s)]
+        if standard or not earlier:
+            return None
+        return code.line_end(code.end(earlier[-1])), f"\n\n{line}"
+    (new,) = ast.parse(line).body
+    keys = [_sort_key(stmt) for stmt in group]
+    if keys == sorted(keys) and _sort_key(new) < keys[0]:
+        return code.line_start(code.start(group[0])), f"{line}\n"
+    last = group[-1]
+    if keys == sorted(keys):
+        last = [stmt for stmt, key in zip(group, keys, strict=True) if key <= _sort_key(new)][-1]
+    return code.line_end(code.end(last)), f"\n{line}"
+
+
+def _group(code: Code, stmt: ast.stmt) -> int:
+    """0 for the standard library, 1 for other packages, 2 for the project's own, 3 for what is no import."""
+    if not isinstance(stmt, (ast.Import, ast.ImportFrom)):
+        return 3
+    if is_standard_import(stmt):
+        return 0
+    if isinstance(stmt, ast.ImportFrom):
+        own = stmt.level > 0 or code.is_own((stmt.module or "").partition(".")[0])
+    else:
+        own = any(code.is_own(a.name.partition(".")[0]) for a in stmt.names)
+    return 2 if own else 1
+
+
+def _sort_key(stmt: ast.stmt) -> tuple[bool, str]:
+    name = stmt.names[0].name if isinstance(stmt, ast.Import) else getattr(stmt, "module", "") or ""
+    return isinstance(stmt, ast.ImportFrom), name.lower()
+
+
+def _first_imports(code: Code, lines: list[str]) -> tuple[int, str]:
+    """What is written, and where, for imports before the first statement that is no docstring."""
+    stmt = next((s for s in code.tree.body if not (code.is_docstring(s) or is_future(s))), code.tree.body[-1])
+    first = [line for line in lines if _is_standard(line.split()[1])]
+    others = [line for line in lines if line not in first]
+    text = "\n".join("".join(f"{line}\n" for line in part) for part in (first, others) if part)
+    apart = not is_import(stmt) or _group(code, stmt) > (1 if others else 0)
+    return code.line_start(code.start(stmt)), f"{text}\n" if apart else text
 
 
 def is_standard_import(stmt: ast.stmt) -> bool:

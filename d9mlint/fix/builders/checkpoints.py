@@ -75,7 +75,7 @@ def complete(context: Context, finding: Finding) -> Fix | None:
         edits = _added(code, saved, entries)
     if edits is None:
         return None
-    return made("save the missing state", (*changes.insert_imports(code, sorted(imports)), *edits))
+    return made("save the missing state", changes.with_imports(code, sorted(imports), edits))
 
 
 def _dictionary(code: Code, call: ast.Call) -> ast.Dict | None:
@@ -205,7 +205,7 @@ def restored(context: Context, finding: Finding) -> Fix | None:
     block = changes.insert_after(code, stmt, lines) if lines else None
     if block is None:
         return None
-    return made("restore the RNG states", (*changes.insert_imports(code, sorted(imports)), *block))
+    return made("restore the RNG states", changes.with_imports(code, sorted(imports), block))
 
 
 def _saved_keys(code: Code) -> dict[str, str]:

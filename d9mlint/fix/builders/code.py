@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from d9mlint.base.source import Source
 
@@ -14,10 +14,14 @@ MOST_PARSED = 2_000_000
 
 
 class Code:
-    """The syntax tree of a source, with parents and with places as offsets into ``Source.text``."""
+    """The syntax tree of a source, with parents and with places as offsets into ``Source.text``.
 
-    def __init__(self, source: Source, tree: ast.Module) -> None:
+    ``is_own`` says whether a top-level module name is one of the project.
+    """
+
+    def __init__(self, source: Source, tree: ast.Module, is_own: Callable[[str], bool]) -> None:
         self.source = source
+        self.is_own = is_own
         self.tree = tree
         self.parents: dict[ast.AST, ast.AST] = {}
         # All nodes in the order of ast.walk, and those with a place by the row that they start in.
@@ -254,14 +258,14 @@ class Code:
                 yield node
 
 
-def parse(source: Source) -> Code | None:
+def parse(source: Source, is_own: Callable[[str], bool]) -> Code | None:
     """The code of a source; None where Python's own parser cannot read it."""
     if source.problem is not None or len(source.text) > MOST_PARSED:
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return Code(source, ast.parse(source.text))
+            return Code(source, ast.parse(source.text), is_own)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

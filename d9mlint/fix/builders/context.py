@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os.path
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,7 @@ class Context:
         self._ops: dict[str, OpEntry] | None = None
         self._groups: dict[ReadKind, dict[str, list[Finding]]] = {}
         self._containing: dict[tuple[str, str], list[str]] = {}
+        self._own_names: set[str] | None = None
         self._answers: dict[tuple[ReadKind, str], str] = {}
         self._read: dict[tuple[ReadKind, str], None] = {}
 
@@ -68,6 +70,8 @@ class Context:
                 found = self._sources[name].digest if name in self._sources else ""
             elif kind == "others":
                 found = str(self._others_contain(name))
+            elif kind == "own":
+                found = str(self._is_own(name))
             elif kind == "version":
                 found = str(self._matches(name))
             else:
@@ -110,11 +114,27 @@ class Context:
             ]
         return any(other != path for other in found)
 
+    def is_own(self, module: str) -> bool:
+        """Whether a module of that top-level name may be one of the project: a file or directory has its name."""
+        self._read["own", module] = None
+        return self._is_own(module)
+
+    def _is_own(self, module: str) -> bool:
+        if self._own_names is None:
+            top = os.path.commonpath([os.path.dirname(path) for path in self._sources])
+            self._own_names = {
+                part.removesuffix(".py")
+                for path in self._sources
+                for part in path[len(top) :].split("/")
+                if part
+            }
+        return module in self._own_names
+
     def code(self, path: str) -> Code | None:
         """A file as code; None where it cannot be parsed."""
         self._read["file", path] = None
         if path not in self._codes:
-            self._codes[path] = parse(self._sources[path]) if path in self._sources else None
+            self._codes[path] = parse(self._sources[path], self.is_own) if path in self._sources else None
         return self._codes[path]
 
     def op(self, finding: Finding) -> OpEntry | None:

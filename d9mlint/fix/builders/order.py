@@ -172,15 +172,14 @@ def seeded_workers(context: Context, finding: Finding) -> Fix | None:
     if changes.argument(call, "generator", 12) is None:
         needed, added = generator_edits(code, call)
         imports += [line for line in needed if added is not None and line not in imports]
-    edits += changes.insert_imports(code, sorted(imports))
     if added is None:
-        return made("seed the workers", (*edits, *init))
+        return made("seed the workers", changes.with_imports(code, sorted(imports), (*edits, *init)))
     (edit,), last = added, init[0]
     if edit.start == last.start == last.end:
         # Both are written behind the last argument: as one edit.
         joined = Edit(last.start, last.end, last.content + edit.content)
-        return made("seed the workers", (*edits, joined))
-    return made("seed the workers", (*edits, *init, edit))
+        return made("seed the workers", changes.with_imports(code, sorted(imports), (*edits, joined)))
+    return made("seed the workers", changes.with_imports(code, sorted(imports), (*edits, *init, edit)))
 
 
 def _existing_helper(code: Code) -> str:

@@ -9,6 +9,18 @@ from d9mlint.base.findings import Edit
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 
+_OF_A_BLOCK = frozenset(
+    {
+        "numpy.random.seed",
+        "random.seed",
+        "tensorflow.config.experimental.enable_op_determinism",
+        "tensorflow.keras.utils.set_random_seed",
+        "torch.manual_seed",
+        "torch.use_deterministic_algorithms",
+    }
+)
+"""Calls at the start of a program beside which further ones go."""
+
 
 class Start:
     """Collects the statements of one block, with the imports that they need, for a place in a program.
@@ -51,15 +63,15 @@ class Start:
             (edit,) = block
             if not self._followed_by_blank(edit.start):
                 block = (Edit(edit.start, edit.end, f"{edit.content}\n"),)
-            return (*changes.insert_imports(self.code, self._imports), *block)
+            return changes.with_imports(self.code, self._imports, block)
         if at_top and changes.is_import(anchor):
             return changes.insert_before(self.code, anchor, [*self._imports, "", *self._lines], blank=True)
         if at_top and self._imports and not any(changes.is_import(s) for s in self.code.tree.body):
             return changes.insert_before(self.code, anchor, [*self._imports, "", *self._lines], blank=True)
-        block = changes.insert_before(self.code, anchor, self._lines)
+        block = changes.insert_before(self.code, anchor, self._lines, commented=True)
         if block is None:
             return None
-        return (*changes.insert_imports(self.code, self._imports), *block)
+        return changes.with_imports(self.code, self._imports, block)
 
     def _followed_by_blank(self, offset: int) -> bool:
         rest = self.code.source.raw[offset:].splitlines()[1:2]
@@ -99,6 +111,14 @@ def _place(code: Code, offsets: Iterable[int]) -> tuple[ast.stmt | None, bool]:
         return stmt, False
     if changes.is_import(stmt):
         return stmt, False
+    following = code.tree.body[code.tree.body.index(last) + 1]
+    if (
+        isinstance(following, ast.Expr)
+        and isinstance(following.value, ast.Call)
+        and code.qualified(following.value.func) in _OF_A_BLOCK
+    ):
+        # It joins the block that is there.
+        return following, False
     return last, True
 
 
