@@ -97,17 +97,20 @@ def explain(
     reaching = _reaching(seen, index, spot.function, entry)
     passing = _passing(seen, index, spot.function)
     runs: list[Run] = []
+    told = {_entry_name(seen, at) for at, _ in reaching[:MOST_ENTRIES]}
     for at, of_entry in reaching[:MOST_ENTRIES]:
         report, recording = _loud(seen, of_entry).record_entry(at, spot)
         one = seen.plan.project.entries[at]
-        runs.append(_run(seen, part, of_entry, one, report, recording, spot, asked, first=not runs))
+        # What is reported for an entry point is listed with it; for one that is not among these, with the first.
+        others = told - {_entry_name(seen, at)}
+        runs.append(_run(seen, part, of_entry, one, report, recording, spot, asked, others, first=not runs))
     if not reaching:
         reached = {i for report in seen.runs.entries for i in report.reached.get(index, ())}
         report, recording = _loud(seen, share).record_unreached((index, tuple(sorted(reached))), spot)
-        runs.append(_run(seen, part, share, None, report, recording, spot, asked, first=True))
-    others = [_entry_name(seen, at) for at, _ in reaching[MOST_ENTRIES:]]
+        runs.append(_run(seen, part, share, None, report, recording, spot, asked, set(), first=True))
+    further = [_entry_name(seen, at) for at, _ in reaching[MOST_ENTRIES:]]
     qualname = facts.functions[spot.function].qualname if spot.function else ""
-    return Explanation(source, row, qualname, tuple(runs), tuple(others), tuple(passing), seen)
+    return Explanation(source, row, qualname, tuple(runs), tuple(further), tuple(passing), seen)
 
 
 def _spot(path: str, name: str, source: Source, facts: FileFacts, row: int) -> Spot:
@@ -190,12 +193,13 @@ def _run(
     recording: Recording,
     spot: Spot,
     asked: Sequence[str],
+    others: set[str],
     first: bool,
 ) -> Run:
     libraries = {m.library for v in recording.visits for c in v.calls for m in c.entries if m.library}
     targets = share.analyzer.targets
     versions = [(name, targets.version(name)) for name in sorted(libraries)]
-    verdicts = _verdicts(seen, part, entry is None, report, recording, spot, asked, first)
+    verdicts = _verdicts(seen, part, entry is None, report, recording, spot, asked, others, first)
     known = tuple((name, target) for name, target in versions if target.version)
     return Run(entry, recording, known, tuple(verdicts), recording.exhausted, report.failure)
 
@@ -211,6 +215,7 @@ def _verdicts(
     recording: Recording,
     spot: Spot,
     asked: Sequence[str],
+    others: set[str],
     first: bool,
 ) -> list[Verdict]:
     """What each rule that has to do with the line says of it."""
@@ -219,6 +224,8 @@ def _verdicts(
     # What is found for the file as a whole, such as a comment that hides nothing, no run has found; what a rule
     # finds by looking ahead, a run finds that does not reach the line itself.
     for finding in (item.finding for item in seen.result.items if first or not item.finding.entry_point):
+        if finding.entry_point in others:
+            continue
         if finding.path == spot.path and finding.start < spot.end and finding.end > spot.start:
             same = (finding.code, finding.start, finding.subject)
             if all(same != (one.code, one.start, one.subject) for one in here):

@@ -229,6 +229,18 @@ def test_several_entry_points_and_one_that_is_named(project: Project) -> None:
         told(root, f"layers.py:{row}", entry="c.py")
 
 
+def test_what_is_reported_for_one_entry_point_is_not_said_of_another(project: Project) -> None:
+    use = "import torch\nfrom layers import net\n\n{}torch.manual_seed(0)\nx = torch.ones(1, 1, 3, device='cuda')\n"
+    use += "net().cuda()(x)[0].sum().backward()\n"
+    layers = "import torch\n\n\ndef net():\n    return torch.nn.LSTM(3, 3)\n"
+    off = "torch.backends.cudnn.enabled = False\n"
+    root = project({"a.py": use.format(off), "b.py": use.format(""), "layers.py": layers})
+    states = [
+        {rule["code"]: rule["state"] for rule in run["rules"]} for run in told(root, "layers.py:5")["runs"]
+    ]
+    assert [state["DET405"] for state in states] == ["silent", "reported"]
+
+
 def test_a_rule_that_is_asked_about_answers(program: Path) -> None:
     data = at(program, "layers.py", "torch.bincount", rules=("DET210",))
     assert of(data, "DET210")["reasons"][0].startswith("nothing on this line is what it looks for")

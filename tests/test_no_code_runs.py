@@ -222,6 +222,7 @@ def test_the_hook_of_pre_commit_in_a_repository_of_planted_modules(
     project: Project, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """With pre-commit itself, which clones and installs the hook's repository."""
+    pytest.importorskip("pre_commit", reason="pre-commit is not installed (extra `test`)")
     hooks = tmp_path_factory.mktemp("hooks")
     for name in ("d9mlint", "rules"):
         shutil.copytree(ROOT / name, hooks / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -237,7 +238,16 @@ def test_the_hook_of_pre_commit_in_a_repository_of_planted_modules(
     planted = plant(root, but={"torch"})
     call(root, "git", "init", "-q", code=0)
     call(root, "git", "add", "-A", code=0)
-    command = Path(sys.executable).with_name("pre-commit")
-    out = call(root, command, "run", "--all-files", PRE_COMMIT_HOME=str(tmp_path_factory.mktemp("home")))
+    # -I: pre-commit itself must not import what is planted in the working directory.
+    out = call(
+        root,
+        sys.executable,
+        "-I",
+        "-m",
+        "pre_commit",
+        "run",
+        "--all-files",
+        PRE_COMMIT_HOME=str(tmp_path_factory.mktemp("home")),
+    )
     assert "train.py:3:1" in out
     assert ran(planted) == []

@@ -24,6 +24,7 @@ def test_suggestions_are_close_or_absent(run: Run, project: Project) -> None:
     for arguments in (["--frob"], ["--wobble"], ["rule", "DET99"], ["--select", "xyz3"]):
         assert "Did you mean" not in run(*arguments, cwd=root).err, arguments
     assert "Did you mean --select?" in run("--selct", cwd=root).err
+    assert "Did you mean seeds?" in run("rule", "seedz", cwd=root).err
     assert "Did you mean DET301?" in run("--select", "det301", cwd=root).err
     assert "Try 'd9mlint check --help' for help." in run("--frob", cwd=root).err
 
@@ -73,6 +74,11 @@ def test_files_versions_and_verbosity(run: Run, project: Project) -> None:
 def test_severities_and_the_required_version_are_configured(run: Run, project: Project) -> None:
     root = project({"a.py": BENCHMARK, "d9mlint.toml": '[severity]\nDET3 = "error"\nDET301 = "warning"\n'})
     assert ": warning: DET301" in run("--output-format=concise", cwd=root).out
+    # What is made advice is reported still, and is no reason to fail.
+    (root / "d9mlint.toml").write_text('[severity]\nDET301 = "advice"\n')
+    got = run("--output-format=concise", cwd=root)
+    assert ": advice: DET301" in got.out and got.code == 0
+    assert "DET301" not in run("--min-severity=warning", cwd=root).out
     (root / "d9mlint.toml").write_text('required-version = ">=99"\n')
     got = run(cwd=root)
     assert got.code == 2 and "d9mlint.toml:1" in got.err and "required-version is >=99" in got.err

@@ -136,6 +136,7 @@ def test_hooks_lint_the_whole_project_once() -> None:
 
 
 def test_pre_commit_reports_and_fixes(tmp_path: Path) -> None:
+    pytest.importorskip("pre_commit", reason="pre-commit is not installed (extra `test`)")
     identity = ["-c", "user.name=t", "-c", "user.email=t@t.example"]
     hooks = tmp_path / "hooks"
     call("git", "clone", "--quiet", "--no-hardlinks", ROOT, hooks, cwd=tmp_path)

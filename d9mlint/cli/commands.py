@@ -80,7 +80,8 @@ def rule(rules: tuple[str, ...], every: bool, output_format: str) -> int:
             code = names.get(word, word)
             codes = [code] if code else _expanded(wanted, pages)
             if not codes:
-                raise UsageError(f"Unknown rule {wanted}.{nearest(wanted, [*pages, *names])}")
+                words = [*pages, *names, *(page.family for page in pages.values())]
+                raise UsageError(f"Unknown rule {wanted}.{nearest(wanted, words)}")
             every = every or not code
             chosen += [pages[c] for c in codes]
     else:

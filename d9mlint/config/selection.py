@@ -49,7 +49,8 @@ def select(rules: Mapping[str, RulePage], settings: Settings) -> Selection:
         against = dropped.get(code, -1)
         if weight > against or (tie and weight == against and weight >= 0):
             codes.add(code)
-    advising = frozenset(code for code in codes if rules[code].show_advice)
+    lowered = _weights(rules, settings, "severity")
+    advising = frozenset(code for code in codes if rules[code].show_advice or code in lowered)
     return Selection(frozenset(codes), frozenset(codes & set(chosen)), advising)
 
 
@@ -179,8 +180,8 @@ class FileIgnores:
 
 
 def shown(findings: Iterable[Finding], selection: Selection, settings: Settings) -> list[Finding]:
-    """The findings that are severe and sure enough. Advice is shown when its rule was asked for or shows it by
-    default, unless a least severity was asked for."""
+    """The findings that are severe and sure enough. Advice is shown when its rule was asked for, was given this
+    severity, or shows it by default, unless a least severity was asked for."""
     least = _SEVERITY[settings.min_severity or "warning"]
     sure = _CONFIDENCE[settings.min_confidence]
     asked = frozenset[str]() if settings.min_severity else selection.explicit | selection.advising
