@@ -10,16 +10,9 @@ from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 
 _OF_A_BLOCK = frozenset(
-    {
-        "numpy.random.seed",
-        "random.seed",
-        "tensorflow.config.experimental.enable_op_determinism",
-        "tensorflow.keras.utils.set_random_seed",
-        "torch.manual_seed",
-        "torch.use_deterministic_algorithms",
-    }
+    {"enable_op_determinism", "manual_seed", "seed", "set_random_seed", "use_deterministic_algorithms"}
 )
-"""Calls at the start of a program beside which further ones go."""
+"""Names of calls at the start of a program beside which further ones go."""
 
 
 class Start:
@@ -115,7 +108,8 @@ def _place(code: Code, offsets: Iterable[int]) -> tuple[ast.stmt | None, bool]:
     if (
         isinstance(following, ast.Expr)
         and isinstance(following.value, ast.Call)
-        and code.qualified(following.value.func) in _OF_A_BLOCK
+        and isinstance(following.value.func, ast.Attribute)
+        and following.value.func.attr in _OF_A_BLOCK
     ):
         # It joins the block that is there.
         return following, False
