@@ -10,6 +10,7 @@ from d9mlint.interp.events import CallEvent, EndEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_once
 from d9mlint.interp.places import Where
+from d9mlint.interp.state import Site
 from d9mlint.interp.text import call_text
 
 
@@ -19,6 +20,11 @@ class Environments(Rule):
     codes = ("DET111",)
     made = remembered(bool)
     seeded = remembered(bool)
+    """Whether something is seeded of which it is not known which environments it stands for."""
+    seeded_ones = remembered(set[Site])
+    """Where environments are made that are seeded."""
+    resets = remembered(dict[frozenset[Site], Where])
+    """The first reset without a seed, by where the environments are made that it can be about."""
     made_seeded = remembered(bool)
     """Whether an environment is made with a seed."""
     space_seeded = remembered(bool)
@@ -53,13 +59,36 @@ class Environments(Rule):
         types = owner_types(self.run, call.owner) if call.owner is not None else []
         if any(t.startswith(("torch.", "random.", "numpy.", "tf.")) for t in types):
             return
+        ones = self._made_at(owner)
         value = call.args.get("seed", 0)
         if value is None or v.is_none(value) is True:
-            if name == "reset" and self.made and self.reset is None:
+            if name == "reset" and self.made:
                 option = v.option_of(value) if value is not None else ""
-                self.reset = Where(self.run, call.node, "reset", option)
+                place = Where(self.run, call.node, "reset", option)
+                if self.reset is None:
+                    self.reset = place
+                if ones:
+                    self.resets.setdefault(ones, place)
             return
-        self.seeded = True
+        if ones:
+            self.seeded_ones.update(ones)
+        else:
+            self.seeded = True
+
+    def _made_at(self, owner: v.Value | None) -> frozenset[Site]:
+        """Where the environments are made that a value can be; nothing where it can be anything else, or one that is
+        made of others."""
+        found: set[Site] = set()
+        for one in v.alternatives(owner) if owner is not None else ():
+            if not (isinstance(one, v.Obj) and one.node is not None and one.file is not None):
+                return frozenset()
+            single = any(entry.kind == "environment" for entry in self.run.kb.rng(one.api)) and not any(
+                isinstance(part, (v.Items, v.Func, v.Partial, v.Obj, v.Inst)) for part in one.args.values()
+            )
+            if not single:
+                return frozenset()
+            found.add(Site(one.file.path, one.node.start, one.node.end))
+        return frozenset(found)
 
     @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)) or api.startswith(_RL_LIBRARIES))
     def call(self, call: CallEvent) -> None:
@@ -78,7 +107,7 @@ class Environments(Rule):
         # Anything of an RL library that takes a seed may seed its environments.
         seed = call.args.kw.get("seed")
         if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):
-            self.seeded = True
+            self.seeded = self.seeded or not self._made_at(call.owner)
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -92,9 +121,19 @@ class Environments(Rule):
                 f"call `{sample.subject if '.' in sample.subject else f'env.{sample.subject}'}.seed(0)` once",
                 subject="space",
             )
-        place = (None if self.made_seeded else self.reset) or self.handed
-        if place is None or self.seeded:
+        if self.seeded:
             return
+        if self.seeded_ones:
+            # The seed of one environment does not reach another.
+            for ones, reset in self.resets.items():
+                if self.seeded_ones.isdisjoint(ones) and not self.made_seeded:
+                    self._never_seeded(reset)
+            return
+        place = (None if self.made_seeded else self.reset) or self.handed
+        if place is not None:
+            self._never_seeded(place)
+
+    def _never_seeded(self, place: Where) -> None:
         option = place.option
         why = f" by default (`{option}` is None)" if option else ""
         self.report(

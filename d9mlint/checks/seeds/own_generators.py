@@ -10,9 +10,12 @@ from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
 from d9mlint.checks.seeds.draws import entropy_source, report_changing_seed
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent
-from d9mlint.interp.listening import on_call_if
+from d9mlint.interp.events import CallEvent, ObjectCallEvent
+from d9mlint.interp.listening import on, on_call_if
+from d9mlint.interp.memory import remembered
+from d9mlint.interp.places import Where
 from d9mlint.interp.rng import all_hold, any_holds, is_quiet
+from d9mlint.interp.state import Site
 from d9mlint.interp.text import call_text
 
 if TYPE_CHECKING:
@@ -23,20 +26,34 @@ class OwnGenerators(Rule):
     """DET106, DET109, DET110: generators, samplers and ops that need their own seed."""
 
     codes = ("DET106", "DET107", "DET109", "DET110")
+    made = remembered(dict[Site, Where])
+    """Where things are made that draw from a generator of their own when they are called."""
 
     @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)))
     def call(self, call: CallEvent) -> None:
         """Something is made."""
         for entry in self.run.kb.rng(call.api):
-            targets = self.run.targets
-            if entry.versions and targets is not None and not targets.matches(entry.library, entry.versions):
+            if not self._applies(entry):
                 continue
-            if entry.kind == "generator":
+            if entry.kind == "generator" and entry.at == "use":
+                self.made.setdefault(self.run.here(call.node), Where(self.run, call.node, call.api))
+            elif entry.kind == "generator":
                 _generator(self, call, entry)
             elif entry.kind == "unseeded-op":
                 _unseeded_op(self, call, entry)
             elif entry.kind == "own-sampler":
                 _sampler(self, call, entry)
+
+    @on(ObjectCallEvent)
+    def used(self, event: ObjectCallEvent) -> None:
+        """Something that was made is called by itself: as part of another object it gets its seed there."""
+        for entry in self.run.kb.rng(event.obj.api):
+            if entry.kind == "generator" and entry.at == "use" and self._applies(entry):
+                _used(self, event.obj, entry)
+
+    def _applies(self, entry: RngEntry) -> bool:
+        targets = self.run.targets
+        return not entry.versions or targets is None or targets.matches(entry.library, entry.versions)
 
 
 def _seed_argument(call: CallEvent, entry: RngEntry) -> v.Value | None:
@@ -75,6 +92,22 @@ def _generator(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
         if takes_seed and entry.seed_pos is not None and not option
         else (),
     )
+
+
+def _used(rule: OwnGenerators, made: v.Obj, entry: RngEntry) -> None:
+    """It is reported where it is made."""
+    if made.node is None or made.file is None or any_holds(made.args, entry.unless) is not False:
+        return
+    place = rule.made.get(Site(made.file.path, made.node.start, made.node.end))
+    if place is not None:
+        rule.report(
+            "DET106",
+            place,
+            f"`{made.api.rpartition('.')[2]}` has a generator of its own that is seeded from OS entropy, "
+            "so that what it does differs between runs",
+            _how_to_seed(entry),
+            subject=made.api,
+        )
 
 
 def _how_to_seed(entry: RngEntry) -> str:

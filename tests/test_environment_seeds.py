@@ -1,0 +1,63 @@
+"""Environments that are seeded, and others beside them that are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import lint
+
+TWO = "import gymnasium as gym\nenv = gym.make('CartPole-v1')\ntrial = gym.make('CartPole-v1')\n"
+
+NOT_REACHED = {
+    "another variable": f"{TWO}s, _ = env.reset(seed=0)\nt, _ = trial.reset()\nprint(s, t)\n",
+    "its own method": f"{TWO}env.seed(0)\ns = env.reset()\nt = trial.reset()\nprint(s, t)\n",
+    "in a function": (
+        "import gym\n\ndef trial():\n    env = gym.make('CartPole-v1')\n    return env.reset()\n\n"
+        "env = gym.make('CartPole-v1')\nenv.seed(1)\nprint(env.reset(), trial())\n"
+    ),
+    "in another process": (
+        "import gym\nimport multiprocessing as mp\n\ndef worker(rank):\n    env = gym.make('CartPole-v1')\n"
+        "    env.seed(rank)\n    print(env.reset())\n\nif __name__ == '__main__':\n"
+        "    mp.Process(target=worker, args=(1,)).start()\n    trial = gym.make('CartPole-v1')\n    print(trial.reset())\n"
+    ),
+}
+
+REACHED = {
+    "both": f"{TWO}for e in (env, trial):\n    e.reset(seed=0)\ns = trial.reset()\nprint(s)\n",
+    "one function makes them": (
+        "import gymnasium as gym\n\ndef make(seed):\n    env = gym.make('CartPole-v1')\n    env.reset(seed=seed)\n"
+        "    return env\n\nenv, trial = make(0), make(1)\nprint(env.reset(), trial.reset())\n"
+    ),
+    "wrapped afterwards": (
+        "import gymnasium as gym\nenv = gym.make('CartPole-v1')\nenv.reset(seed=0)\n"
+        "env = gym.wrappers.RecordEpisodeStatistics(env)\nprint(env.reset())\n"
+    ),
+    "through the vector of both": (
+        f"{TWO}both = gym.vector.SyncVectorEnv([lambda: env, lambda: trial])\nboth.reset(seed=3)\n"
+        "print(env.reset(), trial.reset())\n"
+    ),
+    "in a list": (
+        "import gymnasium as gym\nenvs = [gym.make('CartPole-v1') for _ in range(3)]\n"
+        "for i, env in enumerate(envs):\n    env.reset(seed=i)\nprint([env.reset() for env in envs])\n"
+    ),
+}
+
+
+def found(tmp_path: Path, text: str) -> list[int]:
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    found = [one.finding for one in lint(tmp_path, {}).items if one.finding.code == "DET111"]
+    return [text.count("\n", 0, one.start) + 1 for one in found]
+
+
+@pytest.mark.parametrize("case", NOT_REACHED)
+def test_the_seed_of_one_environment_does_not_reach_another(tmp_path: Path, case: str) -> None:
+    text = NOT_REACHED[case]
+    (line,) = found(tmp_path, text)
+    shown = text.splitlines()[line - 1]
+    assert "trial" in shown or "return env.reset()" in shown
+
+
+@pytest.mark.parametrize("case", REACHED)
+def test_environments_that_are_all_seeded_are_silent(tmp_path: Path, case: str) -> None:
+    assert found(tmp_path, REACHED[case]) == []
