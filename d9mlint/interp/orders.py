@@ -388,7 +388,8 @@ class Orders:
         elif role == "carry" or role == "":
             if given is not None and given.kind == INDEX and role == "":
                 return result
-            return self.carried(result, merge((given, self._accumulated(interp, node))))
+            folded = entry is not None and entry.commutes and _is_folded(interp, node)
+            return self.carried(result, merge((given, None if folded else self._accumulated(interp, node))))
         return result
 
     def _decisive(self, entry: OrderEntry | None, given: Order | None, result: v.Value) -> v.Value:
@@ -729,7 +730,7 @@ class Orders:
         if isinstance(node.index, m.Slice) and node.index.lower is node.index.upper is None:
             # All of them, forwards or backwards.
             return self.carried(result, order)
-        if _compared_with_one(interp, node):
+        if _compared_with_one(interp, node) or _asked_for_form(interp, node):
             return result
         self.decide(order)
         return result
@@ -1094,6 +1095,14 @@ def _compared_with_one(interp: Interp, node: m.Subscript) -> bool:
     )
 
 
+def _asked_for_form(interp: Interp, node: m.Subscript) -> bool:
+    """``masks[0].shape``: the shape or dtype of one of several arrays, which is taken to be that of all."""
+    return any(
+        isinstance(one, m.Attr) and one.value is node and one.name in ("shape", "ndim", "dtype")
+        for one in nodes([interp.statement])
+    )
+
+
 _counters: dict[int, tuple[object, frozenset[str]]] = {}
 
 
@@ -1209,3 +1218,10 @@ __all__ = [
     "Origin",
     "merge",
 ]
+
+
+def _is_folded(interp: Interp, node: Any) -> bool:
+    """``best = np.maximum(best, x)``: what is built up is an argument itself, not only a part of one."""
+    stmt = interp.statement
+    names = {t.id for t in stmt.targets if isinstance(t, m.Name)} if isinstance(stmt, m.Assign) else set()
+    return isinstance(node, m.Call) and any(isinstance(one, m.Name) and one.id in names for one in node.args)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA = 9
+SCHEMA = 10
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 
 Device = Literal["cpu", "cuda", "xpu", "mps"]
@@ -474,7 +474,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     kind of what is given, ``elements`` that of its elements: ``number``, ``float``, ``text``, ``path``, ``row`` for a
     sequence or mapping of texts, ``same`` for that of the receiver's elements or, for what is hashed by address,
     ``object``; the argument ``dtype`` may name another. A sink that is ``until_sorted`` gives something that the
-    program may still sort, by an entry with ``sorts``.
+    program may still sort, by an entry with ``sorts``. What ``commutes`` gives, when it is applied to its own result
+    and one value after the other, the same whatever their order.
     """
 
     id: str
@@ -497,6 +498,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     dtype_pos: int | None = None
     until_sorted: bool = False
     sorts: bool = False
+    commutes: bool = False
     confidence: Sureness = "high"
     note: str = ""
     provenance: list[str] = []

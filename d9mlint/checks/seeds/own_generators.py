@@ -103,8 +103,8 @@ def _used(rule: OwnGenerators, made: v.Obj, entry: RngEntry) -> None:
         rule.report(
             "DET106",
             place,
-            f"`{made.api.rpartition('.')[2]}` has a generator of its own that is seeded from OS entropy, "
-            "so that what it does differs between runs",
+            f"`{made.api.rpartition('.')[2]}` draws from its generator, which is seeded from OS entropy and differs between "
+            "runs",
             _how_to_seed(entry),
             subject=made.api,
         )
