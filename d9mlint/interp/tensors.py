@@ -178,10 +178,23 @@ def of_module(interp: Interp, module: v.Obj, args: v.Args) -> Form:
     """What is known of the tensor that calling a module of a library gives."""
     entry = interp.kb.tensor(module.api)
     if entry is None:
-        return Form(device=device(args.values()), grad=False if no_gradient(interp) else None)
+        # Transforms have no weights: what they give requires grad where what they are given does.
+        is_transform = module.api.startswith("torchvision.transforms.")
+        grad = None if not is_transform else False if _from_images(module) else _gradient(args.values())
+        return Form(device=device(args.values()), grad=_recorded(interp, grad))
     if entry.sizes == "flat-module":
         args = v.Args(args.pos[:1], {"start_dim": module.args.get("start_dim", 0) or v.Lit(1)})
     return _transfer(interp, entry, args, None, module)
+
+
+def _from_images(transform: v.Value, depth: int = 0) -> bool:
+    """Whether a transform is given images that are no tensors, which it makes tensors of."""
+    if isinstance(transform, v.Items):
+        return depth < 4 and any(_from_images(part, depth + 1) for part in transform.elts)
+    return isinstance(transform, v.Obj) and (
+        transform.api.endswith((".ToTensor", ".PILToTensor"))
+        or any(_from_images(part, depth + 1) for part in transform.args.values())
+    )
 
 
 def of_method(interp: Interp, owner: v.Value, name: str, args: v.Args) -> Form:
