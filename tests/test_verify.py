@@ -120,6 +120,8 @@ def test_controls_are_equal_at_full_size() -> None:
     assert {m.recipe: m.reason or m.outcome for m in evidence.measurements if m.outcome != EQUAL} == {}
 
 
+# By default test_recipes.py runs each of them, in every dtype at three sizes.
+@pytest.mark.full
 def test_every_recipe_runs_at_every_dtype() -> None:
     recipes = [r for r in RECIPES.values() if r.id not in COMPILED and not {"ranks", "cuda"} & set(r.needs)]
     evidence = run(*recipes, options=Options(device="cpu", runs=2, scales=(0.25,)))
