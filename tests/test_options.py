@@ -271,3 +271,29 @@ def test_what_holds_on_a_gpu_names_the_option_that_selects_it(run: Run, project:
     raising = {"mode": "torch.use_deterministic_algorithms(True)\n", "kernel": "bicubic"}
     out = run("--output-format", "concise", cwd=project({"a.py": program.format(**flag, **raising)})).out
     assert "warning: DET402" in out and "on CUDA when `--cuda` selects a GPU" in out, out
+
+
+def test_what_always_runs_on_a_gpu_names_no_option(run: Run, project: Project) -> None:
+    begin = (
+        "import argparse\n\nimport torch\n\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--cuda', action='store_true')\nargs = parser.parse_args()\ntorch.manual_seed(0)\n"
+        "net, x = torch.nn.Linear(3, 1), torch.ones(2, 3)\n"
+    )
+    optional = "if args.cuda:\n    net.cuda()\n    x = x.cuda()\n"
+    always = "torch.nn.Linear(3, 1).cuda()(torch.ones(2, 3).cuda()).sum().backward()\n"
+    end = "net(x).sum().backward()\n"
+    for middle, says in ((optional, True), (optional + always, False), (always + optional, False)):
+        out = run(
+            "--output-format", "concise", "--select", "DET302", cwd=project({"a.py": begin + middle + end})
+        ).out
+        assert "trains on CUDA" in out and ("when `--cuda` " in out) is says, (middle, out)
+
+
+def test_a_remedy_names_its_release_once(run: Run, project: Project) -> None:
+    text = (
+        "import torch\nimport torch.nn.functional as F\n\ntorch.manual_seed(0)\n"
+        "x = torch.ones(1, 1, 4, 4, requires_grad=True, device='cuda')\n"
+        "F.pad(x, (1, 1, 1, 1), mode='reflect').sum().backward()\n"
+    )
+    out = run("--select", "DET401", "--torch-version", "2.6", cwd=project({"a.py": text})).out
+    assert out.count("torch >= 2.7") == 1, out

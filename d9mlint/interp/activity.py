@@ -33,6 +33,8 @@ TF_TRAIN_CPU = "train:tensorflow:cpu"
 TRAIN = "train"
 CUDA = "cuda"
 _CUDA_FLAGS = (CUDA, "cuda-api", "cuda-device")
+CUDA_ALWAYS = "cuda:always"
+"""Where work is put on a GPU whatever options are given."""
 OTHER_ACCELERATORS = ("xpu", "mps")
 GRAPH_STEP = "graph-step"
 """Where a graph of TensorFlow 1 was given a step that trains, and where a session ran something of a graph."""
@@ -113,6 +115,8 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
         interp.places.setdefault(flag, place)
         if log is not None:
             log.places.setdefault(flag, place)
+    if flag in _CUDA_FLAGS and not option and CUDA_ALWAYS not in interp.places and not interp.state.aside:
+        note(interp, CUDA_ALWAYS, node, subject)
 
 
 def where(interp: RunView, flag: str) -> Where | None:
@@ -536,6 +540,8 @@ def may_use_cuda(interp: RunView) -> bool:
 def when_on_cuda(interp: RunView) -> str:
     """Which option puts work on a GPU, in words that follow a statement about it; empty where work is put there
     without any."""
+    if CUDA_ALWAYS in interp.places:
+        return ""
     found = [interp.places[flag] for flag in _CUDA_FLAGS if flag in interp.places]
     conditions = [
         when_selected(place.option) or (f" when `{place.aside}` is given" if place.aside else "")

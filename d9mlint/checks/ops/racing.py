@@ -520,7 +520,11 @@ def _remedy(entry: OpEntry, past: OpHistory, on: bool) -> str:
     remedy = entry.remedy or "enable deterministic mode, or use another op"
     if past.behaviour == "raises" and not on and MODE_CALL in remedy:
         better = next((h.versions for h in entry.history if h.behaviour == "deterministic_alternative"), "")
-        return f"with {entry.library} {better}: {remedy}" if better else "use another op"
+        if not better:
+            return "use another op"
+        # Some remedies name the release themselves.
+        release = f"{entry.library} {better}".replace(">=", ">= ")
+        return remedy if release in remedy else f"with {release}: {remedy}"
     return remedy
 
 
