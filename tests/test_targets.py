@@ -214,6 +214,24 @@ def test_keras_and_torchvision_follow_their_frameworks(tmp_path: Path) -> None:
     assert find_targets(tmp_path, {"keras": "2.3", "tensorflow": "2.16"}).version("keras").version == "2.3"
 
 
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ("tensorflow>=1.2.0", "1.15"),
+        ("tensorflow", "1.15"),
+        ("tensorflow>=1.2,<1.10", "1.9"),
+        ("tensorflow>=2.3", "2.21"),
+        ("tensorflow==2.8.0", "2.8.0"),
+    ],
+)
+def test_names_in_use_narrow_what_a_range_leaves_open(tmp_path: Path, line: str, version: str) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{line}\n")
+    plain = find_targets(tmp_path)
+    narrowed = plain.with_inferred({"tensorflow": "1.15"}).version("tensorflow")
+    assert narrowed.version == version
+    assert ("the program uses" in narrowed.source) is (version == "1.15")
+
+
 def test_a_range_may_name_its_library(tmp_path: Path) -> None:
     found = find_targets(tmp_path, {"torch": "1.12", "torch_scatter": "2.0"})
     assert found.matches("torch_scatter", "torch<1.13")

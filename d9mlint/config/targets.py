@@ -86,12 +86,12 @@ class Targets:
 
     def with_inferred(self, inferred: Mapping[str, str]) -> Targets:
         """The targets of a program whose names show for which releases it was written, as far as nothing else
-        does; the same targets where they add nothing new."""
-        new = {
-            library: version
-            for library, version in inferred.items()
-            if self.version(library).source in _UNPINNED
-        }
+        does, or a range leaves it open; the same targets where they add nothing new."""
+        new = {}
+        for library, version in inferred.items():
+            target = self.version(library)
+            if target.source in _UNPINNED or _up_to(version, target):
+                new[library] = version
         if not new:
             return self
         other = Targets(self.root, self._given, self._prefix, new)
@@ -174,12 +174,17 @@ class Targets:
             version = self._given[library]
             return Target(version, version, "set by an option or in the configuration")
         pin = next(pinned(self._pins.pins, library), None)
+        inferred = self._inferred.get(library)
         if pin is not None:
-            return _pinned(pin)
+            target = _pinned(pin)
+            inside = _up_to(inferred, target) if inferred is not None else ()
+            if not inside:
+                return target
+            source = f"{target.source} that has the names that the program uses"
+            return Target(inside[0], target.low, source, inside[1:])
         companion = self._companion(library)
         if companion is not None:
             return companion
-        inferred = self._inferred.get(library)
         if inferred is not None:
             return Target(inferred, inferred, "inferred from the names that the program uses")
         have = self._installed.get(library)
@@ -260,6 +265,14 @@ def _pinned(pin: Pin) -> Target:
     if not lowest or compare(parse(lowest), parse(inside[-1])) < 0:
         lowest = inside[-1]
     return Target(inside[0], lowest, source, inside[1:])
+
+
+def _up_to(version: str, target: Target) -> tuple[str, ...]:
+    """The older releases that a range allows, as far as they are no newer than a version; empty where its newest one
+    is not, either."""
+    if compare(parse(target.version), parse(version)) <= 0:
+        return ()
+    return tuple(old for old in target.older if compare(parse(old), parse(version)) <= 0)
 
 
 def _companions(library: str, version: str) -> str:
