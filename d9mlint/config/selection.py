@@ -67,7 +67,9 @@ def _weights(rules: Mapping[str, RulePage], settings: Settings, *keys: str) -> d
     for key in keys:
         origin = settings.origins.get(key, key)
         for selector in getattr(settings, key.replace("-", "_")):
-            for code in expand(selector, rules, f"{origin}: {key}"):
+            # An entry of a table has its own line.
+            place = settings.origins.get(f"{key}.{selector}", origin)
+            for code in expand(selector, rules, f"{place}: {key}"):
                 result[code] = max(result.get(code, -1), weight(selector))
     return result
 

@@ -127,15 +127,13 @@ def rng_program(entry: RngEntry) -> tuple[str, set[str]]:
             given[entry.seed_arg or "seed"] = "int(time.time())"
             imports, lines = programs.use(entry.apis[0], given)
             return programs.program([*imports, "import time"], lines), {"DET107"}
-        return programs.program(imports, lines), {"DET106"}
+        used = ["print(result(image=1))"] if entry.at == "use" else []
+        return programs.program(imports, [*lines, *used]), {"DET106"}
     if entry.kind == "environment":
         return programs.program(imports, [*lines, "result.reset()"]), {"DET111"}
     if entry.sets:
         body = [*lines, *TRAINING]
         return programs.program([*imports, "import torch"], body), {"-DET302"}
-    if entry.kind == "stateless":
-        # It takes a call out of what a name with a star says.
-        return programs.program(imports, lines), {"-"}
     if entry.kind == "own-sampler":
         return programs.program(imports, lines), {"DET109"}
     if entry.kind == "unseeded-op":
