@@ -539,6 +539,44 @@ def test_renaming_entry_points_changes_no_codes() -> None:
         assert found == expected
 
 
+TABLES = {
+    "table.py": "TABLE = {}\n",
+    "fills.py": (
+        "import torch\nfrom table import TABLE\ndef build():\n    return torch.nn.Linear(2, 2)\nTABLE['build'] = build\n"
+    ),
+    "reads.py": (
+        "import torch\nfrom table import TABLE\nSEED = TABLE.get('seed')\n"
+        "def setup():\n    if SEED is not None:\n        torch.manual_seed(SEED)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("imported", ["fills", "reads"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import fills\nfrom table import TABLE\nprint(TABLE['build']())\n", {"DET101"}),
+        ("from table import TABLE\nimport fills\nprint(TABLE['build']())\n", {"DET101"}),
+        (
+            "from table import TABLE\nimport fills, torch\nTABLE.pop('build')\nprint(TABLE.get('build'))\n",
+            set(),
+        ),
+        (
+            "from table import TABLE\nTABLE['seed'] = 1\nimport reads, torch\nreads.setup()\nprint(torch.rand(2))\n",
+            set(),
+        ),
+        ("import reads, torch\nreads.setup()\nprint(torch.rand(2))\n", {"DET101"}),
+    ],
+)
+def test_an_import_writes_to_what_an_import_inside_of_it_has_made(
+    text: str, expected: set[str], imported: str
+) -> None:
+    # The first name runs before the other program that imports a module, the second one after it.
+    for name in ("a.py", "zz.py"):
+        found = run({**TABLES, "main.py": f"import {imported}\nprint(1)\n", name: text})
+        assert codes(found, name) == expected, name
+
+
 def test_imports_taken_over_and_imports_run_again_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     shared = run({**LIBRARY, **ENTRIES})
     taken: list[str] = []

@@ -92,6 +92,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         )
     if isinstance(value, v.Partial) and name == "func":
         return value.func
+    if isinstance(value, v.Func) and name in ("__name__", "__qualname__"):
+        return v.Lit(value.fn.name)
     return v.Member(value, name)
 
 

@@ -142,6 +142,7 @@ class Heap:
         "_outer",
         "_shared",
         "_starts",
+        "_touched",
         "act",
         "clock",
         "fork_start",
@@ -166,6 +167,8 @@ class Heap:
         # has not replaced it too (``patched``).
         self.rebound: list[str] = []
         self.patched: set[str] = set()
+        # Births of the objects of remembered imports to which the run has written.
+        self._touched: set[int] = set()
 
     def push(self) -> Activation:
         """Begin an activation."""
@@ -185,7 +188,7 @@ class Heap:
                     access = (*access[:4], Whole(access[4].version, None))
                 reads[key] = access
         for key, access in ended.writes.items():
-            if access[0].birth < start:
+            if access[0].birth < start or self._is_shared(access[0].birth):
                 writes[key] = access
                 written.add(access[0])
         act.asked |= ended.asked
@@ -226,11 +229,16 @@ class Heap:
         """Note a write that changes something; called before it is done."""
         birth = owner.birth
         act = self.act
-        if birth < act.start:
+        shared = self._is_shared(birth)
+        if birth < act.start or shared:
+            # What an import inside of this activation has made is as it was after that import for whoever takes over
+            # one of the two.
             act.writes[(id(holder), key)] = (owner, kind, holder, key, new)
             act.written.add(owner)
-        if birth < self.fork_start or (birth < self._shared and self._is_shared(birth)):
+        if birth < self.fork_start or shared:
             self.trail.append((owner, owner.version, kind, holder, key, old))
+        if shared:
+            self._touched.add(birth)
         self.clock += 1
         owner.version = self.clock
 
@@ -263,7 +271,14 @@ class Heap:
         self._ends.append(self.clock)
         self._shared = self.clock + 1
 
+    def touched(self, born: tuple[int, int]) -> bool:
+        """Whether the run has written to an object that was born between two times, and belongs to a remembered import."""
+        first, last = born
+        return any(first <= birth <= last for birth in self._touched)
+
     def _is_shared(self, birth: int) -> bool:
+        if birth >= self._shared:
+            return False
         index = bisect_right(self._starts, birth) - 1
         return index >= 0 and birth <= self._ends[index]
 
@@ -280,6 +295,7 @@ class Heap:
         """A new run begins, in which nothing has been replaced."""
         self.patched = set()
         self.rebound = []
+        self._touched = set()
 
     def undo(self, mark: int) -> None:
         """Take back the writes noted since the trail had ``mark`` entries."""

@@ -71,6 +71,8 @@ class Imported(NamedTuple):
     memory: MemoryLog
     # What it asked of the options that lead to it, with the answers.
     circumstances: tuple[tuple[Question, Any], ...]
+    # Between which times it made objects: those of the imports inside of it are not among what it read.
+    born: tuple[int, int]
 
 
 class ImportLog:
@@ -256,6 +258,7 @@ class ImportCache:
                     act.changes(),
                     memory,
                     interp.circumstances(act),
+                    (act.start, HEAP.clock),
                 )
             )
             HEAP.share(act.start)
@@ -289,7 +292,10 @@ def _still_true(interp: Interp, known: Imported) -> bool:
     if not _replaced_alike(interp, known):
         return False
     loaded = interp.loaded
-    if any(loaded[path] is not known.loaded[path] for path in known.loaded.keys() & loaded.keys()):
+    again = known.loaded.keys() & loaded.keys()
+    if any(loaded[path] is not known.loaded[path] for path in again):
+        return False
+    if again and HEAP.touched(known.born):
         return False
     if any(loaded.get(path) is not mod for path, mod in known.used.items()):
         return False
