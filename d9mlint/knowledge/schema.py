@@ -70,6 +70,7 @@ Role = Literal[
     "views",
     "waits",
     "writes",
+    "writes-where",
 ]
 Level = Literal["error", "warning", "advice"]
 OrderRole = Literal[

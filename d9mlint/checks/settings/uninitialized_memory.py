@@ -1,9 +1,10 @@
 """DET309: memory that is read before anything was written to it.
 
 What is known of an allocation is kept in its ``data``: nothing while no element was written; ``written`` where
-all may have been, or something may have been done to it that is not followed; ``part:D:N:I,J`` where of the ``N``
-rows of dimension ``D`` only ``I`` and ``J`` were; ``rows:LOOP`` where a loop is writing row after row; ``reported`` when
-it was.
+all may have been, or something may have been done to it that is not followed; ``part:D:N:I,J-K`` where of the ``N``
+rows of dimension ``D`` only ``I`` and ``J`` to ``K`` were; ``rows:LOOP`` where a loop is writing row after row, followed
+by ``|part:...`` where it does not come to all of them; ``mask:PLACE`` where only elements that a comparison selects were;
+``reported`` when it was.
 """
 
 from __future__ import annotations
@@ -27,16 +28,22 @@ from d9mlint.interp.listening import on, on_object_attribute
 from d9mlint.interp.memory import marks_values, remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.storage import behind, followed, root
-from d9mlint.interp.text import node_text
+from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import assigned_names
 from d9mlint.ir.traversal import called_name, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import RoleEntry
     from d9mlint.project.modules import ModuleFile
 
 _ROW = "rows:"
 _PART = "part:"
+_MASK = "mask:"
+_PARTLY = (_ROW, _PART, _MASK)
+_MOST_ROWS = 10_000
+"""Of larger dimensions it is not followed which rows are written."""
 _META = frozenset({"torch.device", "accelerate.init_empty_weights", "torch._subclasses.FakeTensorMode"})
 _OBJECTS = frozenset({"object", "O", "builtins.object", "numpy.object_"})
 
@@ -91,7 +98,7 @@ class UninitializedMemory(Rule):
     def item(self, event: ItemEvent) -> None:
         """An element is read."""
         memory = _watched(self.run, event.owner)
-        if memory is not None and memory.data is None:
+        if memory is not None and (memory.data is None or str(memory.data).startswith((_PART, _MASK))):
             # A view may be written through, which is not followed.
             self.contents[memory] = "written"
 
@@ -142,6 +149,16 @@ class UninitializedMemory(Rule):
         roles = self.run.kb.by_role(event.api)
         if "fills-parameters" in roles and not self.filled:
             self.filled = True
+        partly = roles.get("writes-where")
+        if partly is not None and _writes_some(event.args, partly):
+            self.report(
+                "DET309",
+                event.node,
+                f"`{call_text(event)}` with `where=` and without `{partly.arg}=`: elements where the condition is false are "
+                "uninitialized",
+                f"pass `{partly.arg}=`, filled with what these elements shall be",
+                subject=event.api,
+            )
         owner = _watched(self.run, event.owner)
         name = event.api.rpartition(".")[2]
         if owner is not None and not roles.keys() & {"views", "copies", "looks-only"}:
@@ -168,7 +185,7 @@ class UninitializedMemory(Rule):
                 continue
             if reads:
                 self.read(one)
-            elif memory.data is None or str(memory.data).startswith((_ROW, _PART)):
+            elif memory.data is None or str(memory.data).startswith(_PARTLY):
                 self.contents[memory] = "written"
 
     @on(EndEvent)
@@ -192,6 +209,15 @@ class UninitializedMemory(Rule):
                 "named_buffers",
             ):
                 self.filled = True
+
+
+def _writes_some(args: v.Args, role: RoleEntry) -> bool:
+    """Whether a call leaves elements of memory that it allocates as they are."""
+    where = args.kw.get("where")
+    given = (
+        role.arg in args.kw or (role.pos is not None and role.pos < len(args.pos)) or args.star or args.dstar
+    )
+    return where is not None and not given and v.truth(where) is not True
 
 
 def _is_parameter(interp: RunView, value: v.Value | None) -> bool:
@@ -301,14 +327,18 @@ def _misses_rows(interp: RunView, state: Any) -> bool:
     if not isinstance(state, str):
         return False
     if state.startswith(_ROW):
-        return any(loop.key == state[len(_ROW) :] for loop in interp.loops)
-    return state.startswith(_PART)
+        key, _, part = state[len(_ROW) :].partition("|")
+        return bool(part) or any(loop.key == key for loop in interp.loops)
+    return state.startswith((_PART, _MASK))
 
 
 def _written_rows(state: str) -> str:
-    if state.startswith(_ROW):
+    if state.startswith(_MASK):
+        return "what a comparison selects "
+    part = state.partition("|")[2] if state.startswith(_ROW) else state
+    if not part:
         return "some of its rows"
-    _, dimension, size, rows = state.split(":")
+    _, dimension, size, rows = part.split(":")
     return f"index {rows} of {size} in dimension {dimension}"
 
 
@@ -320,42 +350,83 @@ def _after_write(
     if not direct and isinstance(owner, v.Obj) and interp.kb.role(owner.api, "holds") is None:
         # Through a view: which rows these are is not followed.
         return "written"
-    found = _one_row(index, node)
+    if isinstance(node, m.Subscript) and isinstance(node.index, m.Compare) and len(node.index.ops) == 1:
+        # In a loop each round may select others.
+        again = any(loop.start > memory.birth for loop in interp.loops)
+        return f"{_MASK}{node.start}" if state is None and not again else "written"
+    found = _one_index(interp, index, node)
     if found is None:
         return "written"
-    dimension, row = found
-    if row is None:
-        component = _component(node, dimension)
-        loop = next((one for one in reversed(interp.loops) if _counts(interp, one, component)), None)
-        return f"{_ROW}{loop.key}" if loop is not None and state is None else "written"
+    dimension, selected = found
     sizes = _sizes(memory)
     size = sizes[dimension] if sizes is not None and dimension < len(sizes) else None
-    if size is None or not -size <= row < size:
+    if selected is None:
+        component = _component(node, dimension)
+        loop = next((one for one in reversed(interp.loops) if _counts(interp, one, component)), None)
+        if loop is None:
+            return "written"
+        here = f"{_ROW}{loop.key}"
+        if isinstance(state, str) and state.partition("|")[0] == here:
+            return state
+        counted = _counted_rows(interp, loop)
+        if counted is None or size is None or size > _MOST_ROWS or not counted <= set(range(size)):
+            return here if state is None else "written"
+        part = _with_rows(state, dimension, size, counted)
+        return f"{here}|{part}" if part != "written" else here if state is None else "written"
+    if size is None or not 0 < size <= _MOST_ROWS:
         return "written"
-    rows = {row % size}
+    if isinstance(selected, int):
+        if not -size <= selected < size:
+            return "written"
+        selected = slice(selected % size, selected % size + 1)
+    return _with_rows(state, dimension, size, set(range(size)[selected]))
+
+
+def _with_rows(state: Any, dimension: int, size: int, rows: set[int]) -> str:
+    """What is known when more rows of a dimension have been written."""
     if isinstance(state, str):
-        kind, *known = state.split(":")
+        part = state.partition("|")[2] if state.startswith(_ROW) else state
+        kind, *known = part.split(":")
         if f"{kind}:" != _PART or known[:2] != [str(dimension), str(size)]:
             return "written"
-        rows |= {int(one) for one in known[2].split(",")}
-    return "written" if len(rows) == size else f"{_PART}{dimension}:{size}:{','.join(map(str, sorted(rows)))}"
+        for one in known[2].split(","):
+            first, _, last = one.partition("-")
+            rows |= set(range(int(first), int(last or first) + 1))
+    if len(rows) == size:
+        return "written"
+    return f"{_PART}{dimension}:{size}:{_as_ranges(sorted(rows))}" if rows else "written"
 
 
-def _one_row(index: v.Value, node: Any) -> tuple[int, int | None] | None:
-    """The dimension, and the row of it where that is known, that an index selects; None for anything else."""
+def _as_ranges(rows: list[int]) -> str:
+    ranges: list[list[int]] = []
+    for row in rows:
+        if ranges and ranges[-1][1] == row - 1:
+            ranges[-1][1] = row
+        else:
+            ranges.append([row, row])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+
+
+def _one_index(interp: RunView, index: v.Value, node: Any) -> tuple[int, int | slice | None] | None:
+    """The dimension, and the row or rows of it where they are known, that an index selects; None for anything else."""
     if not isinstance(node, m.Subscript):
         return None
     parts = node.index.elts if isinstance(node.index, m.Seq) else [node.index]
     values = index.elts if isinstance(node.index, m.Seq) and isinstance(index, v.Items) else [index]
     if len(parts) != len(values):
         return None
-    found: tuple[int, int | None] | None = None
+    found: tuple[int, int | slice | None] | None = None
     for dimension, (part, value) in enumerate(zip(parts, values, strict=True)):
         if isinstance(part, m.Slice) and part.lower is None and part.upper is None and part.step is None:
             continue
         if found is not None:
             return None
-        if isinstance(value, v.Lit) and isinstance(value.value, int) and not isinstance(value.value, bool):
+        if isinstance(part, m.Slice):
+            bounds = [_bound(interp, one) for one in (part.lower, part.upper, part.step)]
+            if any(one is v.UNKNOWN for one in bounds) or bounds[2] == 0:
+                return None
+            found = (dimension, slice(*bounds))
+        elif isinstance(value, v.Lit) and isinstance(value.value, int) and not isinstance(value.value, bool):
             found = (dimension, value.value)
         elif isinstance(part, m.Name) and value is v.UNKNOWN:
             found = (dimension, None)
@@ -364,9 +435,41 @@ def _one_row(index: v.Value, node: Any) -> tuple[int, int | None] | None:
     return found
 
 
+def _bound(interp: RunView, node: Any) -> Any:
+    """A bound of a slice: a number, None where there is none, UNKNOWN."""
+    if node is None:
+        return None
+    if any(isinstance(one, (m.Call, m.Subscript)) for one in nodes([node])):
+        return v.UNKNOWN
+    names = {one.id.partition(".")[0] for one in nodes([node]) if isinstance(one, m.Name)}
+    if any(names & set(assigned_names(loop.stmt)) for loop in interp.loops):
+        return v.UNKNOWN
+    value = interp.eval(node)
+    # What an option gives by default, another run may set otherwise.
+    return (
+        value.value
+        if isinstance(value, v.Lit) and type(value.value) is int and not value.option
+        else v.UNKNOWN
+    )
+
+
 def _component(node: Any, dimension: int) -> str:
     part = node.index.elts[dimension] if isinstance(node.index, m.Seq) else node.index
     return part.id if isinstance(part, m.Name) else ""
+
+
+def _counted_rows(interp: RunView, loop: Any) -> set[int] | None:
+    """The numbers that a loop over a range counts to, None where they are not known."""
+    called, target = loop.stmt.iter, loop.stmt.target
+    if not isinstance(target, m.Name) or called_name(called) != "range" or called.keywords:
+        return None
+    bounds = [_bound(interp, one) for one in called.args]
+    if not 0 < len(bounds) <= 3 or any(one is v.UNKNOWN for one in bounds) or bounds[2:] == [0]:
+        return None
+    if target.id in assigned_names(loop.stmt):
+        return None
+    counted = range(*bounds)
+    return set(counted) if len(counted) <= _MOST_ROWS else None
 
 
 def _counts(interp: RunView, loop: Any, name: str) -> bool:
@@ -389,9 +492,11 @@ def _sizes(memory: v.Obj) -> shapes.Sizes | None:
         return memory.form.sizes
     if memory.api.endswith("Tensor"):
         return tuple(_number(one) for one in memory.args.pos)
-    if not memory.api.endswith((".empty", ".ndarray")):
+    if not memory.api.endswith((".empty", ".ndarray", ".new_empty")):
         return None
     given = memory.args.get("shape", 0)
+    if isinstance(given, v.Lit) and len(memory.args.pos) > 1 and memory.api.endswith(".new_empty"):
+        return tuple(_number(one) for one in memory.args.pos)
     elts = given.elts if isinstance(given, v.Items) and not given.open else [given]
     return tuple(_number(one) for one in elts)
 
