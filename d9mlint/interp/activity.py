@@ -16,6 +16,7 @@ from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, named, runner, runner_of
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
+from d9mlint.interp.library.weights import are_initial
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Memory, remembered
 from d9mlint.interp.places import Where
@@ -330,8 +331,10 @@ class Activity:
         "load_state_dict", "load_weights", "restore", "set_weights", "from_pretrained", "load_from_checkpoint"
     )
     def loads(self, call: CallEvent) -> None:
-        """Weights are loaded."""
-        note(self._interp, LOADS, call.node, call.api)
+        """Weights are loaded, unless they are the initial ones of another model."""
+        state = call.args.pos[0] if call.args.pos else None
+        if state is None or not are_initial(state):
+            note(self._interp, LOADS, call.node, call.api)
 
     @on_call("tf.train.init_from_checkpoint", "tf.compat.v1.train.init_from_checkpoint")
     def from_checkpoint(self, call: CallEvent) -> None:

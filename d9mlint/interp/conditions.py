@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from d9mlint.interp import values as v
+from d9mlint.interp.events import LookedAtEvent
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def truth(interp: Interp, value: v.Value) -> bool | None:
 def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
     """What a comparison gives, and the values that are compared."""
     values = [interp.eval(node.left), *(interp.eval(c) for c in node.comparators)]
+    if any(isinstance(value, v.Obj) for value in values):
+        interp.listeners.tell(LookedAtEvent(values))
     if interp.orders.any:
         interp.orders.compared(interp, node, values[0], values[1:])
     return _compare(node, values), values

@@ -26,6 +26,7 @@ from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.interpreter import MAX_STEPS, Interp
 from d9mlint.interp.library.loaders import Loaders
 from d9mlint.interp.library.options import option_params
+from d9mlint.interp.overwritten import Overwritten
 from d9mlint.interp.releases import ReleaseNames
 from d9mlint.interp.storage import Storage
 from d9mlint.interp.switches import Switches
@@ -314,7 +315,14 @@ def start_models(interp: Interp) -> None:
     the rules, which read what it has found out."""
     interp.activity = Activity(interp)
     interp.switches = Switches(interp)
-    for model in (Loaders(interp), interp.activity, Storage(interp), ReleaseNames(interp), interp.switches):
+    for model in (
+        Loaders(interp),
+        interp.activity,
+        Storage(interp),
+        Overwritten(interp),
+        ReleaseNames(interp),
+        interp.switches,
+    ):
         interp.listeners.add(model)
 
 

@@ -223,6 +223,12 @@ class OperatorEvent(NamedTuple):
     node: Any
 
 
+class LookedAtEvent(NamedTuple):
+    """Values, some of them objects, are compared or made into text."""
+
+    values: list[v.Value]
+
+
 class BareNameEvent(NamedTuple):
     """A name stands alone as a statement."""
 
@@ -264,6 +270,7 @@ Event = (
     | ItemWriteEvent
     | ItemUpdateEvent
     | OperatorEvent
+    | LookedAtEvent
     | BareNameEvent
     | InstanceEvent
     | EndEvent

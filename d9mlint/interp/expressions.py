@@ -21,6 +21,7 @@ from d9mlint.interp.data import (
     is_entropy,
     subscript,
 )
+from d9mlint.interp.events import LookedAtEvent
 from d9mlint.interp.frames import Frame
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library.options import NAMESPACE
@@ -484,6 +485,8 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
     if all(isinstance(x, v.Lit) and isinstance(x.value, (str, int)) for x in values):
         option = next((x.option for x in values if isinstance(x, v.Lit) and x.option), "")
         return v.Lit("".join(str(x.value) for x in values if isinstance(x, v.Lit)), option)
+    if any(isinstance(value, v.Obj) for value in values):
+        interp.listeners.tell(LookedAtEvent(values))
     text: v.Value = v.Obj(v.TEXT, v.TEXT, v.Args([values[0]])) if _is_text(values[0]) else v.UNKNOWN
     return interp.orders.formatted(values, text) if interp.orders.any else text
 

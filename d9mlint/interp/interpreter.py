@@ -39,6 +39,7 @@ from d9mlint.interp.library.weights import loaded_places
 from d9mlint.interp.listening import Listeners
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.orders import Orders
+from d9mlint.interp.overwritten import overwritten_places
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
 from d9mlint.interp.tensors import forget, unless_option
@@ -370,6 +371,11 @@ class Interp:
     def loaded_weights(self) -> frozenset[Site]:
         """Where the modules were made over whose initial weights others have been loaded."""
         return loaded_places(self.state)
+
+    @property
+    def overwritten_draws(self) -> frozenset[Site]:
+        """Where values were drawn that were overwritten before they were read."""
+        return overwritten_places(self.state)
 
     @property
     def marks(self) -> StateTable[Any]:

@@ -142,6 +142,10 @@ class RunView(Protocol):
         """Where the modules were made over whose initial weights others have been loaded."""
 
     @property
+    def overwritten_draws(self) -> frozenset[Site]:
+        """Where values were drawn that were overwritten before they were read."""
+
+    @property
     def in_worker(self) -> bool:
         """Whether this is what a worker process runs when it starts."""
 

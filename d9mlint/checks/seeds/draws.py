@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 MOST_DRAWS = 6
 """So many draws before a seed are listed."""
+MOST_KEPT = 4 * MOST_DRAWS
+"""So many are remembered: what some of them gave may be overwritten."""
 # Draws whose outcome is overwritten when a program only loads weights and evaluates.
 _TRAINING_ONLY = frozenset({"init", "dropout", "shuffle", "transform", "sampler"})
 
@@ -73,8 +75,12 @@ class First(NamedTuple):
 _USED = _TRAINING_ONLY - {"init"}
 _REPLACEABLE = frozenset({"weak", "head"})
 """Kinds of draws that loaded weights may replace."""
-_OF_WEIGHTS = frozenset({"torch"})
+_OVERWRITABLE = frozenset({"", "aside"})
+"""Kinds of draws, other than those of initial weights, whose outcome may be overwritten."""
+_OF_WEIGHTS = frozenset({"torch", "keras", "tensorflow"})
 """Generators of initial weights of which it is known what is loaded over them."""
+_OF_PARAMETERS = frozenset({"torch"})
+"""Those whose modules are asked for their parameters before they are trained; others train themselves."""
 
 
 class Initial(NamedTuple):
@@ -91,6 +97,8 @@ class Seeds(Rule):
 
     first = remembered_table(tuple[str, Kind], First)
     """The first draws from each generator."""
+    further = remembered_table(tuple[str, Kind, Site], First)
+    """The first draws of their kind at all other places: what the first one gave may be overwritten."""
     early = remembered_table(str, list[tuple[Where, str, Kind]])
     """Draws from each generator before its seed."""
     doubted = remembered_table(str, bool)
@@ -103,6 +111,8 @@ class Seeds(Rule):
     """When weights were loaded for the last time."""
     optimized = remembered(list[v.Value])
     """Modules whose parameters were asked for."""
+    fitted = remembered(list[v.Value])
+    """What trains itself, or is a loss whose gradients are computed."""
     unseeded = marks_path(Where)
     """Draws without a seed on this path, by generator."""
 
@@ -142,13 +152,16 @@ class Seeds(Rule):
                 (rng, self.run.here(node)), lambda: Initial(self._here(event), head, made)
             )
         place = self.first.setdefault((rng, kind), lambda: self._here(event)).place
+        site = self.run.here(node)
+        if kind in _OVERWRITABLE and place.site != site:
+            self.further.setdefault((rng, kind, site), lambda: self._here(event))
         if not self.run.guessing:
             self.unseeded.setdefault(rng, place)
             early = self.early.setdefault(rng, list)
             if kind == "weak" and used:
                 kind = "use"
             alike = sum((one in _REPLACEABLE) is (kind in _REPLACEABLE) for _, _, one in early)
-            if alike < MOST_DRAWS and all(one.site != self.run.here(node) for one, _, _ in early):
+            if alike < MOST_KEPT and all(one.site != self.run.here(node) for one, _, _ in early):
                 here = (
                     place if place.site == self.run.here(node) else Where(self.run, node, rng, level.option)
                 )
@@ -318,6 +331,8 @@ class Seeds(Rule):
         if call.api.endswith(".train") and has_model(self.run, [call.owner]):
             # The mode of a module.
             return
+        if isinstance(call.owner, (v.Inst, v.Obj)) and call.owner not in self.fitted:
+            self.fitted.append(call.owner)
         known = self.loaded
         here = self.run.loaded_weights
         self.loaded = here if known is None else known & here
@@ -337,12 +352,14 @@ class Seeds(Rule):
             loaded = where(self.run, LOADS) is not None
             if seed.aside or (not training and loaded and (rng, "") not in self.first):
                 continue
-            replaced = self._replaced(rng)
-            left = [x for x in seed.draws if x[2] not in _REPLACEABLE or x[0].site not in replaced][
-                :MOST_DRAWS
-            ]
+            replaced, lost = self._replaced(rng), self.run.overwritten_draws
+            left = [
+                x
+                for x in seed.draws
+                if x[0].site not in lost and (x[2] not in _REPLACEABLE or x[0].site not in replaced)
+            ][:MOST_DRAWS]
             if left:
-                first = seed.draw if seed.draw.site not in replaced else left[0][0]
+                first = seed.draw if seed.draw.site not in replaced | lost else left[0][0]
                 self._late(self.run.kb.generators[rng], seed._replace(draw=first, draws=tuple(left)))
         # One call may seed several generators: their draws have one remedy, and are reported once.
         generators = sorted(self.run.kb.generators.values(), key=lambda one: -len(self._seeded_with(one)))
@@ -405,19 +422,31 @@ class Seeds(Rule):
 
     def _replaced(self, rng: str) -> set[Site]:
         """The places of initial weights over which others had been loaded before they were used."""
+        lost = set(self.run.overwritten_draws)
         loaded = set(self.loaded or ())
         if not loaded or rng not in _OF_WEIGHTS or any(not is_loaded(one) for one in self.optimized):
-            return set()
+            return lost
+        if rng not in _OF_PARAMETERS and not all(map(is_loaded, self.fitted)):
+            return lost
         initial = {key[1]: self.initial[key] for key in self.initial.known() if key[0] == rng}
         if all(site in loaded for site, one in initial.items() if one.made):
             # What is written into parameters before others are loaded is lost too.
             loaded |= {x for x, one in initial.items() if one.first.place.order < self.load_order}
-        return loaded
+        return loaded | lost
+
+    def _first(self, rng: str, kind: Kind) -> First | None:
+        """The first draw of a kind whose outcome is not overwritten before it is read."""
+        first = self.first.get((rng, kind))
+        lost = self.run.overwritten_draws
+        if first is None or first.place.site not in lost:
+            return first
+        keys = [key for key in self.further.known() if key[:2] == (rng, kind) and key[2] not in lost]
+        return min((self.further[key] for key in keys), key=lambda one: one.place.order, default=None)
 
     def _missing(self, generator: GeneratorEntry, training: bool) -> bool:
         """Report the first draw from a generator without a seed; whether there is one that counts."""
         rng, title = generator.id, generator.title
-        strong, aside = self.first.get((rng, "")), self.first.get((rng, "aside"))
+        strong, aside = self._first(rng, ""), self._first(rng, "aside")
         weak, head = self._weights(rng)
         order = self.first.get((rng, "order"))
         if strong is weak is head is None and order is not None and not self.reporter.reported("DET202"):

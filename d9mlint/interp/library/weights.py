@@ -30,8 +30,15 @@ def load(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> 
     """``model.load_state_dict(state)`` and ``model.load_weights(path)``."""
     model = owner.receiver if isinstance(owner, v.Super) else owner
     state = args.pos[0] if args.pos else next(iter(args.kw.values()), None)
-    if state is not None and not args.star and not args.dstar and _all_of(args, name) and not _initial(state):
-        _loaded(interp, model, node)
+    if (
+        state is not None
+        and not args.star
+        and not args.dstar
+        and _all_of(args, name)
+        and not are_initial(state)
+    ):
+        # Only in Keras the layers of a model are arguments of the calls that make it.
+        _loaded(interp, model, name == "load_weights")
     return None
 
 
@@ -39,7 +46,7 @@ def load_model(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | N
     """``safetensors.torch.load_model(model, path)``."""
     model = args.get("model", 0)
     if model is not None and _all_of(args, "load_state_dict"):
-        _loaded(interp, model, node)
+        _loaded(interp, model, False)
     return None
 
 
@@ -64,7 +71,7 @@ def _all_of(args: v.Args, name: str) -> bool:
     return all(value is None or v.truth(value) is False for value in (args.get(one) for one in _LENIENT))
 
 
-def _initial(state: v.Value) -> bool:
+def are_initial(state: v.Value) -> bool:
     """Whether a state is, or was made from, that of a module whose weights nobody has loaded."""
     return any(
         isinstance(one, v.Obj) and (owner := one.attrs.get("@owner")) is not None and not is_loaded(owner)
@@ -72,11 +79,11 @@ def _initial(state: v.Value) -> bool:
     )
 
 
-def _loaded(interp: Interp, model: v.Value, node: Any) -> None:
+def _loaded(interp: Interp, model: v.Value, graphs: bool) -> None:
     if not isinstance(model, (v.Inst, v.Obj)) or interp.uncertain or interp.guessing:
         return
     seen: dict[v.Value, None] = {}
-    _reach(interp, model, seen)
+    _reach(interp, model, seen, graphs)
     for one in seen:
         assert isinstance(one, (v.Inst, v.Obj))
         one.attrs[_MARK] = v.TRUE
@@ -85,17 +92,17 @@ def _loaded(interp: Interp, model: v.Value, node: Any) -> None:
             interp.state.modes[f"{LOADED}{site.path}:{site.start}"] = Setting(True, site)
 
 
-def _reach(interp: Interp, value: v.Value, seen: dict[v.Value, None]) -> None:
+def _reach(interp: Interp, value: v.Value, seen: dict[v.Value, None], graphs: bool) -> None:
     """A module, and all modules and parameters that it has registered."""
     if value in seen or not isinstance(value, (v.Inst, v.Obj)):
         return
     seen[value] = None
-    for held in _held(interp, value):
+    for held in _held(interp, value, graphs):
         for one in v.alternatives(held):
-            _reach(interp, one, seen)
+            _reach(interp, one, seen, graphs)
 
 
-def _held(interp: Interp, value: v.Inst | v.Obj) -> Iterator[v.Value]:
+def _held(interp: Interp, value: v.Inst | v.Obj, graphs: bool) -> Iterator[v.Value]:
     for name, held in list(value.attrs.items()):
         if not name.startswith("@"):
             yield from (one for one in v.alternatives(held) if _registers(interp, one))
@@ -103,8 +110,21 @@ def _held(interp: Interp, value: v.Inst | v.Obj) -> Iterator[v.Value]:
         holder = interp.kb.role(value.api, "holds")
         if value.api in CONTAINERS:
             yield from parts(value)
+        elif graphs and value.type != TENSOR:
+            yield from _given(value)
         elif holder is not None:
             yield value.args.get(holder.arg or "data", holder.pos or 0) or v.UNKNOWN
+
+
+def _given(value: v.Obj) -> Iterator[v.Value]:
+    """The layers that a model of Keras is made from, and those that they are called with."""
+    stack = [*value.args.values(), *([value.owner] if value.owner is not None else [])]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, v.Items):
+            stack += one.elts
+        else:
+            yield one
 
 
 def _registers(interp: Interp, value: v.Value) -> bool:

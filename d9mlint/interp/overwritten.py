@@ -1,0 +1,244 @@
+"""Random values that are overwritten before anything reads them: what they were does not matter.
+
+What is known is a mode of the path for each place at which such a value was drawn, and a flag for each place of which
+a value was read. A place counts as read as soon as one of the values that were drawn there is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.interp.events import (
+    CallEvent,
+    DrawEvent,
+    ItemEvent,
+    ItemUpdateEvent,
+    ItemWriteEvent,
+    IterationEvent,
+    LookedAtEvent,
+    ObjectAttributeEvent,
+    ObjectCallEvent,
+    OperatorEvent,
+)
+from d9mlint.interp.listening import on, on_object_attribute
+from d9mlint.interp.state import Setting, Site
+from d9mlint.interp.storage import behind, root
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.state import State
+    from d9mlint.knowledge.schema import RoleEntry
+
+_OVERWRITTEN = "draw overwritten:"
+_READ = "draw read:"
+_WITHOUT_READING = frozenset({"looks-only", "holds"})
+"""Roles of calls that read nothing of what they are given."""
+_MOST_NESTED = 4
+_HOLDING = frozenset({v.Obj, v.Member, v.Items, v.Mapping, v.AnyOf})
+
+
+class Overwritten:
+    """Follows what is drawn until it is read or overwritten."""
+
+    def __init__(self, interp: Interp) -> None:
+        self._interp = interp
+        self._drawing: dict[str, bool] = {}
+
+    @on(DrawEvent)
+    def drawn(self, event: DrawEvent) -> None:
+        """Something is drawn where what was drawn before has been overwritten."""
+        site = self._interp.here(event.node)
+        name = _OVERWRITTEN + _place(site)
+        if name in self._interp.state.modes:
+            self._interp.state.modes[name] = Setting(None, site)
+
+    @on(CallEvent)
+    def call(self, event: CallEvent) -> None:
+        """Something is called: it may read its arguments and its receiver."""
+        args, owner = event.args, event.owner
+        target: v.Value | None = None
+        if owner is not None and type(owner) in _HOLDING:
+            role = self._overwrites(event, owner)
+            if role is not None and not role.arg:
+                target = owner
+            elif self._interp.kb.role(event.api, "looks-only") is None:
+                self._read(owner)
+        if not args.pos and not args.kw:
+            if target is not None:
+                self._lost(target)
+            return
+        if target is None:
+            role = self._interp.kb.role(event.api, "overwrites")
+            if role is not None and role.arg and "where" not in args.kw:
+                target = args.get(role.arg, role.pos)
+            elif not _WITHOUT_READING.isdisjoint(self._interp.kb.by_role(event.api)):
+                return
+        for value in (*args.pos, *args.kw.values()):
+            if value is not target and type(value) in _HOLDING:
+                self._read(value)
+        if target is not None:
+            self._lost(target)
+
+    def _overwrites(self, event: CallEvent, owner: v.Value) -> RoleEntry | None:
+        found = self._interp.kb.role(event.api, "overwrites")
+        if found is None and isinstance(owner, v.Obj) and self._draws(owner):
+            # A method of what a function gives, of whose class nothing is known.
+            found = self._interp.kb.role(f"?.{event.api.rpartition('.')[2]}", "overwrites")
+        return found
+
+    @on(ObjectCallEvent)
+    def object_called(self, event: ObjectCallEvent) -> None:
+        """A module or transform is given something."""
+        if self._parameters(event.obj):
+            self._note_read(event.obj)
+        for value in event.args.values():
+            self._read(value)
+
+    @on(OperatorEvent)
+    def operator(self, event: OperatorEvent) -> None:
+        """An operator is applied."""
+        self._read(event.left)
+        self._read(event.right)
+
+    @on(LookedAtEvent)
+    def looked_at(self, event: LookedAtEvent) -> None:
+        """Values are compared, or made into text."""
+        for value in event.values:
+            self._read(value)
+
+    @on(IterationEvent)
+    def iterated(self, event: IterationEvent) -> None:
+        """Something is iterated."""
+        self._read(event.value)
+
+    @on(ItemEvent)
+    def item(self, event: ItemEvent) -> None:
+        """An element is read."""
+        if isinstance(event.owner, v.Obj):
+            self._read(event.owner)
+        self._read(event.key)
+
+    @on(ItemUpdateEvent)
+    def item_updated(self, event: ItemUpdateEvent) -> None:
+        """``owner[key] op= value``."""
+        for value in (event.owner, event.key, event.value):
+            self._read(value)
+
+    @on(ItemWriteEvent)
+    def item_written(self, event: ItemWriteEvent) -> None:
+        """``owner[key] = value``."""
+        self._read(event.value)
+        self._read(event.key)
+        if isinstance(event.node, m.Subscript) and _is_all(event.node.index, event.key):
+            self._lost(event.owner)
+
+    @on_object_attribute("data", "weight", "bias")
+    def replaced(self, event: ObjectAttributeEvent) -> None:
+        """``tensor.data = value``, ``layer.weight = value``."""
+        self._read(event.value)
+        self._lost(event.owner if event.name == "data" else v.Member(event.owner, event.name))
+
+    def _draws(self, value: v.Obj) -> bool:
+        known = self._drawing.get(value.api)
+        if known is None:
+            entries = self._interp.kb.rng(value.api)
+            known = any(rng != "own" for entry in entries for rng in entry.draws)
+            self._drawing[value.api] = known
+        return known
+
+    def _parameters(self, layer: v.Value) -> tuple[str, ...]:
+        """The names of the parameters that the constructor of a layer draws."""
+        if not isinstance(layer, v.Obj) or layer.node is None or layer.file is None:
+            return ()
+        role = self._interp.kb.role(layer.api, "draws-weight")
+        if role is None:
+            return ()
+        other = layer.args.get(role.arg, role.pos) if role.arg else v.FALSE
+        return ("weight",) if other is not None and v.truth(other) is False else ("weight", role.arg)
+
+    def _drawn(self, value: v.Value) -> tuple[v.Obj, str] | None:
+        """The random value whose memory a value uses, or the layer, with the name of the parameter, that it is of; None
+        for anything else."""
+        if not isinstance(value, (v.Obj, v.Member)):
+            return None
+        if isinstance(value, v.Member):
+            inner: v.Value | None = value
+            while isinstance(inner, v.Member) and behind(inner) is not None:
+                inner = behind(inner)
+            if isinstance(inner, v.Member) and inner.name in self._parameters(inner.owner):
+                assert isinstance(inner.owner, v.Obj)
+                return inner.owner, inner.name
+        found = root(self._interp, value) if isinstance(value, v.Member) or not self._draws(value) else value
+        if found is None or found.node is None or found.file is None or not self._draws(found):
+            return None
+        return (found, "") if not self._parameters(found) else None
+
+    def _read(self, value: v.Value, depth: int = 0) -> None:
+        if isinstance(value, (v.Obj, v.Member)):
+            drawn = self._drawn(value)
+            if drawn is not None:
+                self._note_read(drawn[0])
+        elif depth < _MOST_NESTED and isinstance(value, (v.Items, v.Mapping, v.AnyOf)):
+            inner: Any = (
+                value.elts if isinstance(value, v.Items) else
+                list(value.items.values()) if isinstance(value, v.Mapping) else value.values
+            )  # fmt: skip
+            for one in inner:
+                if type(one) in _HOLDING:
+                    self._read(one, depth + 1)
+
+    def _note_read(self, drawn: v.Obj) -> None:
+        site = _site(drawn)
+        self._interp.state.flags.setdefault(_READ + _place(site), site)
+
+    def _lost(self, value: v.Value) -> None:
+        """Everything that a value holds is overwritten."""
+        interp = self._interp
+        drawn = self._drawn(value)
+        if drawn is None or interp.branching or interp.uncertain or interp.guessing:
+            return
+        made, name = drawn
+        site = _site(made)
+        place, modes = _place(site), interp.state.modes
+        if _READ + place in interp.state.flags:
+            return
+        before = modes.get(_OVERWRITTEN + place)
+        if not name:
+            if before is None:
+                modes[_OVERWRITTEN + place] = Setting(True, site)
+            return
+        if before is not None and not isinstance(before.value, frozenset):
+            return
+        names = frozenset({name, *(before.value if before is not None else ())})
+        every = names.issuperset(self._parameters(made))
+        modes[_OVERWRITTEN + place] = Setting(True if every else names, site)
+
+
+def _site(made: v.Obj) -> Site:
+    assert made.node is not None and made.file is not None
+    return Site(made.file.path, made.node.start, made.node.end)
+
+
+def _place(site: Site) -> str:
+    return f"{site.path}:{site.start}"
+
+
+def overwritten_places(state: State) -> frozenset[Site]:
+    """Where values were drawn that were overwritten before they were read."""
+    return frozenset(
+        setting.site
+        for _, setting in state.modes.starting(_OVERWRITTEN)
+        if setting.value is True and setting.site is not None
+    )
+
+
+def _is_all(index: Any, key: v.Value) -> bool:
+    """Whether an index selects all elements: ``[:]``, ``[...]``, ``[:, :]``."""
+    if isinstance(index, m.Seq):
+        return bool(index.elts) and all(_is_all(one, v.UNKNOWN) for one in index.elts)
+    if isinstance(index, m.Slice):
+        return index.lower is index.upper is index.step is None
+    # An ellipsis has no node of its own.
+    return isinstance(index, m.Other) and index.end - index.start == len("...")
