@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import rng, tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.data import ENVIRON, binary, element, elements, has_elements, joined, set_item
+from d9mlint.interp.data import binary, element, elements, has_elements, is_environ, joined, set_item
 from d9mlint.interp.events import AttributeEvent, ItemUpdateEvent, ObjectAttributeEvent
 from d9mlint.interp.heap import HEAP, Cells
 from d9mlint.interp.library.options import FLAGS, as_default
@@ -122,7 +122,7 @@ def delete(interp: Interp, target: m.Expr) -> None:
     """``del target`` for items and attributes."""
     if isinstance(target, m.Subscript):
         owner, index = interp.eval(target.value), interp.eval(target.index)
-        if isinstance(owner, v.Ext) and owner.name in ENVIRON and isinstance(index, v.Lit):
+        if is_environ(interp, owner) and isinstance(index, v.Lit):
             interp.state.env.pop(str(index.value), None)
         elif isinstance(owner, v.Mapping) and isinstance(index, v.Lit):
             owner.items.pop(index.value, None)

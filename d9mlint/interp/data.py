@@ -300,14 +300,14 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 else interp.import_parents(interp.frame.file, index.value.split("."))
             )
             return mod or v.UNKNOWN
-        if value.name in ENVIRON and isinstance(index, v.Lit):
+        if is_environ(interp, value) and isinstance(index, v.Lit):
             setting = interp.state.env.get(str(index.value))
             if setting and setting.value is not None:
                 return v.Lit(setting.value, setting.option)
             # Some variables number devices.
             ranked = interp.kb.device(f"os.environ.{index.value}") is not None and setting is None
             return v.Obj(f"os.environ.{index.value}") if ranked else v.UNKNOWN
-        return value if value.name not in ENVIRON else v.UNKNOWN
+        return v.UNKNOWN if is_environ(interp, value) else value
     if isinstance(value, v.Inst):
         found = value.cls.find("__getitem__")
         if found is not None:
@@ -426,13 +426,18 @@ def _any_of(value: v.Mapping) -> v.Value:
     return v.candidates([*callables, v.UNKNOWN]) if callables else v.UNKNOWN
 
 
+def is_environ(interp: Interp, value: v.Value) -> bool:
+    """Whether a value is ``os.environ``, under any name by which a library exports it."""
+    return isinstance(value, v.Ext) and interp.kb.canonical(value.name) in ENVIRON
+
+
 def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
     """``owner[index] = value``."""
     interp.listeners.tell(ItemWriteEvent(owner, index, value, node))
     if interp.orders.any:
         interp.orders.stored(interp, owner, index, value)
     tensors.write(interp, owner, "", value)
-    if isinstance(owner, v.Ext) and owner.name in ENVIRON:
+    if is_environ(interp, owner):
         if isinstance(index, v.Lit):
             interp.set_env(str(index.value), value, node)
     elif isinstance(owner, v.Mapping):

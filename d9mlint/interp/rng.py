@@ -80,10 +80,15 @@ def is_quiet(args: v.Args, entry: RngEntry) -> bool:
         isinstance(parts, v.Items)
         and not parts.open
         and all(
-            isinstance(one, v.Obj) and one.api in entry.quiet_parts and "p" not in one.args.kw
+            isinstance(one, v.Obj) and one.api in entry.quiet_parts and _always(one.args.kw.get("p"))
             for one in parts.elts
         )
     )
+
+
+def _always(probability: v.Value | None) -> bool:
+    """Whether a part is applied each time: its default is 1, as is what it is given."""
+    return probability is None or (isinstance(probability, v.Lit) and probability.value == 1)
 
 
 def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
