@@ -615,17 +615,19 @@ _PROTOCOL = frozenset({"__getitem__", "__iter__", "__call__", "__len__", "__next
 # ------------------------------------------------------------------------------------- library calls
 
 
-def call_external(interp: Interp, name: str, args: v.Args, node: Any) -> v.Value:
-    """A library function or class."""
+def call_external(
+    interp: Interp, name: str, args: v.Args, node: Any, base_of: v.Inst | None = None
+) -> v.Value:
+    """A library function or class, or the constructor of the one that the class of ``base_of`` is derived from."""
     api = interp.kb.canonical(name)
     if api != name and (entry := interp.kb.inferred(name)) is not None:
         # The old name of something that later releases have under another one.
         interp.infer_releases(({entry.library: entry.version}, entry.implies))
-    return interp.orders.call(interp, api, args, node, _call_external(interp, api, args, node))
+    return interp.orders.call(interp, api, args, node, _call_external(interp, api, args, node, base_of))
 
 
-def _call_external(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
-    event = CallEvent(api, args, node)
+def _call_external(interp: Interp, api: str, args: v.Args, node: Any, base_of: v.Inst | None) -> v.Value:
+    event = CallEvent(api, args, node, None, base_of)
     interp.listeners.tell_call(event)
     entries = interp.kb.rng(api)
     unseeded = rng.apply(interp, entries, args, node) if entries else False
@@ -831,7 +833,8 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
     owner, name = member.owner, member.name
     if isinstance(owner, v.Super) and name == "__init__":
         for base in owner_types(interp, owner)[:1]:
-            call_external(interp, base, args, node)
+            built = owner.receiver if isinstance(owner.receiver, v.Inst) else None
+            call_external(interp, base, args, node, built)
         return v.NONE
     types = owner_types(interp, owner) or ["object"]
     result = _call_member(interp, owner, name, types, args, node)

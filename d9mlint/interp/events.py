@@ -40,12 +40,14 @@ class Loop(NamedTuple):
 
 class CallEvent(NamedTuple):
     """A call of a library function, class or method. ``api`` is the canonical name (``torch.Tensor.add_`` for
-    a method of a known type, ``?.add_`` for one of an unknown receiver); ``owner`` the receiver."""
+    a method of a known type, ``?.add_`` for one of an unknown receiver); ``owner`` the receiver. ``base_of`` is the
+    object whose base class is called, as by ``super().__init__()``."""
 
     api: str
     args: v.Args
     node: Any
     owner: v.Value | None = None
+    base_of: v.Inst | None = None
 
 
 class DecoratorEvent(NamedTuple):

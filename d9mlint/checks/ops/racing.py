@@ -55,6 +55,8 @@ CODES = frozenset({"DET401", "DET402", "DET403", "DET404", "DET405", "DET407"})
 CALLED = ".__call__"
 GET_ITEM = "torch.Tensor.__getitem__"
 SET_ITEM = "torch.Tensor.__setitem__"
+RUNS = ("forward", "call")
+"""The methods that run a module or layer."""
 RNN_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 MODE_CALL = "use_deterministic_algorithms"
 RNN_VALUES = (":16:8", ":4096:2", ":4096:8")
@@ -74,6 +76,8 @@ class Candidate(NamedTuple):
     call: KnownCall
     device: str
     in_tape: bool
+    fed: bool
+    """Whether what it is given requires no grad where a model of Keras is built: the gradient does not go that far."""
 
 
 class Ops(Rule):
@@ -86,6 +90,8 @@ class Ops(Rule):
     anything but tensors on the CPU."""
     graded = remembered_table(tuple[str, int], bool)
     """The same of whether one was called where a gradient may be taken of what it gives."""
+    composed = remembered(list[bool])
+    """Models of Keras that are called with what others gave: gradients may go through them to their inputs."""
     one_thread = remembered(list[bool])
     """For each call that sets the number of threads on the CPU: whether that is one."""
 
@@ -99,6 +105,8 @@ class Ops(Rule):
     def module(self, event: ObjectCallEvent) -> None:
         """A module that was made earlier is called."""
         obj, args = event
+        if self.run.kb.role(f"{obj.api}.fit", "trains") and not all(map(detached, args.values())):
+            self.composed.append(True)
         if obj.node is None or obj.file is None or not self.run.kb.ops(obj.api):
             return
         made = (obj.file.path, obj.node.end)
@@ -213,6 +221,11 @@ def _candidate(
     excused = any_holds(call.args, entry.unless, call.owner)
     if answer is False or excused is True:
         return
+    if call.base_of is not None and _runs_otherwise(call.base_of.cls):
+        _silent(
+            rule.run, entry, call.node, "the class that is derived from it has its own `forward` or `call`"
+        )
+        return
     if entry.only_env and permits(rule.run, entry.only_env) is not True:
         _silent(rule.run, entry, call.node, f"it holds only with {_listed(entry.only_env)}")
         return
@@ -270,6 +283,7 @@ def _candidate(
         known,
         _device(rule.run, call),
         _in_tape(rule.run),
+        entry.passes == "backward" and entry.library in TF_LIBRARIES and _needs_no_gradient(call, entry),
     )
     rule.candidates.append(found)
 
@@ -305,6 +319,16 @@ def _needs_no_gradient(call: CallEvent, entry: OpEntry) -> bool:
         through = [call.owner if call.owner is not None else call.args.get("input", 0)]
     known = [value for value in through if value is not None and v.is_none(value) is not True]
     return bool(known) and all(detached(value) for value in known)
+
+
+def _runs_otherwise(cls: v.Cls) -> bool:
+    """Whether a class of the project runs in another way than the class of a library that it is derived from: its
+    own method never asks for the one of that class."""
+    for name in RUNS:
+        method = cls.find(name)
+        if isinstance(method, v.Func):
+            return not any(isinstance(node, m.Attr) and node.name == name for node in nodes(method.fn.body))
+    return False
 
 
 def _in_tape(interp: RunView) -> bool:
@@ -373,6 +397,9 @@ def _end(rule: Ops) -> None:
             _silent(
                 rule.run, found.entry, found.place, "whether deterministic mode is on could not be determined"
             )
+            continue
+        if found.fed and TF_TAPE not in rule.run.places and not rule.composed:
+            _silent(rule.run, found.entry, found.place, "no gradient is taken of the inputs of the model")
             continue
         if is_tf and _outside_gradients(rule.run, found):
             _silent(rule.run, found.entry, found.place, "no gradient of TensorFlow is taken of it")
