@@ -247,6 +247,7 @@ def call_function(
         interp.guessing > 0,
         interp.uncertain > 0,
         interp.muted,
+        bool(interp.decorated),
         interp.orders.key(),
     )
     outcomes = interp.memo.setdefault(key, [])
@@ -497,7 +498,11 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
             value.decorated = (*value.decorated, decorator)
         reflection.keep(decorator, value)
         return value
+    outer = interp.decorated
+    if isinstance(value, v.Func):
+        interp.decorated = outer | {value.key}
     result = call(interp, decorator, v.Args([value]), node)
+    interp.decorated = outer
     return value if result is v.UNKNOWN or isinstance(result, v.Lit) else result
 
 
@@ -746,6 +751,9 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
                 run_methods(interp, one, node)
     for value in args.values():
         for one in v.alternatives(value):
+            if isinstance(one, v.Func) and one.key in interp.decorated:
+                # A decorator gives a library what it wraps or registers; it does not run yet.
+                continue
             if isinstance(one, (v.Func, v.Partial)):
                 given = call(interp, one, v.Args(star=True, dstar=True), node)
                 if interp.orders.any and not api.startswith("builtins."):

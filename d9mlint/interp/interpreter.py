@@ -168,6 +168,8 @@ class Interp:
         self.orders = Orders(knowledge)
         # The call of a sort whose key function is running.
         self.sorting: Any = None
+        # Functions that decorators of the project are applied to at the moment, by their keys.
+        self.decorated: frozenset[tuple[str, int]] = frozenset()
         # How many workers run what is running, and what names them; none in the main thread of the program.
         self.workers: tuple[int, str] | None = None
         self.import_log: ImportLog | None = None

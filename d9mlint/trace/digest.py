@@ -22,8 +22,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -31,12 +32,13 @@ import torch
 from d9mlint.trace.weights import BLOCK, G_SEED, MASK, U_SEED, V_SEED, splitmix64, weight
 
 xxh3: Callable[..., int] | None
+xxh3_in_parts: Callable[..., Any]
 try:
-    from xxhash import xxh3_64_intdigest
+    from xxhash import xxh3_64, xxh3_64_intdigest
 except ImportError:
     xxh3 = None
 else:
-    xxh3 = xxh3_64_intdigest
+    xxh3, xxh3_in_parts = xxh3_64_intdigest, xxh3_64
 
 HOST = "xxh3" if xxh3 is not None else "sum"
 """How content in the memory of the host is digested. Recordings are comparable where this is the same."""
@@ -101,17 +103,53 @@ def words(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
 
 
 def host_digest(tensor: torch.Tensor, description: str) -> int:
-    """The digest of a contiguous dense tensor on the CPU by XXH3; it is complete."""
+    """The digest of a dense tensor on the CPU by XXH3; it is complete."""
     size = tensor.nbytes
     address = tensor.data_ptr() if size else 0
     if not size or address == tensor.storage_offset() * tensor.element_size():
         # Without elements, or its storage has been freed, as FSDP does between uses.
         return finish(0, description)
+    assert xxh3 is not None
+    if tensor.is_contiguous():
+        return xxh3(_bytes(address, size), _salt(description))
+    scratch = _scratch.__dict__.get("memory")
+    if scratch is None:
+        with torch.inference_mode(False):
+            scratch = _scratch.memory = torch.empty(CHUNK, dtype=torch.uint8, device="cpu")
+    address = scratch.data_ptr()
+    state = xxh3_in_parts(seed=_salt(description))
+    for piece in _pieces(tensor):
+        size = piece.nbytes
+        scratch[:size].view(piece.dtype).view(piece.shape).copy_(piece)
+        state.update(_bytes(address, size))
+    found: int = state.intdigest()
+    return found
+
+
+CHUNK = 1 << 19
+"""Bytes of a tensor that is not contiguous which are copied at a time. One copy of it all, even if freed at once, would
+raise the peak of memory: the program's next tensors go elsewhere in the heap."""
+_scratch = threading.local()
+
+
+def _pieces(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """A tensor in row-major order, in parts of at most ``CHUNK`` bytes."""
+    if tensor.nbytes <= CHUNK:
+        yield tensor
+        return
+    rows = CHUNK // (tensor.nbytes // tensor.shape[0])
+    if rows:
+        yield from tensor.split(rows)
+    else:
+        for part in tensor:
+            yield from _pieces(part)
+
+
+def _bytes(address: int, size: int) -> Any:
     kind = _buffers.get(size)
     if kind is None:
         kind = _buffers[size] = ctypes.c_char * size
-    assert xxh3 is not None
-    return xxh3(kind.from_address(address), _salt(description))
+    return kind.from_address(address)
 
 
 _buffers: dict[int, Any] = {}
@@ -315,7 +353,7 @@ def digest(value: torch.Tensor) -> int:
             if tensor is None or not tensor.numel():
                 found.append(finish(0, description))
             elif xxh3 is not None and tensor.device.type == "cpu":
-                found.append(host_digest(tensor.contiguous(), description))
+                found.append(host_digest(tensor, description))
             else:
                 found.append(finish(int(content_sum(tensor).item()), description))
     return found[0] if len(found) == 1 else combine(found)

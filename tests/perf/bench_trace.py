@@ -1,7 +1,7 @@
 """What tracing costs: time of a training step and peak memory, as ratios to the untraced program, beside torch's
-own DebugMode.
+own DebugMode, which writes down calls, and DebugMode with its hashes of tensors, which is the work of level full.
 
-    python tests/perf/bench_trace.py [ROUNDS [MODEL]]     # 5 unless given; the four variants alternate in every round
+    python tests/perf/bench_trace.py [ROUNDS [MODEL]]     # 5 unless given; the five variants alternate in every round
 
 Of each variant the best round counts, by its fastest step on the clock and by the median of the CPU time of its steps: what
 else runs on the machine only adds to it. The CPU time is the better measure on a busy machine.
@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-VARIANTS = ("untraced", "light", "full", "DebugMode")
+VARIANTS = ("untraced", "light", "full", "DebugMode", "hashes")
 MODELS = ("gpt", "resnet", "mlp")
 STEPS = 8
 
@@ -69,11 +69,14 @@ else:
     steps *= 20
 opt = torch.optim.AdamW(model.parameters(), foreach=True)
 context = contextlib.nullcontext()
-if mode == "DebugMode":
+hashes = contextlib.nullcontext()
+if mode in ("DebugMode", "hashes"):
     from torch.utils._debug_mode import DebugMode
     context = DebugMode()
+    if mode == "hashes":
+        hashes = DebugMode.log_tensor_hashes(hash_fn="hash_tensor")
 times = []
-with context:
+with context, hashes:
     for step in range(steps + 2):
         start = time.perf_counter()
         used = time.process_time()

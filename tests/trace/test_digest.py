@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from textwrap import dedent
 
 import pytest
 
@@ -165,6 +166,39 @@ def test_layout_in_memory_does_not_count() -> None:
     flat = torch.arange(20.0)
     for offset in range(8):
         assert digest(flat[offset : offset + 9]) == digest(flat[offset : offset + 9].clone())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.complex128, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(3, 5), (1, 700_001), (700_001, 1), (900, 901), (2, 3, 1201, 101)])
+def test_large_values_are_digested_in_parts_as_in_one_piece(
+    shape: tuple[int, ...], dtype: torch.dtype
+) -> None:
+    torch.manual_seed(0)
+    plain = torch.randn(shape).to(dtype)
+    for strided in (
+        torch.stack((plain, plain), -1)[..., 0],
+        plain.transpose(0, -1).contiguous().transpose(0, -1),
+        torch.cat((plain, plain), -1)[..., : shape[-1]],
+    ):
+        assert digest(strided) == digest(plain)
+    row = plain[..., :1]
+    assert digest(row.expand(*shape)) == digest(row.expand(*shape).contiguous())
+
+
+def test_a_value_that_takes_no_memory_takes_none_to_digest() -> None:
+    pytest.importorskip("xxhash")
+    program = """
+        import resource
+        import torch
+        from d9mlint.trace.digest import digest
+
+        digest(torch.zeros(4, 4).t())
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        digest(torch.zeros(1).expand(64, 1024, 1024))
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    """
+    done = subprocess.run([sys.executable, "-c", dedent(program)], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 64 * 1024
 
 
 def test_sparse_nested_quantized_and_meta() -> None:
