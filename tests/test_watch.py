@@ -16,6 +16,9 @@ from typing import Any
 
 import pytest
 
+from d9mlint.cli.check import CheckOptions
+from d9mlint.cli.watch import Watched, watched
+
 Project = Callable[[dict[str, str]], Path]
 Run = Callable[..., Any]
 PATIENCE = 300
@@ -109,6 +112,76 @@ def test_a_terminal_is_cleared_and_unrelated_files_change_nothing(project: Proje
         watcher.until("Watching for changes", 2)
         assert "new.py changed" in watcher.text and "notes.md" not in watcher.text
         assert watcher.interrupt() == 0
+
+
+def what(*paths: Path, evidence: str | None = None, **options: Any) -> Watched:
+    return watched(CheckOptions(tuple(map(str, paths)), evidence=evidence), options)
+
+
+def test_a_directory_above_the_project_may_have_any_name(project: Project) -> None:
+    root = project({"venv/build/app/pyproject.toml": "", "venv/build/app/train.py": CLEAN})
+    app = root / "venv" / "build" / "app"
+    seen = what(app)
+    assert seen.trees == (str(app),) and seen.is_relevant(f"{app}/train.py")
+    assert not seen.is_relevant(f"{app}/venv/lib/x.py") and not seen.is_relevant(f"{app}/build/train.py")
+
+
+def test_what_the_configuration_excludes_is_not_watched_and_what_it_names_is(project: Project) -> None:
+    root = project(
+        {
+            ".git/HEAD": "",
+            ".gitignore": "runs/\nlocal.*\n",
+            "base.toml": "no-such-key = 1\n",
+            "middle.toml": 'extend = "base.toml"\n',
+            "facts/own.yml": "rng: []\n",
+            "app/d9mlint.toml": 'extend-exclude = ["old"]\nextend = "../middle.toml"\nknowledge = ["../facts/own.yml"]\n',
+            "app/train.py": CLEAN,
+        }
+    )
+    app = root / "app"
+    relevant = {
+        name: what(app).is_relevant(f"{app}/{name}") for name in ("x.py", "Pipfile", "opt.ini", "notes.md")
+    }
+    assert relevant == {"x.py": True, "Pipfile": True, "opt.ini": True, "notes.md": False}
+    # Git ignores it, and it is read all the same.
+    assert what(app).is_relevant(f"{app}/local.toml") and not what(app).is_relevant(f"{app}/local.py")
+    assert not what(app).is_relevant(f"{app}/runs/1/result.json")
+    # A configuration with a mistake is watched too: that is where it is corrected.
+    for name in ("base.toml", "middle.toml", ".gitignore", "pyproject.toml"):
+        assert what(app).is_relevant(f"{root}/{name}"), name
+    assert not what(app).is_relevant(f"{root}/other.toml")
+    (root / "base.toml").write_text("ignore = []\n")
+    assert what(app).is_relevant(f"{root}/facts/own.yml") and not what(app).is_relevant(f"{app}/old/x.py")
+    seen = what(app, config=str(root / "ci.toml"), evidence=str(root / "seen.json"))
+    assert seen.is_relevant(f"{root}/ci.toml") and seen.is_relevant(f"{root}/seen.json")
+
+
+def test_a_file_that_is_replaced_and_a_configuration_above_are_noticed(project: Project) -> None:
+    root = project({"d9mlint.toml": "", "app/setup.py": "", "app/train.py": CLEAN})
+    app = root / "app"
+    with watching(app, "train.py") as watcher:
+        watcher.until("Watching for changes")
+        # As many editors save.
+        for count, text in ((2, NOISY), (3, CLEAN), (4, NOISY)):
+            (root / "new").write_text(text)
+            (root / "new").replace(app / "train.py")
+            watcher.until("Watching for changes", count)
+        assert watcher.text.count("DET103 ") == 2 and watcher.text.count("changed") == 3
+        (root / "d9mlint.toml").write_text('ignore = ["DET103"]\n')
+        watcher.until("d9mlint.toml changed")
+        watcher.until("No findings", 3)
+        watcher.until("Watching for changes", 5)
+        assert watcher.interrupt() == 0
+
+
+def test_quiet_prints_reports_only(project: Project) -> None:
+    root = project({"train.py": NOISY})
+    with watching(root, "--quiet", "--select", "DET103") as watcher:
+        watcher.until("Found 1 finding")
+        # A change before it waits would do as well.
+        (root / "train.py").write_text(NOISY + "print(1)\n")
+        watcher.until("Found 1 finding", 2)
+        assert "Watching" not in watcher.text and "changed" not in watcher.text
 
 
 def test_what_cannot_be_watched_is_an_error(run: Run, project: Project) -> None:

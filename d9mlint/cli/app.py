@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,9 @@ from d9mlint.cli.options import CONTEXT, Choice, configuring, measure_for, measu
 from d9mlint.config.settings import (
     show_settings,
 )
+
+if TYPE_CHECKING:
+    from d9mlint.cli.check import CheckOptions
 
 SUBCOMMANDS = (
     "check",
@@ -242,13 +245,13 @@ def check_command(arguments: Sequence[str], /, paths: tuple[str, ...], watch: bo
     """
     from d9mlint.cli import check
 
-    if watch:
-        return _watch(arguments, paths, options)
     measure = measure_for(options)
     if not paths and not (measure is not None and (measure.ops or measure.every)):
         paths = (".",)
     own = [name for name in check.CheckOptions._fields if name not in ("paths", "measure")]
     request = check.CheckOptions(paths=paths, measure=measure, **{name: options.pop(name) for name in own})
+    if watch:
+        return _watch(arguments, request, options)
     anchor = [p for p in request.paths if p != "-"]
     if request.stdin_filename and "-" in request.paths:
         anchor = [os.path.dirname(absolute(request.stdin_filename))]
@@ -259,19 +262,20 @@ def check_command(arguments: Sequence[str], /, paths: tuple[str, ...], watch: bo
     return check.run_check(request, settings)
 
 
-ONCE = ("verify", "add_noqa", "update_baseline", "prune_baseline", "show_files", "show_settings")
-"""Options that have nothing to do again when a file changes."""
+ONCE = ("measure", "add_noqa", "update_baseline", "prune_baseline", "show_files", "show_settings")
+"""What has nothing to do again when a file changes."""
 
 
-def _watch(arguments: Sequence[str], paths: tuple[str, ...], options: Mapping[str, Any]) -> int:
+def _watch(arguments: Sequence[str], request: CheckOptions, options: Mapping[str, Any]) -> int:
     from d9mlint.cli.watch import watch, without_watch
 
     for name in ONCE:
-        if options[name] not in (None, False):
-            raise UsageError(f"--watch cannot be combined with --{name.replace('_', '-')}.")
-    if "-" in paths:
+        if getattr(request, name) not in (None, False):
+            option = "verify" if name == "measure" else name.replace("_", "-")
+            raise UsageError(f"--watch cannot be combined with --{option}.")
+    if "-" in request.paths:
         raise UsageError("--watch needs files: standard input does not change.")
-    for path in paths:
+    for path in request.paths:
         if not os.path.exists(path):
             raise UsageError(f"{path} does not exist.")
-    return watch(without_watch(arguments), paths or (".",), options["output_file"])
+    return watch(without_watch(arguments), request, options)

@@ -305,7 +305,8 @@ def _warn(request: CheckOptions, result: Result) -> None:
     for warning in result.warnings:
         say(f"warning: {warning}")
     if not result.files:
-        say(f"warning: No Python files or notebooks were found in {', '.join(request.paths)}.")
+        places = ", ".join("the working directory" if path == "." else path for path in request.paths)
+        say(f"warning: No Python files or notebooks were found in {places}.")
 
 
 def write_text(text: str, output_file: str | None, output_format: str = "") -> None:

@@ -7,65 +7,118 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.errors import UsageError
-from d9mlint.base.paths import absolute, common_directory, find_root, is_huge, relative_to
+from d9mlint.base.paths import absolute, boundary, common_directory, find_root, is_huge, parents, relative_to
 from d9mlint.base.terminal import say
+from d9mlint.cli.options import settings_for
+from d9mlint.config.discover import CODE_SUFFIXES, CONFIG_SUFFIXES, DEFAULT_EXCLUDE, Walker
+from d9mlint.config.gitignore import make_ignore
+from d9mlint.config.settings import CONFIG_NAMES, configuration_files
+
+if TYPE_CHECKING:
+    from d9mlint.cli.check import CheckOptions
 
 MISSING = "--watch needs watchfiles. Install it with: pip install 'd9mlint[watch]'"
 CLEAR = "\x1b[2J\x1b[3J\x1b[H"
-SUFFIXES = (".py", ".ipynb", ".toml", ".cfg", ".txt", ".lock", ".yaml", ".yml", ".json")
+IGNORE_FILE = ".gitignore"
+SUFFIXES = (*CODE_SUFFIXES, *CONFIG_SUFFIXES, IGNORE_FILE)
 """Files that bear on what is found: code, configuration, pinned versions, and what programs read as options."""
-SKIPPED = frozenset(
-    {".git", ".hg", ".svn", ".venv", "venv", "node_modules", "__pycache__", "site-packages", ".d9mlint_cache"}
-    | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox", ".nox", ".idea", ".vscode"}
-)
 INTERRUPTED = 130
 
 
-def watch(arguments: Sequence[str], paths: Sequence[str], output: str | None) -> int:
-    """Run the command with ``arguments`` now and after every change around ``paths``; ``output`` is a file that it
-    writes itself. Returns the exit status of the last run that ended, when the user interrupts the waiting; 130 when
+class Watched(NamedTuple):
+    """What to listen to: ``trees`` with all that is below them, in which ``walker`` says what is excluded, and single
+    ``files``, by the directories that hold them. A file that is watched itself would be lost when an editor replaces it."""
+
+    trees: tuple[str, ...]
+    files: frozenset[str]
+    walker: Walker
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """The directories of single files outside of the trees."""
+        around = {os.path.dirname(file) for file in self.files if not self._in_tree(file)}
+        return tuple(directory for directory in sorted(around) if os.path.isdir(directory))
+
+    def is_relevant(self, path: str) -> bool:
+        """Whether a change of this file may change the findings."""
+        if path in self.files:
+            return True
+        if not path.endswith(SUFFIXES) or not self._in_tree(path):
+            return False
+        if path.endswith(CODE_SUFFIXES):
+            return not self.walker.excluded(path)
+        # What git ignores may configure all the same, but nothing in an excluded directory does.
+        return not self.walker.excluded(os.path.dirname(path), is_directory=True)
+
+    def _in_tree(self, path: str) -> bool:
+        return any(path.startswith(tree.rstrip("/") + "/") for tree in self.trees)
+
+
+def watch(arguments: Sequence[str], request: CheckOptions, options: Mapping[str, Any]) -> int:
+    """Run the command with ``arguments`` now and after every change of what its findings depend on: what it was asked
+    for is ``request``, and ``options`` are settings of the command line.
+    Returns the exit status of the last run that ended, when the user interrupts the waiting; 130 when
     the user interrupts a run. Each run is a process of its own: it starts from the caches on disk."""
     if find_spec("watchfiles") is None:
         raise UsageError(MISSING)
-    changes: queue.Queue[list[str]] = queue.Queue()
-    stop = threading.Event()
-    skipped = {absolute(output)} if output else set()
-    roots = list(_roots(paths))
-    # It listens before the first run reads anything: no change falls between a run and the waiting for the next.
-    listener = threading.Thread(target=_listen, args=(roots, skipped, changes, stop), daemon=True)
-    listener.start()
+    tell = (lambda message: None) if request.quiet else say
+    listener = _Listener(absolute(request.output_file) if request.output_file else "")
     status = 0
     try:
         while True:
+            # It listens before a run reads anything: no change falls between a run and the waiting for the next.
+            listener.follow(watched(request, options))
             if sys.stdout.isatty():
                 sys.stdout.write(CLEAR)
                 sys.stdout.flush()
             status = _run(arguments)
             if status in (INTERRUPTED, -2):
                 return INTERRUPTED
-            say("Watching for changes. Press Ctrl-C to stop.")
+            tell("Watching for changes. Press Ctrl-C to stop.")
             try:
-                changed = _next(changes, listener)
+                changed = listener.wait()
             except KeyboardInterrupt:
                 return status
             here = absolute(".")
             more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-            say(f"{relative_to(changed[0], here)}{more} changed.")
+            tell(f"{relative_to(changed[0], here)}{more} changed.")
     finally:
-        stop.set()
+        listener.stop()
 
 
-def _roots(paths: Sequence[str]) -> Iterator[str]:
-    """What is watched: the whole project, because all of it is analyzed."""
-    root = find_root(common_directory([absolute(path) for path in paths]))
-    if is_huge(root):
-        yield from sorted({absolute(path) for path in paths})
+def watched(request: CheckOptions, options: Mapping[str, Any]) -> Watched:
+    """What the findings depend on: the whole project, because all of it is analyzed, and what the configuration
+    names outside of it."""
+    named = [absolute(path) for path in request.paths]
+    common = common_directory(named)
+    root = find_root(common)
+    exclude: Iterable[str] = DEFAULT_EXCLUDE
+    base = root
+    ignores = True
+    files = {path for path in named if not os.path.isdir(path)}
+    above = [d for d in parents(root)[1:] if d.startswith(boundary(root))]
+    files |= {f"{d.rstrip('/')}/{name}" for d in above for name in (*CONFIG_NAMES, IGNORE_FILE)}
+    if request.evidence:
+        files.add(absolute(request.evidence))
+    if not options.get("isolated"):
+        files |= set(configuration_files(common, options.get("config")))
+    try:
+        settings = settings_for(request.paths, options)
+    except UsageError:
+        pass  # The run says so.
     else:
-        yield root
+        files |= {file for file in (settings.baseline, *settings.knowledge, *settings.evidence) if file}
+        exclude = (*settings.exclude, *settings.extend_exclude)
+        base, ignores = settings.base or root, settings.respect_gitignore
+    trees: tuple[str, ...] = (root,)
+    if is_huge(root):
+        trees = tuple(sorted(path for path in named if os.path.isdir(path)))
+    return Watched(trees, frozenset(files), Walker(root, make_ignore(base, exclude), ignores))
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -80,35 +133,77 @@ def _run(arguments: Sequence[str]) -> int:
         return INTERRUPTED
 
 
-def _next(changes: queue.Queue[list[str]], listener: threading.Thread) -> list[str]:
-    """Wait for changes, and take all that have come in."""
-    found: dict[str, None] = {}
-    while not found:
+class _Listener:
+    """Threads that put changes into a queue. ``skipped`` is the file that each run writes."""
+
+    def __init__(self, skipped: str) -> None:
+        self._skipped = skipped
+        self._changes: queue.Queue[list[str]] = queue.Queue()
+        self._watched: Watched | None = None
+        self._threads: list[tuple[threading.Thread, threading.Event]] = []
+
+    def follow(self, what: Watched) -> None:
+        """Listen to this from now on."""
+        old, self._watched = self._watched, what
+        if old is None or (old.trees, old.directories) != (what.trees, what.directories):
+            # The new threads listen before the old ones end.
+            ended = self._threads
+            self._threads = [
+                self._start(places, recursive)
+                for places, recursive in ((what.trees, True), (what.directories, False))
+                if places
+            ]
+            _stop(ended)
+
+    def _start(self, places: Sequence[str], recursive: bool) -> tuple[threading.Thread, threading.Event]:
+        stop = threading.Event()
+        thread = threading.Thread(target=self._listen, args=(places, recursive, stop), daemon=True)
+        thread.start()
+        return thread, stop
+
+    def _listen(self, places: Sequence[str], recursive: bool, stop: threading.Event) -> None:
+        import watchfiles
+
+        def relevant(change: watchfiles.Change, path: str) -> bool:
+            path = path.replace(os.sep, "/")
+            return path != self._skipped and self._watched is not None and self._watched.is_relevant(path)
+
         try:
-            found.update(dict.fromkeys(changes.get(timeout=1.0)))
-        except queue.Empty:
-            if not listener.is_alive():
-                raise UsageError("The files of the project cannot be watched any more.") from None
-    while not changes.empty():
-        found.update(dict.fromkeys(changes.get()))
-    return list(found)
+            for batch in watchfiles.watch(
+                *places,
+                watch_filter=relevant,
+                debounce=300,
+                step=50,
+                stop_event=stop,
+                raise_interrupt=False,
+                recursive=recursive,
+                ignore_permission_denied=True,
+            ):
+                self._changes.put(sorted({path.replace(os.sep, "/") for _, path in batch}))
+        except OSError as error:
+            say(f"error: {error.strerror or error}")
+
+    def wait(self) -> list[str]:
+        """Wait for changes, and take all that have come in."""
+        found: dict[str, None] = {}
+        while not found:
+            try:
+                found.update(dict.fromkeys(self._changes.get(timeout=1.0)))
+            except queue.Empty:
+                if not all(thread.is_alive() for thread, _ in self._threads):
+                    raise UsageError("The files of the project cannot be watched any more.") from None
+        while not self._changes.empty():
+            found.update(dict.fromkeys(self._changes.get()))
+        return list(found)
+
+    def stop(self) -> None:
+        """Listen to nothing any more."""
+        _stop(self._threads)
 
 
-def _listen(
-    roots: Sequence[str], skipped: set[str], changes: queue.Queue[list[str]], stop: threading.Event
-) -> None:
-    import watchfiles
-
-    def relevant(change: watchfiles.Change, path: str) -> bool:
-        return path.endswith(SUFFIXES) and path not in skipped and SKIPPED.isdisjoint(path.split(os.sep))
-
-    try:
-        for batch in watchfiles.watch(
-            *roots, watch_filter=relevant, debounce=300, step=50, stop_event=stop, raise_interrupt=False
-        ):
-            changes.put(sorted(path.replace(os.sep, "/") for _, path in batch))
-    except OSError as error:
-        say(f"error: {error.strerror or error}")
+def _stop(threads: Iterable[tuple[threading.Thread, threading.Event]]) -> None:
+    for _, stop in threads:
+        stop.set()
 
 
 def without_watch(arguments: Iterable[str]) -> list[str]:

@@ -164,12 +164,12 @@ class Walker:
                     continue
         return sorted(found)
 
-    def excluded(self, path: str) -> bool:
-        """Whether a file, or a directory that it is in, is excluded."""
+    def excluded(self, path: str, is_directory: bool = False) -> bool:
+        """Whether a file or directory, or a directory that it is in, is excluded."""
         base = self.root.rstrip("/") + "/"
         above = [p for p in parents(os.path.dirname(path)) if p.startswith(base)]
         stack = self._above(os.path.dirname(path)) if self.respect_gitignore else ()
-        return self._skipped(stack, path, False) or any(self._skipped(stack, p, True) for p in above)
+        return self._skipped(stack, path, is_directory) or any(self._skipped(stack, p, True) for p in above)
 
     def _skipped(self, stack: tuple[Ignore, ...], path: str, is_directory: bool) -> bool:
         return bool(self.exclude.verdict(path, is_directory)) or ignored(stack, path, is_directory)

@@ -361,15 +361,7 @@ def _read(path: str, chain: tuple[str, ...], top: str) -> tuple[dict[str, Any], 
         section = "tool.d9mlint" if os.path.basename(chain[-1]) == "pyproject.toml" else ""
         place = f"{chain[-1]}:{key_line(chain[-1], section, 'extend')}"
         raise UsageError(f"{place}: extended file {path} does not exist.")
-    data = _parse(path)
-    table: Any = data
-    prefix = ""
-    if os.path.basename(path) == "pyproject.toml" or "tool" in data:
-        prefix = "tool.d9mlint"
-        tool = data.get("tool", {})
-        table = tool.get("d9mlint", {}) if isinstance(tool, dict) else {}
-    if not isinstance(table, dict):
-        raise UsageError(f"{path}: [{prefix}] is not a table.")
+    prefix, table = _table(path)
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     directory = os.path.dirname(path)
@@ -393,6 +385,36 @@ def _read(path: str, chain: tuple[str, ...], top: str) -> tuple[dict[str, Any], 
         origins = {k: v for k, v in origins.items() if not k.startswith(f"{key}.")} | entries
         origins[key] = place
     return values, origins
+
+
+def _table(path: str) -> tuple[str, dict[str, Any]]:
+    """The table of a file that configures d9mlint, and its name ("" for the whole file). Raises UsageError."""
+    data = _parse(path)
+    table: Any = data
+    prefix = ""
+    if os.path.basename(path) == "pyproject.toml" or "tool" in data:
+        prefix = "tool.d9mlint"
+        tool = data.get("tool", {})
+        table = tool.get("d9mlint", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: [{prefix}] is not a table.")
+    return prefix, table
+
+
+def configuration_files(directory: str, config: str | None) -> list[str]:
+    """The configuration file that counts in a directory, and those that it extends, as far as they can be read."""
+    found: list[str] = []
+    path = absolute(config) if config else find_config(directory)
+    while path is not None and path not in found:
+        found.append(path)
+        try:
+            extended = _table(path)[1].get("extend")
+        except (UsageError, UnicodeDecodeError):
+            break
+        if not isinstance(extended, str) or "\0" in extended:
+            break
+        path = absolute(os.path.expanduser(extended), os.path.dirname(path))
+    return found
 
 
 def key_line(path: str, table: str, key: str) -> int:
