@@ -132,16 +132,18 @@ def test_a_checkout_that_is_not_installed_still_starts_its_workers(project: Proj
 
 
 def test_jobs_of_verify_that_start_python_anew(project: Project) -> None:
-    from d9mlint.verify.server import _ANEW
+    from d9mlint.verify.server import _ANEW, python
 
     root = project({})
     planted = plant(root)
     path = json.dumps([p for p in sys.path if os.path.isabs(p)] + [str(ROOT)])
-    call(root, sys.executable, "-c", _ANEW, path, json.dumps({"library": "none"}))
+    call(root, *python(_ANEW, path, json.dumps({"library": "none"})))
     assert ran(planted) == []
 
 
 def test_the_server_of_verify(project: Project) -> None:
+    from d9mlint.verify.server import python
+
     root = project({})
     planted = plant(root)
     code = (
@@ -150,7 +152,7 @@ def test_the_server_of_verify(project: Project) -> None:
         "server = Server('msgspec', sys.argv[2])\n"
         "try:\n    server.run({}, 1)\nexcept CannotStart as error:\n    print(error)"
     )
-    said = call(root, sys.executable, "-c", code, ROOT, root, code=0)
+    said = call(root, *python(code, str(ROOT), str(root)), code=0)
     assert "No module named 'd9mlint.verify.msgspec_backend'" in said
     assert ran(planted) == []
 

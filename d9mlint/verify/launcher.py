@@ -13,7 +13,7 @@ import time
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from d9mlint.verify.server import kill_group
+from d9mlint.verify.server import kill_group, python
 
 START = 300.0
 """Seconds that importing a framework, or starting a device for the first time, may take."""
@@ -71,7 +71,7 @@ class Server:
         )
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", code, package, self._library, str(theirs)],
+                python(code, package, self._library, str(theirs)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

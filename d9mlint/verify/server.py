@@ -90,10 +90,17 @@ def _child(job: dict[str, Any], answers: int, server: int, anew: bool) -> NoRetu
         # A crash is a result: its core file, of gigabytes, would lie in the working directory.
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         if anew:
-            os.execv(sys.executable, [sys.executable, "-c", _ANEW, json.dumps(sys.path), json.dumps(job)])
+            os.execv(sys.executable, python(_ANEW, json.dumps(sys.path), json.dumps(job)))
     except BaseException:
         _leave_with_traceback()
     carry_out(job)
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    """The command that runs code in a new process. The working directory, which may be the linted project's, is
+    nowhere on the import path: from 3.13 on, Python imports a module before the first line of ``-c``."""
+    safe = ["-P"] if sys.version_info >= (3, 11) else []
+    return [sys.executable, *safe, "-c", code, *arguments]
 
 
 _ANEW = (
