@@ -241,7 +241,8 @@ def _questions(server: Server) -> None:
         ]
 
     @server.command(SHOW_COVERAGE)
-    def coverage(*arguments: Any) -> None:
+    # Not Any, which is no class before Python 3.11: pygls asks whether it is one of the server's.
+    def coverage(*arguments: object) -> None:
         given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else list(arguments)
         path, function = (*given, "")[:2] if given else ("", "")
         for one in server.worker.coverage(str(path)):
