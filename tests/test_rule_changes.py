@@ -105,6 +105,28 @@ def test_former_codes_and_names_suppress(run: Run, root: Path) -> None:
     ]
 
 
+def test_former_codes_end_a_range_and_are_replaced_there(run: Run, root: Path) -> None:
+    file = root / "run.py"
+    lines = [
+        "import acme",
+        "",
+        "# d9mlint: disable[ACM900]",
+        "acme.Engine()",
+        "# d9mlint: enable[acme-quick]",
+    ]
+    file.write_text("\n".join([*lines, "acme.Engine()", "# d9mlint: enable[acme-fats-mode]"]) + "\n")
+    done = run("--output-format=concise", cwd=root)
+    assert [line.split()[0] for line in done.out.splitlines()[:4]] == [f"run.py:{n}:1:" for n in (3, 5, 6, 7)]
+    assert "unknown rule acme-fats-mode. Did you mean acme-fast-mode?" in done.out
+    assert run("--fix", cwd=root).code == 1
+    assert file.read_text().splitlines()[2:6:2] == [
+        "# d9mlint: disable[ACM001]",
+        "# d9mlint: enable[acme-fast-mode]",
+    ]
+    # The code that another one had is what a slip is near to.
+    assert "Did you mean ACM900?" in run("--select=acm900", cwd=root).err
+
+
 def test_a_baseline_of_the_former_code_holds(run: Run, root: Path) -> None:
     now = root / "facts.yaml"
     before = FACTS.replace("ACM001", "ACM900").replace("    replaces: [ACM900, acme-quick]\n", "")

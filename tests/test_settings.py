@@ -51,6 +51,7 @@ def test_files_extend_each_other(tmp_path: Path) -> None:
         ("d9mlint.toml", "jobs = true\n", "jobs must be a number"),
         ("d9mlint.toml", "select = 'DET1'\n", "select must be a list of strings"),
         ("d9mlint.toml", "\n\ntorch-version = 'new'\n", r":3: torch-version must be a version"),
+        ("d9mlint.toml", "torch-version = 2.4\n", r'must be a version in quotes, such as "2.4", not 2.4'),
         ("d9mlint.toml", "[per-file-ignores]\n'a' = 3\n", r":2: per-file-ignores: a must be a list of rules, not 3"),
         ("d9mlint.toml", "jobs = 1\n[severity]\nDET1 = 'error'\nDET202 = 'advise'\n", r":4: severity: DET202 must be one"),
         ("d9mlint.toml", "severity.DET1 = 'error'\nseverity.DET2 = 3\n", r":2: severity: DET2 must be one"),

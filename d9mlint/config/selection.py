@@ -96,7 +96,7 @@ def expand(selector: str, rules: Mapping[str, RulePage], place: str) -> list[str
     else:
         codes = [c for c, p in sorted(rules.items()) if selector in (p.name, p.family)]
     if not codes:
-        known = ["ALL", *rules, *(p.name for p in rules.values()), *(p.family for p in rules.values())]
+        known = ["ALL", *rules, *(word for p in rules.values() for word in (p.name, p.family, *p.replaces))]
         prefix = selector.upper()
         meant = re.fullmatch(r"[A-Z]+[0-9]*", prefix) and any(code.startswith(prefix) for code in rules)
         hint = f" Did you mean {prefix}?" if meant else nearest(selector, known)

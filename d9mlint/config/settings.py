@@ -482,6 +482,8 @@ def _check(key: str, value: Any, place: str, directory: str, entries: Mapping[st
             hint = nearest(value, spec.choices)
             raise UsageError(f"{place}: {key} must be one of {known}, not {_shown(value)}.{hint}") from None
         expected = EXPECTED.get(spec.kind, "a string")
+        if spec.kind == "version" and not isinstance(value, str):
+            expected = 'a version in quotes, such as "2.4"'
         if isinstance(value, dict) and spec.kind in ENTRIES:
             name, part = next(pair for pair in value.items() if not _fits(dict([pair]), spec.type))
             place = (entries or {}).get(f"{key}.{name}", place)

@@ -152,7 +152,7 @@ def unused(
                 _finding(path, one, text, "use `ignore`, `file-ignore`, `disable` or `enable`", None)
             )
             continue
-        if verb == "enable" or UNUSED in (one.codes or ()):
+        if (verb == "enable" and not one.words) or UNUSED in (one.codes or ()):
             continue
         if one.codes is None and not one.words:
             if verb != "noqa" and not any(k == i for k, _ in used):
@@ -162,7 +162,10 @@ def unused(
         stale = [
             w
             for w, c in one.words
-            if c is not None and ((c in enabled and (i, c) not in used) or rules[c].retired)
+            # An `enable` hides nothing.
+            if verb != "enable"
+            and c is not None
+            and ((c in enabled and (i, c) not in used) or rules[c].retired)
         ]
         old = [w for w, _ in one.words if w in now and w not in stale]
         strange = [w for w, c in one.words if c is None and (verb != "noqa" or w.startswith("DET"))]
