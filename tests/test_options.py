@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import ROOT
 
 Run = Callable[..., Any]
 Project = Callable[[dict[str, str]], Path]
@@ -177,6 +179,12 @@ def test_hints_name_the_command_of_an_option_and_the_case_of_a_prefix(run: Run, 
         (["check", "src"], "file,src"),
         (["rule", "DET30"], "plain,DET301"),
         (["config", "per"], "plain,per-file-ignores"),
+        (["--output-format", "=", "gi"], "plain,github"),
+        (["--output-format=gi"], "plain,github"),
+        (["--config=tr"], "file,tr"),
+        (["explain", "tr"], "file,tr"),
+        (["--device", "x"], "plain,xpu"),
+        (["--select", "DET301,DET40"], "plain,DET301,DET401"),
     ],
 )
 def test_the_bare_form_is_completed_like_check(words: list[str], expected: str) -> None:
@@ -197,6 +205,47 @@ def test_the_bare_form_is_completed_like_check(words: list[str], expected: str) 
         check=False,
     )
     assert expected in done.stdout.splitlines(), done
+
+
+TYPED = [
+    ("tr", {"trace", "train.py"}),
+    ("--output-format gi", {"github", "gitlab"}),
+    ("--output-format=gi", {"github", "gitlab"}),
+    ("--select DET301,DET40", {"DET301,DET401", "DET301,DET402"}),
+    ("--config=tr", {"train.py"}),
+]
+"""What stands behind the program's name, and words that are offered for the last one."""
+ASK = {
+    "bash": "compopt() { :; }; source script; COMP_WORDS=(d9mlint @); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); "
+    '_d9mlint_completion d9mlint; echo "${COMPREPLY[*]}"',
+    "fish": "source script; complete -C 'd9mlint @'",
+}
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_shells_offer_what_the_program_says(run: Run, project: Project, tmp_path: Path, shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    root = project({"train.py": "", "script": run("completion", shell).out})
+    program = tmp_path / "d9mlint"
+    program.write_text(f"#!{sys.executable}\nfrom d9mlint.__main__ import main\nmain()\n")
+    program.chmod(0o755)
+    env = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+    }
+    for words, expected in TYPED:
+        split = words.replace("=", " = ").split() if shell == "bash" else words.split()
+        code = ASK[shell].replace("d9mlint @", "d9mlint " + " ".join(split))
+        done = subprocess.run([shell, "-c", code], cwd=root, env=env, capture_output=True, text=True)
+        # fish completes whole words; bash completes file names alone by itself.
+        lines = done.stdout.splitlines()
+        found = {line.split("\t")[0].rpartition("=")[2] for line in lines}
+        if shell == "bash":
+            found = set(" ".join(lines).split()) or {"train.py"}
+        assert expected <= found, (words, done)
 
 
 def test_versions_of_which_nothing_is_known_are_a_warning(run: Run, project: Project) -> None:

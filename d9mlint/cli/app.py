@@ -42,6 +42,10 @@ SUBCOMMANDS = (
 )
 
 
+COMPLETE = "_D9MLINT_COMPLETE"
+"""The variable by which a shell asks for completions."""
+
+
 class Commands(click.Group):
     """The sub-commands, each imported when it is called."""
 
@@ -65,6 +69,14 @@ class Commands(click.Group):
         return found if incomplete.startswith("-") else [*found, CompletionItem(incomplete, type="file")]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        command = self._command(cmd_name)
+        if command is not None and COMPLETE in os.environ:
+            from d9mlint.cli.completion import complete_paths
+
+            return complete_paths(command)
+        return command
+
+    def _command(self, cmd_name: str) -> click.Command | None:
         if cmd_name == "check":
             return check_command
         if cmd_name not in SUBCOMMANDS:
@@ -117,6 +129,10 @@ def _is_bare(word: str) -> bool:
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit status."""
     arguments = list(arguments)
+    if COMPLETE in os.environ:
+        from d9mlint.cli.completion import install
+
+        install()
     if not arguments or _is_bare(arguments[0]):
         arguments.insert(0, "check")
     options = arguments.index("--") if "--" in arguments else len(arguments)

@@ -281,6 +281,9 @@ def completion(ctx: click.Context, shell: str) -> int:
     """Print a completion script for a shell."""
     from click.shell_completion import get_completion_class
 
+    from d9mlint.cli.completion import install
+
+    install()
     kind = get_completion_class(shell)
     assert kind is not None
     click.echo(kind(ctx.find_root().command, {}, "d9mlint", "_D9MLINT_COMPLETE").source())

@@ -111,6 +111,11 @@ class Device(ParamType):
             self.fail(f"{value!r} is not one of {known}.{nearest(value, self.names)}", param, ctx)
         return value
 
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(name) for name in self.names if name.startswith(incomplete)]
+
 
 def _rules_option(name: str, help: str) -> Callable[..., Any]:
     return click.option(

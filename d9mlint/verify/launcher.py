@@ -8,7 +8,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from types import TracebackType
 from typing import Any, NamedTuple
