@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
@@ -241,9 +241,12 @@ def _questions(server: Server) -> None:
         ]
 
     @server.command(SHOW_COVERAGE)
-    # Not Any, which is no class before Python 3.11: pygls asks whether it is one of the server's.
-    def coverage(*arguments: object) -> None:
-        given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else list(arguments)
+    # pygls looks for its server among the types of parameters. Any is no class before Python 3.11, and the server is
+    # an object; some clients send a list.
+    def coverage(*arguments: str) -> None:
+        given: Sequence[Any] = arguments
+        if len(given) == 1 and isinstance(given[0], list):
+            given = given[0]
         path, function = (*given, "")[:2] if given else ("", "")
         for one in server.worker.coverage(str(path)):
             if one.function == function:
