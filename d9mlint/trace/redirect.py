@@ -11,7 +11,7 @@ import builtins
 import functools
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 _ONE_PATH = (
@@ -63,23 +63,36 @@ class Redirected:
 def redirect(pairs: Sequence[Sequence[str]]) -> None:
     """Redirect from now on."""
     mapped = Redirected(pairs)
-    for name in _ONE_PATH:
-        if hasattr(os, name):
-            _replace(os, name, _first(getattr(os, name), mapped))
-    for name in _TWO_PATHS:
-        if hasattr(os, name):
-            _replace(os, name, _both(getattr(os, name), mapped))
+    wrappers: dict[Callable[..., Any], Callable[..., Any]] = {}
+    for names, wrap in ((_ONE_PATH, _first), (_TWO_PATHS, _both)):
+        for name in names:
+            if hasattr(os, name):
+                original = getattr(os, name)
+                wrappers[original] = wrap(original, mapped)
+                _replace(name, original, wrappers[original])
     opened = _first(builtins.open, mapped)
+    _redirect_pathlib({**wrappers, builtins.open: opened})
     builtins.open = opened
     io.open = opened
 
 
-def _replace(owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
-    original = getattr(owner, name)
+def _replace(name: str, original: Callable[..., Any], wrapper: Callable[..., Any]) -> None:
     for known in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
         if original in known:
             known.add(wrapper)
-    setattr(owner, name, wrapper)
+    setattr(os, name, wrapper)
+
+
+def _redirect_pathlib(wrappers: Mapping[Callable[..., Any], Callable[..., Any]]) -> None:
+    """Before Python 3.11, paths keep the functions that they call in a class."""
+    import pathlib
+
+    accessor = getattr(pathlib, "_NormalAccessor", None)
+    for name, function in list(vars(accessor).items()) if accessor is not None else ():
+        function = getattr(function, "__func__", function)
+        wrapper = wrappers.get(function) if callable(function) else None
+        if wrapper is not None:
+            setattr(accessor, name, staticmethod(wrapper))
 
 
 def _first(function: Callable[..., Any], mapped: Redirected) -> Callable[..., Any]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import needs
 
 from d9mlint.trace import journal
 from d9mlint.trace.compare import Unequal
@@ -44,6 +45,7 @@ def resumed(directory: Path, program: Path, *options: str) -> dict[str, Any]:
     return found
 
 
+@needs("torch")
 @pytest.mark.parametrize(
     "name",
     [
