@@ -84,7 +84,7 @@ TF = {
     "tf.tensor_scatter_nd_add": "tf.tensor_scatter_nd_add(v, i, v)",
     "tf.tensor_scatter_nd_update": "tf.tensor_scatter_nd_update(v, i, v)",
     "tf.math.bincount": "tf.math.bincount(i, tf.ones([4]))",
-    "tf.linalg.svd": "tf.linalg.svd(x)[0]",
+    "tf.linalg.svd": "tf.linalg.svd(tf.ones([4, 1]))[0]",
     "tf.quantization.fake_quant_with_min_max_vars": "tf.quantization.fake_quant_with_min_max_vars(x, 0, 1)",
     "tf.keras.layers.UpSampling2D": "tf.keras.layers.UpSampling2D()(x)",
     "tf.keras.layers.DepthwiseConv2D": "tf.keras.layers.DepthwiseConv2D(2)(x)",

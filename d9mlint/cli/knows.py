@@ -253,12 +253,14 @@ _TESTS = {
     "greater": "is greater than",
     "less_than": "is less than",
     "greater_than": "is greater than",
+    "mentions": "is, or is made with,",
     "length": "has the length",
     "rank": "has the rank",
     "dtype": "has the dtype",
     "elements": "has at least this many elements:",
     "distinct": "known to have no element twice",
     "requires_grad": "known to require grad",
+    "last_size": "has a last dimension of the size",
     "sizes": "has sizes of which",
 }
 """The tests of a condition in words."""

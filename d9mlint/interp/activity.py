@@ -6,6 +6,7 @@ first place as ``Where`` in ``interp.places`` for the findings that are made at 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import tensors
@@ -17,7 +18,7 @@ from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, named, runner
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
 from d9mlint.interp.library.weights import are_initial
-from d9mlint.interp.listening import on, on_call, on_call_if, on_method
+from d9mlint.interp.listening import Listening, listened_by, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Memory, remembered
 from d9mlint.interp.places import Where
 
@@ -178,12 +179,7 @@ class Activity:
         name = call.api.rpartition(".")[2]
         found = runner(self._interp, call.owner)
         if found is not None and name in found.entry.trains:
-            if found.entry.library == "tensorflow":
-                _trains_tf(self._interp, call.node, "fit")
-                return
-            if TORCH_TRAIN not in self._interp.places:
-                self.trainer_switch = found.entry.switch
-            _trains_torch(self._interp, call.node, name, found.device or tensors.device(call.args.values()))
+            self._runs(found, call, name)
             return
         if found is None and isinstance(call.owner, v.Obj) and can_train(self._interp, call.owner.args, name):
             # An object of which only what it was given is known: a trainer that a configuration names.
@@ -200,6 +196,27 @@ class Activity:
             and not self._interp.uses("torch")
         ):
             _fits_keras(self._interp, call.node)
+
+    def also(self) -> Iterable[tuple[Listening, Callable[[CallEvent], None]]]:
+        """Methods of trainers by names that only the knowledge base has."""
+        heard = {name for _, to in listened_by(self) if to.method for name in to.names}
+        names = tuple(name for name in self.kb.training_methods if name not in heard)
+        return [(Listening(CallEvent, names, method=True), self.trained)] if names else []
+
+    def trained(self, call: CallEvent) -> None:
+        """What may be a trainer's own method that trains."""
+        name = call.api.rpartition(".")[2]
+        found = runner(self._interp, call.owner)
+        if found is not None and name in found.entry.trains:
+            self._runs(found, call, name)
+
+    def _runs(self, found: Runner, call: CallEvent, name: str) -> None:
+        if found.entry.library == "tensorflow":
+            _trains_tf(self._interp, call.node, "fit")
+            return
+        if TORCH_TRAIN not in self._interp.places:
+            self.trainer_switch = found.entry.switch
+        _trains_torch(self._interp, call.node, name, found.device or tensors.device(call.args.values()))
 
     @on_call_if(lambda activity, api: bool(activity.kb.runners(api)))
     def constructed(self, call: CallEvent) -> None:

@@ -42,8 +42,8 @@ def holds(args: v.Args, test: Condition, owner: v.Value | None = None) -> bool |
         answer = any_holds(args, test.none_of, owner)
         return None if answer is None else not answer
     value = _argument(args, test.arg, test.pos, owner)
-    if test.item:
-        value = value.items.get(test.item) if isinstance(value, v.Mapping) else None
+    if test.item and value is not None:
+        value = item(value, test.item)
     if test.given is not msgspec.UNSET:
         if value is None:
             return not test.given
@@ -56,6 +56,13 @@ def holds(args: v.Args, test: Condition, owner: v.Value | None = None) -> bool |
         answers = {_judge(args, test, one, owner) for one in value.values}
         return answers.pop() if len(answers) == 1 else None
     return _judge(args, test, value, owner)
+
+
+def item(value: v.Value, key: str) -> v.Value | None:
+    """What a mapping has under a key: None for nothing, unknown where it is not all seen."""
+    if isinstance(value, v.Mapping):
+        return value.items.get(key) or (v.UNKNOWN if value.open else None)
+    return None if v.is_none(value) is True else v.UNKNOWN
 
 
 def _argument(args: v.Args, name: str, pos: int | None, owner: v.Value | None) -> v.Value | None:
@@ -104,6 +111,9 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return None if grad is None else grad == test.requires_grad
     if test.elements is not None:
         return _many(shapes.form(value).sizes, test.elements)
+    if test.last_size is not None:
+        sizes = shapes.form(value).sizes
+        return None if not sizes or sizes[-1] is None else sizes[-1] == test.last_size
     if test.sizes is not None:
         return _weighed(shapes.form(value).sizes, test.sizes.weights, test.sizes.above)
     if test.length is not None:

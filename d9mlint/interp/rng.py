@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from d9mlint.interp import values as v
-from d9mlint.interp.argtests import all_hold, any_holds, holds, plain
+from d9mlint.interp.argtests import all_hold, any_holds, holds, item, plain
 from d9mlint.interp.environment import permits
 from d9mlint.interp.events import (
     AnyDrawEvent,
@@ -34,11 +34,7 @@ def apply(
     """
     unseeded = False
     for entry in entries:
-        if (
-            entry.versions
-            and interp.targets is not None
-            and not interp.targets.matches(entry.library, entry.versions)
-        ):
+        if not _in_range(interp, entry.library, entry.versions):
             continue
         if entry.only_env and permits(interp, entry.only_env) is False:
             continue
@@ -54,10 +50,16 @@ def apply(
     return unseeded
 
 
+def _in_range(interp: Interp, library: str, versions: str) -> bool:
+    """Whether something that is said of some releases holds for the one that the program is checked for."""
+    return not versions or interp.targets is None or interp.targets.matches(library, versions)
+
+
 def switch(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
     """Set the modes and variables that an entry says a call sets; ``with`` does it for one that is used."""
     for effect in entry.sets:
-        _effect(interp, effect, args, node)
+        if _in_range(interp, entry.library, effect.versions):
+            _effect(interp, effect, args, node)
 
 
 class Saved(NamedTuple):
@@ -188,7 +190,9 @@ def seed_value(args: v.Args, entry: RngEntry) -> v.Value | None:
 
 
 def _attribute(value: v.Value, name: str) -> v.Value | None:
-    """An attribute that the program gave a configuration; None where it gave it none."""
+    """An attribute, or item, that the program gave a configuration; None where it gave it none."""
+    if isinstance(value, v.Mapping):
+        return item(value, name)
     if isinstance(value, v.Obj) and not value.api.startswith(("?", "parameter")):
         found: v.Value | None = value.attrs.get(name)
         return found

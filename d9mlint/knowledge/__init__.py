@@ -86,6 +86,8 @@ class Knowledge:
         self._devices: dict[str, DeviceEntry] = {}
         self._runners: dict[str, tuple[RunnerEntry, ...]] = {}
         self._runner_patterns: Patterns[RunnerEntry] = Patterns()
+        self.training_methods: dict[str, None] = {}
+        """The methods of trainers that train, in the order of the entries."""
         self._order_functions: dict[str, OrderEntry | None] = {}
         self._order_methods: dict[str, OrderEntry | None] = {}
         self._inferred: dict[str, InferredEntry] = {}
@@ -184,6 +186,7 @@ class Knowledge:
         for device in compiled.devices:
             self._devices.update((self.canonical(api), device) for api in device.apis)
         for runner in compiled.runners:
+            self.training_methods.update(dict.fromkeys(runner.trains))
             for api in runner.apis:
                 if "*" in api:
                     self._runner_patterns.add(api, runner)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA = 10
+SCHEMA = 11
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 
 Device = Literal["cpu", "cuda", "xpu", "mps"]
@@ -133,7 +133,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     must exceed; ``less_than`` / ``greater_than``: another argument, component by component, one is enough;
     ``mentions``: the value is, or contains, this text or name (the last part of a dotted one); ``length``: of a
     sequence; ``rank``, ``dtype`` (a name, ``floating``, ``complex`` or ``integer``),
-    ``elements`` (at least so many), ``sizes``, ``distinct``
+    ``elements`` (at least so many), ``last_size`` (of its last dimension), ``sizes``, ``distinct``
     (no element is there twice, as far as is seen) and ``requires_grad``: of a tensor.
 
     Instead of an argument and its test, ``all_of``, ``any_of`` or ``none_of`` hold conditions.
@@ -160,6 +160,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     elements: int | None = None
     distinct: bool | msgspec.UnsetType = msgspec.UNSET
     requires_grad: bool | msgspec.UnsetType = msgspec.UNSET
+    last_size: int | None = None
     sizes: SizeSum | None = None
     all_of: list[Condition] | None = None
     any_of: list[Condition] | None = None
@@ -372,13 +373,12 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     condition is unknown; ``unless_unknown`` where that is only one of ``unless``, if it differs.
     ``default_mode`` is ``deterministic`` for an op that does not vary without the mode, and ``random`` for one
     that draws its numbers from the clock or the operating system. ``alerts`` are the names by which PyTorch refuses
-    the op, or the sentences by which TensorFlow does. ``unless_env`` are environment variables with the values that
-    make the op deterministic, ``unless_mode`` are modes that do, and ``unless_off`` modes that do when they are
-    switched off; ``only_env`` those with which the entry holds at all (an empty value: the variable is not set).
-    ``through`` are the inputs whose gradient
-    the backward pass computes, where it is not the first one. ``at`` is ``use`` for a module whose inputs decide: it is
-    judged where it is called. ``only_tensors`` is true for methods
-    whose name tells that the receiver is a tensor: no other common class has one of that name.
+    the op, or the sentences by which TensorFlow does. ``unless_env`` are environment variables with the values (``*``
+    stands for any text) that make the op deterministic, ``unless_mode`` are modes that do, and ``unless_off`` modes
+    that do when they are switched off; ``only_env`` those with which the entry holds at all (an empty value: the
+    variable is not set). ``through`` are the inputs whose gradient the backward pass computes, where it is not the
+    first one. ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
+    true for methods whose name tells that the receiver is a tensor: no other common class has one of that name.
     """
 
     id: str

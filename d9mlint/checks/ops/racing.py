@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Confidence, Severity
@@ -469,9 +470,11 @@ def _excluded(interp: RunView, entry: OpEntry) -> bool:
 
 
 def _may_be(interp: RunView, variable: str, values: list[str]) -> bool:
-    """Whether an environment variable has, or may have, one of the values."""
+    """Whether an environment variable has, or may have, one of the values, which may contain ``*``."""
     setting = interp.state.env.get(variable)
-    return setting is not None and (setting.value is None or str(setting.value) in values)
+    if setting is None:
+        return False
+    return setting.value is None or any(fnmatchcase(str(setting.value), value) for value in values)
 
 
 def _judge(rule: Rule, found: Candidate, on: bool, gpu: str) -> None:
@@ -500,7 +503,7 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str) -> None:
         if code == "DET401":
             code = "DET402"
         severity = Severity.WARNING if when else Severity.ERROR
-        message = f"`{found.text}` raises RuntimeError in deterministic mode{on_gpu} ({version})"
+        message = f"`{found.text}` {_raises(entry)}{on_gpu} ({version})"
     elif on and past.behaviour == "deterministic_alternative" and not (_own_switch(entry) or past.switch):
         reason = "deterministic mode is on, in which the op has a deterministic implementation"
         _silent(rule.run, entry, found.place, reason)
@@ -516,7 +519,7 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str) -> None:
     else:
         message = f"`{found.text}`{on_gpu}: {part} may differ between runs ({version})"
         if past.behaviour == "raises":
-            message += "; no deterministic implementation: raises RuntimeError in deterministic mode"
+            message += f"; no deterministic implementation: {_raises(entry)}"
     targets: tuple[str, ...] = (version, target.source) if target is not None else ()
     older = _older(rule.run, entry, past)
     if older:
@@ -532,6 +535,15 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str) -> None:
         targets=targets,
         op=entry.id,
         call=found.call,
+    )
+
+
+def _raises(entry: OpEntry) -> str:
+    """What an op does in deterministic mode that has no deterministic implementation, in words."""
+    if entry.library != "tensorflow":
+        return "raises RuntimeError in deterministic mode"
+    return (
+        f"raises {'an error' if entry.default_mode == 'random' else 'UnimplementedError'} with op determinism"
     )
 
 

@@ -38,11 +38,12 @@ class Environments(Rule):
     def use(self, call: CallEvent) -> None:
         """An environment, or something else, is reset, seeded or sampled."""
         name = call.api.rpartition(".")[2]
-        if isinstance(call.owner, v.Member) and call.owner.name in _SPACES:
+        space = _space(call.owner)
+        if space:
             if name == "seed":
                 self.space_seeded = True
             elif name == "sample" and self.made and self.sample is None:
-                self.sample = Where(self.run, call.node, call.owner.name)
+                self.sample = Where(self.run, call.node, space)
             return
         owner = call.owner
         for entry in self.run.kb.rng(call.api) if isinstance(owner, v.Obj) else ():
@@ -144,6 +145,14 @@ class Environments(Rule):
             subject="handed" if place is self.handed else "environment",
             severity=Severity.WARNING if option else None,
         )
+
+
+def _space(owner: v.Value | None) -> str:
+    """The space of an environment that a value is: an attribute or, with several agents, what a method gives."""
+    if isinstance(owner, v.Member):
+        return owner.name if owner.name in _SPACES else ""
+    name = owner.api.rpartition(".")[2] if isinstance(owner, v.Obj) else ""
+    return f"{name}(agent)" if name in _SPACES else ""
 
 
 _SPACES = ("action_space", "observation_space", "single_action_space", "single_observation_space")
