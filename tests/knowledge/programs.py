@@ -84,6 +84,9 @@ def _value(test: Condition, wanted: bool) -> str:
         return known[first] if wanted else "None"
     if test.mentions is not None:
         return repr(test.mentions) if wanted else "1"
+    if test.length is not None:
+        lengths = test.length if isinstance(test.length, list) else [test.length]
+        return repr([1] * (lengths[0] if wanted else max(lengths) + 1))
     if test.equals is not msgspec.UNSET:
         return repr(test.equals) if wanted else _other(test.equals)
     if test.not_equals is not msgspec.UNSET:

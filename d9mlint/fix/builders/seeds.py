@@ -227,16 +227,21 @@ def _assignment(code: Code, user: ast.AST, name: str) -> ast.stmt | None:
 
 
 def sampling_params(context: Context, finding: Finding) -> Fix | None:
-    """DET701: a seed for vLLM's sampling parameters; a seed at the start of the program for other generation."""
+    """DET701: the seed of an engine or of sampling parameters; one at the start of the program for other generation."""
     if _rng(finding):
         return seed_block(context, finding)
     found = context.call(finding)
     if found is None:
         return None
     code, call = found
-    edits: tuple[Edit, ...] | None = changes.set_argument(code, call, "seed", "0")
-    return made("pass `seed=0`", edits)
+    told = _PASSED.match(finding.help or "")
+    name, value = (told[1], told[2]) if told else ("seed", "0")
+    edits: tuple[Edit, ...] | None = changes.set_argument(code, call, name, value)
+    return made(f"pass `{name}={value}`", edits)
 
+
+_PASSED = re.compile(r"pass `(\w+)=(\d+)`")
+"""An argument and its value that the text of a remedy names first."""
 
 BUILDERS: dict[str, Callable[[Context, Finding], Fix | None]] = {
     **dict.fromkeys(MISSING, seed_block),
