@@ -18,7 +18,7 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import called_name, nodes
 
 if TYPE_CHECKING:
     from d9mlint.knowledge.schema import RoleEntry
@@ -59,14 +59,18 @@ class Resume(Rule):
             return
         self.batches.pop(loop.key)
         header: list[Any] = [loop.stmt.iter]
+        skips = False
         for node in nodes(header):
             value = self.run.eval(node) if isinstance(node, m.Name) else None
             if isinstance(value, v.Obj):
                 if value.type == LOADER and not _skips_by_hand(loop.stmt):
                     self.batches[loop.key] = True
+                skips = skips or value.type == LOADER
                 entry = self.run.kb.role(value.api, "discards-batches")
                 if entry is not None and all_hold(value.args, entry.when) is True:
                     _skipped_again(self, value, loop)
+        if skips and self.loads:
+            _passed_over(self, loop)
 
     @on_call("torch.save")
     def save(self, call: CallEvent) -> None:
@@ -125,6 +129,104 @@ def _discards(entry: RoleEntry, call: CallEvent) -> bool:
 def _skips_by_hand(stmt: m.For) -> bool:
     """Whether a loop over batches passes over some of them."""
     return any(isinstance(node, m.Jump) and node.kind == "continue" for node in nodes(list(stmt.body)))
+
+
+def _passed_over(rule: Rule, loop: Loop) -> None:
+    """The first batches are passed over in every round of a loop over epochs, by a number that was loaded or that an
+    option gives."""
+    around = [one for one in rule.run.loops if one is not loop and one.frame.env is loop.frame.env]
+    counter = _counter(loop.stmt)
+    if not around or rule.run.branching or not counter:
+        return
+    for stmt in loop.stmt.body:
+        if not isinstance(stmt, m.If):
+            continue
+        for limit, parts in _limits(stmt, counter, stmt is loop.stmt.body[-1]):
+            if not _is_position(rule.run.eval(limit)):
+                continue
+            used = {one.id.partition(".")[0] for one in nodes(parts) if isinstance(one, m.Name)} - {counter}
+            changing = {
+                name
+                for one in around
+                for name in (*assigned_names(one.stmt), *_names(getattr(one.stmt, "target", None)))
+            }
+            if used & changing or _is_reset(rule, limit):
+                continue
+            _report(rule, Where(rule.run, stmt, "continue"), f"{counter} < {_text(limit)}", "continue")
+
+
+def _names(target: Any) -> set[str]:
+    return {one.id for one in nodes([target]) if isinstance(one, m.Name)} if target is not None else set()
+
+
+def _text(limit: m.Name | m.Attr) -> str:
+    return limit.id if isinstance(limit, m.Name) else limit.name
+
+
+def _counter(stmt: m.For) -> str:
+    """The variable that counts the batches of a loop from 0."""
+    header: list[Any] = [stmt.iter]
+    counting = [one for one in nodes(header) if isinstance(one, m.Call) and called_name(one) == "enumerate"]
+    if len(counting) != 1 or len(counting[0].args) != 1 or counting[0].keywords:
+        return ""
+    first = stmt.target.elts[0] if isinstance(stmt.target, m.Seq) and stmt.target.elts else None
+    return first.id if isinstance(first, m.Name) else ""
+
+
+_BELOW, _ABOVE = ("<", "<="), (">", ">=")
+
+
+def _limits(stmt: m.If, counter: str, last: bool) -> list[tuple[m.Name | m.Attr, list[Any]]]:
+    """What a test compares the counter with where batches below it are passed over, with all parts of the test."""
+    continues = len(stmt.body) == 1 and isinstance(stmt.body[0], m.Jump) and stmt.body[0].kind == "continue"
+    if not continues and (not last or stmt.orelse):
+        return []
+    parts: list[Any] = []
+    stack: list[Any] = [stmt.test]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, m.BoolOp) and one.op == "and":
+            stack += [one.left, one.right]
+        else:
+            parts.append(one)
+    found: list[tuple[m.Name | m.Attr, list[Any]]] = []
+    for one in parts:
+        if not isinstance(one, m.Compare) or len(one.ops) != 1:
+            continue
+        left, right = one.left, one.comparators[0]
+        for this, other, ops in (
+            (left, right, _BELOW if continues else _ABOVE),
+            (right, left, _ABOVE if continues else _BELOW),
+        ):
+            if isinstance(this, m.Name) and this.id == counter and isinstance(other, (m.Name, m.Attr)):
+                if one.ops[0] in ops and (continues or len(parts) == 1):
+                    found.append((other, parts))
+    return found
+
+
+def _is_position(value: v.Value) -> bool:
+    """Whether a number was loaded, or is given by an option that is left out for a new run."""
+    for one in v.alternatives(value):
+        while isinstance(one, v.Obj) and one.api == "builtins.int" and one.args.pos:
+            one = one.args.pos[0]
+        if (isinstance(one, v.Obj) and one.api == v.BATCH) or (
+            isinstance(one, v.Lit) and one.option and not one.value
+        ):
+            return True
+    return False
+
+
+def _is_reset(rule: Rule, limit: m.Name | m.Attr) -> bool:
+    """Whether a program sets an attribute to a constant anywhere but in a constructor."""
+    name = _text(limit).rpartition(".")
+    if not name[1]:
+        return False
+    for fn in rule.run.whole(rule.run.frame.file).functions:
+        for one in nodes(fn.body) if fn.name != "__init__" else ():
+            if isinstance(one, m.Assign) and isinstance(one.value, m.Const):
+                if any(isinstance(x, m.Name) and x.id.endswith(f".{name[2]}") for x in one.targets):
+                    return True
+    return False
 
 
 def _skipped_again(rule: Rule, skipping: v.Obj, loop: Loop) -> None:
