@@ -33,7 +33,7 @@ from d9mlint.interp.events import (
     ItemWriteEvent,
     ObjectCallEvent,
 )
-from d9mlint.interp.listening import on, on_call, on_call_if
+from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.tensors import detached, device, no_gradient, together
@@ -79,6 +79,8 @@ class Candidate(NamedTuple):
     in_tape: bool
     fed: bool
     """Whether what it is given requires no grad where a model of Keras is built: the gradient does not go that far."""
+    fixed: bool
+    """Whether no variable takes part in the input that its gradient is of."""
 
 
 class Ops(Rule):
@@ -95,6 +97,31 @@ class Ops(Rule):
     """Models of Keras that are called with what others gave: gradients may go through them to their inputs."""
     one_thread = remembered(list[bool])
     """For each call that sets the number of threads on the CPU: whether that is one."""
+
+    watches = remembered(bool)
+    """Whether gradients are taken of more than variables."""
+
+    compiled = remembered_table(tuple[str, int], bool)
+    """Where losses are made that `compile` is given."""
+    evaluates = remembered(bool)
+    """Whether a compiled model computes its loss."""
+
+    @on_method("compile")
+    def model_compiled(self, call: CallEvent) -> None:
+        """A model is given a loss, which `fit` and `evaluate` compute."""
+        for value in call.args.values():
+            if isinstance(value, v.Obj) and value.node is not None and value.file is not None:
+                self.compiled[value.file.path, value.node.end] = True
+
+    @on_method("fit", "fit_generator", "train_on_batch", "evaluate", "evaluate_generator", "test_on_batch")
+    def loss_computed(self, call: CallEvent) -> None:
+        """A compiled model computes its loss."""
+        self.evaluates = True
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "takes-gradients") is not None)
+    def watched(self, call: CallEvent) -> None:
+        """Gradients are taken of what the program names."""
+        self.watches = True
 
     @on_call("torch.set_num_threads")
     def set_threads(self, call: CallEvent) -> None:
@@ -248,6 +275,11 @@ def _candidate(
             reason = "only its backward pass varies, and its input does not require grad"
             _silent(rule.run, entry, call.node, reason)
             return
+    fixed = (
+        entry.library in TF_LIBRARIES
+        and entry.passes == "backward"
+        and _without_variables(rule.run, call, entry)
+    )
     if _excluded(rule.run, entry):
         _silent(rule.run, entry, call.node, "the program excludes the kernel that varies")
         return
@@ -285,6 +317,7 @@ def _candidate(
         _device(rule.run, call),
         _in_tape(rule.run),
         entry.passes == "backward" and entry.library in TF_LIBRARIES and _needs_no_gradient(call, entry),
+        fixed,
     )
     rule.candidates.append(found)
 
@@ -330,6 +363,25 @@ def _runs_otherwise(cls: v.Cls) -> bool:
         if isinstance(method, v.Func):
             return not any(isinstance(node, m.Attr) and node.name == name for node in nodes(method.fn.body))
     return False
+
+
+def _without_variables(interp: RunView, call: CallEvent, entry: OpEntry) -> bool:
+    """Whether no trainable variable takes part in the inputs of an op of TensorFlow that its gradient is of."""
+    inputs = [call.args.get(one.arg, one.pos) for one in entry.through]
+    return bool(inputs) and all(value is not None and _is_fixed(interp, value) for value in inputs)
+
+
+def _is_fixed(interp: RunView, value: v.Value) -> bool:
+    if isinstance(value, v.Lit):
+        return True
+    if isinstance(value, v.Items):
+        return not value.open and all(_is_fixed(interp, one) for one in value.elts)
+    if isinstance(value, v.AnyOf):
+        return all(_is_fixed(interp, one) for one in value.values)
+    if not isinstance(value, v.Obj):
+        return False
+    role = interp.kb.role(value.api, "no-variable")
+    return role is not None and all_hold(value.args, role.when, value.owner) is True
 
 
 def _in_tape(interp: RunView) -> bool:
@@ -404,6 +456,29 @@ def _end(rule: Ops) -> None:
             continue
         if is_tf and _outside_gradients(rule.run, found):
             _silent(rule.run, found.entry, found.place, "no gradient of TensorFlow is taken of it")
+            continue
+        if (
+            is_tf
+            and not open_world
+            and made in rule.compiled
+            and not (rule.evaluates or made in rule.elsewhere)
+        ):
+            # Whoever the model is handed to may train it.
+            if where(rule.run, TF_TRAIN) is None and ENTERED not in rule.run.places:
+                _silent(
+                    rule.run,
+                    found.entry,
+                    found.place,
+                    "the model that is compiled with it is neither trained nor evaluated",
+                )
+                continue
+        if found.fixed and not rule.watches:
+            _silent(
+                rule.run,
+                found.entry,
+                found.place,
+                "only its backward pass varies, and no variable takes part in its input",
+            )
             continue
         if any(_may_be(rule.run, name, values) for name, values in found.entry.unless_env.items()):
             names = ", ".join(found.entry.unless_env)
