@@ -225,6 +225,8 @@ def call_function(
         interp.cut("an import does too much", node)
         return v.UNKNOWN
     name = func.key
+    if interp.entry is None and node is not None and not interp.gradient_calls.get(name):
+        interp.gradient_calls[name] = tensors.no_gradient(interp) is not True
     if name in interp.active:
         # What a call gives whose recursion was cut here holds only inside of the same recursion.
         interp.recursions.add(name)

@@ -104,6 +104,8 @@ class Interp:
         self.imports = imports if imports is not None else ImportCache()
         self.entry_directory = entry.directory if entry else ""
         self.visited: set[tuple[str, int]] = set()
+        # In a run over unreached code: whether functions that it calls are called where gradients may be recorded.
+        self.gradient_calls: dict[tuple[str, int], bool] = {}
         # Whose code was read, see ``trail``.
         self.trail: Trail = []
         self.state = State()
@@ -373,6 +375,11 @@ class Interp:
     def loaded_weights(self) -> frozenset[Site]:
         """Where the modules were made over whose initial weights others have been loaded."""
         return loaded_places(self.state)
+
+    @property
+    def called_without_gradient(self) -> frozenset[tuple[str, int]]:
+        """In a run over unreached code: the functions that are called only where no gradient is recorded."""
+        return frozenset(name for name, recorded in self.gradient_calls.items() if not recorded)
 
     @property
     def overwritten_draws(self) -> frozenset[Site]:
@@ -1166,9 +1173,9 @@ def _exec_jump(interp: Interp, stmt: m.Jump) -> None:
 
 
 def _exec_match(interp: Interp, stmt: m.Match) -> None:
-    interp.eval(stmt.subject)
+    cases, certain = _possible_cases(interp, stmt, interp.eval(stmt.subject))
     runs: list[Callable[[], None]] = []
-    for case in stmt.cases:
+    for case in cases:
 
         def run(case: m.Case = case) -> None:
             for name in case.binds:
@@ -1178,9 +1185,30 @@ def _exec_match(interp: Interp, stmt: m.Match) -> None:
             interp.block(case.body)
 
         runs.append(run)
-    if not any(case.irrefutable for case in stmt.cases):
+    if certain and len(runs) == 1:
+        runs[0]()
+        return
+    if not certain:
         runs.append(lambda: None)
     interp.branch(runs)
+
+
+def _possible_cases(interp: Interp, stmt: m.Match, subject: v.Value) -> tuple[list[m.Case], bool]:
+    """The cases that may be chosen, and whether one of them is for certain. What an option chooses by default, another
+    run may choose otherwise."""
+    known = isinstance(subject, v.Lit) and not subject.option
+    found: list[m.Case] = []
+    for case in stmt.cases:
+        values = [interp.eval(one) for one in case.values] if known and case.values else []
+        equal = None
+        if values and all(isinstance(one, v.Lit) for one in values):
+            equal = any(v.same(one, subject) for one in values)
+        if equal is False:
+            continue
+        found.append(case)
+        if case.guard is None and (equal or case.irrefutable):
+            return found, True
+    return found, False
 
 
 _EXEC: dict[type, Callable[[Interp, Any], None]] = {

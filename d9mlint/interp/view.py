@@ -142,6 +142,10 @@ class RunView(Protocol):
         """Where the modules were made over whose initial weights others have been loaded."""
 
     @property
+    def called_without_gradient(self) -> frozenset[tuple[str, int]]:
+        """In a run over unreached code: the functions that are called only where no gradient is recorded."""
+
+    @property
     def overwritten_draws(self) -> frozenset[Site]:
         """Where values were drawn that were overwritten before they were read."""
 

@@ -191,6 +191,10 @@ def _acts(body: list[m.Stmt]) -> bool:
             return True
         if isinstance(stmt, m.If) and (_acts(stmt.body) or _acts(stmt.orelse)):
             return True
+        if isinstance(stmt, m.Try) and any(map(_acts, (stmt.body, stmt.orelse, stmt.final))):
+            return True
+        if isinstance(stmt, m.Match) and any(_acts(case.body) for case in stmt.cases):
+            return True
     return False
 
 

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.interp import values as v
 from d9mlint.interp.context import NO_GRADIENT
-from d9mlint.interp.events import CallEvent, EndEvent
+from d9mlint.interp.events import CallEvent, EndEvent, LoopEvent
+from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
+from d9mlint.interp.state import Site
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -42,6 +45,8 @@ class Epochs(Rule):
     codes = ("DET203",)
     samplers = remembered(list[Where])
     epoch_set = remembered(bool)
+    repeated = remembered(set[Site])
+    """Where samplers are made whose loaders are iterated again and again."""
 
     @on_call(DISTRIBUTED_SAMPLER)
     def made(self, call: CallEvent) -> None:
@@ -53,6 +58,23 @@ class Epochs(Rule):
             # The order in which a model is evaluated changes nothing.
             return
         self.samplers.append(Where(self.run, call.node, call.api))
+
+    @on(LoopEvent)
+    def loop(self, event: LoopEvent) -> None:
+        """A loop over batches begins in another loop."""
+        loop, begins = event
+        if not begins or not isinstance(loop.stmt, m.For):
+            return
+        if not any(one is not loop and one.frame.env is loop.frame.env for one in self.run.loops):
+            return
+        header: list[Any] = [loop.stmt.iter]
+        for node in nodes(header):
+            value = self.run.eval(node) if isinstance(node, m.Name) else None
+            if not isinstance(value, v.Obj) or value.type != LOADER:
+                continue
+            sampler = value.args.get("sampler", 3)
+            if isinstance(sampler, v.Obj) and sampler.node is not None and sampler.file is not None:
+                self.repeated.add(Site(sampler.file.path, sampler.node.start, sampler.node.end))
 
     @on_method("set_epoch")
     def set_epoch(self, call: CallEvent) -> None:
@@ -68,9 +90,12 @@ class Epochs(Rule):
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
-        if self.run.entry is None or self.epoch_set or self.run.exhausted:
+        if self.epoch_set or self.run.exhausted:
             return
         for place in self.samplers:
+            if self.run.entry is None and place.site not in self.repeated:
+                # Whoever gets it may set the epoch.
+                continue
             self.report(
                 "DET203",
                 place,

@@ -440,6 +440,14 @@ def _end(rule: Ops) -> None:
             reason = "only its backward pass varies, and no gradient is taken where it is called"
             _silent(rule.run, found.entry, found.place, reason)
             continue
+        if (
+            found.entry.passes == "backward"
+            and open_world
+            and found.place.function in rule.run.called_without_gradient
+        ):
+            reason = "only its backward pass varies, and the function is called where no gradient is recorded"
+            _silent(rule.run, found.entry, found.place, reason)
+            continue
         if races_on_cpu and not gpu and _in_one_thread(rule):
             _silent(rule.run, found.entry, found.place, "the program computes in one thread on the CPU")
             continue
