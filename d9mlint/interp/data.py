@@ -173,7 +173,9 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         interp.listeners.tell(IterationEvent(value))
         found = value.cls.find("__iter__")
         if found is not None:
-            interp.call(bind_method(interp, found, value, value.cls, None), v.NO_ARGS, None)
+            given = interp.call(bind_method(interp, found, value, value.cls, None), v.NO_ARGS, None)
+            if isinstance(given, v.Items) or (isinstance(given, v.Obj) and given.api in PASS_THROUGH):
+                return element(interp, given)
         return v.UNKNOWN
     if isinstance(value, v.Obj):
         if value.api in PASS_THROUGH:

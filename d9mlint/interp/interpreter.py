@@ -32,7 +32,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.expressions import EVAL
 from d9mlint.interp.frames import BudgetExceeded, Frame
-from d9mlint.interp.heap import HEAP, NAME, Activation
+from d9mlint.interp.heap import ABSENT, HEAP, ITEM, NAME, Activation
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.library.reflection import SEARCH_PATH
 from d9mlint.interp.library.weights import loaded_places
@@ -66,6 +66,8 @@ MAX_UNROLL = 16
 """Loops over a known sequence of at most this many elements are run element by element."""
 MAX_UNROLLED = 256
 """Rounds of loops and comprehensions inside one another that are run element by element."""
+MAX_ROUNDS = 2
+"""How often the body of any other loop is run at most, where a round leaves another switch than it found."""
 
 
 def _nowhere(violation: Violation) -> None:
@@ -695,7 +697,7 @@ class Interp:
             outer, self.repeating = self.repeating, self.loops[-1].start
             self._forget_tensors(stmt)
             assign(self, stmt.target, element)
-            self._loop_body(stmt.body, stmt, havoc=True)
+            self._rounds(stmt.body, stmt, havoc=True)
             self.repeating = outer
             self.frame.jumps.pop()
         self.orders.end_rounds()
@@ -729,7 +731,7 @@ class Interp:
         self.listeners.tell(TestEvent(stmt))
         test = self.decide(stmt)
         if test.answer is not False or test.option:
-            self._loop_body(stmt.body, stmt, havoc=False)
+            self._rounds(stmt.body, stmt, havoc=False)
         self.repeating = outer
         self.orders.end_rounds()
         self._leave_loop()
@@ -749,6 +751,16 @@ class Interp:
             known = self.frame.env.vars.get(name)
             if isinstance(known, v.Obj):
                 forget(known)
+
+    def _rounds(self, body: list[m.Stmt], stmt: m.For | m.While, havoc: bool) -> None:
+        """Run the body of a loop for all of its rounds: once, and again where what it leaves in an attribute that
+        decides what runs (a switch, a method, nothing) is not what it found there."""
+        for _ in range(MAX_ROUNDS):
+            HEAP.push()
+            self._loop_body(body, stmt, havoc)
+            if not _is_switched(HEAP.pop()) or not self.state.alive:
+                break
+            havoc = False
 
     def _loop_body(self, body: list[m.Stmt], stmt: m.For | m.While, havoc: bool) -> None:
         if havoc:
@@ -1098,6 +1110,21 @@ class Interp:
 
 _PLAIN = (m.Const, m.Name, m.Attr, m.Unary)
 """Expressions that draw nothing."""
+
+
+def _is_switched(round_: Activation) -> bool:
+    """Whether a round of a loop read an attribute that decides what runs, and then left something else in it."""
+    for place, (_, kind, _, _, new) in round_.writes.items():
+        read = round_.reads.get(place)
+        if read is None or kind is not ITEM or new is ABSENT:
+            continue
+        old = read[4]
+        if isinstance(old, v.Lit) and (old.value is None or isinstance(old.value, bool)):
+            if not (isinstance(new, v.Lit) and new.value is old.value):
+                return True
+        elif isinstance(old, v.Func) and new is not old:
+            return True
+    return False
 
 
 def _join_vars(scopes: list[dict[str, v.Value]]) -> dict[str, v.Value]:

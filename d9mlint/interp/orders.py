@@ -732,6 +732,18 @@ class Orders:
             return self.carried(result, order)
         if _compared_with_one(interp, node) or _asked_for_form(interp, node):
             return result
+        position = self.of(index)
+        if (
+            position is not None
+            and position.kind == INDEX
+            and (position.keys, position.site)
+            == (
+                order.keys,
+                order.site,
+            )
+        ):
+            # Two lists in one order, and the number of the round of a loop over it: what belongs together.
+            return result
         self.decide(order)
         return result
 
