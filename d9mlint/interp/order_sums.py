@@ -109,6 +109,17 @@ def _is_fraction(orders: Orders, node: m.Expr) -> bool:
     )
 
 
+def gives_fraction(orders: Orders, interp: Interp, node: m.Expr) -> bool:
+    """Whether an expression is the call of a function of the project that returns a sum or product with a float in it."""
+    if not isinstance(node, m.Call) or not isinstance(node.func, m.Name):
+        return False
+    func = interp.lookup(node.func.id)
+    return isinstance(func, v.Func) and any(
+        isinstance(one, m.Return) and one.value is not None and _is_fraction(orders, one.value)
+        for one in nodes(func.fn.body)
+    )
+
+
 def item_summed(orders: Orders, interp: Interp, stmt: m.AugAssign, owner: v.Value, value: v.Value) -> None:
     """``stats["loss"] += x``: an item that several rounds of a loop add to."""
     target = stmt.target
@@ -116,7 +127,11 @@ def item_summed(orders: Orders, interp: Interp, stmt: m.AugAssign, owner: v.Valu
         return
     loop = loop_of(orders, interp, target.value.id) if isinstance(target.value, m.Name) else None
     loop = loop or orders.loop_older_than(owner)
-    if loop is None or not (is_float(interp, value) or _holds_floats(interp, owner)):
+    if loop is None:
+        return
+    if not (
+        is_float(interp, value) or _holds_floats(interp, owner) or gives_fraction(orders, interp, stmt.value)
+    ):
         return
     used = {one.id.partition(".")[0] for one in nodes([target.index]) if isinstance(one, m.Name)}
     if not used & (loop.names - loop.counters):

@@ -818,7 +818,10 @@ class Orders:
                         return loop.order
                     if counted:
                         return Order(loop.order.keys, INDEX, loop.start)
-                    if stmt.op in "+-*" and any(order_sums.is_float(interp, x) for x in (before, value)):
+                    if stmt.op in "+-*" and (
+                        any(order_sums.is_float(interp, x) for x in (before, value))
+                        or order_sums.gives_fraction(self, interp, stmt.value)
+                    ):
                         self.decide(loop.order)
                     return None
             return None
