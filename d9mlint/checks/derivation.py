@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import children, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
-    from d9mlint.knowledge.schema import Role
+    from d9mlint.knowledge.schema import Role, RoleEntry
 
 _DEPTH = 4
 
@@ -23,7 +23,7 @@ def derives(interp: RunView, expr: Any, role: Role, depth: int = 0) -> str:
     """The canonical name of a call of this role that an expression depends on; empty when there is none."""
     if depth > _DEPTH or expr is None:
         return ""
-    for node in nodes([expr]):
+    for node in _parts(interp, expr, role):
         found = ""
         if isinstance(node, m.Call):
             found = _called(interp, interp.eval(node.func), role, depth)
@@ -36,6 +36,31 @@ def derives(interp: RunView, expr: Any, role: Role, depth: int = 0) -> str:
         if found:
             return found
     return ""
+
+
+def _parts(interp: RunView, expr: Any, role: Role) -> Iterator[Any]:
+    """An expression and all parts of it, without those that take from a result what the role is not about."""
+    stack: list[Any] = [expr]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (m.Attr, m.Subscript)) and isinstance(node.value, m.Call):
+            entry = _entry(interp, node.value, role)
+            part = node.name if isinstance(node, m.Attr) else node.index
+            if entry is not None and (
+                part == entry.arg if isinstance(part, str) else _is_number(part, entry.pos)
+            ):
+                continue
+        yield node
+        stack.extend(children(node))
+
+
+def _is_number(node: Any, number: int | None) -> bool:
+    return number is not None and isinstance(node, m.Const) and node.value == number
+
+
+def _entry(interp: RunView, call: m.Call, role: Role) -> RoleEntry | None:
+    func = interp.eval(call.func)
+    return interp.kb.role(interp.kb.canonical(func.name), role) if isinstance(func, v.Ext) else None
 
 
 def _held(interp: RunView, value: v.Value, role: Role) -> str:
@@ -75,7 +100,10 @@ def _variable(interp: RunView, node: m.Subscript, role: Role) -> str:
 
 
 def _assigned(interp: RunView, name: str, role: Role, depth: int) -> str:
-    for value in assignments(interp, name):
+    for value, position in _assignments(interp, name):
+        entry = _entry(interp, value, role) if position is not None and isinstance(value, m.Call) else None
+        if entry is not None and position == entry.pos:
+            continue
         inside: list[Any] = [value]
         if not any(isinstance(one, m.Name) and one.id == name for one in nodes(inside)):
             found = derives(interp, value, role, depth + 1)
@@ -86,6 +114,11 @@ def _assigned(interp: RunView, name: str, role: Role, depth: int) -> str:
 
 def assignments(interp: RunView, name: str) -> Iterator[m.Expr]:
     """What the running function, or the module, assigns to a name."""
+    return (value for value, _ in _assignments(interp, name))
+
+
+def _assignments(interp: RunView, name: str) -> Iterator[tuple[m.Expr, int | None]]:
+    """The same, with the place of the name among the targets that a value is divided between."""
     frame = interp.frame
     bodies = [frame.func.fn.body] if frame.func is not None else []
     bodies.append(frame.file.facts.functions[0].body)
@@ -97,8 +130,9 @@ def assignments(interp: RunView, name: str) -> Iterator[m.Expr]:
                 targets = [node.target]
             for target in targets:
                 names = target.elts if isinstance(target, m.Seq) else [target]
-                if any(isinstance(one, m.Name) and one.id == name for one in names):
-                    seen = True
-                    yield node.value
+                for position, one in enumerate(names):
+                    if isinstance(one, m.Name) and one.id == name:
+                        seen = True
+                        yield node.value, position if isinstance(target, m.Seq) else None
         if seen:
             return

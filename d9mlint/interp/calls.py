@@ -418,6 +418,8 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
             env.vars[name] = kw.pop(name)
         elif args.star or args.dstar:
             env.vars[name] = v.UNKNOWN
+            if name in func.drawn:
+                rng.use_default(interp, [one for one in func.drawn[name] if one.rng == "own"])
         else:
             env.vars[name] = func.defaults.get(name, v.UNKNOWN)
             if name in func.drawn:

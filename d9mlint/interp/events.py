@@ -156,6 +156,13 @@ class LateSeedEvent(NamedTuple):
     site: Site
 
 
+class DefaultGeneratorEvent(NamedTuple):
+    """A default argument is used, or may be, that is a generator which was made when its function was defined."""
+
+    entry: RngEntry
+    node: Any
+
+
 class LoopEvent(NamedTuple):
     """A loop begins, or its body has run."""
 
@@ -263,6 +270,7 @@ Event = (
     | GlobalDrawEvent
     | SeedEvent
     | LateSeedEvent
+    | DefaultGeneratorEvent
     | LoopEvent
     | TestEvent
     | HandlerEvent

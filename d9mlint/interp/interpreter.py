@@ -379,6 +379,11 @@ class Interp:
         return loaded_places(self.state)
 
     @property
+    def in_default(self) -> bool:
+        """Whether the default of a parameter is evaluated."""
+        return self.captured is not None
+
+    @property
     def called_without_gradient(self) -> frozenset[tuple[str, int]]:
         """In a run over unreached code: the functions that are called only where no gradient is recorded."""
         return frozenset(name for name, recorded in self.gradient_calls.items() if not recorded)
@@ -895,8 +900,13 @@ class Interp:
 
     def _default_of_uncalled(self, key: tuple[str, int], drawn: list[Draw]) -> None:
         """The default of a function that the program defines and does not call: others may use it."""
-        if key not in self.visited and all(self.state.level(d.rng).level == UNSEEDED for d in drawn):
-            use_default(self, drawn)
+        if key in self.visited:
+            return
+        generators = [one for one in drawn if one.rng == "own"]
+        use_default(self, generators)
+        others = [one for one in drawn if one.rng != "own"]
+        if all(self.state.level(d.rng).level == UNSEEDED for d in others):
+            use_default(self, others)
 
     def exec_class(self, stmt: m.ClassDef) -> None:
         """``class``: its body runs now, in a scope of its own."""

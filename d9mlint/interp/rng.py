@@ -11,6 +11,7 @@ from d9mlint.interp.argtests import all_hold, any_holds, holds, item, plain
 from d9mlint.interp.environment import permits
 from d9mlint.interp.events import (
     AnyDrawEvent,
+    DefaultGeneratorEvent,
     DoubtfulDrawEvent,
     DrawEvent,
     GlobalDrawEvent,
@@ -97,6 +98,8 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
     """An RNG is drawn from here; True when it is surely unseeded."""
     interp.listeners.tell(AnyDrawEvent(rng, entry))
     if rng in ("own", "entropy"):
+        if rng == "own" and interp.captured is not None:
+            interp.captured.append(Draw(rng, Rng(UNSEEDED), entry, node, interp.frame.file))
         return False
     rng = meant_here(interp, rng)
     if interp.orders.loops:
@@ -138,7 +141,12 @@ class Draw(NamedTuple):
 
 
 def use_default(interp: Interp, drawn: list[Draw]) -> None:
-    """A default argument is used that was drawn when its function was defined."""
+    """A default argument is used that was drawn, or is a generator that was made, when its function was defined."""
+    for one in drawn:
+        if one.rng == "own":
+            with interp.in_file(one.file):
+                interp.listeners.tell(DefaultGeneratorEvent(one.entry, one.node))
+    drawn = [one for one in drawn if one.rng != "own"]
     if interp.entry is None or interp.exhausted:
         return
     for one in drawn:

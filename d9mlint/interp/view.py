@@ -142,6 +142,10 @@ class RunView(Protocol):
         """Where the modules were made over whose initial weights others have been loaded."""
 
     @property
+    def in_default(self) -> bool:
+        """Whether the default of a parameter is evaluated."""
+
+    @property
     def called_without_gradient(self) -> frozenset[tuple[str, int]]:
         """In a run over unreached code: the functions that are called only where no gradient is recorded."""
 

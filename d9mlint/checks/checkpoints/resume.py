@@ -15,6 +15,7 @@ from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
+from d9mlint.interp.tensors import LOADING
 from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
@@ -209,7 +210,7 @@ def _is_position(value: v.Value) -> bool:
     for one in v.alternatives(value):
         while isinstance(one, v.Obj) and one.api == "builtins.int" and one.args.pos:
             one = one.args.pos[0]
-        if (isinstance(one, v.Obj) and one.api == v.BATCH) or (
+        if (isinstance(one, v.Obj) and (one.api == v.BATCH or one.api in LOADING)) or (
             isinstance(one, v.Lit) and one.option and not one.value
         ):
             return True

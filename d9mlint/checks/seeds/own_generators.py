@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -10,9 +10,9 @@ from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
 from d9mlint.checks.seeds.draws import entropy_source, report_changing_seed
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent, ObjectCallEvent
+from d9mlint.interp.events import CallEvent, DefaultGeneratorEvent, ObjectCallEvent
 from d9mlint.interp.listening import on, on_call_if
-from d9mlint.interp.memory import remembered
+from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import all_hold, any_holds, is_quiet
 from d9mlint.interp.state import Site
@@ -29,6 +29,9 @@ class OwnGenerators(Rule):
     made = remembered(dict[Site, Where])
     """Where things are made that draw from a generator of their own when they are called."""
 
+    defaults = remembered_table(Site, tuple[Where, CallEvent])
+    """Generators that are made as the defaults of parameters."""
+
     @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)))
     def call(self, call: CallEvent) -> None:
         """Something is made."""
@@ -37,12 +40,22 @@ class OwnGenerators(Rule):
                 continue
             if entry.kind == "generator" and entry.at == "use":
                 self.made.setdefault(self.run.here(call.node), Where(self.run, call.node, call.api))
+            elif entry.kind == "generator" and self.run.in_default and self.run.entry is not None:
+                site = self.run.here(call.node)
+                self.defaults[site] = (Where(self.run, call.node, call.api), call)
             elif entry.kind == "generator":
-                _generator(self, call, entry)
+                _generator(self, call, entry, call.node)
             elif entry.kind == "unseeded-op":
                 _unseeded_op(self, call, entry)
             elif entry.kind == "own-sampler":
                 _sampler(self, call, entry)
+
+    @on(DefaultGeneratorEvent)
+    def default_used(self, event: DefaultGeneratorEvent) -> None:
+        """The default of a parameter is used, or the function is called by nobody that is seen."""
+        made = self.defaults.get(self.run.here(event.node))
+        if made is not None:
+            _generator(self, made[1], event.entry, made[0])
 
     @on(ObjectCallEvent)
     def used(self, event: ObjectCallEvent) -> None:
@@ -67,7 +80,7 @@ def _seed_argument(call: CallEvent, entry: RngEntry) -> v.Value | None:
     return value
 
 
-def _generator(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
+def _generator(rule: Rule, call: CallEvent, entry: RngEntry, place: Any) -> None:
     value = _seed_argument(call, entry)
     source = entropy_source(value)
     if source is not None:
@@ -83,7 +96,7 @@ def _generator(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
     why = f" by default (`{option}` is None)" if option else ""
     rule.report(
         "DET106",
-        call.node,
+        place,
         f"`{call_text(call)}` without a seed{why} is seeded from OS entropy and differs between runs",
         f"give `{option}` a fixed default" if option else _how_to_seed(entry),
         subject=call.api,
