@@ -230,6 +230,28 @@ def test_the_graph_as_a_picture(run: Run, project: Project, tmp_path: Path) -> N
     )
 
 
+def test_the_graph_has_packages_and_lines_within_a_column(run: Run, project: Project) -> None:
+    code = "from pkg.sub.b import f\nfrom c import g\n\nif __name__ == '__main__':\n    print(f(1))\n"
+    packages = {"pkg/__init__.py": "", "pkg/sub/__init__.py": "", "pkg/sub/b.py": "def f(x):\n    return x\n"}
+    root = project({"train.py": code, "c.py": "from pkg.sub import b\n\ng = b.f\n", **packages})
+    reached = json.loads(run("graph", "--output-format", "json", cwd=root).out)["entries"][0]["reaches"]
+    assert reached == ["c.py", "pkg/__init__.py", "pkg/sub/__init__.py", "pkg/sub/b.py"]
+    page = run("graph", "--output-format", "html", cwd=root).out
+    boxes = {
+        name: (float(x), float(x) + float(wide), float(y) + 12)
+        for x, y, wide, name in re.findall(
+            r'<rect x="(.+?)" y="(.+?)" width="(.+?)".*?<text .*?>(.+?)</text>', page
+        )
+    }
+    # From c.py to a file below it: out to the right, and back into the right side.
+    right, top = boxes["c.py"][1:]
+    bottom = boxes["pkg/sub/b.py"][2]
+    (line,) = re.findall(
+        rf'd="M{right} {top}C(\S+) {top} (\S+) {bottom} {right} {bottom}"'.replace(".0", r"(?:\.0)?"), page
+    )
+    assert all(float(bend) > right for bend in line)
+
+
 def test_the_cache_is_marked_and_removed(run: Run, project: Project) -> None:
     root = project({"train.py": TRAIN})
     run(cwd=root)

@@ -364,3 +364,13 @@ def unused():
     assert mode["state"] == "silent" and "not on here" in " ".join(mode["reasons"])
     unseeded = of(told(root, "train.py:8"), "DET101")
     assert unseeded["state"] == "silent"
+
+
+def test_only_what_a_program_can_name_is_a_mode(run: Run, project: Project) -> None:
+    code = (
+        "import os\nimport torch\n\nmodel = torch.nn.Linear(2, 2)\nrank = os.environ.get('RANK', '0')\n"
+        "if rank == '0':\n    model.load_state_dict(torch.load('w.pt'))\nprint(model.weight)\n"
+    )
+    root = project({"train.py": code})
+    assert "weights loaded" not in run("explain", "train.py:8", cwd=root).out
+    assert "the default of the environment variable `RANK`" in run("explain", "train.py:6", cwd=root).out

@@ -76,7 +76,10 @@ def _imported(modules: Modules, file: ModuleFile, entry_directory: str) -> Itera
 def _imported_from(
     modules: Modules, file: ModuleFile, entry_directory: str, stmt: m.ImportFrom
 ) -> Iterator[Found]:
-    for module in [stmt.module, *(f"{stmt.module}.{a.name}".lstrip(".") for a in stmt.names)]:
+    # What stands before a dot is a package, which is imported first.
+    parts = stmt.module.split(".") if stmt.module else []
+    packages = [".".join(parts[:i]) for i in range(1, len(parts))]
+    for module in [*packages, stmt.module, *(f"{stmt.module}.{a.name}".lstrip(".") for a in stmt.names)]:
         if stmt.level:
             found = modules.relative(file, stmt.level, module)
         else:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.state import State
     from d9mlint.knowledge.schema import RoleEntry
 
-_OVERWRITTEN = "draw overwritten:"
+OVERWRITTEN = "draw overwritten:"
 _READ = "draw read:"
 _WITHOUT_READING = frozenset({"looks-only", "holds"})
 """Roles of calls that read nothing of what they are given."""
@@ -50,7 +50,7 @@ class Overwritten:
     def drawn(self, event: DrawEvent) -> None:
         """Something is drawn where what was drawn before has been overwritten."""
         site = self._interp.here(event.node)
-        name = _OVERWRITTEN + _place(site)
+        name = OVERWRITTEN + _place(site)
         if name in self._interp.state.modes:
             self._interp.state.modes[name] = Setting(None, site)
 
@@ -204,16 +204,16 @@ class Overwritten:
         place, modes = _place(site), interp.state.modes
         if _READ + place in interp.state.flags:
             return
-        before = modes.get(_OVERWRITTEN + place)
+        before = modes.get(OVERWRITTEN + place)
         if not name:
             if before is None:
-                modes[_OVERWRITTEN + place] = Setting(True, site)
+                modes[OVERWRITTEN + place] = Setting(True, site)
             return
         if before is not None and not isinstance(before.value, frozenset):
             return
         names = frozenset({name, *(before.value if before is not None else ())})
         every = names.issuperset(self._parameters(made))
-        modes[_OVERWRITTEN + place] = Setting(True if every else names, site)
+        modes[OVERWRITTEN + place] = Setting(True if every else names, site)
 
 
 def _site(made: v.Obj) -> Site:
@@ -229,7 +229,7 @@ def overwritten_places(state: State) -> frozenset[Site]:
     """Where values were drawn that were overwritten before they were read."""
     return frozenset(
         setting.site
-        for _, setting in state.modes.starting(_OVERWRITTEN)
+        for _, setting in state.modes.starting(OVERWRITTEN)
         if setting.value is True and setting.site is not None
     )
 

@@ -20,7 +20,9 @@ from d9mlint.interp.data import Entropy
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.events import CallEvent, GlobalDrawEvent
 from d9mlint.interp.interpreter import Interp
+from d9mlint.interp.library.weights import LOADED
 from d9mlint.interp.listening import on
+from d9mlint.interp.overwritten import OVERWRITTEN
 from d9mlint.interp.places import flow, scope
 from d9mlint.interp.shapes import NOTHING, Form
 from d9mlint.interp.state import MAYBE, SEEDED, Setting, Site
@@ -455,7 +457,11 @@ _State = tuple[tuple[Level, ...], tuple[tuple[str, Setting], ...], tuple[tuple[s
 
 def _settings(interp: Interp, state: State) -> _State:
     levels = tuple(_level(interp, rng, state.level(rng)) for rng in interp.kb.generators)
-    return levels, tuple(sorted(state.modes.items(), key=_name)), tuple(sorted(state.env.items(), key=_name))
+    # What the analysis remembers of single objects is kept there too, and is nothing that the program has a name for.
+    modes = (
+        (name, setting) for name, setting in state.modes.items() if not name.startswith((LOADED, OVERWRITTEN))
+    )
+    return levels, tuple(sorted(modes, key=_name)), tuple(sorted(state.env.items(), key=_name))
 
 
 def _name(item: tuple[str, Any]) -> str:

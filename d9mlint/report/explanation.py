@@ -300,7 +300,9 @@ class Explained:
         if fact.sizes is not None:
             parts.append("sizes (" + ", ".join("?" if n is None else str(n) for n in fact.sizes) + ")")
         if fact.option:
-            parts.append(f"the default of the option `{fact.option}`")
+            variable = fact.option.startswith("$")
+            kind, name = ("environment variable", fact.option[1:]) if variable else ("option", fact.option)
+            parts.append(f"the default of the {kind} `{name}`")
         if fact.with_gpu:
             parts.append("where there is a GPU")
         if fact.entropy:

@@ -167,18 +167,22 @@ def _layout(graph: Graph) -> tuple[list[dict[str, Any]], list[dict[str, Any]], t
     for one, other in graph.imports:
         a, b = boxes.get(one), boxes.get(other)
         if a is not None and b is not None:
-            forward = a["x"] < b["x"]
+            # Lines to the right begin on the right of a box and end on the left of one. Others begin and end on
+            # the right in one column, and go back from left to right.
+            forward, beside = a["x"] < b["x"], a["x"] == b["x"]
             lines.append(
                 {
-                    "x1": a["x"] + (a["wide"] if forward else 0),
+                    "x1": a["x"] + (a["wide"] if forward or beside else 0),
                     "y1": a["y"] + HEIGHT / 2,
                     "x2": b["x"] + (0 if forward else b["wide"]),
                     "y2": b["y"] + HEIGHT / 2,
-                    "bend": COLUMN / 2 if forward else -COLUMN / 2,
+                    "out": COLUMN / 2 if forward or beside else -COLUMN / 2,
+                    "into": -COLUMN / 2 if forward else COLUMN / 2,
                 }
             )
     rows = max((len(names) for names in columns.values()), default=0)
-    return list(boxes.values()), lines, (x - COLUMN + 8 if boxes else 0, rows * ROW + 8)
+    # A line within the last column bends into the space beside it.
+    return list(boxes.values()), lines, (x + 8 if boxes else 0, rows * ROW + 8)
 
 
 def _depths(graph: Graph) -> Mapping[str, int]:
