@@ -4,8 +4,8 @@
 
 A round is one first process and some further ones, each with its own hash seed and clock and with the other order of
 listings, as the second run of ``d9mlint trace`` has them. A process executes one program; with ``--repeat`` it
-executes a group of them (those of one process, of several ranks, of TensorFlow) so many times over: importing the
-libraries takes most of the time of a small program. Rounds go over all programs in turn, so a part of the runs says
+executes a group of them (those of torch, those of TensorFlow) so many times over: importing the libraries takes most
+of the time of a small program. Rounds go over all programs in turn, so a part of the runs says
 something about each of them. Prints one line for a round, every alarm, and the sums.
 """
 
@@ -123,8 +123,10 @@ def groups(only: list[str], repeat: int) -> list[Group]:
     if not repeat:
         return [Group(path.stem, (path,), 1) for path in (*torch, *tensorflow)]
     ranks = [p for p in torch if p.stem.startswith(RANKS)]
-    kinds = {"torch": [p for p in torch if p not in ranks], "ddp": ranks, "tensorflow": tensorflow}
-    return [Group(name, tuple(paths), repeat) for name, paths in kinds.items() if paths]
+    kinds = {"torch": [p for p in torch if p not in ranks], "tensorflow": tensorflow}
+    together = [Group(name, tuple(paths), repeat) for name, paths in kinds.items() if paths]
+    # A second process group of one process waits for ever, traced or not.
+    return [*together, *(Group(path.stem, (path,), 1) for path in ranks)]
 
 
 def main() -> int:
