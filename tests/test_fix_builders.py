@@ -244,6 +244,8 @@ def test_no_mode_where_there_is_none_and_where_the_program_would_raise(project: 
     assert _after(project, TRAIN, "DET302", **{"torch-version": "1.6"}) == TRAIN
     code = f"{TRAIN}    print(torch.histc(torch.ones(3).cuda()))\n"
     assert _after(project, code, "DET302", "DET401", **{"torch-version": "2.4"}) == code
+    # It does not depend on the selection.
+    assert _after(project, code, "DET302", **{"torch-version": "2.4"}) == code
 
 
 def test_switches_with_else_are_unsafe_to_change(run: Run, project: Project) -> None:

@@ -140,6 +140,9 @@ class Rule:
     """
 
     codes: ClassVar[tuple[str, ...]] = ()
+    fixed_with: ClassVar[tuple[str, ...]] = ()
+    """Codes of other rules whose findings decide about the fixes of this one: they are judged even where they are not
+    wanted, so that a fix does not depend on the selection."""
 
     def __init__(self, run: RunView, reporter: Reporter) -> None:
         self.run = run

@@ -59,9 +59,11 @@ class Rules:
 
     def start(self, interp: Interp) -> Callable[[], list[Finding]]:
         """Listen to a run; the result gives what was found when it has ended."""
-        reporter = Reporter(interp, self.knowledge, self.codes)
+        rules = (*all_rules(), *self._own)
+        needed = [rule.fixed_with for rule in rules if not self.codes.isdisjoint(rule.codes)]
+        reporter = Reporter(interp, self.knowledge, self.codes.union(*needed))
         interp.report = reporter.add
-        for rule in (*all_rules(), *self._own):
+        for rule in rules:
             if not rule.codes or reporter.on(*rule.codes):
                 interp.listeners.add(rule(interp, reporter))
         return reporter.findings

@@ -25,6 +25,8 @@ class DeterministicMode(Rule):
     """DET302: training on CUDA without deterministic algorithms. DET305: the variable that they need."""
 
     codes = ("DET302", "DET305")
+    # The mode makes some ops raise.
+    fixed_with = ("DET401",)
     call = remembered_once(Where)
     off = remembered(bool)
     late = remembered(bool)
