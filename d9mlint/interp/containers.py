@@ -42,6 +42,13 @@ def any_part(value: v.Obj) -> v.Value:
     return v.join(list(kinds.values())[: v.MAX_ALTERNATIVES])
 
 
+def named(value: v.Obj, name: object) -> v.Value | None:
+    """The module that a container was given under a name: an item of an ``nn.ModuleDict``, and an attribute of it and of an
+    ``nn.Sequential``."""
+    first = value.args.get("modules", 0) if value.api in _DICTS else next(iter(value.args.pos), None)
+    return first.items.get(name) if isinstance(first, v.Mapping) else None
+
+
 def is_dict(value: v.Value) -> bool:
     """Whether a container has its modules under names."""
     return isinstance(value, v.Obj) and value.api in _DICTS

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.containers import any_part, is_dict, parts, put
+from d9mlint.interp.containers import any_part, is_dict, named, parts, put
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
 from d9mlint.interp.library.strings import format_percent
@@ -329,9 +329,9 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         if value.form is not None:
             return tensors.make(tensors.BATCH, value.form, likely=True)
         if is_dict(value) and isinstance(index, v.Lit):
-            first = value.args.get("modules", 0)
-            if isinstance(first, v.Mapping) and index.value in first.items:
-                return first.items[index.value]
+            found = named(value, index.value)
+            if found is not None:
+                return found
         held = parts(value)
         if held:
             if isinstance(index, v.Lit) and isinstance(index.value, int) and abs(index.value) < len(held):

@@ -9,7 +9,7 @@ from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, parts_of
 from d9mlint.interp.conditions import compared, condition, narrowed, truth
-from d9mlint.interp.containers import CONTAINERS, parts
+from d9mlint.interp.containers import CONTAINERS, named, parts
 from d9mlint.interp.data import (
     ENTROPY_FIELDS,
     PATH,
@@ -67,6 +67,10 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
     if isinstance(value, v.Obj):
         if name in value.attrs:
             return value.attrs[name]
+        if value.api in CONTAINERS:
+            part = named(value, name)
+            if part is not None:
+                return part
         if name == "__dict__" and value.type == NAMESPACE:
             return v.Mapping(value.attrs)
         if value.type == TENSOR:
