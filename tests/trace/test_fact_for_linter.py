@@ -39,7 +39,10 @@ def codes(program: Path, text: str) -> list[str]:
     else:
         configuration.unlink(missing_ok=True)
     done = subprocess.run(
-        [*(sys.executable, "-m", "d9mlint"), "--output-format=json", "--no-cache", str(program)],
+        [
+            *(sys.executable, "-m", "d9mlint"),
+            *("--output-format=json", "--no-cache", "--torch-version=2.13.0", str(program)),
+        ],
         cwd=program.parent,
         capture_output=True,
         text=True,
