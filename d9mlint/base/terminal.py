@@ -7,6 +7,8 @@ import re
 import sys
 from typing import TextIO
 
+COMPLETE = "_D9MLINT_COMPLETE"
+"""The variable by which a shell asks for completions."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _COMMAND = re.compile(r"^(\s*)::", re.MULTILINE)
 LONGEST = 1500

@@ -15,7 +15,7 @@ import click
 from d9mlint import __version__
 from d9mlint.base.errors import UsageError, nearest
 from d9mlint.base.paths import absolute
-from d9mlint.base.terminal import say
+from d9mlint.base.terminal import COMPLETE, say
 from d9mlint.cli.options import CONTEXT, Choice, configuring, measure_for, measuring, path_words, settings_for
 from d9mlint.config.settings import (
     show_settings,
@@ -40,10 +40,6 @@ SUBCOMMANDS = (
     "verify",
     "version",
 )
-
-
-COMPLETE = "_D9MLINT_COMPLETE"
-"""The variable by which a shell asks for completions."""
 
 
 class Commands(click.Group):

@@ -286,5 +286,5 @@ def completion(ctx: click.Context, shell: str) -> int:
     install()
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(ctx.find_root().command, {}, "d9mlint", "_D9MLINT_COMPLETE").source())
+    click.echo(kind(ctx.find_root().command, {}, "d9mlint", terminal.COMPLETE).source())
     return 0

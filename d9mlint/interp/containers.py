@@ -22,13 +22,14 @@ def parts(value: v.Obj) -> list[v.Value]:
     """The modules that are known to be in a container, in their order."""
     if value.api not in CONTAINERS:
         return []
-    given = value.args.pos
+    given, names = value.args.pos, _names(value)
     if value.api in _LISTS:
         first = value.args.get("modules", 0)
         given = first.elts if isinstance(first, v.Items) else parts(first) if isinstance(first, v.Obj) else []
-    elif value.api in _DICTS or (len(given) == 1 and isinstance(given[0], v.Mapping)):
-        first = given[0] if given else value.args.get("modules")
-        given = list(first.items.values()) if isinstance(first, v.Mapping) else []
+    elif names is not None:
+        given = list(names.items.values())
+    elif value.api in _DICTS:
+        given = []
     added = value.attrs.get(_ADDED)
     return [*given, *added.elts] if isinstance(added, v.Items) else given
 
@@ -42,11 +43,18 @@ def any_part(value: v.Obj) -> v.Value:
     return v.join(list(kinds.values())[: v.MAX_ALTERNATIVES])
 
 
+def _names(value: v.Obj) -> v.Mapping | None:
+    """The modules that a container was given under names, all at once."""
+    given = value.args.pos
+    first = value.args.get("modules", 0) if value.api in _DICTS else given[0] if len(given) == 1 else None
+    return first if isinstance(first, v.Mapping) else None
+
+
 def named(value: v.Obj, name: object) -> v.Value | None:
     """The module that a container was given under a name: an item of an ``nn.ModuleDict``, and an attribute of it and of an
     ``nn.Sequential``."""
-    first = value.args.get("modules", 0) if value.api in _DICTS else next(iter(value.args.pos), None)
-    return first.items.get(name) if isinstance(first, v.Mapping) else None
+    names = _names(value)
+    return names.items.get(name) if names is not None else None
 
 
 def is_dict(value: v.Value) -> bool:

@@ -112,7 +112,7 @@ def host_digest(tensor: torch.Tensor, description: str) -> int:
     assert xxh3 is not None
     if tensor.is_contiguous():
         return xxh3(_bytes(address, size), _salt(description))
-    scratch = _scratch.__dict__.get("memory")
+    scratch = getattr(_scratch, "memory", None)
     if scratch is None:
         with torch.inference_mode(False):
             scratch = _scratch.memory = torch.empty(CHUNK, dtype=torch.uint8, device="cpu")

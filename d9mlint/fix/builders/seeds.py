@@ -234,8 +234,8 @@ def sampling_params(context: Context, finding: Finding) -> Fix | None:
     if found is None:
         return None
     code, call = found
-    told = _PASSED.match(finding.help or "")
-    name, value = (told[1], told[2]) if told else ("seed", "0")
+    passed = _PASSED.match(finding.help or "")
+    name, value = (passed[1], passed[2]) if passed else ("seed", "0")
     edits: tuple[Edit, ...] | None = changes.set_argument(code, call, name, value)
     return made(f"pass `{name}={value}`", edits)
 
