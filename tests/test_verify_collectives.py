@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from d9mlint.evidence import model as evidence
+from d9mlint.verify.presence import Presence
 
 if importlib.util.find_spec("torch") is None:
     pytest.skip("PyTorch is not installed", allow_module_level=True)
@@ -53,6 +56,14 @@ def die(ranks, x):
     return SUM.start(ranks, x)
 
 
+def leave(ranks, x):
+    if ranks.rank == 1:
+        os._exit(0)
+    if ranks.rank == 2:
+        time.sleep(600)
+    return SUM.start(ranks, x)
+
+
 def differ(result, rank, run):
     result.view(torch.int32)[:2] += rank * run
 
@@ -78,11 +89,13 @@ ops = {
     "blind": (SUM,),
     "hang": (SUM, op("hangs", start=hang), op("never_reached")),
     "death": (SUM, op("dies", start=die)),
+    "departure": (SUM, op("leaves", start=leave)),
 }[kind]
 if kind == "blind":
     digest = lambda array: "always the same"
 # The ranks meet within the limit too, though they import torch at different speeds.
-options = collectives.Options(device="cpu", runs=3, timeout=20.0, evidence=Path(file))
+timeout = 20.0 if kind == "hang" else 300.0
+options = collectives.Options(device="cpu", runs=3, timeout=timeout, evidence=Path(file))
 plan = collectives.Plan((*CONTROLS, *ops), sizes=(1000,), dtypes=("float32",), digest=digest)
 sys.exit(collectives.run(options, plan))
 """
@@ -134,7 +147,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Sta
     driver = directory / "driver.py"
     driver.write_text(DRIVER)
     started = {}
-    for kind, ranks in {"errors": 3, "hang": 2, "death": 2}.items():
+    for kind, ranks in {"errors": 3, "hang": 2, "death": 2, "departure": 3}.items():
         file = directory / f"{kind}.json"
         started[kind] = start(ranks, file, driver, kind, file)
     yield started
@@ -281,3 +294,39 @@ def test_a_rank_that_dies_leaves_what_was_measured(sessions: dict[str, Started])
     assert "not run" in job.row("dies")
     assert "The session ended early" in job.out
     assert [m.outcome for m in job.evidence.measurements][-2:] == ["equal", "not run"]
+
+
+def test_a_rank_that_ends_is_noticed_without_a_time_limit_and_without_torchrun(
+    sessions: dict[str, Started],
+) -> None:
+    # torchrun stops the other ranks only where one fails: rank 1 ends with status 0, and rank 2 waits.
+    job = sessions["departure"].job()
+    assert job.code != 0
+    assert job.row("leaves").endswith("not run: rank 1 ended")
+    assert "The session ended early: rank 1 ended." in job.out
+    assert job.evidence.controls_passed
+
+
+def test_only_ranks_that_know_the_token_count() -> None:
+    first, second = Presence(), Presence()
+    port = first.listen("token")
+    assert port
+    stranger = socket.create_connection(("localhost", port))
+    stranger.sendall(b"other 1\n")
+    stranger.close()
+    second.join("localhost", port, "token", 1)
+    with socket.create_connection(("localhost", port)) as connection:
+        connection.sendall(b"token 2\n")
+    for presence in (first, second):
+        deadline = time.monotonic() + 60
+        while not presence.gone and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert presence.gone == {2}
+
+
+def test_a_rank_that_cannot_connect_goes_on() -> None:
+    presence = Presence()
+    with socket.create_server(("localhost", 0)) as server:
+        port = server.getsockname()[1]
+    presence.join("localhost", port, "token", 1)
+    assert not presence.gone
