@@ -146,16 +146,24 @@ def test_pre_commit_reports_and_fixes(tmp_path: Path) -> None:
     call("git", "init", "--quiet", user, cwd=tmp_path)
     hazard = "import torch\n\n\ndef fast():\n    torch.backends.cudnn.benchmark = True\n"
     (user / "lib/speed.py").write_text(hazard)
-    # At the root of a monorepo each service has its own configuration.
-    for service, config in {"a": '[tool.d9mlint]\nignore = ["DET301"]\n', "b": "[tool.other]\n"}.items():
+    # At the root of a monorepo each service has its own configuration and pins.
+    mode = "import torch\n\ntorch.manual_seed(0)\ntorch.use_deterministic_algorithms(True)\nx = torch.rand(3).cuda()\n"
+    mode += "torch.save(x @ x, 'x.pt')\n"
+    for service, (config, version) in {
+        "a": ('[tool.d9mlint]\nignore = ["DET301"]\n', "2.4.0"),
+        "b": ("[tool.other]\n", "2.8.0"),
+    }.items():
         (user / "services" / service).mkdir(parents=True)
         (user / "services" / service / "pyproject.toml").write_text(config)
+        (user / "services" / service / "requirements.txt").write_text(f"torch=={version}\n")
         (user / "services" / service / "fast.py").write_text(hazard)
+        (user / "services" / service / "train.py").write_text(mode)
     (user / "train.py").write_text("from lib.speed import fast\n\nif __name__ == '__main__':\n    fast()\n")
     environment = {"PRE_COMMIT_HOME": str(tmp_path / "store"), "PYTHONPATH": ""}
 
-    def pre_commit(hook: str, code: int) -> str:
-        config = {"repos": [{"repo": str(hooks), "rev": revision, "hooks": [{"id": hook}]}]}
+    def pre_commit(hook: str, code: int, *args: str) -> str:
+        one = {"id": hook, "args": list(args)}
+        config = {"repos": [{"repo": str(hooks), "rev": revision, "hooks": [one]}]}
         (user / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
         call("git", "add", ".", cwd=user)
         # Only train.py is handed to the hook; the whole program is linted all the same.
@@ -173,20 +181,32 @@ def test_pre_commit_reports_and_fixes(tmp_path: Path) -> None:
 
     out = pre_commit("d9mlint", 1)
     assert "lib/speed.py:5:5" in out and "DET301" in out
-    assert "services/b/fast.py:5:5" in out and "services/a" not in out
-    assert "files were modified by this hook" in pre_commit("d9mlint-fix", 1)
+    assert "services/b/fast.py:5:5" in out and "services/a/fast.py" not in out
+    assert dict(re.findall(r"assuming torch ([\d.]+), pinned in services/(.)/requirements.txt:1", out)) == {
+        "2.4.0": "a",
+        "2.8.0": "b",
+    }
+    assert "files were modified by this hook" in pre_commit("d9mlint-fix", 1, "--extend-ignore", "DET305")
     assert (user / "lib/speed.py").read_text() == hazard.replace("True", "False")
     assert (user / "services/a/fast.py").read_text() == hazard
-    assert "Passed" in pre_commit("d9mlint", 0)
+    assert "Passed" in pre_commit("d9mlint", 0, "--extend-ignore", "DET305")
     call("git", *identity, "commit", "--quiet", "-m", "done", cwd=user)
+
+
+def lint_step(temp: Path, scripts: str = "bin") -> str:
+    """The script of the action that lints, after a step that has installed d9mlint below ``temp``."""
+    programs = temp / "d9mlint" / scripts
+    programs.mkdir(parents=True)
+    for name, arguments in {"d9mlint": "-m d9mlint", "python": ""}.items():
+        (programs / name).write_text(f"#!/bin/sh\nexec '{sys.executable}' {arguments} \"$@\"\n")
+        (programs / name).chmod(0o755)
+    steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    return str(next(step["run"] for step in steps if step.get("id") == "lint"))
 
 
 @pytest.mark.parametrize("scripts", ["bin", "Scripts"])
 def test_the_action_reports_a_monorepo_by_its_projects(tmp_path: Path, scripts: str) -> None:
-    program = tmp_path / "temp/d9mlint" / scripts / "d9mlint"
-    program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m d9mlint \"$@\"\n")
-    program.chmod(0o755)
+    step = lint_step(tmp_path / "temp", scripts)
     root = tmp_path / "work"
     call("git", "init", "--quiet", root, cwd=tmp_path)
     code = "import torch\n\nx = torch.rand(3)\ntorch.use_deterministic_algorithms(True)\ny = x.cuda() @ x.cuda()\n"
@@ -197,9 +217,6 @@ def test_the_action_reports_a_monorepo_by_its_projects(tmp_path: Path, scripts: 
             "[tool.d9mlint]\nignore = ['DET101']\n" * (service == "a")
         )
         (root / "services" / service / "train.py").write_text(code)
-    (step,) = [
-        s for s in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"] if s.get("id") == "lint"
-    ]
     environment = {
         "RUNNER_TEMP": str(tmp_path / "temp"),
         "GITHUB_OUTPUT": str(tmp_path / "output"),
@@ -207,7 +224,7 @@ def test_the_action_reports_a_monorepo_by_its_projects(tmp_path: Path, scripts: 
         "ARGS": "--extend-select DET305",
         "SARIF_FILE": "d9mlint.sarif",
     }
-    out = call("bash", "-e", "-c", step["run"], cwd=root, env=environment, code=1)
+    out = call("bash", "-e", "-c", step, cwd=root, env=environment, code=1)
     places = {(found[1], found[2]) for found in re.finditer(r"title=d9mlint (DET\d+) .*?file=([^,]+)", out)}
     assert {("DET101", "services/b/train.py"), ("DET305", "services/a/train.py")} <= places
     assert ("DET101", "services/a/train.py") not in places
@@ -223,6 +240,32 @@ def test_the_action_reports_a_monorepo_by_its_projects(tmp_path: Path, scripts: 
         (root / uri).is_file() for uri in uris
     )
     assert not (root / ".d9mlint_cache").exists() and not list(root.rglob(".d9mlint_cache"))
+
+
+def test_paths_and_options_of_the_action_may_have_blanks(tmp_path: Path) -> None:
+    step = lint_step(tmp_path / "temp dir")
+    root = tmp_path / "work"
+    names = ["my data/it's fast.py", "b.py", "--fix.py", "left $HOME `out`.py", "c*.py", "c1.py"]
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(
+            "import torch\n\ntorch.backends.cudnn.benchmark = True\nprint(torch.rand(1))\n"
+        )
+    environment = {
+        "RUNNER_TEMP": str(tmp_path / "temp dir"),
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "PATHS": "\"my data/it's fast.py\"\n  b.py --fix.py\n'c*.py'\n",
+        "ARGS": "--select 'DET301, DET101' --ignore DET101",
+        "SARIF_FILE": "",
+    }
+    out = call("bash", "-eo", "pipefail", "-c", step, cwd=root, env=environment, code=1)
+    found = set(re.findall(r"title=d9mlint (DET\d+) .*?file=([^,]+),", out))
+    assert found == {("DET301", name) for name in ("my data/it's fast.py", "b.py", "--fix.py", "c*.py")}
+    everything = call("bash", "-e", "-c", step, cwd=root, env={**environment, "PATHS": " \n"}, code=1)
+    assert "c1.py" in everything and "True" in (root / "c1.py").read_text()
+    open_quote = {**environment, "PATHS": "it's"}
+    refused = call("bash", "-e", "-c", step, cwd=root, env=open_quote, code=2)
+    assert refused == "::error::paths: a quotation mark is not closed\n"
 
 
 def test_the_action_refuses_what_is_no_version(tmp_path: Path) -> None:
