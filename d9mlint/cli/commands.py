@@ -55,6 +55,25 @@ def key_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     return [CompletionItem(key, help=about) for key, about in words.items() if key.startswith(incomplete)]
 
 
+def recipe_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completions of a recipe: its id, and the API as programs write it."""
+    from click.shell_completion import CompletionItem
+
+    from d9mlint.verify.plan import WHOLE
+    from d9mlint.verify.recipes import load_recipes
+
+    head = incomplete.partition(".")[0]
+    full = WHOLE.get(head, head)
+    words: dict[str, str] = {}
+    for one in load_recipes():
+        words.setdefault(one.id, f"{one.api}, {one.phase}")
+        # What it runs, by the abbreviation that the word begins with: `torch.Tensor.put_ (accumulate=True)`.
+        name = one.api.partition(" ")[0].partition("(")[0]
+        if "." in name:
+            words.setdefault(head + name[len(full) :] if name.startswith(f"{full}.") else name, one.id)
+    return [CompletionItem(word, help=about) for word, about in words.items() if word.startswith(incomplete)]
+
+
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -129,7 +148,7 @@ def _expanded(wanted: str, pages: Mapping[str, RulePage]) -> list[str]:
 
 
 @click.command(context_settings=CONTEXT)
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=recipe_words)
 @click.option("--all", "every", is_flag=True, help="List all recipes.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def recipe(names: tuple[str, ...], every: bool, output_format: str) -> int:

@@ -13,6 +13,8 @@ from d9mlint.base.errors import UsageError, nearest
 from d9mlint.cli.own import known_here
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import Condition, HazardEntry, OpEntry, RngEntry, RoleEntry, SettingEntry
 
@@ -34,8 +36,27 @@ BEHAVIOURS = {
 }
 
 
+def known_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completions of a name about which there are facts, as far as its next dot, or by its last part."""
+    from click.shell_completion import CompletionItem
+
+    from d9mlint import knowledge
+
+    head, dot, _ = incomplete.partition(".")
+    full = SHORT.get(head, head)
+    found: dict[str, None] = {}
+    for name in _names(knowledge.load()):
+        if dot and full != head and name.startswith(f"{full}."):
+            name = head + name[len(full) :]
+        if name.startswith(incomplete) and "*" not in name:
+            # So many names begin alike that they are offered one part at a time.
+            end = name.find(".", len(incomplete))
+            found[name if end < 0 else name[: end + 1]] = None
+    return [CompletionItem(name) for name in sorted(found)]
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.argument("name")
+@click.argument("name", shell_complete=known_words)
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def knows(name: str, output_format: str) -> int:
     """Show every fact about an API, an environment variable or an option.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,13 +11,38 @@ from d9mlint.base.errors import UsageError
 from d9mlint.cli.options import Choice, Device, codes, settings_for
 from d9mlint.config.settings import COLORS, CONFIDENCES, FORMATS
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+def recipe_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completions of an op, those of `d9mlint recipe`."""
+    from d9mlint.cli import commands
+
+    return commands.recipe_words(ctx, param, incomplete)
+
+
+def setting_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completions of a setting."""
+    from click.shell_completion import CompletionItem
+
+    from d9mlint.verify.settings import PROBES
+
+    return [CompletionItem(one.id, help=one.title) for one in PROBES if one.id.startswith(incomplete)]
+
+
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.command(context_settings=CONTEXT)
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @click.option(
-    "--op", "ops", multiple=True, metavar="NAME", help="Run this op (`d9mlint recipe --all` lists them)."
+    "--op",
+    "ops",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=recipe_words,
+    help="Run this op (`d9mlint recipe --all` lists them).",
 )
 @click.option("--all", "every", is_flag=True, help="Run every op that has a recipe.")
 @click.option(
@@ -25,6 +50,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
     "settings",
     multiple=True,
     metavar="NAME",
+    shell_complete=setting_words,
     help="Run the synthetic training run of this setting, with and without its remedy.",
 )
 @click.option("--settings", "every_setting", is_flag=True, help="Run the training runs of all settings.")
