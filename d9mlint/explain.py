@@ -7,14 +7,17 @@ selection, comments, thresholds and the baseline, as far as each of them comes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.errors import UsageError
 from d9mlint.base.paths import absolute
 from d9mlint.base.terminal import count
 from d9mlint.config.selection import FileIgnores, expand, select, shown
-from d9mlint.interp.recording import Match, Recording, Spot, find_spot, statements_of
+from d9mlint.interp.recording import Blocked, Match, Recording, Spot, find_spot, statements_of
+from d9mlint.interp.state import Site
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import called_name, nodes
 
 if TYPE_CHECKING:
     from d9mlint.analysis import Share
@@ -27,9 +30,12 @@ if TYPE_CHECKING:
     from d9mlint.ir.nodes import FileFacts
     from d9mlint.pipeline import Inspection
     from d9mlint.project.entry_points import Entry
+    from d9mlint.project.modules import ModuleFile
 
 MOST_ENTRIES = 4
 """So many entry points that reach the line are looked at, unless one is named."""
+MOST_PLACES = 6
+"""So many places that name a function are looked at."""
 PROGRAM_RULES = frozenset({"DET302", "DET305", "DET306"})
 """Rules about a program as a whole, which stand where it trains."""
 MODE = "torch.deterministic"
@@ -63,16 +69,33 @@ class Run(NamedTuple):
     failure: str
 
 
+class Caller(NamedTuple):
+    """A place that names the function around a line that no entry point reaches, or the class of a method that is not
+    called by name, and ``how``: it is "called" there, or only "named". ``entry`` is the one that reaches the
+    function around the call (empty: none does), ``runs`` whether it runs there, and ``blocked`` why it does not."""
+
+    site: Site
+    code: str
+    how: str
+    function: str
+    entry: str
+    runs: bool
+    blocked: tuple[Blocked, ...]
+
+
 class Explanation(NamedTuple):
-    """All about a line. ``others`` are further entry points that reach it; ``functions`` are the names of the
-    entry points that run the file without reaching the function around the line."""
+    """All about a line. ``rows`` are the first and the last one of its statement. ``others`` are further entry points
+    that reach it; ``passing`` are the names of the entry points that run the file without reaching the function around
+    the line, and ``callers`` the calls that would reach it."""
 
     source: Source
     row: int
+    rows: tuple[int, int]
     function: str
     runs: tuple[Run, ...]
     others: tuple[str, ...]
     passing: tuple[str, ...]
+    callers: tuple[Caller, ...]
     inspection: Inspection
 
 
@@ -110,7 +133,10 @@ def explain(
         runs.append(_run(seen, part, share, None, report, recording, spot, asked, set(), first=True))
     further = [_entry_name(seen, at) for at, _ in reaching[MOST_ENTRIES:]]
     qualname = facts.functions[spot.function].qualname if spot.function else ""
-    return Explanation(source, row, qualname, tuple(runs), tuple(further), tuple(passing), seen)
+    callers = () if reaching else tuple(_callers(seen, index, spot.function))
+    return Explanation(
+        source, row, _rows(source, spot), qualname, tuple(runs), tuple(further), tuple(passing), callers, seen
+    )
 
 
 def _spot(path: str, name: str, source: Source, facts: FileFacts, row: int) -> Spot:
@@ -128,6 +154,86 @@ def _spot(path: str, name: str, source: Source, facts: FileFacts, row: int) -> S
     near = min(rows, key=lambda one: (abs(one - row), one), default=0)
     hint = f" The nearest line with one is {near}." if near else ""
     raise UsageError(f"No statement stands at {path}:{row}.{hint}")
+
+
+def _rows(source: Source, spot: Spot) -> tuple[int, int]:
+    """The rows of the innermost statement of a line, of its header where statements stand in it."""
+    inner = max(spot.statements, key=lambda stmt: int(stmt.start))
+    first = source.row_column(inner.start)[0]
+    row = source.row_column(spot.start)[0]
+    body = getattr(inner, "body", None) or isinstance(inner, (m.FunctionDef, m.ClassDef, m.Try))
+    last = row if body else source.row_column(max(inner.start, inner.end - 1))[0]
+    return min(first, row), max(last, row)
+
+
+def _callers(seen: Inspection, index: int, function: int) -> Iterator[Caller]:
+    """The places by which a function would be reached, back to those in code that an entry point reaches."""
+    files = seen.plan.project.modules.files
+    wanted = [(index, function)]
+    done: set[tuple[int, int]] = set()
+    while wanted and len(done) < MOST_ENTRIES:
+        at, of = wanted.pop(0)
+        done.add((at, of))
+        name, places = _named(seen, at, of)
+        for where, around, node, how in places:
+            facts, path = files[where].facts, files[where].path
+            site = Site(path, node.start, node.end)
+            title = facts.functions[around].qualname if around else ""
+            found = find_spot(facts, path, node.start, node.end)
+            reaching = _reaching(seen, where, around, "")
+            if found is not None and reaching:
+                entry, share = reaching[0]
+                _, recording = _loud(seen, share).record_entry(entry, found)
+                runs = bool(recording.visits)
+                yield Caller(site, name, how, title, _entry_name(seen, entry), runs, recording.blocked)
+            elif (where, around) != (at, of):
+                yield Caller(site, name, how, title, "", False, ())
+                if around and (where, around) not in {*done, *wanted}:
+                    wanted.append((where, around))
+
+
+def _named(seen: Inspection, at: int, of: int) -> tuple[str, list[tuple[int, int, Any, str]]]:
+    """The name of a function, or of its class where that says more, and the places that name it."""
+    files = seen.plan.project.modules.files
+    fn = files[at].facts.functions[of]
+    if not of or fn.name.startswith("<"):
+        return fn.name, []
+    names = [] if fn.name.startswith("__") else [f"{fn.name}()"]
+    names += [files[at].facts.classes[fn.cls].name] if fn.cls >= 0 else []
+    for name in names:
+        found = list(_places_of(files, name.removesuffix("()")))
+        found = [one for one in found if one[3] == "called"] or found
+        # Where many places name something like this function, most of them mean something else.
+        if found and (len(found) <= MOST_PLACES or not name.endswith("()")):
+            found.sort(key=lambda one: not _reaching(seen, one[0], one[1], ""))
+            return name, found[:MOST_PLACES]
+    return fn.name, []
+
+
+def _places_of(files: Sequence[ModuleFile], name: str) -> Iterator[tuple[int, int, Any, str]]:
+    """The places that call or name something of a name, with their file and the function that they stand in."""
+    for where, file in enumerate(files):
+        for around, fn in enumerate(file.facts.functions):
+            called: set[int] = set()
+            found = [
+                node
+                for node in nodes(fn.body)
+                if isinstance(node, (m.Call, m.Name, m.Attr)) and _name_of(node) == name
+            ]
+            for node in found:
+                if isinstance(node, m.Call):
+                    called.add(id(node.func))
+                    yield where, around, node, "called"
+            for node in found:
+                if not isinstance(node, m.Call) and id(node) not in called:
+                    yield where, around, node, "named"
+
+
+def _name_of(node: m.Call | m.Name | m.Attr) -> str:
+    """The last part of the name that a node is, or calls."""
+    if isinstance(node, m.Call):
+        return called_name(node)
+    return node.id if isinstance(node, m.Name) else node.name.rpartition(".")[2]
 
 
 def _share(seen: Inspection, path: str) -> tuple[Share, Part]:
@@ -309,11 +415,11 @@ def _reasons(seen: Inspection, code: str, matches: Sequence[Match], recording: R
     unmet = dict.fromkeys(match.id for match in matches if match.applies and match.holds is False)
     if unmet:
         reasons.append(f"the conditions of {', '.join(unmet)} are not met")
-    open_ones = [m for m in matches if m.kind == "hazard" and m.applies and m.holds is None]
-    absent = dict.fromkeys(m.id for m in open_ones if not m.is_asked)
+    open_ones = [one for one in matches if one.kind in ("hazard", "op") and one.applies and one.holds is None]
+    absent = dict.fromkeys(one.id for one in open_ones if not one.is_asked)
     if absent:
         reasons.append(f"the call does not give the argument that {', '.join(absent)} is about")
-    unsure = dict.fromkeys(m.id for m in open_ones if m.is_asked)
+    unsure = dict.fromkeys(one.id for one in open_ones if one.is_asked)
     if unsure:
         reasons.append(f"whether the conditions of {', '.join(unsure)} are met is unknown")
     for match in matches:
@@ -327,7 +433,7 @@ def _reasons(seen: Inspection, code: str, matches: Sequence[Match], recording: R
             continue
         if level.level == "seeded":
             reasons.append(f"{level.title} is seeded here{_at(seen, level.site)}")
-        elif level.level == "maybe":
+        elif level.level == "maybe" and (level.site or level.helper):
             by = f" by `{level.helper}`" if level.helper else ""
             reasons.append(f"{level.title} may be seeded here{by}{_at(seen, level.site)}")
     return reasons

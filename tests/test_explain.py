@@ -374,3 +374,129 @@ def test_only_what_a_program_can_name_is_a_mode(run: Run, project: Project) -> N
     root = project({"train.py": code})
     assert "weights loaded" not in run("explain", "train.py:8", cwd=root).out
     assert "the default of the environment variable `RANK`" in run("explain", "train.py:6", cwd=root).out
+
+
+def test_a_part_of_an_array_in_a_file_is_an_array(project: Project) -> None:
+    text = """\
+import numpy as np
+import torch
+
+data = np.memmap("train.bin", dtype=np.uint16, mode="r")
+for i in torch.randint(len(data) - 8, (4,)):
+    torch.save(torch.from_numpy(data[i : i + 8].astype(np.int64)), "x.pt")
+"""
+    (visit,) = told(project({"a.py": text}), "a.py:6")["runs"][0]["visits"]
+    assert [call["api"] for call in visit["calls"] if "astype" in call["api"]] == ["numpy.memmap.astype"]
+
+
+def test_only_generators_of_libraries_that_the_program_has(project: Project) -> None:
+    # Keras 3 draws its seeds from the generator of `random`, which is seeded here.
+    text = "import random\nimport torch\n\nrandom.seed(0)\nprint(torch.rand(2))\n"
+    (visit,) = told(project({"a.py": text}), "a.py:5")["runs"][0]["visits"]
+    assert set(visit["generators"]) == {"torch", "torch_cuda", "python"}
+    (visit,) = told(project({"b.py": f"import keras\n{text}"}), "b.py:6")["runs"][0]["visits"]
+    assert visit["generators"]["keras"]["state"] == "seeded"
+
+
+LONG = """\
+import torch
+
+
+def use(x):
+    return x * 2
+
+
+def other(x):
+    return x
+
+
+y = (
+    use(
+        torch.rand(2),
+    )
+    .sum()
+)
+torch.save(
+    other(y),
+    "y.pt",
+)
+"""
+
+
+def test_the_first_line_of_a_long_statement_is_all_of_it_and_others_are_what_stands_there(
+    run: Run, project: Project
+) -> None:
+    root = project({"a.py": LONG})
+    first, last = line(LONG, "y = ("), line(LONG, "    .sum()") + 1
+    data = told(root, f"a.py:{first}")
+    assert data["statement"] == {"row": first, "end_row": last}
+    assert {call["api"] for call in data["runs"][0]["visits"][0]["calls"]} >= {
+        "torch.rand",
+        "torch.Tensor.sum",
+    }
+    part = told(root, f"a.py:{line(LONG, 'other(y)')}")["runs"][0]["visits"][0]
+    assert {call["code"] for call in part["calls"]} == {'torch.save(other(y), "y.pt")'}
+    out = run("explain", f"a.py:{line(LONG, 'torch.rand')}", cwd=root).out
+    assert "\n      use(\n  >         torch.rand(2),\n" in out.replace("    y = (", "y = (").replace(
+        "        use(", "      use("
+    )
+    inner = run("explain", f"a.py:{line(LONG, 'return x * 2')}", cwd=root).out
+    assert f"a.py:{first + 1}: use() is called here: `use(torch.rand(2))`" in inner
+
+
+def test_the_test_that_keeps_a_line_from_running_and_the_call_that_does_not_run(
+    run: Run, project: Project
+) -> None:
+    text = """\
+import torch
+
+
+def deep(x):
+    return torch.bincount(x)
+
+
+def between(x):
+    return deep(x)
+
+
+def main(kind):
+    step = None
+    if step is not None:
+        between(torch.ones(2))
+    elif kind == "b":
+        print(2)
+
+
+def nobody():
+    return between(1)
+
+
+main("a")
+"""
+    root = project({"a.py": text})
+    out = run("explain", "a.py:17", cwd=root).out
+    assert """because of a.py:16: the test `kind == "b"` is false""" in out
+    unreached = run("explain", "a.py:5", cwd=root).out
+    assert "`deep()` is called at a.py:9 in `between()`, which no entry point reaches." in unreached
+    assert (
+        "`between()` is called at a.py:15 in `main()`, which a.py reaches, but this line does not run"
+        in unreached
+    )
+    assert "because of a.py:14: the test `step is not None` is false" in unreached
+    assert "`between()` is called at a.py:21 in `nobody()`, which no entry point reaches." in unreached
+
+
+def test_every_word_of_the_knowledge_base_has_an_explanation() -> None:
+    from typing import get_args
+
+    from d9mlint.interp import recording
+    from d9mlint.knowledge.schema import OrderRole, Role
+
+    assert set(recording._ROLES) == set(get_args(Role))
+    assert set(recording._ORDERS) == set(get_args(OrderRole))
+
+
+def test_an_index_that_sorts_is_explained(run: Run, project: Project) -> None:
+    text = "import numpy as np\n\nprint(np.argsort(np.ones(3)))\n"
+    out = run("explain", "a.py:3", cwd=project({"a.py": text}))
+    assert out.code == 0 and "gives the places of the elements in sorted order" in out.out

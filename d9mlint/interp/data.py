@@ -11,7 +11,7 @@ from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
-from d9mlint.interp.order_kinds import one_of
+from d9mlint.interp.order_kinds import one_of, raw_kind_of_elements
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -210,6 +210,17 @@ def _typed(interp: Interp, value: v.Obj) -> v.Value:
         return v.Obj(f"{value.api}.__iter__", made)
     found = one_of(interp, value)
     return found if found is not None else v.UNKNOWN
+
+
+def part_of(interp: Interp, value: v.Value, found: v.Value) -> v.Value:
+    """A slice of a value, of which an item is ``found``: of an array or a list that a library gave, one like it."""
+    if not isinstance(value, v.Obj) or value.type == TENSOR or not raw_kind_of_elements(interp, value):
+        return found
+    if found is value or not (found is v.UNKNOWN or (isinstance(found, v.Obj) and found.args is v.NO_ARGS)):
+        return found
+    part = v.Obj(value.api, value.type, value.args, value.node)
+    part.owner = value.owner
+    return part
 
 
 def has_elements(interp: Interp, value: v.Obj) -> bool:

@@ -19,6 +19,7 @@ from d9mlint.interp.data import (
     element,
     elements,
     is_entropy,
+    part_of,
     subscript,
 )
 from d9mlint.interp.events import LookedAtEvent
@@ -387,7 +388,7 @@ def _subscript(interp: Interp, node: m.Subscript) -> v.Value:
         if isinstance(value, (v.Items, v.Lit)) or (isinstance(value, v.Obj) and value.api in CONTAINERS):
             result = cut_out(value, bounds)
         else:
-            result = subscript(interp, value, v.UNKNOWN, node)
+            result = part_of(interp, value, subscript(interp, value, v.UNKNOWN, node))
         index: v.Value = v.UNKNOWN
     else:
         index = interp.eval(node.index)

@@ -41,6 +41,8 @@ MOST_VISITS = 6
 MOST_ALTERNATIVES = 4
 LEVELS = {SEEDED: "seeded", MAYBE: "maybe", 0: "unseeded"}
 CALLED = ".__call__"
+PYTHON = "python"
+"""The library of generators that every program has."""
 
 
 class Spot(NamedTuple):
@@ -175,10 +177,12 @@ class Visit(NamedTuple):
 
 
 class Blocked(NamedTuple):
-    """Why a statement did not run although one around it did: at ``site``, ``reason`` in words."""
+    """Why a statement did not run although one around it did: at ``site``, ``reason`` in words, of the test between
+    two offsets if it is one."""
 
     site: Site
     reason: str
+    test: tuple[int, int] | None = None
 
 
 class Recording(NamedTuple):
@@ -242,6 +246,12 @@ def _own_nodes(facts: FileFacts, stmt: Any) -> Iterator[Any]:
             yield node
 
 
+def _span(node: Any) -> tuple[int, int]:
+    """The offsets of an expression; not every kind of node has its own."""
+    inner = [one for one in nodes([node]) if hasattr(one, "start")]
+    return min((one.start for one in inner), default=0), max((one.end for one in inner), default=0)
+
+
 def find_spot(facts: FileFacts, path: str, start: int, end: int) -> Spot | None:
     """The line between two offsets of a file; None where no statement stands there."""
     found: list[tuple[Any, tuple[Any, ...], int]] = []
@@ -252,7 +262,12 @@ def find_spot(facts: FileFacts, path: str, start: int, end: int) -> Spot | None:
         if not any(first < end and last > start for first, last in spans):
             continue
         found.append((stmt, chain, function))
-        watched.update(id(n) for n in own if hasattr(n, "start") and n.start < end and n.end > start)
+        # On the first line of a statement the question is about all of it, further down about what stands there.
+        whole = start <= stmt.start < end
+        here = [n for n in own if hasattr(n, "start") and (whole or (n.start < end and n.end > start))]
+        watched.update(map(id, here))
+        # What is called, also where only the end of the call stands there.
+        watched.update(id(n.func) for n in here if isinstance(n, m.Call))
     if not found:
         return None
     # A lambda's body stands inside of a statement of another function: that statement is the line's.
@@ -278,6 +293,7 @@ class Recorder:
         self._decided: dict[int, tuple[Site, Outcome]] = {}
         self._seen: set[int] = set()
         self._ended: dict[int, Site] = {}
+        self._drawn: set[str] = set()
         self._silences: dict[tuple[str, str], None] = {}
         self._elsewhere: dict[tuple[str, Site, str], None] = {}
         self._late: dict[DrawFact, None] = {}
@@ -296,7 +312,10 @@ class Recorder:
             late = [one for one in self._late if one not in visits[0].draws]
             visits[0] = visits[0]._replace(draws=(*visits[0].draws, *late))
         return Recording(
-            tuple(visits),
+            tuple(
+                one._replace(generators=tuple(x for x in one.generators if self._is_used(x.generator)))
+                for one in visits
+            ),
             self._count,
             tuple(self._blocked()) if not visits else (),
             tuple(self._silences),
@@ -305,6 +324,11 @@ class Recorder:
             self._devices,
             self._exhausted,
         )
+
+    def _is_used(self, rng: str) -> bool:
+        """Whether a generator is one of a library that the program has: a call may seed those of others too."""
+        library = self.interp.kb.generators[rng].library
+        return rng in self._drawn or library == PYTHON or library in self.interp.libraries
 
     # --------------------------------------------------------------------------------- statements
 
@@ -356,7 +380,8 @@ class Recorder:
                 site, outcome = self._decided[id(around)]
                 if outcome.answer is not None:
                     option = f", by the default of `{outcome.option}`" if outcome.option else ""
-                    yield Blocked(site, f"this test is {str(outcome.answer).lower()}{option}")
+                    reason = f"this test is {str(outcome.answer).lower()}{option}"
+                    yield Blocked(site, reason, _span(around.test))
             return
 
     # --------------------------------------------------------------------------------- what happens
@@ -379,6 +404,7 @@ class Recorder:
     def drawn(self, event: GlobalDrawEvent) -> None:
         """A generator is drawn from."""
         interp, (rng, level, entry, node) = self.interp, event
+        self._drawn.add(rng)
         if not self._here(interp, node):
             return
         fact = DrawFact(_level(interp, rng, level), entry.id, entry.kind)
@@ -550,7 +576,7 @@ def matches(interp: Interp, call: CallEvent) -> Iterator[Match]:
         yield _of_order(order, args)
     for role in {one.id: one for one in kb.roles(call.api)}.values():
         tests = tuple(Test(c, holds(args, c, owner)) for c in role.when)
-        yield Match("role", role.id, role.library, "", "", True, "", tests, role.role)
+        yield Match("role", role.id, role.library, "", "", True, "", tests, _ROLES[role.role])
 
 
 def _target(interp: Interp, library: str, versions: str) -> tuple[bool, str]:
@@ -578,11 +604,23 @@ def _is_given(args: v.Args, condition: Condition) -> bool:
     return args.get(condition.arg, condition.pos) is not None
 
 
+_KINDS = {
+    "split": "DET109",
+    "own-sampler": "DET109",
+    "unseeded-op": "DET110",
+    "environment": "DET111",
+    "generator": "DET106",
+    "sampling": "DET701",
+    "tf-shuffle": "DET207",
+    "anti-seed": "DET107",
+}
+"""The rules that report calls of some kinds, whatever they draw from."""
+
+
 def _of_rng(interp: Interp, entry: RngEntry, args: v.Args) -> Match:
     applies, target = _target(interp, entry.library, entry.versions)
     rules = {interp.kb.generators[r].rule for r in entry.draws if r in interp.kb.generators}
-    kind = {"split": "DET109", "sampling": "DET701", "tf-shuffle": "DET207", "anti-seed": "DET107"}
-    rule = kind.get(entry.kind) or (rules.pop() if len(rules) == 1 else "")
+    rule = _KINDS.get(entry.kind) or (rules.pop() if len(rules) == 1 else "")
     does = [
         *([f"seeds {', '.join(entry.seeds)}"] if entry.seeds else []),
         *([f"draws from {', '.join(entry.draws)}"] if entry.draws else []),
@@ -637,13 +675,53 @@ _ORDERS = {
     "carry": "keeps the order of what it is given",
     "pair": "takes sequences side by side",
     "end": "its result does not depend on the order",
+    "sum": "adds up what it is given, whose order decides the rounding",
     "sink": "the order of what it is given counts",
     "show": "shows what it is given",
     "step": "changes a model",
     "write": "writes what it is given",
     "grow": "adds to its receiver",
+    "fill": "puts what it is given into a place of its receiver",
+    "accumulate": "adds what it is given to what it holds, whose order decides the rounding",
+    "argsort": "gives the places of the elements in sorted order",
     "settle": "sorts its receiver",
     "type": "",
+}
+_ROLES = {
+    "allocates": "gives memory whose content is undefined",
+    "holds": "gives an object that shares the memory of its argument",
+    "views": "gives a tensor that shares the memory of what it is given",
+    "copies": "gives the elements in another place or type",
+    "looks-only": "looks at sizes, types or places, at no element",
+    "writes": "fills a tensor",
+    "overwrites": "overwrites all elements of a tensor",
+    "writes-where": "writes only where its argument `where` is true",
+    "reads": "computes from the elements of its arguments",
+    "fills-parameters": "gives access to, or values to, all parameters of a module",
+    "async-copy": "copies between devices, and returns before it is done",
+    "synchronizes": "waits until work that was started has ended",
+    "stream": "what is started in its context runs beside the rest",
+    "waits": "makes one stream, or the host, wait for another",
+    "async-collective": "communicates, and returns before it is done",
+    "updates": "changes a tensor by what it held before",
+    "checkpoints": "runs a function again in the backward pass",
+    "restores-rng": "puts a random number generator back into an earlier state",
+    "makes-key": "gives a JAX key",
+    "no-gpu": "gives a strategy under which models run on no GPU",
+    "draws-weight": "draws the weights of a layer",
+    "draws-with-key": "consumes a JAX key",
+    "no-variable": "gives a tensor in which no trainable variable takes part",
+    "gives-something": "never gives None",
+    "discards-batches": "gives a loader that leaves out its first batches",
+    "saves-loader": "keeps the position in the data",
+    "clock": "reads the clock",
+    "takes-gradients": "takes gradients of tensors that the program names",
+    "trains": "takes a training step, or runs training",
+    "sets-stop": "ends training",
+    "free-memory": "asks how much memory is free",
+    "out-of-memory": "is raised when memory is used up",
+    "processor-count": "asks how many processors there are",
+    "rank": "asks how many processes there are, or which of them this is",
 }
 
 

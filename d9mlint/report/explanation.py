@@ -10,15 +10,17 @@ from d9mlint.base.terminal import clean
 from d9mlint.report.common import count
 
 if TYPE_CHECKING:
-    from d9mlint.explain import Explanation, Run, Verdict
-    from d9mlint.interp.recording import CallFact, Level, Match, Test, ValueFact, Visit
+    from d9mlint.base.findings import Step
+    from d9mlint.explain import Caller, Explanation, Run, Verdict
+    from d9mlint.interp.recording import Blocked, CallFact, Level, Match, Test, ValueFact, Visit
     from d9mlint.interp.state import Setting
     from d9mlint.knowledge.schema import Condition
 
 Words = Callable[["Condition"], str]
 """A condition of the knowledge base in words."""
 ANSWERS = {True: "yes", False: "no", None: "unknown"}
-WIDTH = 100
+AROUND = 4
+"""So many lines of a long statement are shown before and after the one that is asked about."""
 
 
 class Explained:
@@ -40,6 +42,17 @@ class Explained:
         row = source.row_column(site.start)[0] if source is not None else 1
         return f"{relative_to(site.path, self.root)}:{row}"
 
+    def _blocked(self, blocked: Blocked) -> dict[str, Any]:
+        test = self._text(blocked.site.path, *blocked.test) if blocked.test else None
+        return {"reason": blocked.reason, "test": test, "at": self._site(blocked.site)}
+
+    def _because(self, blocked: Blocked) -> str:
+        """Why a line does not run."""
+        if blocked.test is None:
+            return f"{self.place(blocked.site)}: {blocked.reason}"
+        test = self._text(blocked.site.path, *blocked.test)
+        return f"{self.place(blocked.site)}: {blocked.reason.replace('this test', f'the test `{test}`', 1)}"
+
     def _site(self, site: Any) -> dict[str, Any] | None:
         if site is None:
             return None
@@ -48,7 +61,13 @@ class Explained:
         return {"filename": relative_to(site.path, self.root), "row": row, "column": column}
 
     def _code(self, start: int, end: int) -> str:
-        text = " ".join(self.of.source.raw[start:end].split())
+        return self._text(self.of.source.path, start, end)
+
+    def _text(self, path: str, start: int, end: int) -> str:
+        """Code on one line, cut if it is long."""
+        source = self.sources.get(path)
+        text = " ".join(source.raw[start:end].split()) if source is not None else ""
+        text = text.replace("( ", "(").replace(", )", ")").replace(" )", ")")
         return text if len(text) <= 60 else text[:57] + "..."
 
     # ----------------------------------------------------------------------------------------- data
@@ -59,11 +78,24 @@ class Explained:
         return {
             "filename": one.source.path,
             "row": one.row,
+            "statement": {"row": one.rows[0], "end_row": one.rows[1]},
             "code": one.source.line(one.row).strip(),
             "function": one.function or None,
             "runs": [self._run(run) for run in one.runs],
             "other_entry_points": list(one.others),
             "entry_points_that_pass_by": list(one.passing),
+            "calls_that_do_not_run": [
+                {
+                    **(self._site(x.site) or {}),
+                    "name": x.code,
+                    "how": x.how,
+                    "function": x.function or None,
+                    "entry_point": x.entry or None,
+                    "runs": x.runs,
+                    "not_run_because": [self._blocked(b) for b in x.blocked],
+                }
+                for x in one.callers
+            ],
         }
 
     def _run(self, run: Run) -> dict[str, Any]:
@@ -75,9 +107,7 @@ class Explained:
             "times": run.recording.times,
             "cut_off": run.budget,
             "failure": run.failure or None,
-            "not_run_because": [
-                {"reason": b.reason, "at": self._site(b.site)} for b in run.recording.blocked
-            ],
+            "not_run_because": [self._blocked(b) for b in run.recording.blocked],
             "visits": [self._visit(visit) for visit in run.recording.visits],
             "rules": [self._verdict(verdict) for verdict in run.verdicts],
         }
@@ -176,7 +206,7 @@ class Explained:
         one = self.of
         where = f"{relative_to(one.source.path, self.root)}:{one.row}"
         inside = f" in `{one.function}()`" if one.function else ""
-        lines = [f"{where}{inside}", f"    {one.source.line(one.row).strip()}", ""]
+        lines = [f"{where}{inside}", *self._statement(), ""]
         for run in one.runs:
             lines += self._run_lines(run)
         if one.others:
@@ -185,7 +215,37 @@ class Explained:
             lines += [
                 f"These entry points run the file without reaching this function: {', '.join(one.passing)}."
             ]
+        for caller in one.callers:
+            lines += self._caller(caller)
         return "".join(clean(line.rstrip()) + "\n" for line in lines)
+
+    def _statement(self) -> Iterator[str]:
+        """The lines of the statement, the one that is asked about marked if there are several."""
+        (first, last), row = self.of.rows, self.of.row
+        if first == last:
+            yield f"    {self.of.source.line(row).strip()}"
+            return
+        shown = [one for one in range(first, last + 1) if one in (first, last) or abs(one - row) <= AROUND]
+        texts = [self.of.source.line(one).rstrip() for one in shown]
+        indent = min((len(text) - len(text.lstrip()) for text in texts if text), default=0)
+        before = first
+        for one, text in zip(shown, texts, strict=True):
+            if one > before + 1:
+                yield "    ..."
+            yield f"{'  > ' if one == row else '    '}{text[indent:]}"
+            before = one
+
+    def _caller(self, caller: Caller) -> Iterator[str]:
+        call = f"`{caller.code}` is {caller.how} at {self.place(caller.site)}"
+        inside = f" in `{caller.function}()`" if caller.function else ""
+        if not caller.entry:
+            yield f"{call}{inside}, which no entry point reaches."
+        elif caller.runs:
+            yield f"{call}{inside}, which {caller.entry} reaches, but it was not followed from there to this line."
+        else:
+            yield f"{call}{inside}, which {caller.entry} reaches, but this line does not run"
+            for blocked in caller.blocked:
+                yield f"  because of {self._because(blocked)}"
 
     def _run_lines(self, run: Run) -> Iterator[str]:
         recording = run.recording
@@ -204,17 +264,24 @@ class Explained:
         if not recording.visits:
             yield "  the line does not run here"
             for blocked in recording.blocked:
-                yield f"  because of {self.place(blocked.site)}: {blocked.reason}"
-        for number, visit in enumerate(recording.visits, 1):
-            if len(recording.visits) > 1:
-                yield f"  Case {number} of {len(recording.visits)}"
-            yield from (f"  {line}" for line in self._visit_lines(visit))
+                yield f"  because of {self._because(blocked)}"
+        cases: dict[tuple[str, ...], tuple[str, ...]] = {}
+        for visit in recording.visits:
+            # What is the same but for what is not shown is shown once.
+            cases.setdefault(tuple(self._visit_lines(visit)), tuple(self._flow_lines(visit)))
+        for number, (lines, way) in enumerate(cases.items(), 1):
+            if len(cases) > 1:
+                yield f"  Case {number} of {len(cases)}"
+            yield from (f"  {line}" for line in (*way, *lines))
         yield ""
         yield from self._verdict_lines(run.verdicts)
 
-    def _visit_lines(self, visit: Visit) -> Iterator[str]:
+    def _flow_lines(self, visit: Visit) -> Iterator[str]:
         for step in visit.flow:
-            yield f"{self.place(step)}: {step.message}"
+            code = f": `{self._text(step.path, step.start, step.end)}`" if self._is_long(step) else ""
+            yield f"{self.place(step)}: {step.message}{code}"
+
+    def _visit_lines(self, visit: Visit) -> Iterator[str]:
         if visit.guessed:
             yield "the receiver of a call on the way is guessed from the method's name"
         if visit.aside:
@@ -240,10 +307,10 @@ class Explained:
             yield f"inside: {', '.join(visit.contexts)}"
         for rule, site in visit.loops:
             yield f"order: a loop around this line runs in an arbitrary order ({rule}, from {self.place(site)})"
-        for fact in visit.values:
-            facts = self._facts(fact.value)
-            if facts:
-                yield f"value: `{self._code(fact.start, fact.end)}` is {fact.value.what}{facts}"
+        values = [(self._code(x.start, x.end), x.value.what, self._facts(x.value)) for x in visit.values]
+        for text, what, facts in dict.fromkeys(values):
+            if facts or what.startswith(("function ", "class ")):
+                yield f"value: `{text}` is {what}{facts}"
         for call in visit.calls:
             yield f"call: `{self._code(call.start, call.end)}` is {_api(call)}"
             if call.receiver is not None and call.receiver.what != "unknown":
@@ -256,6 +323,10 @@ class Explained:
             yield f"draws: {self._level(draw.level)} ({draw.kind}, {draw.entry})"
         if visit.changes:
             yield f"sets: {', '.join(visit.changes)}"
+
+    def _is_long(self, step: Step) -> bool:
+        source = self.sources.get(step.path)
+        return source is not None and source.row_column(step.start)[0] != source.row_column(step.end)[0]
 
     def _match_lines(self, match: Match) -> Iterator[str]:
         rule = f", rule {match.rule}" if match.rule else ""

@@ -89,6 +89,7 @@ def _generator(rule: Rule, call: CallEvent, entry: RngEntry, place: Any) -> None
         return
     takes_seed = bool(entry.seed_arg) or entry.seed_pos is not None
     if takes_seed and value is not None and v.is_none(value) is not True:
+        rule.silent("DET106", place, "it is given a seed")
         return
     if entry.none_seed != "entropy" or is_quiet(call.args, entry) or (call.args.dstar and takes_seed):
         return

@@ -38,3 +38,5 @@ class SeededLater(Rule):
         """What is ever seeded is known."""
         for site in self.sites:
             self.reporter.withdraw("DET106", site)
+            if self.run.silences is not None:
+                self.run.silences("DET106", site, "the generator is given a seed later")
