@@ -127,7 +127,7 @@ class Knowledge:
         for entry in compiled.rng:
             for api in entry.apis:
                 if "*" in api:
-                    self._rng_wild.add(api, entry)
+                    self._rng_wild.add(api, entry, entry.not_apis)
                     continue
                 name = self.canonical(api)
                 if entry not in self._rng.get(name, ()):

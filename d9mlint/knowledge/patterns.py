@@ -7,6 +7,7 @@ A star at the end stands for functions and classes, also of modules below, not f
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -15,6 +16,8 @@ _BELOW = r"(?:(?![A-Z])[^.]+\.)*[^.]+"
 
 
 def _regex(pattern: str) -> re.Pattern[str]:
+    if "*" not in pattern:
+        return re.compile(re.escape(pattern))
     *before, last = (re.escape(part) for part in pattern.split("*"))
     text = ".*".join(before)
     if last:
@@ -33,16 +36,20 @@ class Patterns(Generic[T]):
     part of a name, so that most names are compared with none."""
 
     def __init__(self) -> None:
-        self._by_library: dict[str, list[tuple[re.Pattern[str], T]]] = {}
+        self._by_library: dict[str, list[tuple[re.Pattern[str], tuple[re.Pattern[str], ...], T]]] = {}
 
-    def add(self, pattern: str, value: T) -> None:
-        """A value for all names that a pattern matches."""
+    def add(self, pattern: str, value: T, others: Iterable[str] = ()) -> None:
+        """A value for all names that a pattern matches, but not for those that one of ``others`` matches too."""
         library = pattern.partition(".")[0]
-        regex = _regex(pattern)
-        self._by_library.setdefault("" if "*" in library else library, []).append((regex, value))
+        entry = (_regex(pattern), tuple(_regex(one) for one in others), value)
+        self._by_library.setdefault("" if "*" in library else library, []).append(entry)
 
     def of(self, name: str) -> tuple[T, ...]:
         """The values of all patterns that match a name, in the order in which they were added."""
         library = name.partition(".")[0]
         candidates = (*self._by_library.get(library, ()), *self._by_library.get("", ()))
-        return tuple(value for regex, value in candidates if regex.fullmatch(name))
+        return tuple(
+            value
+            for regex, others, value in candidates
+            if regex.fullmatch(name) and not any(one.fullmatch(name) for one in others)
+        )

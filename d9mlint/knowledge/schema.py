@@ -293,7 +293,8 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``only_env``: it holds only where these environment variables have one of these values (an empty one: are not
     set).
     ``method`` is true when the names are methods that are recognised on an instance
-    (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``.
+    (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``. ``not_apis`` are names that
+    a pattern among ``apis`` matches and that are something else.
     """
 
     id: str
@@ -316,6 +317,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sets: list[Effect] = []
     does_not_seed: list[str] = []
     only_env: dict[str, list[str]] = {}
+    not_apis: list[str] = []
     versions: str = ""
     method: bool = False
     why: str = ""
