@@ -24,6 +24,7 @@ from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, is_text, kind_of_el
 from d9mlint.interp.order_sorting import SORTING
 from d9mlint.interp.places import Where, function
 from d9mlint.ir import nodes as m
+from d9mlint.ir.forms import FORM
 from d9mlint.ir.scopes import assigned_names
 from d9mlint.ir.traversal import called_name, nodes, receiver
 
@@ -1113,7 +1114,7 @@ def _compared_with_one(interp: Interp, node: m.Subscript) -> bool:
 def _asked_for_form(interp: Interp, node: m.Subscript) -> bool:
     """``masks[0].shape``: the shape or dtype of one of several arrays, which is taken to be that of all."""
     return any(
-        isinstance(one, m.Attr) and one.value is node and one.name in ("shape", "ndim", "dtype")
+        isinstance(one, m.Attr) and one.value is node and one.name in FORM
         for one in nodes([interp.statement])
     )
 

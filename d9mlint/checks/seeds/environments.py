@@ -12,6 +12,7 @@ from d9mlint.interp.memory import remembered, remembered_once
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.text import call_text
+from d9mlint.ir.forms import asked_for_form
 
 
 class Environments(Rule):
@@ -42,7 +43,7 @@ class Environments(Rule):
         if space:
             if name == "seed":
                 self.space_seeded = True
-            elif name == "sample" and self.made and self.sample is None:
+            elif name == "sample" and self.made and self.sample is None and not self._form_only(call):
                 self.sample = Where(self.run, call.node, space)
             return
         owner = call.owner
@@ -51,7 +52,12 @@ class Environments(Rule):
             if entry.kind == "seeder" and OWN in entry.seeds:
                 self.space_seeded = True
                 return
-            if entry.kind == "sampler" and OWN in entry.draws and self.sample is None:
+            if (
+                entry.kind == "sampler"
+                and OWN in entry.draws
+                and self.sample is None
+                and not self._form_only(call)
+            ):
                 seed = owner.args.kw.get(entry.seed_arg) if isinstance(owner, v.Obj) else None
                 if seed is None or v.is_none(seed) is True:
                     self.sample = Where(self.run, call.node, call_text(call).removesuffix(".sample"))
@@ -75,6 +81,12 @@ class Environments(Rule):
             self.seeded_ones.update(ones)
         else:
             self.seeded = True
+
+    def _form_only(self, call: CallEvent) -> bool:
+        """Whether the program only asks for the shape of a sample."""
+        frame = self.run.frame
+        function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+        return asked_for_form(function, call.node)
 
     def _made_at(self, owner: v.Value | None) -> frozenset[Site]:
         """Where the environments are made that a value can be; nothing where it can be anything else, or one that is
