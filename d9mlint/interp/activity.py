@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import can_train, hands_over_training, has_model, owner_types
-from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.context import OTHER_DEVICE, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, named, runner, runner_of
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device
@@ -39,8 +39,10 @@ CUDA_ALWAYS = "cuda:always"
 """Where work is put on a GPU whatever options are given."""
 OTHER_ACCELERATORS = ("xpu", "mps")
 GRAPH_STEP = "graph-step"
-"""Where a graph of TensorFlow 1 was given a step that trains, and where a session ran something of a graph."""
+GRAPH_STEP_CPU = "graph-step:cpu"
+"""Where a graph of TensorFlow 1 was given a step that trains, and one that is put on the CPU."""
 GRAPH_RUN = "graph-run"
+"""Where a session ran something of a graph."""
 LOADS = "loads-weights"
 INFERS = "infers"
 MODE_SET = "sets the mode of a model"
@@ -239,15 +241,17 @@ class Activity:
             name = call.api.rpartition(".")[2]
             if name != "gradient" and self._interp.kb_matches("tensorflow", "<2.0"):
                 # A step of a graph, which a session may run.
-                self._interp.places.setdefault(GRAPH_STEP, Where(self._interp, call.node, name))
+                # What computes its gradients is put where it is made, unless they were made before.
+                cpu = name == "minimize" and within_cpu(self._interp.contexts)
+                place = Where(self._interp, call.node, name)
+                self._interp.places.setdefault(GRAPH_STEP_CPU if cpu else GRAPH_STEP, place)
                 return
             _trains_tf(self._interp, call.node, "minimize" if name == "minimize" else "gradient")
 
     @on(CallEvent)
     def graph_step(self, call: CallEvent) -> None:
         """A session, or a function, is given a step of a graph."""
-        step = self._interp.places.get(GRAPH_STEP)
-        if step is None or call.api in _GROUPS:
+        if not _has_step(self._interp) or call.api in _GROUPS:
             return
         runs = call.api.rpartition(".")[2] == "run"
         given = [one for value in call.args.values() for one in _nested(value)]
@@ -259,7 +263,7 @@ class Activity:
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """The program has ended."""
-        if GRAPH_STEP in self._interp.places and GRAPH_RUN not in self._interp.places:
+        if _has_step(self._interp) and GRAPH_RUN not in self._interp.places:
             # Whatever runs it was not followed.
             _run_graph(self._interp)
 
@@ -395,7 +399,7 @@ def _trains_torch(interp: Interp, node: Any, subject: str, device: str) -> None:
     note(interp, TRAIN, node, subject)
     if device in ACCELERATORS or selecting_option(device):
         note(interp, device if device in ACCELERATORS else CUDA, node, subject, selecting_option(device))
-    if device != "cpu" and CPU_CONTEXT not in interp.contexts:
+    if device != "cpu" and not within_cpu(interp.contexts):
         note(interp, TORCH_TRAIN, node, subject, selecting_option(device))
     else:
         note(interp, TORCH_TRAIN_CPU, node, subject)
@@ -404,7 +408,7 @@ def _trains_torch(interp: Interp, node: Any, subject: str, device: str) -> None:
 def _trains_tf(interp: Interp, node: Any, subject: str) -> None:
     note(interp, TF_TAPE if subject == "gradient" else TF_FIT, node, subject)
     note(interp, TRAIN, node, subject)
-    note(interp, TF_TRAIN_CPU if CPU_CONTEXT in interp.contexts else TF_TRAIN, node, subject)
+    note(interp, TF_TRAIN_CPU if within_cpu(interp.contexts) else TF_TRAIN, node, subject)
 
 
 def _fits_keras(interp: Interp, node: Any) -> None:
@@ -416,10 +420,16 @@ def _fits_keras(interp: Interp, node: Any) -> None:
         _trains_torch(interp, node, "fit", keras_device(interp))
 
 
+def _has_step(interp: Interp) -> bool:
+    return GRAPH_STEP in interp.places or GRAPH_STEP_CPU in interp.places
+
+
 def _run_graph(interp: Interp) -> None:
     """The step of a graph is run: the place at which it was made is where the program trains."""
-    step = interp.places[GRAPH_STEP]
-    for flag in (TF_FIT, TRAIN, TF_TRAIN_CPU if CPU_CONTEXT in interp.contexts else TF_TRAIN):
+    places = interp.places
+    step = places.get(GRAPH_STEP) or places[GRAPH_STEP_CPU]
+    cpu = GRAPH_STEP not in places and OTHER_DEVICE not in interp.state.flags
+    for flag in (TF_FIT, TRAIN, TF_TRAIN_CPU if cpu or within_cpu(interp.contexts) else TF_TRAIN):
         interp.places.setdefault(flag, step)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.interp import graphs, memo, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import parts
-from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT_MODES, TRAINING_CONTEXT
+from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT_MODES, OTHER_DEVICE, TRAINING_CONTEXT
 from d9mlint.interp.data import BUFFER, TENSOR, entropy, is_entropy, is_module, put_on_device
 from d9mlint.interp.devices import Runner, runner, runner_of
 from d9mlint.interp.events import (
@@ -1205,6 +1205,7 @@ class Entered(NamedTuple):
 
 
 def _names_cpu(value: v.Value) -> bool:
+    """Whether a device of TensorFlow or PyTorch is surely the CPU."""
     return isinstance(value, v.Lit) and isinstance(value.value, str) and "cpu" in value.value.lower()
 
 
@@ -1215,8 +1216,10 @@ def enter(interp: Interp, context: v.Value, node: Any, after: list[Callable[[], 
     for one in v.alternatives(context):
         if isinstance(one, v.Obj):
             names.append(one.api)
-            if one.api in ("tf.device", "torch.device") and one.args.pos and _names_cpu(one.args.pos[0]):
-                names.append(CPU_CONTEXT)
+            if one.api in ("tf.device", "torch.device") and one.args.pos:
+                names.append(CPU_CONTEXT if _names_cpu(one.args.pos[0]) else OTHER_DEVICE)
+                if names[-1] == OTHER_DEVICE:
+                    interp.flag(OTHER_DEVICE, node)
             if one.api in ("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"):
                 names += _gradient_context(one.args.get("mode", 0))
             switched = [entry for entry in interp.kb.rng(one.api) if entry.at == "use" and entry.sets]

@@ -14,6 +14,10 @@ from d9mlint.interp.heap import HEAP
 CPU_CONTEXT = "on the CPU"
 """Active inside ``with tf.device("/CPU:0")`` and in the stages of input pipelines."""
 
+OTHER_DEVICE = "on another device"
+"""Active inside ``with tf.device(name)`` of any other name; a flag of the program from then on."""
+_DEVICES = frozenset({CPU_CONTEXT, OTHER_DEVICE})
+
 TRAINING_CONTEXT = "@training"
 """A layer is called with ``training=True``: what it draws counts whether or not the program trains."""
 THREAD = "@thread"
@@ -93,3 +97,8 @@ class Active(Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | Sequence[str]:
         found: str | Sequence[str] = self._asked(_ALL, None)[index]
         return found
+
+
+def within_cpu(contexts: Active) -> bool:
+    """Whether what is made here is put on the CPU: the innermost context of a device decides."""
+    return contexts.innermost(_DEVICES) == CPU_CONTEXT

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
-from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT_MODES, NO_GRADIENT
+from d9mlint.interp.context import FROZEN, GRADIENT_MODES, NO_GRADIENT, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS, by_default
 from d9mlint.interp.device_names import together as used_together
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, named, selects
@@ -131,7 +131,7 @@ def _new_device(interp: Interp, args: v.Args) -> str:
         return named(interp, given)
     if args.dstar:
         return ""
-    if CPU_CONTEXT in interp.contexts:
+    if within_cpu(interp.contexts):
         return "cpu"
     setting = interp.state.modes.get(DEFAULT_DEVICE)
     return "cpu" if setting is None else str(setting.value or "")
@@ -263,7 +263,7 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
 
 
 def _device_with(interp: Interp, inputs: list[v.Value]) -> str:
-    return together(interp, inputs) or ("cpu" if CPU_CONTEXT in interp.contexts else "")
+    return together(interp, inputs) or ("cpu" if within_cpu(interp.contexts) else "")
 
 
 def together(interp: RunView, inputs: Iterable[v.Value | None]) -> str:

@@ -22,7 +22,7 @@ from d9mlint.interp.activity import (
     where,
 )
 from d9mlint.interp.argtests import all_hold, any_holds
-from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.context import within_cpu
 from d9mlint.interp.device_names import selecting_option
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, of_keras, permits
 from d9mlint.interp.events import (
@@ -391,7 +391,7 @@ def _in_tape(interp: RunView) -> bool:
 def _device(interp: RunView, call: CallEvent) -> str:
     """The device on which the op works, "" for unknown."""
     found = together(interp, [call.owner, *call.args.values()])
-    return found or ("cpu" if CPU_CONTEXT in interp.contexts else "")
+    return found or ("cpu" if within_cpu(interp.contexts) else "")
 
 
 def _only_predicts(call: CallEvent) -> bool:
