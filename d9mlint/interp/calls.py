@@ -37,7 +37,7 @@ from d9mlint.interp.library.results import (
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_sorting import KEYED, SORT_KEY
 from d9mlint.interp.state import effect, join_states
-from d9mlint.interp.usage import flatten, use_object
+from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, use_base, use_object
 from d9mlint.ir import nodes as m
 from d9mlint.ir.edited import SMALL_BODY
 
@@ -534,7 +534,7 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
         if cls.fields:
             _dataclass_fields(interp, inst, args)
         for base in cls.external_bases()[:1]:
-            call_external(interp, base, args, node)
+            keep_base(interp, inst, call_external(interp, base, args, node))
     post = cls.find("__post_init__")
     if post is not None and init is None:
         call(interp, bind_method(interp, post, inst, cls, node), v.NO_ARGS, node)
@@ -628,6 +628,12 @@ def call_external(
     interp: Interp, name: str, args: v.Args, node: Any, base_of: v.Inst | None = None
 ) -> v.Value:
     """A library function or class, or the constructor of the one that the class of ``base_of`` is derived from."""
+    receiver = args.pos[0] if args.pos and name.endswith(_INIT) else None
+    if isinstance(receiver, v.Inst):
+        # The base class is named: ``Base.__init__(self, ...)``.
+        given = v.Args(args.pos[1:], args.kw, args.star, args.dstar)
+        keep_base(interp, receiver, call_external(interp, name.removesuffix(_INIT), given, node, receiver))
+        return v.NONE
     api = interp.kb.canonical(name)
     if api != name and (entry := interp.kb.inferred(name)) is not None:
         # The old name of something that later releases have under another one.
@@ -667,6 +673,9 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any, base_of: v
         result.data = entropy(interp)
     interp.listeners.tell(ResultEvent(event, result))
     return result
+
+
+_INIT = ".__init__"
 
 
 def _handed_back(args: v.Args, moved: Runner) -> v.Value:
@@ -846,8 +855,12 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
     if isinstance(owner, v.Super) and name == "__init__":
         for base in owner_types(interp, owner)[:1]:
             built = owner.receiver if isinstance(owner.receiver, v.Inst) else None
-            call_external(interp, base, args, node, built)
+            made = call_external(interp, base, args, node, built)
+            if built is not None:
+                keep_base(interp, built, made)
         return v.NONE
+    if isinstance(owner, v.Super) and name in INHERITED_USES and isinstance(owner.receiver, v.Inst):
+        use_base(interp, owner.receiver, node)
     types = owner_types(interp, owner) or ["object"]
     result = _call_member(interp, owner, name, types, args, node)
     return interp.orders.call(interp, interp.kb.canonical(f"{types[0]}.{name}"), args, node, result, owner)

@@ -30,6 +30,7 @@ from d9mlint.interp.methods import bind_method, is_decorated
 from d9mlint.interp.order_kinds import is_number, sample
 from d9mlint.interp.orders import INDEX, Loop, Order, merge
 from d9mlint.interp.tensors import TENSOR
+from d9mlint.interp.usage import base_argument
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Val
         return bind_method(interp, found, inst, inst.cls, node)
     if name == "module":
         return inst
-    return v.Member(inst, name)
+    return base_argument(inst, name) or v.Member(inst, name)
 
 
 def _super_attribute(interp: Interp, sup: v.Super, name: str) -> v.Value:

@@ -7,11 +7,41 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import CONTAINERS, parts
+from d9mlint.interp.data import is_module
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.tensors import TENSOR
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+
+
+BASE = "base class"
+"""Under this name, which no attribute has, an instance keeps what the constructor of its library base gave."""
+_HOLDING = (v.Obj, v.Inst, v.Func, v.Partial, v.Items, v.Mapping, v.AnyOf)
+INHERITED_USES = ("__getitem__", "__getitems__", "__iter__", "__call__")
+"""Methods by which items are made and transforms are applied."""
+
+
+def keep_base(interp: Interp, inst: v.Inst, base: v.Value) -> None:
+    """The base class of a library was given its arguments: what it does with them later, the instance does."""
+    if not isinstance(base, v.Obj) or is_module(interp, base):
+        return
+    if interp.kb.rng(base.api) or any(isinstance(one, _HOLDING) for one in base.args.values()):
+        inst.attrs[BASE] = base
+
+
+def base_argument(inst: v.Inst, name: str) -> v.Value | None:
+    """What an attribute holds that the class of a library, from which that of an instance is derived, sets: the
+    argument of this name."""
+    base = inst.attrs.get(BASE)
+    held = base.args.kw.get(name) if isinstance(base, v.Obj) else None
+    return held if isinstance(held, _HOLDING) else None
+
+
+def use_base(interp: Interp, inst: v.Inst, node: Any, depth: int = 0) -> list[v.Value]:
+    """What an instance inherits from a class of a library is used."""
+    base = inst.attrs.get(BASE)
+    return use(interp, base, node, depth + 1) if isinstance(base, v.Obj) else []
 
 
 def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> list[v.Value]:
@@ -21,11 +51,15 @@ def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> list[v.Val
     if depth > 4:
         return given
     if isinstance(value, v.Inst):
-        for name in ("__getitem__", "__getitems__", "__iter__", "__call__"):
+        own = False
+        for name in INHERITED_USES:
             found = value.cls.find(name)
+            own = own or found is not None
             if found is not None:
                 bound = bind_method(interp, found, value, value.cls, node)
                 given.append(interp.call(bound, v.Args([] if name == "__iter__" else [v.UNKNOWN]), node))
+        if not own and value.cls.find("forward") is None:
+            given += use_base(interp, value, node, depth)
     elif isinstance(value, (v.AnyOf, v.Items)):
         for one in value.values if isinstance(value, v.AnyOf) else value.elts:
             given += use(interp, one, node, depth + 1)
@@ -53,6 +87,8 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
                 isinstance(one, v.Inst) and (one.cls.find("__call__") or one.cls.find("forward"))
             ):
                 interp.call(one, v.Args(star=True), node)
+            elif isinstance(one, v.Inst):
+                use_base(interp, one, node, depth)
 
 
 def flatten(value: v.Value) -> list[v.Value]:
