@@ -22,6 +22,7 @@ from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import RngEntry
     from d9mlint.project.modules import ModuleFile
 
@@ -41,7 +42,7 @@ def apply(
             continue
         if at == "call" and (entry.seeds or entry.kind in ("seeder", "anti-seed")):
             _seed(interp, entry, args, node)
-        if entry.draws and (entry.at == "use") == (at == "use") and draws_now(args, entry):
+        if entry.draws and (entry.at == "use") == (at == "use") and draws_now(interp.kb, args, entry):
             if entry.only_env and permits(interp, entry.only_env) is None:
                 continue
             for rng in entry.draws:
@@ -69,28 +70,38 @@ class Saved(NamedTuple):
     level: Rng
 
 
-def draws_now(args: v.Args, entry: RngEntry) -> bool:
+def draws_now(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
     """Whether a call surely draws from a global RNG: its conditions hold, nothing overrides them."""
-    if entry.quiet_parts and is_quiet(args, entry):
+    if entry.quiet_parts and is_quiet(kb, args, entry):
         return False
     return all_hold(args, entry.when) is not False and any_holds(args, entry.unless) is False
 
 
-def is_quiet(args: v.Args, entry: RngEntry) -> bool:
-    """Whether all parts that an object is made of are applied always and alike."""
+def is_quiet(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
+    """Whether all parts that an object is made of are applied always and alike: by name, or because nothing that is
+    known of the part draws as it was made."""
     parts = args.get("transforms", 0)
-    return (
-        isinstance(parts, v.Items)
-        and not parts.open
-        and all(
-            isinstance(one, v.Obj) and one.api in entry.quiet_parts and _always(one.args.kw.get("p"))
-            for one in parts.elts
-        )
-    )
+    if not isinstance(parts, v.Items) or parts.open or not _always(args.kw.get("p")):
+        return False
+    for one in parts.elts:
+        if not isinstance(one, v.Obj):
+            return False
+        named = one.api in entry.quiet_parts and _always(one.args.kw.get("p"))
+        draws = [known for known in kb.rng(one.api) if known.draws]
+        if not named and (not draws or any(_draws_as_made(kb, one.args, known) for known in draws)):
+            return False
+    return True
+
+
+def _draws_as_made(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
+    """Whether something may draw of which an entry says that it does."""
+    if entry.quiet_parts and is_quiet(kb, args, entry):
+        return False
+    return all_hold(args, entry.when) is not False and any_holds(args, entry.unless) is not True
 
 
 def _always(probability: v.Value | None) -> bool:
-    """Whether a part is applied each time: its default is 1, as is what it is given."""
+    """Whether something is applied each time: its default is 1, as is what it is given."""
     return probability is None or (isinstance(probability, v.Lit) and probability.value == 1)
 
 

@@ -84,7 +84,9 @@ class RaceLog(Observer):
             shared = self._shared(owner) and call.api.rpartition(".")[2] not in _LOOKS
         else:
             shared = any(
-                entry.draws and entry.kind not in ("init", "dropout") and rng.draws_now(call.args, entry)
+                entry.draws
+                and entry.kind not in ("init", "dropout")
+                and rng.draws_now(self.run.kb, call.args, entry)
                 for entry in self.run.kb.rng(call.api)
                 if not {"own", "entropy", *self.own} & set(entry.draws)
             )

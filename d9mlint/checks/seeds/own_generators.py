@@ -91,7 +91,11 @@ def _generator(rule: Rule, call: CallEvent, entry: RngEntry, place: Any) -> None
     if takes_seed and value is not None and v.is_none(value) is not True:
         rule.silent("DET106", place, "it is given a seed")
         return
-    if entry.none_seed != "entropy" or is_quiet(call.args, entry) or (call.args.dstar and takes_seed):
+    if (
+        entry.none_seed != "entropy"
+        or is_quiet(rule.run.kb, call.args, entry)
+        or (call.args.dstar and takes_seed)
+    ):
         return
     option = v.option_of(value) if value is not None else ""
     why = f" by default (`{option}` is None)" if option else ""
