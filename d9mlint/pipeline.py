@@ -760,9 +760,19 @@ def _with_severities(analysis: Analysis, settings: Settings, rules: Mapping[str,
 
     place = settings.origins.get("severity", "severity")
     chosen: dict[str, Severity] = {}
+    said: dict[tuple[str, int, str], str] = {}
     for selector, level in sorted(settings.severity.items(), key=lambda pair: weight(pair[0])):
         where = settings.origins.get(f"severity.{selector}", place)
-        chosen |= dict.fromkeys(expand(selector, rules, where), Severity(level))
+        for code in expand(selector, rules, where):
+            # By its code, its name or a former one of either, in one file.
+            same = (code, weight(selector), where.rpartition(":")[0])
+            other = said.setdefault(same, selector)
+            if settings.severity[other] != level:
+                raise UsageError(
+                    f"{where}: severity: {other} and {selector} are the same rule ({code}, {rules[code].name}), with the "
+                    f"severities {settings.severity[other]} and {level}. Keep one of them."
+                )
+            chosen[code] = Severity(level)
     findings = [
         msgspec.structs.replace(f, severity=chosen[f.code]) if f.code in chosen else f
         for f in analysis.findings

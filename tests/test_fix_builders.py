@@ -246,6 +246,12 @@ def test_no_mode_where_there_is_none_and_where_the_program_would_raise(project: 
     assert _after(project, code, "DET302", "DET401", **{"torch-version": "2.4"}) == code
     # It does not depend on the selection.
     assert _after(project, code, "DET302", **{"torch-version": "2.4"}) == code
+    # A loss of outputs whose rank is unknown raises for images only.
+    loss = "torch.nn.CrossEntropyLoss()(model(torch.load('x.pt')).cuda(), torch.load('y.pt').cuda())"
+    unknown = f"{TRAIN}    {loss}.backward()\n"
+    assert "use_deterministic_algorithms(True)" in _after(
+        project, unknown, "DET302", **{"torch-version": "2.13"}
+    )
 
 
 def test_switches_with_else_are_unsafe_to_change(run: Run, project: Project) -> None:
@@ -422,3 +428,21 @@ def test_switches_and_seeds_of_two_rounds_are_one_block(project: Project) -> Non
     head = "import torch\n\n{}\n{}\n\nx = "
     calls = ("torch.use_deterministic_algorithms(True)", "torch.manual_seed(0)")
     assert any(fixed.startswith(head.format(*order)) for order in (calls, calls[::-1]))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("list(os.listdir('d'))", "sorted(os.listdir('d'))"),
+        ("list(Path('d').glob('*.pt'))", "sorted(Path('d').glob('*.pt'))"),
+        ("list(Path('d').glob('*.pt'))[:3]", "sorted(Path('d').glob('*.pt'))[:3]"),
+        ("tuple(os.listdir('d'))", "tuple(sorted(os.listdir('d')))"),
+        ("[*os.listdir('d')]", "[*sorted(os.listdir('d'))]"),
+    ],
+)
+def test_a_list_of_a_listing_is_sorted_in_its_place(project: Project, before: str, after: str) -> None:
+    head = "import os\nfrom pathlib import Path\nimport torch\n\n"
+    assert (
+        _after(project, f"{head}torch.save({before}, 'x.pt')\n", "DET209")
+        == f"{head}torch.save({after}, 'x.pt')\n"
+    )

@@ -175,6 +175,26 @@ def test_what_a_page_may_say_of_it(tmp_path: Path, line: str, said: str) -> None
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize("other", ["ACM900", "acme-quick", "acme-fast-mode"])
+def test_one_rule_has_one_severity(run: Run, root: Path, other: str) -> None:
+    config = (root / "d9mlint.toml").read_text()
+    (root / "d9mlint.toml").write_text(f'{config}[severity]\nACM001 = "advice"\n{other} = "error"\n')
+    done = run(cwd=root)
+    assert done.code == 2
+    assert (
+        f"d9mlint.toml:4: severity: ACM001 and {other} are the same rule (ACM001, acme-fast-mode), with the severities "
+        "advice and error. Keep one of them." in done.err
+    )
+    (root / "d9mlint.toml").write_text(
+        f'{config}[severity]\nACM = "advice"\n{other} = "error"\nACM001 = "error"\n'
+    )
+    assert found(run, root)[0] == ["ACM001:3"]
+    # What is nearer replaces what it inherits from, under whichever name.
+    (root / "base.toml").write_text(f'[severity]\n{other} = "error"\n')
+    (root / "d9mlint.toml").write_text(f'extend = "base.toml"\n{config}[severity]\nACM001 = "advice"\n')
+    assert run("--output-format", "json", cwd=root).code == 0
+
+
 def test_another_rule_cannot_take_a_code_of_d9mlint(run: Run, root: Path) -> None:
     (root / "facts.yaml").write_text(FACTS.replace("ACM900", "DET301"))
     done = run(cwd=root)

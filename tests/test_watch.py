@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from d9mlint.cli.check import CheckOptions
-from d9mlint.cli.watch import Watched, watched
+from d9mlint.cli.watch import AT_ONCE, Watched, watched
 
 Project = Callable[[dict[str, str]], Path]
 Run = Callable[..., Any]
@@ -112,6 +112,20 @@ def test_a_terminal_is_cleared_and_unrelated_files_change_nothing(project: Proje
         watcher.until("Watching for changes", 2)
         assert "new.py changed" in watcher.text and "notes.md" not in watcher.text
         assert watcher.interrupt() == 0
+
+
+def test_what_was_fixed_stays_on_the_screen(project: Project) -> None:
+    root = project({"train.py": "import os\nimport torch\n\ntorch.save(list(os.listdir('d')), 'x.pt')\n"})
+    with watching(root, "--fix", "--select", "DET209", "--color", "never", terminal=True) as watcher:
+        watcher.until("Fixed 1 finding.")
+        watcher.until("train.py changed.")
+        watcher.until("Watching for changes", 2)
+        assert "\x1b[2J" not in watcher.text.partition("Fixed 1 finding.")[2]
+        assert "sorted(os.listdir('d'))" in (root / "train.py").read_text()
+        time.sleep(AT_ONCE + 0.5)
+        (root / "train.py").write_text(CLEAN)
+        watcher.until("Watching for changes", 3)
+        assert "\x1b[2J" in watcher.text.partition("Fixed 1 finding.")[2]
 
 
 def what(*paths: Path, evidence: str | None = None, **options: Any) -> Watched:

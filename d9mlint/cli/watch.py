@@ -7,6 +7,7 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,15 +29,19 @@ IGNORE_FILE = ".gitignore"
 SUFFIXES = (*CODE_SUFFIXES, *CONFIG_SUFFIXES, IGNORE_FILE)
 """Files that bear on what is found: code, configuration, pinned versions, and what programs read as options."""
 INTERRUPTED = 130
+AT_ONCE = 2.0
+"""Seconds after a run in which changes of files are taken for those that it has made."""
 
 
 class Watched(NamedTuple):
     """What to listen to: ``trees`` with all that is below them, in which ``walker`` says what is excluded, and single
-    ``files``, by the directories that hold them. A file that is watched itself would be lost when an editor replaces it."""
+    ``files``, by the directories that hold them. A file that is watched itself would be lost when an editor replaces it.
+    With ``fixes`` the runs themselves change files."""
 
     trees: tuple[str, ...]
     files: frozenset[str]
     walker: Walker
+    fixes: bool = False
 
     @property
     def directories(self) -> tuple[str, ...]:
@@ -69,21 +74,26 @@ def watch(arguments: Sequence[str], request: CheckOptions, options: Mapping[str,
     tell = (lambda message: None) if request.quiet else say
     listener = _Listener(absolute(request.output_file) if request.output_file else "")
     status = 0
+    follows = False
     try:
         while True:
             # It listens before a run reads anything: no change falls between a run and the waiting for the next.
-            listener.follow(watched(request, options))
-            if sys.stdout.isatty():
+            what = watched(request, options)
+            listener.follow(what)
+            if sys.stdout.isatty() and not follows:
                 sys.stdout.write(CLEAR)
                 sys.stdout.flush()
             status = _run(arguments)
             if status in (INTERRUPTED, -2):
                 return INTERRUPTED
+            ended = time.monotonic()
             tell("Watching for changes. Press Ctrl-C to stop.")
             try:
                 changed = listener.wait()
             except KeyboardInterrupt:
                 return status
+            # What comes at once is what the run itself has fixed: its report stays on the screen.
+            follows = what.fixes and time.monotonic() - ended < AT_ONCE
             here = absolute(".")
             more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
             tell(f"{relative_to(changed[0], here)}{more} changed.")
@@ -100,6 +110,7 @@ def watched(request: CheckOptions, options: Mapping[str, Any]) -> Watched:
     exclude: Iterable[str] = DEFAULT_EXCLUDE
     base = root
     ignores = True
+    fixes = request.fix_only
     files = {path for path in named if not os.path.isdir(path)}
     above = [d for d in parents(root)[1:] if d.startswith(boundary(root))]
     files |= {f"{d.rstrip('/')}/{name}" for d in above for name in (*CONFIG_NAMES, IGNORE_FILE)}
@@ -113,12 +124,13 @@ def watched(request: CheckOptions, options: Mapping[str, Any]) -> Watched:
         pass  # The run says so.
     else:
         files |= {file for file in (settings.baseline, *settings.knowledge, *settings.evidence) if file}
+        fixes |= settings.fix
         exclude = (*settings.exclude, *settings.extend_exclude)
         base, ignores = settings.base or root, settings.respect_gitignore
     trees: tuple[str, ...] = (root,)
     if is_huge(root):
         trees = tuple(sorted(path for path in named if os.path.isdir(path)))
-    return Watched(trees, frozenset(files), Walker(root, make_ignore(base, exclude), ignores))
+    return Watched(trees, frozenset(files), Walker(root, make_ignore(base, exclude), ignores), fixes)
 
 
 def _run(arguments: Sequence[str]) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+import msgspec
+
 from d9mlint.base.findings import Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.arguments import generator_edits
@@ -14,6 +16,23 @@ from d9mlint.fix.builders.context import SAFE, UNSAFE, Context, made
 _SEQUENCES = frozenset({"enumerate", "tuple", "zip", "map", "filter", "iter", "reversed", "join", "next"})
 _ARRAYS = frozenset({"array", "asarray", "DataFrame", "Series", "stack", "cat", "concatenate", "tensor"})
 _CHOICES = frozenset({"sample", "choice", "choices", "extend", "cycle", "chain", "permutation"})
+
+
+def as_sorted_list(context: Context, finding: Finding, fix: Fix) -> Fix:
+    """The fix of a check that puts ``sorted(`` and ``)`` around a listing; ``list(x)`` is written ``sorted(x)``."""
+    code = context.own(finding)
+    node = code.at(fix.edits[0].start, fix.edits[1].start) if code else None
+    edits = _in_list(code, node) if code is not None and isinstance(node, ast.expr) else None
+    return fix if edits is None else msgspec.structs.replace(fix, edits=edits)
+
+
+def _in_list(code: Code, node: ast.expr) -> tuple[Edit, ...] | None:
+    """The edit that makes ``sorted(x)`` of ``list(x)``, where an expression stands in it."""
+    above = code.parents.get(node)
+    if isinstance(above, ast.Call) and above.args == [node] and not above.keywords:
+        if code.qualified(above.func) in ("list", "builtins.list"):
+            return (changes.replace(code, above.func, "sorted"),)
+    return None
 
 
 def listing(context: Context, finding: Finding) -> Fix | None:
@@ -94,9 +113,8 @@ def _sort_here(code: Code, node: ast.expr) -> tuple[Edit, ...] | None:
         name = code.qualified(above.func).rpartition(".")[2]
         if isinstance(above.func, ast.Attribute) and not name:
             name = above.func.attr
-        if name == "list" and len(above.args) == 1 and not above.keywords:
-            # list(set(x)) is written sorted(set(x)).
-            return (changes.replace(code, above.func, "sorted"),)
+        if (in_list := _in_list(code, node)) is not None:
+            return in_list
         if name in _SEQUENCES | _ARRAYS | _CHOICES:
             return changes.wrap(code, node, "sorted(")
         return None

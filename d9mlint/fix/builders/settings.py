@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from d9mlint.base.findings import Edit, Finding, Fix
+from d9mlint.base.findings import Confidence, Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
@@ -47,7 +47,9 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     trainer. None where the program would raise RuntimeError: such an op has to be replaced first."""
     entry = context.entry(finding)
     group = [f for f in context.of_entry(entry) if f.code in ("DET302", "DET401")]
-    behaviors = {_behavior(context, f) for f in group if f.code == "DET401"}
+    # Whether an op of low confidence raises depends on what is unknown, such as the rank of its inputs.
+    certain = [f for f in group if f.code == "DET401" and f.confidence is not Confidence.LOW]
+    behaviors = {_behavior(context, f) for f in certain}
     own = _behavior(context, finding) if finding.code == "DET401" else "deterministic_alternative"
     if own != "deterministic_alternative" or "raises" in behaviors or "option" in finding.remedy:
         return None
