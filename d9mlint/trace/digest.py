@@ -21,6 +21,7 @@ XXH3.
 from __future__ import annotations
 
 import ctypes
+import struct
 import sys
 import threading
 import zlib
@@ -111,13 +112,13 @@ def host_digest(tensor: torch.Tensor, description: str) -> int:
         return finish(0, description)
     assert xxh3 is not None
     if tensor.is_contiguous():
-        return xxh3(_bytes(address, size), _salt(description))
+        return xxh3(_bytes(address, size), salt_of(description))
     scratch = getattr(_scratch, "memory", None)
     if scratch is None:
         with torch.inference_mode(False):
             scratch = _scratch.memory = torch.empty(CHUNK, dtype=torch.uint8, device="cpu")
     address = scratch.data_ptr()
-    state = xxh3_in_parts(seed=_salt(description))
+    state = xxh3_in_parts(seed=salt_of(description))
     for piece in _pieces(tensor):
         size = piece.nbytes
         scratch[:size].view(piece.dtype).view(piece.shape).copy_(piece)
@@ -126,7 +127,7 @@ def host_digest(tensor: torch.Tensor, description: str) -> int:
     return found
 
 
-CHUNK = 1 << 19
+CHUNK = 1 << 20
 """Bytes of a tensor that is not contiguous which are copied at a time. One copy of it all, even if freed at once, would
 raise the peak of memory: the program's next tensors go elsewhere in the heap."""
 _scratch = threading.local()
@@ -146,13 +147,18 @@ def _pieces(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
 
 
 def _bytes(address: int, size: int) -> Any:
-    kind = _buffers.get(size)
-    if kind is None:
-        kind = _buffers[size] = ctypes.c_char * size
-    return kind.from_address(address)
+    return bytes_of(size)(address)
 
 
-_buffers: dict[int, Any] = {}
+def bytes_of(size: int) -> Callable[[int], Any]:
+    """What gives access to so many bytes at an address."""
+    found = _buffers.get(size)
+    if found is None:
+        found = _buffers[size] = (ctypes.c_char * size).from_address
+    return found
+
+
+_buffers: dict[int, Callable[[int], Any]] = {}
 
 
 def content_sum(tensor: torch.Tensor) -> torch.Tensor:
@@ -245,13 +251,14 @@ def _sum_on_host(x: torch.Tensor) -> int:
 
 def finish(total: int, description: str) -> int:
     """The digest of a tensor from the sum over its content and its description."""
-    return splitmix64((total + _salt(description)) & MASK)
+    return splitmix64((total + salt_of(description)) & MASK)
 
 
 _salts: dict[str, int] = {}
 
 
-def _salt(description: str) -> int:
+def salt_of(description: str) -> int:
+    """The number for what describes a tensor."""
     found = _salts.get(description)
     if found is None:
         data = description.encode()
@@ -261,6 +268,8 @@ def _salt(description: str) -> int:
 
 def combine(digests: Sequence[int]) -> int:
     """One digest of several, in this order."""
+    if xxh3 is not None:
+        return xxh3(struct.pack(f"<{len(digests)}Q", *digests), len(digests))
     total = len(digests)
     for digest in digests:
         total = splitmix64((total * 0x9E3779B97F4A7C15 + digest) & MASK)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 
 from d9mlint.trace import digest as digests
 from d9mlint.trace import names
 from d9mlint.trace.digest import (
+    bytes_of,
     combine,
     content_sum,
     finish,
     host_digest,
     parts,
+    salt_of,
     signed,
     weights,
 )
@@ -38,6 +42,15 @@ class Value:
         self.parts: list[int | tuple[int, str]] = []
 
 
+class _Kind(NamedTuple):
+    """The salt of the digest of a tensor, the size of an element, and its bytes at an address: None where its
+    content takes more to read."""
+
+    salt: int
+    itemsize: int
+    bytes_at: Callable[[int], Any] | None
+
+
 class Digester:
     """Takes the content of tensors as it is now; ``flush`` completes the digests. One for each thread; another
     thread may flush it."""
@@ -54,11 +67,55 @@ class Digester:
         self._sums: list[int | torch.Tensor] = []
         self._open: list[Value] = []
         self._texts: dict[tuple[torch.dtype, torch.Size], str] = {}
+        self._kinds: dict[tuple[torch.dtype, torch.Size], _Kind] = {}
 
     def add(self, *tensors: torch.Tensor) -> Value | int:
         """The digest of some tensors together, in this order."""
+        if digests.xxh3 is not None:
+            known = self._on_host(tensors)
+            if known is not None:
+                return known[0] if len(known) == 1 else combine(known)
         with self._lock:
             return self._add(tensors)
+
+    def _on_host(self, tensors: tuple[torch.Tensor, ...]) -> list[int] | None:
+        """The digests of tensors by XXH3; None where one of them is not in the memory of the host."""
+        xxh3, kinds, plain, parameter = digests.xxh3, self._kinds, torch.Tensor, torch.nn.Parameter
+        assert xxh3 is not None
+        found: list[int] = []
+        for tensor in tensors:
+            cls = type(tensor)
+            if (
+                (cls is plain or cls is parameter)
+                and tensor.is_cpu
+                and tensor.layout is torch.strided
+                and not tensor.is_nested
+                and tensor.is_contiguous()
+                and not tensor.is_neg()
+            ):
+                kind = kinds.get((tensor.dtype, tensor.shape)) or self._kind(tensor)
+                address = tensor.data_ptr()
+                # Not without elements, and not where the storage has been freed, as FSDP does between uses.
+                if kind.bytes_at is not None and address != tensor.storage_offset() * kind.itemsize:
+                    found.append(xxh3(kind.bytes_at(address), kind.salt))
+                    continue
+            for inner, description in parts(tensor):
+                if inner is None or not inner.numel():
+                    found.append(finish(0, description))
+                elif inner.is_cpu:
+                    found.append(host_digest(inner, description))
+                else:
+                    return None
+        return found
+
+    def _kind(self, tensor: torch.Tensor) -> _Kind:
+        """What all dense tensors of a dtype and a shape have in common."""
+        bytes_at = None
+        if tensor.nbytes and not tensor.is_quantized and not tensor.is_complex():
+            bytes_at = bytes_of(tensor.nbytes)
+        kind = _Kind(salt_of(self._text(tensor)), tensor.element_size(), bytes_at)
+        self._kinds[tensor.dtype, tensor.shape] = kind
+        return kind
 
     def _add(self, tensors: tuple[torch.Tensor, ...]) -> Value | int:
         at_once = digests.xxh3 is not None

@@ -32,9 +32,10 @@ PENDING = 4096
 """Records that are kept before they are written."""
 WORKER_PENDING = 64
 """The same in a worker, which may be ended at any time."""
-SWEEP = 256
-"""Storages that may have gone before their identities are given back. Each pins a few bytes between the large
-blocks of the allocator: thousands of them fragment the memory of the program."""
+SWEEP = 32
+"""Storages that may have gone before their identities are given back, or an eighth of those that are known, where
+that is more. Each pins a few bytes between the large blocks of the allocator, which cannot be joined around it:
+hundreds of them raise the peak of the program's memory by several percent."""
 FORWARD_SITES = 1 << 17
 """Forward operations whose lines are kept for the backward pass."""
 
@@ -361,13 +362,15 @@ class Recorder:
 
     def _sweep(self) -> None:
         """Forget storages that are gone."""
-        gone = [key for key, pointer in self._weak.items() if names.expired(pointer)]
+        # A list: another thread may add to the table meanwhile. The identity is given back last: from then on a new
+        # storage may have it.
+        gone = [key for key, pointer in list(self._weak.items()) if names.expired(pointer)]
         for key in gone:
-            names.free_weak_reference(self._weak.pop(key))
             self._made.pop(key, None)
             self._raw.pop(key, None)
             self._waiting.discard(key)
-        self._sweep_at = len(self._weak) + SWEEP
+            names.free_weak_reference(self._weak.pop(key))
+        self._sweep_at = len(self._weak) + max(SWEEP, len(self._weak) >> 3)
 
     # Operations
 
@@ -521,34 +524,34 @@ class Recorder:
         the Python numbers that stand in the place of tensors."""
         read: list[int] = []
         count = len(args)
+        made_by, raw, waiting, storage_id = self._made, self._raw, self._waiting, names.storage_id
         for position, name, _, reads in plan.tensors:
             value = args[position] if position < count else kwargs.get(name)
             if value is None or not reads:
                 continue
             if isinstance(value, torch.Tensor):
-                self._read(value, plan, name, stream, path, forward, read)
+                value = (value,)
             elif not isinstance(value, (list, tuple)):
                 numbers.append((name, value))
-            else:
-                for tensor in value:
-                    if isinstance(tensor, torch.Tensor):
-                        self._read(tensor, plan, name, stream, path, forward, read)
+                continue
+            for tensor in value:
+                if not isinstance(tensor, torch.Tensor):
+                    continue
+                try:
+                    key = storage_id(tensor)
+                except (RuntimeError, TypeError):
+                    continue
+                made = made_by.get(key)
+                if not made or key in raw or key in waiting or plan.collective:
+                    made = self._read(tensor, key, plan, name, stream, path, forward)
+                read.append(made)
+                read.append(tensor.storage_offset())
         return hash(tuple(read)) & MASK
 
     def _read(
-        self,
-        tensor: torch.Tensor,
-        plan: Plan,
-        name: str,
-        stream: Stream,
-        path: int,
-        forward: int,
-        read: list[int],
-    ) -> None:
-        try:
-            key = names.storage_id(tensor)
-        except (RuntimeError, TypeError):
-            return
+        self, tensor: torch.Tensor, key: int, plan: Plan, name: str, stream: Stream, path: int, forward: int
+    ) -> int:
+        """The record that made what is read, where that is not known at once."""
         made = self._made.get(key)
         if plan.collective:
             # Buffers to receive into are listed beside what is sent.
@@ -565,8 +568,7 @@ class Recorder:
             made = self._input(stream, tensor, f"{plan.name} {name}", path, allocated, UNINITIALIZED)
         elif made is None:
             made = self._input(stream, tensor, f"{plan.name} {name}", path, forward, 0)
-        read.append(made)
-        read.append(tensor.storage_offset())
+        return made
 
     def _input(
         self, stream: Stream, tensor: torch.Tensor, name: str, path: int, forward: int, flags: int
@@ -701,6 +703,9 @@ class Recorder:
             elif not plan.known:
                 flatten(args[position] if position < count else kwargs.get(name), given)
         workspaces: list[torch.Tensor] = []
+        if plan.fresh and not written and plan.known and args and _same_memory(args[0], result):
+            # A view, although the schema does not say so: nothing has been computed.
+            return
         if plan.fresh:
             written += results(plan, result, workspaces)
         if not plan.known:
@@ -717,16 +722,21 @@ class Recorder:
             flags |= COLLECTIVE
         else:
             digest = stream.digester.add(*written)
+        made_by, raw, weak, storage_id = self._made, self._raw, self._weak, names.storage_id
         for tensor in (*written, *workspaces):
-            key = self._storage(tensor)
-            if not key:
+            try:
+                key = storage_id(tensor)
+            except (RuntimeError, TypeError):
+                continue
+            if key not in weak and not self._storage(tensor):
                 continue
             if plan.collective:
                 self._waiting.add(key)
-            elif key in self._raw and tensor.nbytes < tensor.untyped_storage().nbytes():
-                continue
-            self._raw.pop(key, None)
-            self._made[key] = made
+            if key in raw:
+                if not plan.collective and tensor.nbytes < tensor.untyped_storage().nbytes():
+                    continue
+                del raw[key]
+            made_by[key] = made
         if plan.name == "aten._local_scalar_dense":
             others = self._tables.args.number(repr(result))
         shape = self.shape(written)
@@ -863,14 +873,27 @@ def flatten(value: Any, found: list[torch.Tensor]) -> None:
             flatten(item, found)
 
 
+def _same_memory(one: Any, other: Any) -> bool:
+    if type(one) not in _PLAIN or type(other) not in _PLAIN:
+        return False
+    try:
+        return names.storage_id(one) == names.storage_id(other)
+    except RuntimeError:
+        return False
+
+
 def results(plan: Plan, result: Any, workspaces: list[torch.Tensor] | None = None) -> list[torch.Tensor]:
     """The tensors of a result that hold values. What a library keeps for its backward pass, bytes beside numbers and
     what the schema calls so, has padding that nobody writes: it goes to ``workspaces``. What depends on it is
     seen in the results of the backward operation."""
     found: list[torch.Tensor] = []
     flatten(result, found)
-    numbers = plan.known and any(t.is_floating_point() or t.is_complex() for t in found)
-    if not numbers or len(found) == 1:
+    if len(found) == 1 or not plan.known:
+        return found
+    dtypes = {t.dtype for t in found}
+    if not plan.opaque and torch.uint8 not in dtypes:
+        return found
+    if not any(dtype.is_floating_point or dtype.is_complex for dtype in dtypes):
         return found
     kept: list[torch.Tensor] = []
     rest = workspaces if workspaces is not None else []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from d9mlint.trace.recorder import plan_of, results  # noqa: E402
+from d9mlint.trace.recorder import FULL, Recorder, plan_of, results  # noqa: E402
+from d9mlint.trace.sites import Sites  # noqa: E402
 
 NUMBERS, BYTES = torch.zeros(2), torch.zeros(64, dtype=torch.uint8)
 
@@ -37,3 +40,25 @@ def test_bytes_of_an_operation_of_a_library_are_compared() -> None:
     torch.library.define("d9mlint_results::quantize", "(Tensor x) -> (Tensor, Tensor)")
     plan = plan_of(torch.ops.d9mlint_results.quantize.default)
     assert len(results(plan, (BYTES, NUMBERS))) == 2
+
+
+def test_identities_of_storages_that_are_gone_are_given_back_soon(tmp_path: Path) -> None:
+    recorder = Recorder(str(tmp_path / "one.journal"), {"key": "main"}, FULL, Sites())
+    most = 0
+    with recorder.mode:
+        value = torch.ones(4)
+        for _ in range(200):
+            value = value + 1
+            most = max(most, len(recorder._weak))
+    recorder.on = False
+    assert most <= 48
+
+
+def test_a_view_by_the_schema_of_a_copy_is_no_operation(tmp_path: Path) -> None:
+    recorder = Recorder(str(tmp_path / "one.journal"), {"key": "main"}, FULL, Sites())
+    with recorder.mode:
+        value = torch.ones(4, 2)
+        torch.ops.aten._unsafe_view.default(value, [2, 4])
+        value.clone()
+    recorder.on = False
+    assert [recorder._tables.names.texts[one[3]] for one in recorder._pending] == ["aten.ones", "aten.clone"]
