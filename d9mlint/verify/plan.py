@@ -71,6 +71,9 @@ def of_call(recipe: Recipe, finding: Finding) -> Recipe | None:
     for name, (keyword, position) in parameters.items():
         place = call.name(keyword, position)
         tensor = call.tensors.get(place or "")
+        if name == INDEX and tensor is not None and tensor.dtype == "bool":
+            # A mask is no index: it names no element twice.
+            return None
         if place is None and call.complete:
             absent.append(name)
         elif place in call.literals:
@@ -86,6 +89,10 @@ def of_call(recipe: Recipe, finding: Finding) -> Recipe | None:
     dtypes = call.dtypes()
     if not (values or shapes):
         return None
+    taken = {
+        call.name(*one) for one in (*parameters.values(), *((test.arg, test.pos) for test in recipe.form))
+    }
+    open_ends += any(place not in taken for place in call.present)
     given = Given(
         values=values,
         shapes=shapes,

@@ -33,6 +33,10 @@ def known_call(args: v.Args, receiver: v.Value | None = None) -> KnownCall:
     literals: dict[str, Any] = {}
     tensors: dict[str, Operand] = {}
     for name, value in named:
+        if isinstance(value, v.Items) and len(value.elts) == 1 and not value.open:
+            # Indices are given as a sequence of one tensor for each dimension.
+            inner = value.elts[0]
+            value = inner if isinstance(inner, v.Obj) and inner.type == "torch.Tensor" else value
         known, literal = _literal(value)
         if known:
             literals[name] = literal
