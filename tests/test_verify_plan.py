@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from d9mlint import knowledge
@@ -119,7 +121,7 @@ def test_recipes_are_listed() -> None:
     listed = d9mlint("recipe", "--all").stdout.splitlines()
     assert [line.split()[0] for line in listed] == [recipe.id for recipe in RECIPES]
     one = d9mlint("recipe", "take_backward", "F.gelu").stdout
-    assert one.startswith("take_backward: torch.take, backward\n  stands for: torch.take_backward\n")
+    assert one.startswith("take_backward: torch.take, backward\n  stands for: torch.take_backward, ")
     assert "      return torch.take(i.x,i.i)\n" in one
     assert "torch.nn.functional.gelu has no recipe" in one
     assert d9mlint("recipe").returncode == 2
@@ -300,6 +302,28 @@ def test_the_call_itself_outweighs_the_op() -> None:
     assert [m.given.whole for m in serving(other, evidence_of(generic(), differs))] == [False]
 
 
+def test_what_a_recipe_does_not_take_leaves_the_call_unmeasured() -> None:
+    other = put(call=msgspec.structs.replace(put().call, present=("0", "1", "2", "accumulate", "out")))
+    made = plan.of_call(RECIPE["put_accumulate"], other)
+    assert made is not None
+    assert not made.given.whole
+    # A mask names no element twice.
+    mask = Operand(shape=(3,), dtype="bool")
+    masked = finding(
+        "torch.Tensor.__getitem__",
+        "torch.getitem_backward",
+        call=call("0", "1", t0=Operand(shape=(3,)), t1=mask),
+    )
+    assert plan.of_call(RECIPE["getitem_index_backward"], masked) is None
+
+
+def test_what_calls_give_is_what_recipes_ask_for() -> None:
+    for recipe in RECIPES:
+        for given in recipe.call.values():
+            asked = set(re.findall(r"(?:known|shape|index)\('(\w+)'", recipe.make))
+            assert set(given) <= asked, recipe.id
+
+
 def test_the_form_of_a_call_chooses_the_recipe() -> None:
     op = "torch.replication_pad1d3d_backward.function"
     for pads, expected in (((1, 1), "replicate_pad1d_backward"), ((1,) * 6, "replicate_pad3d_backward")):
@@ -431,6 +455,29 @@ def test_shapes_of_a_call_are_known_through_variables_and_moves(tmp_path: Path) 
         "2": Operand(shape=(100,), dtype="int64"),
         "3": Operand(shape=(100, 8), dtype="float32"),
     }
+
+
+INDICES = """\
+import torch
+
+torch.manual_seed(0)
+z = torch.zeros(70)
+z.index_put_((torch.randint(0, 70, (100000,)),), torch.randn(100000), accumulate=True)
+w = torch.randn(8, 9, requires_grad=True)
+w[torch.randint(0, 8, (50000,))].sum().backward()
+torch.save([z, w.grad], "z.pt")
+"""
+
+
+def test_calls_with_indices_are_measured_with_their_own(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(INDICES)
+    settings = load_settings(str(tmp_path), overrides={"cache": False, "device": "cpu"})
+    found = [i.finding for i in lint([str(tmp_path)], settings).items if i.finding.op]
+    made = [r.given for r in plan.for_findings(found, RECIPES) if r.given.whole]
+    assert [given.shapes for given in made] == [
+        {"x": (70,), "i": (100000,), "s": (100000,)},
+        {"x": (8, 9), "i": (50000,)},
+    ]
 
 
 TF1 = """\
