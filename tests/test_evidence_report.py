@@ -286,6 +286,15 @@ def test_runs_in_fresh_processes_are_marked() -> None:
     assert re.search(r"float32 +out0 +equal in 5 runs$", shown, re.MULTILINE)
 
 
+def test_the_header_gives_the_runs_that_were_made() -> None:
+    evidence = everything()
+    assert "\n5 runs of each op, seed" in text(evidence)
+    first, *rest = evidence.measurements
+    longer = msgspec.structs.replace(first, runs=20)
+    mixed = msgspec.structs.replace(evidence, measurements=(longer, *rest))
+    assert "\n5 to 20 runs of each op, seed" in text(mixed)
+
+
 def test_recipes_of_one_api_are_told_apart() -> None:
     shown = text(everything())
     assert "\ntorch.Tensor.scatter_reduce_ (scatter_reduce_sum), forward" in shown

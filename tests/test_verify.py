@@ -385,6 +385,11 @@ def test_times_are_compared_only_where_they_are_no_noise(small: Evidence) -> Non
     assert slow.time_spread[0] <= slow.time_ratio <= slow.time_spread[1]
 
 
+def test_integers_are_called_that(small: Evidence) -> None:
+    found = only(small, "integers")
+    assert (found.dtype, [one.dtype for one in found.outputs]) == ("int64", ["int64"])
+
+
 def test_the_process_that_forks_does_not_start_cuda() -> None:
     """No forked process could use the GPU after that: what torch and the backend import must not ask for one."""
     code = (
