@@ -96,6 +96,30 @@ for recipe in load_recipes():
 """
 
 
+# The arithmetic of a call whose own arguments a recipe takes is about these arguments.
+CALLS = """
+import json
+import msgspec
+from d9mlint.verify import torch_backend
+from d9mlint.verify.recipes import load_recipes
+
+backend = torch_backend.TorchBackend("cpu")
+recipes = {recipe.id: msgspec.to_builtins(recipe) for recipe in load_recipes()}
+for name, given in {
+    "adaptive_avg_pool3d_backward": {"shapes": {"x": [2, 3, 14, 14, 14]}, "values": {"out": 4}},
+    "interpolate_bilinear_antialias_backward": {
+        "shapes": {"x": [1, 2, 8, 6]}, "values": {"size": [8, 6]}, "absent": ["factor", "align"]
+    },
+    "interpolate_bicubic_antialias_backward": {"shapes": {"x": [1, 2, 8, 8]}, "values": {"factor": 0.25}},
+    "gather_backward": {"shapes": {"x": [3, 4], "i": [3, 9]}, "values": {"dim": 1}},
+    "index_put_accumulate": {"shapes": {"x": [5, 2], "i": [1], "s": [1, 2]}},
+}.items():
+    program = backend.program({**recipes[name], "given": given}, "float32", 1.0, 0)
+    program.run()
+    print(json.dumps([name, program.addends]))
+"""
+
+
 Counted = tuple[str, dict[str, dict[str, Any]]]
 
 
@@ -227,6 +251,18 @@ def test_addends_are_counted_for_tensorflow() -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+def test_the_addends_of_a_call_are_those_of_its_own_arguments() -> None:
+    done = subprocess.run([sys.executable, "-c", CALLS], capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = dict(json.loads(line) for line in done.stdout.splitlines())
+    # 14 in 4 bins: two of three bins overlap in one element, along each of three axes.
+    assert found["adaptive_avg_pool3d_backward"] == 8
+    assert found["interpolate_bilinear_antialias_backward"] == 1
+    assert found["interpolate_bicubic_antialias_backward"] == 4
+    assert found["gather_backward"] is not None
+    assert found["index_put_accumulate"] == 1
+
+
 def test_attention_runs_on_the_backend_that_its_recipe_names() -> None:
     done = subprocess.run([sys.executable, "-c", BACKENDS], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-2000:]
