@@ -252,7 +252,29 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
             dstar = dstar or value.open
         else:
             dstar = True
-    return interp.call(func, v.Args(pos, kw, star, dstar), node)
+    args = v.Args(pos, kw, star, dstar)
+    if isinstance(func, v.Func) and func.fn.name == "__init__" and not _takes(func, args):
+        func = _library_base(interp, node) or func
+    return interp.call(func, args, node)
+
+
+def _takes(func: v.Func, args: v.Args) -> bool:
+    """Whether a method of the project takes these arguments."""
+    kinds = [param.kind for param in func.fn.params]
+    names = {param.name for param in func.fn.params if param.kind in "ak"}
+    places = sum(kind in "pa" for kind in kinds) - (func.receiver is not None)
+    return ("w" in kinds or names.issuperset(args.kw)) and ("v" in kinds or len(args.pos) <= places)
+
+
+def _library_base(interp: Interp, node: m.Call) -> v.Value | None:
+    """The ``super().__init__`` of a call whose arguments no base of the project takes: that of a library's class which
+    stands before it."""
+    if not isinstance(node.func, m.Attr):
+        return None
+    bound = interp.eval(node.func.value)
+    if not isinstance(bound, v.Super) or not bound.cls.bases or not isinstance(bound.cls.bases[0], v.Ext):
+        return None
+    return v.Member(bound, "__init__")
 
 
 def _collects(interp: Interp, func: v.Value) -> bool:
