@@ -653,6 +653,11 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any, base_of: v
         modelled = model(interp, api, args, node)
         if modelled is not None:
             return modelled
+    elif (role := interp.kb.role(api, "wraps")) is not None:
+        # The result acts like the argument.
+        wrapped = args.get(role.arg, role.pos)
+        if isinstance(wrapped, (v.Inst, v.Obj, v.Func, v.AnyOf, v.Partial)):
+            return wrapped
     else:
         callbacks(interp, api, args, node)
         moved = runner_of(interp, api, args)

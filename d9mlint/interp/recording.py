@@ -693,6 +693,7 @@ _ROLES = {
     "views": "gives a tensor that shares the memory of what it is given",
     "copies": "gives the elements in another place or type",
     "looks-only": "looks at sizes, types or places, at no element",
+    "wraps": "gives what acts like its argument",
     "writes": "fills a tensor",
     "overwrites": "overwrites all elements of a tensor",
     "writes-where": "writes only where its argument `where` is true",

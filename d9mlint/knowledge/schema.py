@@ -55,6 +55,7 @@ Role = Literal[
     "gives-something",
     "holds",
     "looks-only",
+    "wraps",
     "makes-key",
     "no-gpu",
     "no-variable",

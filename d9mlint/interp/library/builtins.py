@@ -58,12 +58,6 @@ def _first(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     return args.pos[0] if args.pos else next(iter(args.kw.values()), None)
 
 
-def _first_model(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """Wrappers of a model or function that behave like what they wrap."""
-    first = args.pos[0] if args.pos else args.kw.get("module") or args.kw.get("model")
-    return first if isinstance(first, (v.Inst, v.Obj, v.Func, v.AnyOf, v.Partial)) else None
-
-
 def _convert(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``int(x)``, ``float(x)``, ``str(x)`` ...: literals are converted, entropy stays entropy."""
     first = args.pos[0] if args.pos else None
@@ -790,15 +784,6 @@ MODELS: dict[str, Model] = {
         ("torch.xpu.is_available", "torch.mps.is_available", "torch.backends.mps.is_available"),
         _other_available,
     ),
-    "torch.nn.DataParallel": _first_model,
-    "torch.nn.parallel.DataParallel": _first_model,
-    "torch.nn.parallel.DistributedDataParallel": _first_model,
-    "torch.nn.SyncBatchNorm.convert_sync_batchnorm": _first_model,
-    "torch.compile": _first_model,
-    "torch.jit.script": _first_model,
-    "jax.jit": _first_model,
-    "equinox.filter_jit": _first_model,
-    "tf.function": _first_model,
     **dict.fromkeys(_CONFIGURATIONS, _configuration),
     "argparse.ArgumentParser": opt.new_parser,
     "configargparse.ArgParser": opt.new_parser,
