@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import linecache
+import re
 import shlex
 from collections.abc import Iterable
 
@@ -48,17 +49,17 @@ def body(report: Report) -> str:
         parts += _diverged(report, difference)
     else:
         text = reports.text(report).strip().splitlines()
-        parts.append(f'<p class="outcome">{_e(text[0])}</p>\n')
-        parts += [f"<p>{_e(line)}</p>\n" for line in text[1:]]
+        parts.append(f'<p class="outcome">{_inline(text[0])}</p>\n')
+        parts += [f"<p>{_inline(line)}</p>\n" for line in text[1:]]
     parts.append(_runs(report))
     return f'<main class="{report.outcome}">\n{"".join(parts)}</main>\n'
 
 
 def _diverged(report: Report, difference: Difference) -> list[str]:
-    parts = [f'<p class="outcome">{_e(reports.headline(report))}</p>\n']
-    parts.append(f"<p>{_e(reports.what(difference))}: {_e(difference.reason)}</p>\n")
+    parts = [f'<p class="outcome">{_inline(reports.headline(report))}</p>\n']
+    parts.append(f"<p>{_inline(reports.what(difference))}: {_inline(difference.reason)}</p>\n")
     if difference.cause is not None:
-        parts.append(f"<p>{_e(difference.cause.text)}</p>\n")
+        parts.append(f"<p>{_inline(difference.cause.text)}</p>\n")
     parts.append("<h2>Line of code</h2>\n")
     parts.append(_code(difference.place))
     parts.append(_path(difference))
@@ -66,11 +67,13 @@ def _diverged(report: Report, difference: Difference) -> list[str]:
     if remedy or report.finding is not None:
         parts.append("<h2>Remedy</h2>\n")
     if remedy:
-        parts.append(f'<p class="remedy">{_e(remedy)}</p>\n')
+        parts.append(f'<p class="remedy">{_inline(remedy)}</p>\n')
     if report.finding is not None:
         found = report.finding
         where = f"{reports.shown(found.filename)}:{found.row}"
-        parts.append(f'<p>{_e(found.code)} {_e(found.message)} <span class="where">{_e(where)}</span></p>\n')
+        parts.append(
+            f'<p>{_e(found.code)} {_inline(found.message)} <span class="where">{_e(where)}</span></p>\n'
+        )
     known = fact(report)
     if known:
         parts.append("<p>The linter does not report this line; with this fact it does:</p>\n")
@@ -83,7 +86,7 @@ def _diverged(report: Report, difference: Difference) -> list[str]:
     facts = reports.facts(report)
     if facts:
         parts.append("<h2>Evidence</h2>\n<ul>\n")
-        parts += [f"<li>{_e(line)}</li>\n" for line in facts]
+        parts += [f"<li>{_inline(line.removeprefix('note: '))}</li>\n" for line in facts]
         parts.append("</ul>\n")
     return parts
 
@@ -106,7 +109,9 @@ def _path(difference: Difference) -> str:
     lines = reports.called(difference)
     if not lines:
         return ""
-    return "<ul>\n" + "".join(f"<li>{_e(line.removeprefix('note: '))}</li>\n" for line in lines) + "</ul>\n"
+    return (
+        "<ul>\n" + "".join(f"<li>{_inline(line.removeprefix('note: '))}</li>\n" for line in lines) + "</ul>\n"
+    )
 
 
 def _values(report: Report, difference: Difference) -> str:
@@ -228,6 +233,11 @@ def _runs(report: Report) -> str:
         "<h2>Runs</h2>\n<table>\n<tr><th>Run</th><th>Exit status</th><th>Optimizer steps</th><th>Records</th></tr>\n"
         f"{rows}</table>\n"
     )
+
+
+def _inline(text: str) -> str:
+    """A message, what stands in backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", _e(text))
 
 
 def _e(text: str) -> str:

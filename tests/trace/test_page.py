@@ -90,6 +90,8 @@ def test_one_page_with_a_picture_and_nothing_from_elsewhere(report: Report) -> N
     assert "url(" not in page and "@import" not in page
     assert parser.names.count("svg") == 1 and "prefers-color-scheme: dark" in page
     assert "&lt;script&gt;" in page
+    # What stands in backticks in a terminal is code here, and a list needs no word before each line.
+    assert "<code>aten.mul.Tensor</code>" in page and "`" not in page and ">note: " not in page
 
 
 def test_page_text_and_json_say_the_same(report: Report) -> None:
