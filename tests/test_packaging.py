@@ -16,7 +16,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from support import ROOT, RULES
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 def call(*command: str | Path, cwd: Path, env: dict[str, str] | None = None, code: int = 0) -> str:
@@ -117,6 +124,27 @@ def test_dependencies_are_few_and_light() -> None:
         "PyYAML",
         "tomli",
     }
+
+
+def test_no_two_extras_contradict_each_other() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    wanted: dict[str, SpecifierSet] = {}
+    for text in (one for listed in extras.values() for one in listed):
+        requirement = Requirement(text)
+        if requirement.name == "d9mlint":
+            assert requirement.extras <= set(extras)
+            continue
+        wanted[requirement.name] = wanted.get(requirement.name, SpecifierSet()) & requirement.specifier
+    for name, specifiers in wanted.items():
+        # The least version that each clause allows.
+        versions = [one.version for one in specifiers] or ["1"]
+        assert any(specifiers.contains(version) for version in versions), (name, specifiers)
+    # Both bring the files of the package `tensorflow`.
+    assert not any(
+        {"tensorflow", "tensorflow-cpu"} <= {Requirement(one).name for one in v} for v in extras.values()
+    )
 
 
 def test_the_commands_of_the_readme_are_on_its_first_screen_and_what_ci_runs() -> None:

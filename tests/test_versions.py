@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import random
 
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from d9mlint.config.pins import normal_spec
 from d9mlint.knowledge.versions import matches, parse, split
 
 
@@ -30,6 +34,22 @@ from d9mlint.knowledge.versions import matches, parse, split
 )
 def test_a_version_lies_in_a_range_or_not(spec: str, version: str, expected: bool) -> None:
     assert matches(spec, version) is expected
+
+
+def test_ranges_mean_what_they_mean_for_pip() -> None:
+    rng = random.Random(0)
+    versions = [f"{a}.{b}{c}" for a in (0, 1, 2) for b in range(15) for c in ("", ".0", ".1", ".2")]
+    for _ in range(4000):
+        clauses = []
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            operator = rng.choice(("==", ">=", "<=", "!=", "~=", ">", "<"))
+            every = ".*" * (operator in ("==", "!=") and rng.random() < 0.4)
+            clauses.append(operator + rng.choice(versions) + every)
+        spec = ",".join(clauses)
+        ours = normal_spec(spec)
+        assert ours is not None
+        for version in rng.sample(versions, 6):
+            assert matches(ours, version) is SpecifierSet(spec).contains(version), (spec, version)
 
 
 def test_parts_are_numbers_and_what_follows_the_release_is_not_looked_at() -> None:

@@ -26,6 +26,11 @@ def compare(a: tuple[int, ...], b: tuple[int, ...]) -> int:
     return (left > right) - (left < right)
 
 
+def _first(version: tuple[int, ...], number: int) -> tuple[int, ...]:
+    """The first parts of a version; missing parts count as zero."""
+    return version[:number] + (0,) * (number - len(version))
+
+
 @lru_cache(maxsize=4096)
 def split(spec: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     """A range as (library named in it or ``""``, clauses of operator and version).
@@ -53,12 +58,12 @@ def matches(spec: str, version: str) -> bool:
     for operator, wanted in split(spec)[1]:
         want = parse(wanted)
         if operator in ("==", "!=") and wanted.endswith(".*"):
-            equal = have[: len(want)] == want
+            equal = _first(have, len(want)) == want
         else:
             equal = compare(have, want) == 0
         order = compare(have, want)
         if operator == "~=":
-            holds = order >= 0 and have[: len(want) - 1] == want[:-1]
+            holds = order >= 0 and _first(have, len(want) - 1) == want[:-1]
         else:
             holds = {
                 ">=": order >= 0,
