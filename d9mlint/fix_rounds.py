@@ -140,8 +140,20 @@ def _with_dropped(result: Result, dropped: Sequence[Finding]) -> Result:
 
 
 def unified_diff(path: str, old: bytes, new: bytes, shown: str) -> str:
-    """The change of a file as a unified diff; of its cells' text for a notebook."""
-    before, after = (re.findall(r"[^\n]*\n|[^\n]+", make_source(path, data).raw) for data in (old, new))
+    """The change of a file as a unified diff; of the text of each cell for a notebook."""
+    one, other = make_source(path, old), make_source(path, new)
+    if one.cells and other.cells and len(one.cells) == len(other.cells):
+        return "".join(
+            _diff(
+                f"{one.raw[a.start : a.end]}\n", f"{other.raw[b.start : b.end]}\n", f"{shown}:cell {a.number}"
+            )
+            for a, b in zip(one.cells, other.cells, strict=True)
+        )
+    return _diff(one.raw, other.raw, shown)
+
+
+def _diff(old: str, new: str, shown: str) -> str:
+    before, after = (re.findall(r"[^\n]*\n|[^\n]+", text) for text in (old, new))
     lines = difflib.unified_diff(before, after, shown, shown, n=3)
     return "".join(
         line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines

@@ -300,3 +300,25 @@ def test_a_fixed_file_parses_lints_clean_of_what_was_fixed_and_is_stable(
     again = fix(lint, {path: data}, True)
     assert again.changes == {} and again.number == 0
     assert data.count(b"\r\n") == (data.count(b"\n") if newline == "\r\n" else 0)
+
+
+def test_the_diff_of_a_notebook_names_the_cells(run: Run, project: Project) -> None:
+    cells = [
+        ["import torch\n", "\n", "x = 1"],
+        ["print(x)"],
+        ["torch.backends.cudnn.benchmark = True\n", "x = 2"],
+    ]
+    notebook = {
+        "cells": [
+            {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
+            for source in cells
+        ],
+        "metadata": {},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    out = run("--diff", "--select", "DET301", cwd=project({"n.ipynb": json.dumps(notebook, indent=1)})).out
+    assert out == (
+        "--- n.ipynb:cell 3\n+++ n.ipynb:cell 3\n@@ -1,2 +1,2 @@\n-torch.backends.cudnn.benchmark = True\n"
+        "+torch.backends.cudnn.benchmark = False\n x = 2\n"
+    )
