@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.data import binary, element, elements, has_elements, is_environ, joined, set_item
-from d9mlint.interp.events import AttributeEvent, ItemUpdateEvent, ObjectAttributeEvent
+from d9mlint.interp.events import AttributeEvent, InstanceWriteEvent, ItemUpdateEvent, ObjectAttributeEvent
 from d9mlint.interp.heap import HEAP, Cells
 from d9mlint.interp.library.options import FLAGS, as_default
 from d9mlint.interp.library.reflection import extend_path
@@ -156,6 +156,9 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         if isinstance(value, v.Lit) and _counts(owner.cls, name, value.value):
             # Where it starts says nothing of the rounds in which it has been counted up.
             value = v.UNKNOWN
+        old = dict.get(owner.attrs, name)
+        if type(value) is v.Obj or type(old) is v.Obj:
+            interp.listeners.tell(InstanceWriteEvent(old, value))
         _store(interp, owner.attrs, name, value)
         if interp.orders.any:
             interp.orders.set_attribute(owner, name, value)

@@ -10,7 +10,7 @@ from d9mlint.interp import graphs, memo, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import parts
 from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT_MODES, OTHER_DEVICE, TRAINING_CONTEXT
-from d9mlint.interp.data import BUFFER, TENSOR, entropy, is_entropy, is_module, put_on_device
+from d9mlint.interp.data import BUFFER, TENSOR, element, entropy, is_entropy, is_module, put_on_device
 from d9mlint.interp.devices import Runner, runner, runner_of
 from d9mlint.interp.events import (
     CallEvent,
@@ -35,6 +35,7 @@ from d9mlint.interp.library.results import (
     result_type,
 )
 from d9mlint.interp.methods import bind_method
+from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_sorting import KEYED, SORT_KEY
 from d9mlint.interp.state import effect, join_states
 from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, use_base, use_object
@@ -773,6 +774,9 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
                 # A decorator gives a library what it wraps or registers; it does not run yet.
                 continue
             if isinstance(one, (v.Func, v.Partial)):
+                if api in KEYED and interp.orders.any:
+                    _rank(interp, api, one, args, node, owner)
+                    continue
                 given = call(interp, one, v.Args(star=True, dstar=True), node)
                 if interp.orders.any and not api.startswith("builtins."):
                     interp.orders.decide(interp.orders.of(given))
@@ -784,6 +788,20 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
                 for elt in one.elts:
                     if isinstance(elt, (v.Func, v.Partial)):
                         call(interp, elt, v.Args(star=True, dstar=True), node)
+
+
+def _rank(
+    interp: Interp, api: str, key: v.Func | v.Partial, args: v.Args, node: Any, owner: v.Value | None
+) -> None:
+    """The key function of a sort is called for its elements: it may give an identifier."""
+    sequence = owner if owner is not None else args.pos[0] if args.pos else None
+    one = element(interp, sequence) if isinstance(sequence, v.Items) and sequence.elts else None
+    ranked = leading(call(interp, key, v.Args([one]) if one is not None else _ANY, node))
+    if ranked is not None:
+        interp.orders.ranked[id(node)] = ranked
+
+
+_ANY = v.Args(star=True, dstar=True)
 
 
 def hands_over_training(interp: RunView, args: v.Args) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from d9mlint.interp import values as v
 from d9mlint.interp.events import LookedAtEvent
+from d9mlint.interp.order_identifiers import chosen
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def condition(interp: Interp, node: m.Expr) -> Outcome:
     if isinstance(node, m.Compare):
         return compared(interp, node)[0]
     value = interp.eval(node)
+    if interp.orders.any:
+        chosen(interp.orders, value)
     return Outcome(truth(interp, value), v.option_of(value))
 
 

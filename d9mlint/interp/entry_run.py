@@ -28,6 +28,7 @@ from d9mlint.interp.library.loaders import Loaders
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.overwritten import Overwritten
 from d9mlint.interp.releases import ReleaseNames
+from d9mlint.interp.replaced import Replaced
 from d9mlint.interp.storage import Storage
 from d9mlint.interp.switches import Switches
 from d9mlint.interp.trail import functions
@@ -320,6 +321,7 @@ def start_models(interp: Interp) -> None:
         interp.activity,
         Storage(interp),
         Overwritten(interp),
+        Replaced(interp),
         ReleaseNames(interp),
         interp.switches,
     ):

@@ -89,6 +89,19 @@ class ObjectAttributeEvent(NamedTuple):
     node: Any
 
 
+class InstanceWriteEvent(NamedTuple):
+    """An attribute of an instance of a project class is set that holds, or held, an object of a library."""
+
+    old: v.Value | None
+    value: v.Value
+
+
+class InstanceReadEvent(NamedTuple):
+    """An attribute of an instance of a project class is read that holds an object of a library."""
+
+    value: v.Obj
+
+
 class EnvironmentEvent(NamedTuple):
     """An environment variable is set; the state still has its old value."""
 
@@ -262,6 +275,8 @@ Event = (
     | ObjectCallEvent
     | AttributeEvent
     | ObjectAttributeEvent
+    | InstanceWriteEvent
+    | InstanceReadEvent
     | EnvironmentEvent
     | ImportEvent
     | DrawEvent

@@ -22,11 +22,12 @@ from d9mlint.interp.data import (
     part_of,
     subscript,
 )
-from d9mlint.interp.events import LookedAtEvent
+from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
 from d9mlint.interp.frames import Frame
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.methods import bind_method, is_decorated
+from d9mlint.interp.order_identifiers import chosen, keyed
 from d9mlint.interp.order_kinds import is_number, sample
 from d9mlint.interp.orders import INDEX, Loop, Order, merge
 from d9mlint.interp.tensors import TENSOR
@@ -179,6 +180,8 @@ def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Val
             return bind_method(interp, found, inst, inst.cls, node)
     inst.attrs.note_read(name)
     if held is not None:
+        if type(held) is v.Obj:
+            interp.listeners.tell(InstanceReadEvent(held))
         return held
     if name == "__class__":
         return inst.cls
@@ -329,6 +332,8 @@ def _dict(interp: Interp, node: m.Dict) -> v.Value:
             # An unknown key keeps its value reachable under a key of its own.
             result.items[UNKNOWN_KEY, len(result.items)] = value
             result.open = True
+            if interp.orders.any:
+                keyed(interp.orders, result, known)
     return result
 
 
@@ -434,6 +439,7 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     interp.frame = Frame(outer.mod, outer.file, env, outer.label, outer.caller, outer.call_site, outer.func)
     interp.frame.returns, interp.frame.jumps = outer.returns, outer.jumps
     results: list[v.Value] = []
+    keys: list[v.Value] = []
     is_open = True
     loops: list[Loop | None] = [interp.orders.enter(interp, iterated, first.iter)]
     interp.orders.begin_rounds(interp, None)
@@ -445,6 +451,7 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
             assign(interp, first.target, one)
             results.append(interp.eval(node.elt))
             if node.value is not None:
+                keys.append(results[-1])
                 results[-1] = interp.eval(node.value)
         interp.rounds = rounds
     else:
@@ -461,6 +468,7 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
                 interp.eval(test)
         results.append(interp.eval(node.elt))
         if node.value is not None:
+            keys.append(results[-1])
             results[-1] = interp.eval(node.value)
     turns = interp.orders.end_rounds()
     interp.frame = outer
@@ -479,7 +487,12 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
             break
     if node.kind == "d":
         held = {(UNKNOWN_KEY, index): one for index, one in enumerate(results)}
-        return interp.orders.carried(v.Mapping(held, open=True), order)
+        made = interp.orders.carried(v.Mapping(held, open=True), order)
+        for key in keys if interp.orders.any else ():
+            keyed(interp.orders, made, key)
+        return made
+    if interp.orders.any:
+        chosen(interp.orders, *results)
     if node.kind == "s" and interp.frame.dispatching:
         return v.UNKNOWN
     result = v.Items("l" if node.kind == "g" else node.kind, results, is_open)

@@ -40,11 +40,13 @@ from d9mlint.interp.listening import Listeners
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.orders import Orders
 from d9mlint.interp.overwritten import overwritten_places
+from d9mlint.interp.replaced import replaced_places
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
 from d9mlint.interp.tensors import forget, unless_option
 from d9mlint.interp.trail import Trail
 from d9mlint.interp.usage import use
+from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
 from d9mlint.project.modules import Found, ModuleFile, Modules
@@ -391,7 +393,7 @@ class Interp:
     @property
     def overwritten_draws(self) -> frozenset[Site]:
         """Where values were drawn that were overwritten before they were read."""
-        return overwritten_places(self.state)
+        return overwritten_places(self.state) | replaced_places(self.state)
 
     @property
     def marks(self) -> StateTable[Any]:
@@ -444,6 +446,18 @@ class Interp:
         """All code of a file, looked at without running it."""
         self.trail += [(file.path, index) for index in range(len(file.facts.functions))]
         return file.facts
+
+    def unread(self, node: m.Expr) -> bool:
+        """Whether the statement that is running stores what an expression gives in variables that nothing reads."""
+        stmt, frame = self.statement, self.frame
+        if frame.is_class or not isinstance(stmt, (m.Assign, m.AnnAssign)):
+            return False
+        if not liveness.gives(stmt.value, node):
+            return False
+        function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+        if stmt.start not in liveness.dead_stores(function):
+            return False
+        return not liveness.may_be_shared(self.whole(frame.file), function, liveness.stored_names(stmt))
 
     statement: Any = None
 

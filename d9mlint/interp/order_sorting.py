@@ -24,7 +24,7 @@ _MAX_CHAIN = 16
 
 
 def settle(orders: Orders, value: v.Value | None) -> None:
-    """The program has sorted this, and so what it was made from."""
+    """The program has sorted this, or asks only which elements it has, and so what it was made from."""
     for _ in range(_MAX_CHAIN):
         if not isinstance(value, v.Obj):
             return

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import order_sorting, order_sums
+from d9mlint.interp import order_identifiers, order_sorting, order_sums
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.heap import FIELD, HEAP
 from d9mlint.interp.library.queues import filled_by_several
+from d9mlint.interp.order_identifiers import IDENTIFIER
 from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, is_text, kind_of_elements, takes_key_by_address
 from d9mlint.interp.order_sorting import SORTING
 from d9mlint.interp.places import Where, function
@@ -105,7 +106,8 @@ class Orders:
     """The orders of one run. ``excused`` are places that another rule reports; ``holders`` are attributes of
     datasets of the project that were given an arbitrary order; ``kept`` is data in arbitrary order that the program
     may still sort, and ``settled`` what it has sorted; ``keyed`` are the orders that the key functions of sorts look at, by
-    the nodes of the sorts; ``turning`` is whether any loop has been found to deal with whatever is ready first;
+    the nodes of the sorts, and ``ranked`` the identifiers that they give; ``turning`` is whether any loop has been found to
+    deal with whatever is ready first;
     ``fractions`` are operators with a float, by their nodes."""
 
     def __init__(self, knowledge: Knowledge) -> None:
@@ -117,6 +119,7 @@ class Orders:
         self.kept: list[v.Obj] = []
         self.settled: list[v.Obj] = []
         self.keyed: dict[int, Order] = {}
+        self.ranked: dict[int, Order] = {}
         self.turning = False
         self.fractions: set[int] = set()
         self.loops: list[Loop] = []
@@ -144,7 +147,9 @@ class Orders:
             order = value.order
             if value.birth < HEAP.act.start:
                 HEAP.read(value, FIELD, value, "order", order)
-            if order is not None and order.kind == INDEX and all(x.start != order.loop for x in self.loops):
+            if order is None or order.kind == IDENTIFIER:
+                return None
+            if order.kind == INDEX and all(x.start != order.loop for x in self.loops):
                 return None
             return order
         if isinstance(value, v.AnyOf):
@@ -234,7 +239,7 @@ class Orders:
 
     def decide(self, order: Order | None) -> None:
         """A result depends on this order."""
-        if order is not None:
+        if order is not None and order.kind != IDENTIFIER:
             for key in order.keys:
                 self.decided[key] = None
 
@@ -318,6 +323,22 @@ class Orders:
     ) -> v.Value:
         """The result of a library call, with the order that it has."""
         entry = interp.kb.order(api, owner is not None)
+        if not self.origins:
+            return self._called(interp, entry, api, args, node, result, owner)
+        ranked = order_identifiers.ranked(self, entry, args, node, owner)
+        result = self._called(interp, entry, api, args, node, result, owner)
+        return order_identifiers.called(self, entry, api, args, result, owner, ranked)
+
+    def _called(
+        self,
+        interp: Interp,
+        entry: OrderEntry | None,
+        api: str,
+        args: v.Args,
+        node: Any,
+        result: v.Value,
+        owner: v.Value | None,
+    ) -> v.Value:
         if not self.origins and (
             entry is None
             or (
@@ -330,6 +351,9 @@ class Orders:
             entry, role = None, ""
         if entry is not None and role != "type" and not _applies(entry, args, owner):
             role = "" if role != "sink" else "carry"
+        if entry is not None and entry.tested:
+            for argument, place in entry.tested.items():
+                order_sorting.settle(self, args.get(argument, place))
         if role == "source":
             assert entry is not None
             return self._source(interp, entry, api, args, node, result, owner)
@@ -425,6 +449,7 @@ class Orders:
             sortable=entry.sortable,
             confidence=entry.confidence,
             subject=api if not api.startswith("?.") else api[2:],
+            kind=IDENTIFIER if entry.gives == "identifier" else SEQUENCE,
         )
         if entry.gives in ("turns", "taken"):
             self._take_turns(order)
@@ -625,7 +650,7 @@ class Orders:
         running.add(function(interp))
         for key in order.keys:
             place = self.origins[key].place
-            if (key[0] == "DET211" and not within) or (
+            if (key[0] in ("DET211", "DET215") and not within) or (
                 place.function not in running and place.function[1] != 0
             ):
                 self.decided[key] = None
@@ -688,6 +713,10 @@ class Orders:
     ) -> v.Value:
         """``value[index]``: a position in an arbitrary order decides, a key does not. What a list of positions or names
         selects comes in the order of the list."""
+        order_identifiers.chosen(self, index)
+        identifier = order_identifiers.of(value)
+        if identifier is not None:
+            return self.carried(result, identifier) if isinstance(value, v.Obj) else result
         selected = self._selected(value, index)
         if selected is not None and not _stored_back(interp, node):
             kept = v.Obj("?", value.type if isinstance(value, v.Obj) else "?") if result is value else result
@@ -763,6 +792,9 @@ class Orders:
         left, right = sides
         if self.loops and any(order_sums.is_float(interp, side) for side in sides):
             self.fractions.add(id(node))
+        identifier = order_identifiers.operated(self, interp, node, left, right)
+        if identifier is not None and not isinstance(result, (v.Lit, v.Items)):
+            result = order_identifiers.made_from(result, identifier)
         order = merge((self.of(left), self.of(right)))
         if order is None and self.loops and node.op == "+" and isinstance(node.left, m.Name):
             loop = self.loops[-1]
@@ -779,6 +811,8 @@ class Orders:
     def formatted(self, values: list[v.Value], result: v.Value) -> v.Value:
         """An f-string."""
         order = self.merged(values)
+        for value in values if order is None else ():
+            order = order or order_identifiers.of(value)
         return self.carried(result, order) if order is not None else result
 
     def augmented(
@@ -860,6 +894,7 @@ class Orders:
             loop = self.loop_older_than(holder) if holder is not None else None
             if loop is not None and stmt.value.id in _counted_up(_running(interp)):
                 self.decide(loop.order)
+        order_identifiers.keyed(self, owner, index)
         for one in (index, value):
             order = self.deep(one)
             if order is not None and order.kind == INDEX:
@@ -911,7 +946,11 @@ class Orders:
         frame.yields = merge((frame.yields, order))
 
     def compared(self, interp: Interp, node: m.Compare, left: v.Value, rights: list[v.Value]) -> None:
-        """A comparison by size with a value of ``hash``."""
+        """A comparison: by size with a value of ``hash``, or a test for an element."""
+        for op, value in zip(node.ops, rights, strict=True):
+            if op in ("in", "not in"):
+                order_sorting.settle(self, value)
+        order_identifiers.chosen(self, left, *rights)
         if any(op in ("<", ">", "<=", ">=") for op in node.ops):
             for value in (left, *rights):
                 order = self.of(value)
@@ -952,6 +991,9 @@ _PLAIN = frozenset({v.Lit, v.Ext, v.Func, v.Cls, v.Unknown, v.Mod, v.Partial})
 def merge(orders: Any) -> Order | None:
     """Several orders as one; the order of elements counts more than a number."""
     found = [order for order in orders if order is not None]
+    if len(found) > 1:
+        # What is made from an identifier and something else has the order of that.
+        found = [order for order in found if order.kind != IDENTIFIER] or found[:1]
     if len(found) < 2:
         return found[0] if found else None
     for kind in (NESTED, SEQUENCE, INNER, HASH, SORTING):

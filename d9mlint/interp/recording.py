@@ -24,6 +24,7 @@ from d9mlint.interp.library.weights import LOADED
 from d9mlint.interp.listening import on
 from d9mlint.interp.overwritten import OVERWRITTEN
 from d9mlint.interp.places import flow, scope
+from d9mlint.interp.replaced import REPLACED
 from d9mlint.interp.shapes import NOTHING, Form
 from d9mlint.interp.state import MAYBE, SEEDED, Setting, Site
 from d9mlint.ir import nodes as m
@@ -478,15 +479,14 @@ class _Open:
         )
 
 
+_OF_OBJECTS = (LOADED, OVERWRITTEN, REPLACED)
 _State = tuple[tuple[Level, ...], tuple[tuple[str, Setting], ...], tuple[tuple[str, Setting], ...]]
 
 
 def _settings(interp: Interp, state: State) -> _State:
     levels = tuple(_level(interp, rng, state.level(rng)) for rng in interp.kb.generators)
     # What the analysis remembers of single objects is kept there too, and is nothing that the program has a name for.
-    modes = (
-        (name, setting) for name, setting in state.modes.items() if not name.startswith((LOADED, OVERWRITTEN))
-    )
+    modes = ((name, setting) for name, setting in state.modes.items() if not name.startswith(_OF_OBJECTS))
     return levels, tuple(sorted(modes, key=_name)), tuple(sorted(state.env.items(), key=_name))
 
 
@@ -685,6 +685,7 @@ _ORDERS = {
     "accumulate": "adds what it is given to what it holds, whose order decides the rounding",
     "argsort": "gives the places of the elements in sorted order",
     "settle": "sorts its receiver",
+    "push": "adds to a heap",
     "type": "",
 }
 _ROLES = {

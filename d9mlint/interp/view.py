@@ -153,6 +153,9 @@ class RunView(Protocol):
     def overwritten_draws(self) -> frozenset[Site]:
         """Where values were drawn that were overwritten before they were read."""
 
+    def unread(self, node: m.Expr) -> bool:
+        """Whether the statement that is running stores what an expression gives in variables that nothing reads."""
+
     @property
     def in_worker(self) -> bool:
         """Whether this is what a worker process runs when it starts."""

@@ -91,6 +91,7 @@ OrderRole = Literal[
     "fill",
     "accumulate",
     "settle",
+    "push",
     "argsort",
     "pair",
     "type",
@@ -293,6 +294,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``entropy``, ``environment``, ``stateless``, ``unseeded-op``, ``sampling`` (generation by a model).
     ``only_env``: it holds only where these environment variables have one of these values (an empty one: are not
     set).
+    ``in_place``: it changes an argument, its receiver or a graph; what it gives is not all that it does.
     ``method`` is true when the names are methods that are recognised on an instance
     (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``. ``not_apis`` are names that
     a pattern among ``apis`` matches and that are something else.
@@ -319,6 +321,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     does_not_seed: list[str] = []
     only_env: dict[str, list[str]] = {}
     not_apis: list[str] = []
+    in_place: bool = False
     versions: str = ""
     method: bool = False
     why: str = ""
@@ -470,12 +473,13 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     the loop, so that they count in a loop over arbitrary order; ``grow`` adds to its receiver, ``fill`` adds its
     arguments in their order to an object of a library, and ``accumulate``
     adds to the numbers in it; ``settle`` sorts its receiver in place, and ``argsort`` gives the positions that sort;
-    a ``type`` says only what kind of value is given.
+    ``push`` adds to a heap, and a ``type`` says only what kind of value is given.
 
     ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the
     remedy; ``sortable`` allows the fix ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two
     listings, and ``turns`` where the rounds of the loop around the call deal with whatever is ready first; ``taken`` is
-    that for what several workers have put into a queue. ``key``
+    that for what several workers have put into a queue, and ``identifier`` a value that differs between runs, so that
+    sorting by it gives an arbitrary order, and ``element`` the smallest or largest one. ``key``
     names the argument that is a sort key. ``library`` must have been imported for a method of an unknown receiver to
     be meant. It holds when all of ``when`` and the tests of ``texts`` hold, and none of ``unless``; ``made_with`` are
     conditions on the arguments of the call that gave the receiver, where it is known. ``value`` is the
@@ -483,14 +487,16 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sequence or mapping of texts, ``same`` for that of the receiver's elements or, for what is hashed by address,
     ``object``; the argument ``dtype`` may name another. A sink that is ``until_sorted`` gives something that the
     program may still sort, by an entry with ``sorts``. What ``commutes`` gives, when it is applied to its own result
-    and one value after the other, the same whatever their order.
+    and one value after the other, the same whatever their order. ``tested`` are arguments, with their positions, of which
+    it only matters which elements they have: data that the program tests for its elements is not taken to be kept
+    for its order.
     """
 
     id: str
     apis: list[str]
     role: OrderRole
-    rule: Literal["", "DET209", "DET210", "DET211", "DET213"] = ""
-    gives: Literal["sequence", "walk", "turns", "taken"] = "sequence"
+    rule: Literal["", "DET209", "DET210", "DET211", "DET213", "DET215"] = ""
+    gives: Literal["sequence", "walk", "turns", "taken", "identifier", "element"] = "sequence"
     what: str = ""
     help: str = ""
     sortable: bool = False
@@ -507,6 +513,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     until_sorted: bool = False
     sorts: bool = False
     commutes: bool = False
+    tested: dict[str, int] = {}
     confidence: Sureness = "high"
     note: str = ""
     provenance: list[str] = []

@@ -26,6 +26,7 @@ from d9mlint.config.settings import Settings, load_settings
 from d9mlint.interp.entry_run import Project, ProjectFile
 from d9mlint.interp.interpreter import Interp
 from d9mlint.ir.edited import edited
+from d9mlint.ir.liveness import forget_dead
 from d9mlint.ir.scopes import forget_names
 from d9mlint.ir.traversal import forget_parents
 from d9mlint.pipeline import Item, Prepared, Result, decide, findings_of, prepare
@@ -201,6 +202,7 @@ class Engine:
             facts[path] = parse_one(source)
         sources.replace(path, content)
         forget_parents()
+        forget_dead()
         forget_names()
         files = [ProjectFile(f, relative_to(f, found.root), x) for f, x in sorted(facts.items())]
         libraries = plan.project.libraries

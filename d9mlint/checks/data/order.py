@@ -1,4 +1,4 @@
-"""DET209, DET210, DET211, DET213: orders that are arbitrary and decide a result. See ``interp.orders``."""
+"""DET209, DET210, DET211, DET213, DET215: orders that are arbitrary and decide a result. See ``interp.orders``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from d9mlint.interp.order_kinds import OBJECT, TEXT
 if TYPE_CHECKING:
     from d9mlint.interp.orders import Key, Origin
 
-CODES = ("DET209", "DET210", "DET211", "DET213")
+CODES = ("DET209", "DET210", "DET211", "DET213", "DET215")
 
 
 class Order(Rule):

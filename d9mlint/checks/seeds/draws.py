@@ -75,6 +75,8 @@ class First(NamedTuple):
 _USED = _TRAINING_ONLY - {"init"}
 _REPLACEABLE = frozenset({"weak", "head"})
 """Kinds of draws that loaded weights may replace."""
+_GIVING = frozenset({"draw", "init"})
+"""Kinds of draws that do nothing but give a value."""
 _OVERWRITABLE = frozenset({"", "aside"})
 """Kinds of draws, other than those of initial weights, whose outcome may be overwritten."""
 _OF_WEIGHTS = frozenset({"torch", "keras", "tensorflow"})
@@ -120,6 +122,8 @@ class Seeds(Rule):
     def drawn(self, event: DrawEvent) -> None:
         """An unseeded RNG is drawn from."""
         rng, level, entry, node = event
+        if entry.kind in _GIVING and not entry.in_place and self.run.unread(node):
+            return
         if entry.kind == "split":
             self._split(rng, level, entry, node)
             return

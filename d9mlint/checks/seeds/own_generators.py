@@ -10,7 +10,7 @@ from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
 from d9mlint.checks.seeds.draws import entropy_source, report_changing_seed
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent, DefaultGeneratorEvent, ObjectCallEvent
+from d9mlint.interp.events import CallEvent, DefaultGeneratorEvent, EndEvent, ObjectCallEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
@@ -40,6 +40,8 @@ class OwnGenerators(Rule):
                 continue
             if entry.kind == "generator" and entry.at == "use":
                 self.made.setdefault(self.run.here(call.node), Where(self.run, call.node, call.api))
+            elif entry.kind == "generator" and self.run.unread(call.node):
+                continue
             elif entry.kind == "generator" and self.run.in_default and self.run.entry is not None:
                 site = self.run.here(call.node)
                 self.defaults[site] = (Where(self.run, call.node, call.api), call)
@@ -63,6 +65,12 @@ class OwnGenerators(Rule):
         for entry in self.run.kb.rng(event.obj.api):
             if entry.kind == "generator" and entry.at == "use" and self._applies(entry):
                 _used(self, event.obj, entry)
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What was replaced before it was used draws nothing."""
+        for site in self.run.overwritten_draws:
+            self.reporter.withdraw("DET106", site)
 
     def _applies(self, entry: RngEntry) -> bool:
         targets = self.run.targets

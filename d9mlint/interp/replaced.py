@@ -1,0 +1,115 @@
+"""Attributes that are given something random and then something else, before anything reads them.
+
+``self.transform = RandomCrop(8)`` and later ``data.transform = CenterCrop(8)``: what was made first draws nothing that
+matters. An attribute counts as read where the program reads it, and where a library gets the instance or one that holds
+it. What is known is kept with the path, as in ``overwritten``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+from d9mlint.interp.events import CallEvent, InstanceReadEvent, InstanceWriteEvent
+from d9mlint.interp.listening import on
+from d9mlint.interp.state import Setting, Site
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.state import State
+
+REPLACED = "draw replaced:"
+_ALONE = "draw alone:"
+_LOADED = "draw loaded:"
+_MOST_NESTED = 3
+_HOLDING = frozenset({v.Items, v.Mapping, v.AnyOf})
+_MAKING = frozenset({"draw", "init", "generator"})
+
+
+class Replaced:
+    """Follows what is random in attributes of instances."""
+
+    def __init__(self, interp: Interp) -> None:
+        self._interp = interp
+        self._random: dict[str, bool] = {}
+
+    @on(InstanceWriteEvent)
+    def written(self, event: InstanceWriteEvent) -> None:
+        """``instance.name = value``."""
+        interp, stmt = self._interp, self._interp.statement
+        new = self._place(event.value)
+        if new is not None and isinstance(stmt, m.Assign) and len(stmt.targets) == 1:
+            assert isinstance(event.value, v.Obj)
+            if stmt.value is event.value.node:
+                interp.state.flags.setdefault(_ALONE + new[0], new[1])
+                if REPLACED + new[0] in interp.state.modes:
+                    interp.state.modes[REPLACED + new[0]] = Setting(None, new[1])
+        old = self._place(event.old)
+        if old is None or event.old is event.value or interp.branching or interp.uncertain or interp.guessing:
+            return
+        place, site = old
+        flags = interp.state.flags
+        if _ALONE + place in flags and _LOADED + place not in flags:
+            interp.state.modes.setdefault(REPLACED + place, Setting(True, site))
+
+    @on(InstanceReadEvent)
+    def read(self, event: InstanceReadEvent) -> None:
+        """``instance.name``."""
+        self._loaded(event.value)
+
+    @on(CallEvent)
+    def call(self, event: CallEvent) -> None:
+        """Something outside of the program gets an instance."""
+        if type(event.owner) is v.Inst:
+            self._given(event.owner, 0)
+        for value in (*event.args.pos, *event.args.kw.values()):
+            if type(value) is v.Inst or type(value) in _HOLDING:
+                self._given(value, 0)
+
+    def _given(self, value: v.Value, depth: int) -> None:
+        inner: list[v.Value] | tuple[v.Value, ...]
+        if isinstance(value, v.Inst):
+            inner = list(dict.values(value.attrs))
+        elif isinstance(value, v.Items):
+            inner = value.elts
+        elif isinstance(value, v.Mapping):
+            inner = list(value.items.values())
+        elif isinstance(value, v.AnyOf):
+            inner = value.values
+        else:
+            self._loaded(value)
+            return
+        if depth < _MOST_NESTED:
+            for one in inner:
+                self._given(one, depth + 1)
+
+    def _loaded(self, value: v.Value) -> None:
+        found = self._place(value)
+        if found is not None:
+            self._interp.state.flags.setdefault(_LOADED + found[0], found[1])
+
+    def _place(self, value: v.Value | None) -> tuple[str, Site] | None:
+        """Where something random was made, as text and as a place; None for anything else."""
+        if type(value) is not v.Obj or value.node is None or value.file is None:
+            return None
+        known = self._random.get(value.api)
+        if known is None:
+            entries = self._interp.kb.rng(value.api)
+            known = any(one.kind in _MAKING and one.at == "call" and not one.in_place for one in entries)
+            self._random[value.api] = known
+        if not known:
+            return None
+        site = Site(value.file.path, value.node.start, value.node.end)
+        return f"{site.path}:{site.start}", site
+
+
+def replaced_places(state: State) -> frozenset[Site]:
+    """Where something random was made that was replaced before anything read it."""
+    return frozenset(
+        setting.site
+        for name, setting in state.modes.starting(REPLACED)
+        if setting.value is True
+        and setting.site is not None
+        and _LOADED + name.removeprefix(REPLACED) not in state.flags
+    )

@@ -1,0 +1,222 @@
+"""Values that a function assigns to a name and that nothing reads: dead stores, by syntax alone.
+
+A variable that another function of the file names, or that the scope declares ``global`` or ``nonlocal``, may be read at
+any time, as may all variables of a file that asks for them by text (``locals()``, ``exec``). What a module leaves in its
+variables may be read by whoever imports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import target_names
+from d9mlint.ir.traversal import nodes
+
+_BY_TEXT = frozenset({"locals", "globals", "vars", "eval", "exec", "dir"})
+"""Functions that reach variables without naming them."""
+_NONE: frozenset[str] = frozenset()
+_known: dict[int, tuple[object, frozenset[int]]] = {}
+_shared: dict[int, tuple[object, frozenset[str]]] = {}
+
+
+class _Exits(NamedTuple):
+    """Variables that are live where ``break``, ``continue``, ``return`` or an exception leads to."""
+
+    end: frozenset[str] = _NONE
+    repeat: frozenset[str] = _NONE
+    leave: frozenset[str] = _NONE
+    raised: frozenset[str] = _NONE
+
+
+def dead_stores(function: m.Function) -> frozenset[int]:
+    """Where the assignments of a function, or of a module's body, start whose value it does not read itself."""
+    known = _known.get(id(function))
+    if known is None or known[0] is not function:
+        known = _known[id(function)] = (function, _found(function))
+    return known[1]
+
+
+def stored_names(stmt: m.Assign | m.AnnAssign) -> set[str]:
+    """The plain names that an assignment stores in."""
+    names: set[str] = set()
+    _stored(stmt, names)
+    return names
+
+
+def may_be_shared(facts: m.FileFacts, function: m.Function, names: set[str]) -> bool:
+    """Whether anything but the function itself may read some of its variables."""
+    known = _shared.get(id(function))
+    if known is None or known[0] is not function:
+        known = _shared[id(function)] = (function, _elsewhere(facts, function))
+    return not known[1].isdisjoint(names | _BY_TEXT)
+
+
+def forget_dead() -> None:
+    """Forget what is memoised: functions that have been edited live no longer."""
+    _known.clear()
+    _shared.clear()
+
+
+def _elsewhere(facts: m.FileFacts, function: m.Function) -> frozenset[str]:
+    """The names that the rest of a file reads, or declares as those of another scope."""
+    shared: set[str] = set()
+    for other in facts.functions:
+        if other is not function:
+            shared |= _read([*other.body, *other.decorators, *(x.default for x in other.params if x.default)])
+            shared |= _declared(other)
+    for cls in facts.classes:
+        shared |= _read([*cls.body, *cls.bases, *cls.decorators, *(x.value for x in cls.keywords)])
+    return frozenset(shared)
+
+
+def _declared(function: m.Function) -> set[str]:
+    return {name for one in nodes(function.body) if isinstance(one, m.ScopeDecl) for name in one.names}
+
+
+def _found(function: m.Function) -> frozenset[int]:
+    stored: set[str] = set()
+    for node in nodes(function.body):
+        if isinstance(node, (m.Assign, m.AnnAssign)):
+            _stored(node, stored)
+    stored -= _declared(function)
+    if not stored or not _BY_TEXT.isdisjoint(_read(function.body)):
+        return frozenset()
+    left = frozenset(stored) if function.name == "<module>" else _NONE
+    analysis = _Liveness(frozenset(stored))
+    analysis.block(function.body, left, _Exits(leave=left))
+    return frozenset(analysis.dead - analysis.live)
+
+
+class _Liveness:
+    """The analysis of one scope, against the direction of the program. A store is dead where it is in ``dead`` and not
+    in ``live``: the body of a loop is looked at several times."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+        self.dead: set[int] = set()
+        self.live: set[int] = set()
+
+    def block(self, body: list[m.Stmt], live: frozenset[str], exits: _Exits) -> frozenset[str]:
+        """What is live before some statements, given what is live after them."""
+        for stmt in reversed(body):
+            live = self._statement(stmt, live, exits) | exits.raised
+        return live
+
+    def _uses(self, parts: Iterable[Any]) -> frozenset[str]:
+        return frozenset(_read(parts)) & self.names
+
+    def _statement(self, stmt: m.Stmt, live: frozenset[str], exits: _Exits) -> frozenset[str]:
+        if isinstance(stmt, (m.Assign, m.AnnAssign)):
+            return self._assignment(stmt, live)
+        if isinstance(stmt, m.If):
+            both = self.block(stmt.body, live, exits) | self.block(stmt.orelse, live, exits)
+            return both | self._uses([stmt.test])
+        if isinstance(stmt, (m.For, m.While)):
+            return self._loop(stmt, live, exits)
+        if isinstance(stmt, m.Try):
+            return self._try(stmt, live, exits)
+        if isinstance(stmt, m.With):
+            # A context may pass over an exception.
+            inner = self.block(stmt.body, live, exits._replace(raised=exits.raised | live))
+            return inner | self._uses([x for item in stmt.items for x in (item.context, item.target) if x])
+        if isinstance(stmt, m.Match):
+            found = live | self._uses([stmt.subject])
+            for case in stmt.cases:
+                found |= self.block(case.body, live, exits) | self._uses([case.guard] if case.guard else [])
+            return found
+        if isinstance(stmt, m.Return):
+            return exits.leave | self._uses([stmt.value] if stmt.value is not None else [])
+        if isinstance(stmt, m.Raise):
+            return exits.raised | exits.leave | self._uses([stmt])
+        if isinstance(stmt, m.Jump):
+            return exits.end if stmt.kind == "break" else exits.repeat
+        return live | self._uses([stmt])
+
+    def _assignment(self, stmt: m.Assign | m.AnnAssign, live: frozenset[str]) -> frozenset[str]:
+        if stmt.value is None:
+            return live
+        targets = stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]
+        written: set[str] = set()
+        _stored(stmt, written)
+        plain = all(isinstance(one, m.Name) and "." not in one.id for one in targets)
+        dead = plain and written <= self.names and not written & live
+        (self.dead if dead else self.live).add(stmt.start)
+        # What stands in an index or before a dot is read.
+        others = [one for one in targets if not (isinstance(one, m.Name) and "." not in one.id)]
+        names: set[str] = set()
+        for one in others:
+            target_names(one, names)
+        read = self._uses(others) - (names & written)
+        return (live - written) | read | self._uses([stmt.value])
+
+    def _loop(self, stmt: m.For | m.While, live: frozenset[str], exits: _Exits) -> frozenset[str]:
+        after = self.block(stmt.orelse, live, exits)
+        head = after | self._uses([stmt.test] if isinstance(stmt, m.While) else [])
+        given: set[str] = set()
+        if isinstance(stmt, m.For):
+            target_names(stmt.target, given)
+        while True:
+            inner = exits._replace(end=live, repeat=head)
+            found = head | (self.block(stmt.body, head, inner) - given)
+            if found == head:
+                break
+            head = found
+        return (
+            head
+            if isinstance(stmt, m.While)
+            else head | self._uses([stmt.iter]) | (self._uses([stmt.target]) - given)
+        )
+
+    def _try(self, stmt: m.Try, live: frozenset[str], exits: _Exits) -> frozenset[str]:
+        final = self.block(stmt.final, live | exits.raised | exits.leave | exits.end | exits.repeat, exits)
+        after = final if stmt.final else live
+        if stmt.final:
+            exits = _Exits(*(one | final for one in exits))
+        handled = exits.raised
+        for handler in stmt.handlers:
+            handled |= self.block(handler.body, after, exits)
+            handled |= self._uses([handler.type] if handler.type is not None else [])
+        inner = exits._replace(raised=handled)
+        return self.block(stmt.body, self.block(stmt.orelse, after, exits), inner) | handled
+
+
+def _stored(stmt: m.Assign | m.AnnAssign, names: set[str]) -> None:
+    for target in stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]:
+        target_names(target, names)
+
+
+def _read(parts: Iterable[Any]) -> set[str]:
+    """All variables that some nodes name."""
+    found: set[str] = set()
+    for node in nodes(parts):
+        if isinstance(node, m.Name):
+            found.add(node.id.partition(".")[0])
+        elif isinstance(node, m.Walrus):
+            found.add(node.target)
+    return found
+
+
+def gives(value: Any, node: Any) -> bool:
+    """Whether what an expression gives is made from a node of it, and nothing else receives that: by operators, in
+    displays and comprehensions, and by methods of it (``torch.randn(3).cuda()``)."""
+    if value is node:
+        return True
+    if isinstance(value, m.Call):
+        return isinstance(value.func, m.Attr) and gives(value.func.value, node)
+    if isinstance(value, (m.Attr, m.Subscript, m.Star)):
+        return gives(value.value, node)
+    if isinstance(value, m.BinOp):
+        return gives(value.left, node) or gives(value.right, node)
+    if isinstance(value, m.Unary):
+        return gives(value.operand, node)
+    if isinstance(value, m.IfExp):
+        return gives(value.body, node) or gives(value.orelse, node)
+    if isinstance(value, m.Seq):
+        return any(gives(one, node) for one in value.elts)
+    if isinstance(value, m.Dict):
+        return any(gives(one, node) for one in value.values)
+    if isinstance(value, m.Comp):
+        return gives(value.elt, node) or (value.value is not None and gives(value.value, node))
+    return False
