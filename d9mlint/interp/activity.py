@@ -43,6 +43,8 @@ GRAPH_STEP_CPU = "graph-step:cpu"
 """Where a graph of TensorFlow 1 was given a step that trains, and one that is put on the CPU."""
 GRAPH_RUN = "graph-run"
 """Where a session ran something of a graph."""
+GRAPH_GRADIENT = "graph-gradient"
+"""Where a gradient was added to a graph of TensorFlow."""
 LOADS = "loads-weights"
 INFERS = "infers"
 MODE_SET = "sets the mode of a model"
@@ -248,6 +250,12 @@ class Activity:
                 return
             _trains_tf(self._interp, call.node, "minimize" if name == "minimize" else "gradient")
 
+    @on_call_if(lambda activity, api: activity.kb.role(api, "graph-gradient") is not None)
+    def graph_gradient(self, call: CallEvent) -> None:
+        """``tf.gradients(loss, inputs)``."""
+        if CPU_CONTEXT not in self._interp.contexts:
+            self._interp.places.setdefault(GRAPH_GRADIENT, Where(self._interp, call.node, call.api))
+
     @on(CallEvent)
     def graph_step(self, call: CallEvent) -> None:
         """A session, or a function, is given a step of a graph."""
@@ -263,6 +271,12 @@ class Activity:
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """The program has ended."""
+        gradient = self._interp.places.get(GRAPH_GRADIENT)
+        trains = _has_step(self._interp) or TF_TRAIN in self._interp.places or TF_TRAIN_CPU in self._interp.places
+        if gradient is not None and not trains:
+            # Nothing trains: the gradient itself is what the program is about.
+            for flag in (TF_FIT, TRAIN, TF_TRAIN):
+                self._interp.places.setdefault(flag, gradient)
         if _has_step(self._interp) and GRAPH_RUN not in self._interp.places:
             # Whatever runs it was not followed.
             _run_graph(self._interp)

@@ -68,7 +68,7 @@ MAX_UNROLL = 16
 """Loops over a known sequence of at most this many elements are run element by element."""
 MAX_UNROLLED = 256
 """Rounds of loops and comprehensions inside one another that are run element by element."""
-MAX_ROUNDS = 2
+MAX_ROUNDS = 8
 """How often the body of any other loop is run at most, where a round leaves another switch than it found."""
 
 
@@ -772,13 +772,16 @@ class Interp:
                 forget(known)
 
     def _rounds(self, body: list[m.Stmt], stmt: m.For | m.While, havoc: bool) -> None:
-        """Run the body of a loop for all of its rounds: once, and again where what it leaves in an attribute that
-        decides what runs (a switch, a method, nothing) is not what it found there."""
+        """Run the body of a loop for all of its rounds: once, and again as long as what it leaves in an attribute that
+        decides what runs (a switch, a method, nothing) is what no round has found there."""
+        found: set[Any] = set()
         for _ in range(MAX_ROUNDS):
             HEAP.push()
             self._loop_body(body, stmt, havoc)
-            if not _is_switched(HEAP.pop()) or not self.state.alive:
+            left = _switches(HEAP.pop())
+            if left <= found or not self.state.alive:
                 break
+            found |= left
             havoc = False
 
     def _loop_body(self, body: list[m.Stmt], stmt: m.For | m.While, havoc: bool) -> None:
@@ -1136,19 +1139,25 @@ _PLAIN = (m.Const, m.Name, m.Attr, m.Unary)
 """Expressions that draw nothing."""
 
 
-def _is_switched(round_: Activation) -> bool:
-    """Whether a round of a loop read an attribute that decides what runs, and then left something else in it."""
+def _switches(round_: Activation) -> set[Any]:
+    """The attributes that decide what runs which a round of a loop read, and in which it then left something else, with
+    what that is: what it is as a switch, or as a function."""
+    left: set[Any] = set()
     for place, (_, kind, _, _, new) in round_.writes.items():
         read = round_.reads.get(place)
         if read is None or kind is not ITEM or new is ABSENT:
             continue
         old = read[4]
-        if isinstance(old, v.Lit) and (old.value is None or isinstance(old.value, bool)):
-            if not (isinstance(new, v.Lit) and new.value is old.value):
-                return True
+        switch = isinstance(old, v.Lit) and (old.value is None or isinstance(old.value, bool))
+        if switch and not (isinstance(new, v.Lit) and new.value is old.value):
+            left.add((place, new.value if isinstance(new, v.Lit) and isinstance(new.value, bool) else ...))
+        elif isinstance(old, v.Lit) and isinstance(old.value, str):
+            # The name of a state.
+            if isinstance(new, v.Lit) and isinstance(new.value, str) and new.value != old.value:
+                left.add((place, new.value))
         elif isinstance(old, v.Func) and new is not old:
-            return True
-    return False
+            left.add((place, new.key if isinstance(new, v.Func) else ...))
+    return left
 
 
 def _join_vars(scopes: list[dict[str, v.Value]]) -> dict[str, v.Value]:

@@ -714,6 +714,7 @@ _ROLES = {
     "draws-with-key": "consumes a JAX key",
     "no-variable": "gives a tensor in which no trainable variable takes part",
     "gives-something": "never gives None",
+    "graph-gradient": "adds gradients to a graph of TensorFlow",
     "discards-batches": "gives a loader that leaves out its first batches",
     "saves-loader": "keeps the position in the data",
     "clock": "reads the clock",

@@ -53,6 +53,7 @@ Role = Literal[
     "fills-parameters",
     "free-memory",
     "gives-something",
+    "graph-gradient",
     "holds",
     "looks-only",
     "wraps",
@@ -378,7 +379,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     including what no argument shows. ``static`` is false when the condition cannot be judged from the call
     alone (then a finding has low confidence). ``practical`` is false where the documentation lists the op but
     it was not seen to differ, or it needs rare inputs. ``if_unknown`` is the confidence of a finding where a
-    condition is unknown; ``unless_unknown`` where that is only one of ``unless``, if it differs.
+    condition is unknown; ``unless_unknown`` where that is only one of ``unless``, if it differs. ``unless_called`` are conditions on the
+    arguments of calls of the module that the op makes: it is not affected where each of its calls fulfils one.
     ``default_mode`` is ``deterministic`` for an op that does not vary without the mode, and ``random`` for one
     that draws its numbers from the clock or the operating system. ``alerts`` are the names by which PyTorch refuses
     the op, or the sentences by which TensorFlow does. ``unless_env`` are environment variables with the values (``*``
@@ -405,6 +407,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     only_env: dict[str, list[str]] = {}
     unless_mode: list[str] = []
     unless_off: list[str] = []
+    unless_called: list[Condition] = []
     default_mode: Literal["nondeterministic", "deterministic", "random"] = "nondeterministic"
     alerts: list[str] = []
     remedy: str = ""

@@ -93,6 +93,8 @@ class Ops(Rule):
     anything but tensors on the CPU."""
     graded = remembered_table(tuple[str, int], bool)
     """The same of whether one was called where a gradient may be taken of what it gives."""
+    called = remembered_table(tuple[str, int, str], bool)
+    """The same of whether one was called as its entry, which is named, does not excuse."""
     composed = remembered(list[bool])
     """Models of Keras that are called with what others gave: gradients may go through them to their inputs."""
     one_thread = remembered(list[bool])
@@ -144,6 +146,9 @@ class Ops(Rule):
             # What is called in a graph of TensorFlow may be run later, in a context that is not seen here.
             graph = any(entry.library in TF_LIBRARIES for entry in self.run.kb.ops(obj.api))
             self.graded[made] = graph or not no_gradient(self.run)
+        for entry in self.run.kb.ops(obj.api):
+            if entry.unless_called and not self.called.get((*made, entry.id)):
+                self.called[*made, entry.id] = any_holds(args, entry.unless_called) is not True
 
     @on_call_if(lambda rule, api: api.startswith("?.") or bool(rule.run.kb.ops(api.removesuffix(CALLED))))
     def call(self, call: CallEvent) -> None:
@@ -439,6 +444,9 @@ def _end(rule: Ops) -> None:
         if found.entry.passes == "backward" and not open_world and rule.graded.get(made) is False:
             reason = "only its backward pass varies, and no gradient is taken where it is called"
             _silent(rule.run, found.entry, found.place, reason)
+            continue
+        if rule.called.get((*made, found.entry.id)) is False:
+            _silent(rule.run, found.entry, found.place, f"it is not called with {found.entry.condition}")
             continue
         if (
             found.entry.passes == "backward"
