@@ -389,7 +389,8 @@ def _analysis(
 class Plan(NamedTuple):
     """What is to be analyzed: the shares of the projects with their targets, the program that they have in common,
     its facts by path, and what is known of libraries. ``unknown`` are warnings about entry points that the
-    configuration names and that are none; ``fixes`` are those of an earlier run."""
+    configuration names and that are none; ``fixes`` are those of an earlier run. ``asked`` are the targets without the
+    ``releases`` that the modules tell which the project imports."""
 
     shares: list[Share]
     targets: list[Targets]
@@ -398,7 +399,9 @@ class Plan(NamedTuple):
     known: Knowledge
     rules: Mapping[str, RulePage]
     unknown: list[str]
-    fixes: FixMemory | None = None
+    fixes: FixMemory | None
+    asked: list[Targets]
+    releases: dict[str, str]
 
 
 def _analyse(
@@ -432,6 +435,7 @@ def _plan(
     from d9mlint.checks.registry import Rules
     from d9mlint.config.targets import find_targets
     from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile
+    from d9mlint.project.releases import releases_of_project
     from d9mlint.store.entry_cache import EntryCache, KnownFile
     from d9mlint.store.facts_cache import Cache
     from d9mlint.store.fix_cache import FixCache
@@ -460,9 +464,11 @@ def _plan(
     by_path = _gather(sources, parts[0].settings, facts_cache, spent.__setitem__, progress)
     clock.lap("facts")
     clock.rank("facts", spent)
+    asked, releases = targets, releases_of_project(known, by_path.values(), _asked_for(targets))
+    targets = [one.with_inferred(releases) for one in asked]
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
     named, unknown = named_entries(parts, by_path)
-    libraries = known.libraries.union(*(one.libraries for one in targets))
+    libraries = known.libraries | _asked_for(targets)
     project = Project(files, found.root, libraries, named)
     # Files that a nested configuration excludes are still part of the program, under the root's settings.
     nested = frozenset(path for part in parts[1:] for path in part.files)
@@ -479,13 +485,20 @@ def _plan(
                 for file in project.modules.files
             ]
             key = entries_key(found, digests, part.settings, _digest(mine.files))
+            if releases:
+                key = content_digest(repr((key, sorted(releases.items()))).encode())
             if len(parts) > 1:
                 key = content_digest(repr((key, part.pins, sorted(codes))).encode())
             kept = EntryCache(cache.place, key, known_files, facts_cache.get)
             keys.append(key)
         shares.append(Share(analyzer, part.files if shares else frozenset(by_path) - nested, kept))
     fixes = None if cache is None else FixCache(cache.place, content_digest("\0".join(keys).encode()))
-    return Plan(shares, targets, project, by_path, known, rules, unknown, fixes)
+    return Plan(shares, targets, project, by_path, known, rules, unknown, fixes, asked, releases)
+
+
+def _asked_for(targets: Iterable[Targets]) -> frozenset[str]:
+    """Names of the libraries that a project asks for."""
+    return frozenset().union(*(one.libraries for one in targets))
 
 
 def _judged(
@@ -530,7 +543,7 @@ def findings_of(
     from d9mlint.checks.coverage import coverage_of
     from d9mlint.checks.incomplete import incomplete, not_followed
 
-    _, targets, project, by_path, known, rules, unknown, fixes = plan
+    _, targets, project, by_path, known, rules, unknown, fixes, *_ = plan
     findings = runs.findings() if merged is None else list(merged)
     findings += incomplete(runs.entries, runs.unreached)
     covered = [coverage_of(project, report) for report in runs.entries]

@@ -18,7 +18,8 @@ from d9mlint.config.markers import holds
 from d9mlint.config.pins import DISTRIBUTIONS, Pin, Pins, Problem, pinned, read_pins
 from d9mlint.knowledge.versions import compare, matches, parse, split
 
-_UNPINNED = ("installed", "newest known", "not known")
+_INFERRED = "inferred from the names that the program uses"
+_UNPINNED = ("installed", "newest known", "not known", _INFERRED)
 _NEWEST = "9999"
 """Taken for the version of a library of which no release is known."""
 
@@ -87,14 +88,16 @@ class Targets:
     def with_inferred(self, inferred: Mapping[str, str]) -> Targets:
         """The targets of a program whose names show for which releases it was written, as far as nothing else
         does, or a range leaves it open; the same targets where they add nothing new."""
-        new = {}
+        new: dict[str, str] = {}
         for library, version in inferred.items():
             target = self.version(library)
+            if target.source == _INFERRED and target.version == version:
+                continue
             if target.source in _UNPINNED or _up_to(version, target):
                 new[library] = version
         if not new:
             return self
-        other = Targets(self.root, self._given, self._prefix, new)
+        other = Targets(self.root, self._given, self._prefix, {**self._inferred, **new})
         other.__dict__["_pins"] = self._pins
         return other
 
@@ -186,7 +189,7 @@ class Targets:
         if companion is not None:
             return companion
         if inferred is not None:
-            return Target(inferred, inferred, "inferred from the names that the program uses")
+            return Target(inferred, inferred, _INFERRED)
         have = self._installed.get(library)
         if have is not None:
             return Target(have, have, "installed")

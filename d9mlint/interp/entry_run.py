@@ -143,6 +143,10 @@ class Analyzer:
                     cache.forget(path)
         return new
 
+    def forget_imports(self) -> None:
+        """Keep no imports of earlier runs."""
+        self._imports = {}
+
     def run_entry(self, entry: Entry) -> EntryReport:
         """Run an entry point: its module as ``__main__``, then the commands it registers."""
         return self._run(entry.file, entry, lambda interp: _run_program(interp, entry))

@@ -93,6 +93,7 @@ class Knowledge:
         self._inferred: dict[str, InferredEntry] = {}
         self._inferred_prefixes: list[tuple[str, InferredEntry]] = []
         self._inferred_methods: dict[str, InferredEntry] = {}
+        self.release_words: set[str] = set()
         self._inferred_arguments: dict[str, list[tuple[InferredEntry, str]]] = {}
         self._index(compiled)
         # Top-level names of the libraries that something is known of.
@@ -181,6 +182,9 @@ class Knowledge:
             self._inferred.update((name, release) for name in release.apis)
             self._inferred_prefixes += [(prefix, release) for prefix in release.prefixes]
             self._inferred_methods.update((name, release) for name in release.methods)
+            if release.project:
+                named = (*release.apis, *release.prefixes, *release.later)
+                self.release_words.update(name.rstrip(".").rpartition(".")[2] for name in named)
             for api in release.arguments:
                 self._inferred_arguments.setdefault(self.canonical(api), []).append((release, api))
         for device in compiled.devices:

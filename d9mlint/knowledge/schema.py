@@ -379,8 +379,9 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     including what no argument shows. ``static`` is false when the condition cannot be judged from the call
     alone (then a finding has low confidence). ``practical`` is false where the documentation lists the op but
     it was not seen to differ, or it needs rare inputs. ``if_unknown`` is the confidence of a finding where a
-    condition is unknown; ``unless_unknown`` where that is only one of ``unless``, if it differs. ``unless_called`` are conditions on the
-    arguments of calls of the module that the op makes: it is not affected where each of its calls fulfils one.
+    condition is unknown; ``unless_unknown`` where that is only one of ``unless``, if it differs. ``unless_called`` are
+    conditions on the arguments of calls of the module that the op makes: it is not affected where each of its calls
+    fulfils one.
     ``default_mode`` is ``deterministic`` for an op that does not vary without the mode, and ``random`` for one
     that draws its numbers from the clock or the operating system. ``alerts`` are the names by which PyTorch refuses
     the op, or the sentences by which TensorFlow does. ``unless_env`` are environment variables with the values (``*``
@@ -581,7 +582,8 @@ class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Names that only releases up to ``version`` of a library have: a program that uses them, and pins nothing, was
     written for it. ``prefixes`` are beginnings of names, ``methods`` names of methods, ``arguments`` names of
     arguments by call. ``implies`` are the releases of other libraries that such a program was written for, unless their
-    own names tell more."""
+    own names tell more. With ``project`` a module that any file of a project imports tells it for all of its programs,
+    unless one imports a module of later releases: ``later`` are the beginnings of their names."""
 
     id: str
     library: str
@@ -591,6 +593,8 @@ class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     methods: list[str] = []
     arguments: dict[str, list[str]] = {}
     implies: dict[str, str] = {}
+    project: bool = False
+    later: list[str] = []
     provenance: list[str] = []
 
 

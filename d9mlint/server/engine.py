@@ -30,6 +30,7 @@ from d9mlint.ir.liveness import forget_dead
 from d9mlint.ir.scopes import forget_names
 from d9mlint.ir.traversal import forget_parents
 from d9mlint.pipeline import Item, Prepared, Result, decide, findings_of, prepare
+from d9mlint.project.releases import releases_of_project
 from d9mlint.store.gather import parse_one
 from d9mlint.store.moved import after_edits
 
@@ -216,9 +217,20 @@ class Engine:
         elif path in facts:
             self._outdate(path, State(old.text, plan.facts[path]), project.index, facts)
         shares = [Share(s.analyzer.after_edit(project, [path]), s.own, None) for s in plan.shares]
-        self._state = Prepared(
-            found, sources, parts, plan._replace(shares=shares, project=project, facts=facts)
-        )
+        asked_for = frozenset().union(*(one.libraries for one in plan.asked))
+        releases = releases_of_project(plan.known, facts.values(), asked_for)
+        plan = plan._replace(shares=shares, project=project, facts=facts)
+        if releases != plan.releases:
+            # Versions decide what calls do.
+            self._reports.clear()
+            self._stale.clear()
+            plan = plan._replace(
+                targets=[one.with_inferred(releases) for one in plan.asked], releases=releases
+            )
+            for share, targets in zip(shares, plan.targets, strict=True):
+                share.analyzer.targets = targets
+                share.analyzer.forget_imports()
+        self._state = Prepared(found, sources, parts, plan)
         return True
 
     def _outdate(

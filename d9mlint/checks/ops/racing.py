@@ -147,8 +147,9 @@ class Ops(Rule):
             graph = any(entry.library in TF_LIBRARIES for entry in self.run.kb.ops(obj.api))
             self.graded[made] = graph or not no_gradient(self.run)
         for entry in self.run.kb.ops(obj.api):
-            if entry.unless_called and not self.called.get((*made, entry.id)):
-                self.called[*made, entry.id] = any_holds(args, entry.unless_called) is not True
+            key = (*made, entry.id)
+            if entry.unless_called and not self.called.get(key):
+                self.called[key] = any_holds(args, entry.unless_called) is not True
 
     @on_call_if(lambda rule, api: api.startswith("?.") or bool(rule.run.kb.ops(api.removesuffix(CALLED))))
     def call(self, call: CallEvent) -> None:
