@@ -18,10 +18,12 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.tensors import LOADING
 from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
-from d9mlint.ir.scopes import assigned_names
+from d9mlint.ir.scopes import assigned_names, assignments
 from d9mlint.ir.traversal import called_name, nodes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from d9mlint.knowledge.schema import RoleEntry
 
 _POSITION = re.compile(
@@ -137,7 +139,10 @@ def _passed_over(rule: Rule, loop: Loop) -> None:
     option gives."""
     around = [one for one in rule.run.loops if one is not loop and one.frame.env is loop.frame.env]
     counter = _counter(loop.stmt)
-    if not around or rule.run.branching or not counter:
+    if rule.run.branching or not counter:
+        return
+    helper = _called_in_rounds(rule, loop) if not around else None
+    if not around and helper is None:
         return
     for stmt in loop.stmt.body:
         if not isinstance(stmt, m.If):
@@ -146,14 +151,50 @@ def _passed_over(rule: Rule, loop: Loop) -> None:
             if not _is_position(rule.run.eval(limit)):
                 continue
             used = {one.id.partition(".")[0] for one in nodes(parts) if isinstance(one, m.Name)} - {counter}
-            changing = {
-                name
-                for one in around
-                for name in (*assigned_names(one.stmt), *_names(getattr(one.stmt, "target", None)))
-            }
-            if used & changing or _is_reset(rule, limit):
+            if helper is not None:
+                if _text(limit) not in helper or used != {_text(limit)}:
+                    continue
+            elif used & _changing(around) or _is_reset(rule, limit):
                 continue
             _report(rule, Where(rule.run, stmt, "continue"), f"{counter} < {_text(limit)}", "continue")
+
+
+def _changing(around: Iterable[Loop]) -> set[str]:
+    """The variables that are others in each round of some loops."""
+    return {
+        name
+        for one in around
+        for name in (*assigned_names(one.stmt), *_names(getattr(one.stmt, "target", None)))
+    }
+
+
+def _called_in_rounds(rule: Rule, loop: Loop) -> set[str] | None:
+    """The parameters of the function of a loop, which it does not assign, that are the same in each round of a loop
+    that calls the function; None where nothing calls it in a loop."""
+    frame = loop.frame
+    if frame.func is None or frame.caller is None or frame.call_site is None:
+        return None
+    around = [one for one in rule.run.loops if one.frame.env is frame.caller.env]
+    call = next(
+        (
+            one
+            for one in nodes([x for outer in around for x in outer.stmt.body])
+            if isinstance(one, m.Call) and (one.start, one.end) == frame.call_site[1:3]
+        ),
+        None,
+    )
+    if call is None:
+        return None
+    function = frame.func.fn
+    bound = 1 if frame.func.receiver is not None else 0
+    same: set[str] = set()
+    for index, parameter in enumerate(function.params):
+        given = argument_node(call, parameter.name, index - bound if index >= bound else None)
+        if not isinstance(given, (m.Name, m.Attr, m.Subscript)) or assignments(function.body, parameter.name):
+            continue
+        if not {one.partition(".")[0] for one in _names(given)} & _changing(around):
+            same.add(parameter.name)
+    return same
 
 
 def _names(target: Any) -> set[str]:
