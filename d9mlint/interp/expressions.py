@@ -480,7 +480,7 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
         for value in results:
             index_order = interp.orders.deep(value)
             if index_order is not None and index_order.kind == INDEX:
-                interp.orders.decide(index_order)
+                interp.orders.arrived(interp, node, index_order)
     for loop in loops:
         if loop is not None:
             interp.orders.leave(loop)

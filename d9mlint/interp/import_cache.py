@@ -22,7 +22,7 @@ from d9mlint.interp.trail import FunctionKey, functions
 if TYPE_CHECKING:
     from d9mlint.base.coverage import Cut, Gap
     from d9mlint.interp.interpreter import Interp
-    from d9mlint.interp.orders import Key, Origin
+    from d9mlint.interp.orders import Key, Numbered, Origin
     from d9mlint.interp.places import Where
     from d9mlint.project.modules import Found, ModuleFile
 
@@ -55,6 +55,7 @@ class Imported(NamedTuple):
     holders: list[tuple[v.Inst, str]]
     kept: list[v.Obj]
     settled: list[v.Obj]
+    numbered: list[Numbered]
     config_files: set[str]
     cuts: set[Cut]
     gaps: set[Gap]
@@ -185,6 +186,7 @@ class ImportCache:
         config_files, orders = set(interp.config_files), interp.orders
         origins, decided, excused = set(orders.origins), set(orders.decided), set(orders.excused)
         holders, kept, settled = len(orders.holders), len(orders.kept), len(orders.settled)
+        numbered = len(orders.numbered)
         methods = {method: len(found) for method, found in interp.methods.items()}
         outer_log, interp.import_log = interp.import_log, ImportLog()
         outer_trail, interp.trail = interp.trail, []
@@ -241,6 +243,7 @@ class ImportCache:
                     orders.holders[holders:],
                     orders.kept[kept:],
                     orders.settled[settled:],
+                    orders.numbered[numbered:],
                     interp.config_files - config_files,
                     interp.cuts - cuts,
                     interp.gaps - gaps,
@@ -342,6 +345,7 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     orders.holders += known.holders
     orders.kept += known.kept
     orders.settled += known.settled
+    orders.numbered += known.numbered
     interp.config_files |= known.config_files
     interp.cuts |= known.cuts
     interp.gaps |= known.gaps

@@ -44,7 +44,7 @@ from d9mlint.interp.replaced import replaced_places
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
 from d9mlint.interp.tensors import forget, unless_option
-from d9mlint.interp.trail import Trail
+from d9mlint.interp.trail import Trail, functions
 from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
@@ -441,6 +441,17 @@ class Interp:
         """The statements of a function that are looked at without running them."""
         self.trail.append(func.key)
         return func.fn.body
+
+    def reads_variable(self, file: ModuleFile, name: str) -> bool:
+        """Whether anything that has run may have read a variable of a module."""
+        word, entered = name.partition(".")[0], functions(self.trail)
+        if self.exhausted or word != name:
+            return True
+        for one in self.modules.files:
+            if (one.path, 0) in entered and one is not file and word in self.whole(one).words:
+                return True
+        read = liveness.readers(self.whole(file), word)
+        return read is None or any(index == 0 or (file.path, index) in entered for index in read)
 
     def whole(self, file: ModuleFile) -> m.FileFacts:
         """All code of a file, looked at without running it."""

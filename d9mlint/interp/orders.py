@@ -30,10 +30,13 @@ from d9mlint.ir.scopes import assigned_names
 from d9mlint.ir.traversal import called_name, nodes, receiver
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import OrderEntry
+    from d9mlint.project.modules import ModuleFile
 
 SEQUENCE, NESTED, INNER, INDEX, HASH = "sequence", "nested", "inner", "index", "hash"
 """What is arbitrary: the order of the elements; that and the order in each element; only the latter; a number; a
@@ -67,6 +70,14 @@ class Origin(NamedTuple):
     elements: str = ""
     confidence: str = "high"
     node: Any = None
+
+
+class Numbered(NamedTuple):
+    """A variable of a module with numbers by order of arrival: they count if anything reads it."""
+
+    file: ModuleFile
+    name: str
+    order: Order
 
 
 class Loop:
@@ -118,6 +129,7 @@ class Orders:
         self.holders: list[tuple[v.Inst, str]] = []
         self.kept: list[v.Obj] = []
         self.settled: list[v.Obj] = []
+        self.numbered: list[Numbered] = []
         self.keyed: dict[int, Order] = {}
         self.ranked: dict[int, Order] = {}
         self.turning = False
@@ -970,8 +982,26 @@ class Orders:
         result.order = self.made(interp, "DET213", node, "", "", subject="hash", kind=HASH)
         return result
 
-    def finish(self) -> list[Key]:
+    def arrived(self, interp: Interp, node: Any, order: Order) -> None:
+        """A mapping has numbers by order of arrival: what a variable of a module holds counts if anything reads it."""
+        stmt, frame = interp.statement, interp.frame
+        if (
+            isinstance(stmt, m.Assign)
+            and stmt.value is node
+            and len(stmt.targets) == 1
+            and isinstance(stmt.targets[0], m.Name)
+            and frame.func is None
+            and not frame.is_class
+        ):
+            self.numbered.append(Numbered(frame.file, stmt.targets[0].id, order))
+        else:
+            self.decide(order)
+
+    def finish(self, is_read: Callable[[ModuleFile, str], bool]) -> list[Key]:
         """At the end of a run: the places whose order has decided something."""
+        for file, variable, numbers in self.numbered:
+            if is_read(file, variable):
+                self.decide(numbers)
         for inst, name in self.holders:
             order = self._by_position(inst.attrs.get(name))
             if order is not None and order.kind == SEQUENCE:

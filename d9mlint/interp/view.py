@@ -202,6 +202,9 @@ class RunView(Protocol):
         """The statements of a function that is looked at without running it. Which ones were is noted: what is found
         holds as long as they stay."""
 
+    def reads_variable(self, file: ModuleFile, name: str) -> bool:
+        """Whether anything that has run may have read a variable of a module."""
+
     def whole(self, file: ModuleFile) -> m.FileFacts:
         """All code of a file that is looked at without running it, noted as ``body`` is."""
 

@@ -45,6 +45,33 @@ def stored_names(stmt: m.Assign | m.AnnAssign) -> set[str]:
     return names
 
 
+def readers(facts: m.FileFacts, name: str) -> list[int] | None:
+    """The functions of a file that name a variable of its module, by index, the module's body only where it does more
+    than assign it; None where a variable may be reached without its name, or by a class."""
+    for cls in facts.classes:
+        if name in _read([*cls.body, *cls.bases, *cls.decorators]):
+            return None
+    found: list[int] = []
+    for index, function in enumerate(facts.functions):
+        named = [
+            one
+            for one in nodes([*function.body, *function.decorators])
+            if isinstance(one, m.Name) and one.id.partition(".")[0] in {name, *_BY_TEXT}
+        ]
+        if any(one.id in _BY_TEXT for one in named):
+            return None
+        stores = [
+            target
+            for one in nodes(function.body)
+            if isinstance(one, m.Assign)
+            for target in one.targets
+            if isinstance(target, m.Name) and target.id == name
+        ]
+        if len(named) > (len(stores) if index == 0 else 0):
+            found.append(index)
+    return found
+
+
 def may_be_shared(facts: m.FileFacts, function: m.Function, names: set[str]) -> bool:
     """Whether anything but the function itself may read some of its variables."""
     known = _shared.get(id(function))
