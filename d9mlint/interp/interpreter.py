@@ -68,8 +68,10 @@ MAX_UNROLL = 16
 """Loops over a known sequence of at most this many elements are run element by element."""
 MAX_UNROLLED = 256
 """Rounds of loops and comprehensions inside one another that are run element by element."""
-MAX_ROUNDS = 8
-"""How often the body of any other loop is run at most, where a round leaves another switch than it found."""
+MAX_ROUNDS = 4
+MAX_INNER_ROUNDS = 2
+"""How often the body of any other loop, and of one in it, is run at most, where a round leaves another switch than it
+found."""
 
 
 def _nowhere(violation: Violation) -> None:
@@ -786,7 +788,8 @@ class Interp:
         """Run the body of a loop for all of its rounds: once, and again as long as what it leaves in an attribute that
         decides what runs (a switch, a method, nothing) is what no round has found there."""
         found: set[Any] = set()
-        for _ in range(MAX_ROUNDS):
+        # What an inner loop leaves, the next round of the outer one finds.
+        for _ in range(MAX_ROUNDS if len(self.loops) == 1 else MAX_INNER_ROUNDS):
             HEAP.push()
             self._loop_body(body, stmt, havoc)
             left = _switches(HEAP.pop())
