@@ -82,9 +82,10 @@ class Numbered(NamedTuple):
 
 class Loop:
     """A loop that runs over an arbitrary order. Objects born before ``start`` are older than it; ``before`` are the
-    values that names had, which the loop assigns."""
+    values that names had, which the loop assigns. ``draws`` is whether it draws something, ``figures`` whether it begins or
+    ends figures: then each round has its own."""
 
-    __slots__ = ("before", "counters", "env", "names", "order", "start")
+    __slots__ = ("before", "counters", "draws", "env", "figures", "names", "order", "start")
 
     def __init__(
         self,
@@ -100,6 +101,7 @@ class Loop:
         self.env = env
         self.before = before
         self.names, self.counters = order_sums.names_of(stmt)
+        self.draws = self.figures = False
 
 
 class Rounds(NamedTuple):
@@ -287,6 +289,8 @@ class Orders:
 
     def leave(self, loop: Loop) -> None:
         """A loop ends."""
+        if loop.draws and not loop.figures:
+            self.decide(loop.order)
         if loop in self.loops:
             del self.loops[self.loops.index(loop) :]
 
@@ -401,7 +405,7 @@ class Orders:
             return result
         if owner is not None:
             return self._method(interp, entry, role, api, args, node, result, owner)
-        given = self._given(interp, args, node, role in ("carry", "sink"), tables=role != "")
+        given = self._given(interp, args, node, role in ("carry", "sink", "draw"), tables=role != "")
         if role == "sink":
             if api == "builtins.next":
                 walk = _walk_of(interp, args.pos[0]) if args.pos else None
@@ -409,6 +413,13 @@ class Orders:
                     return self._walked(walk)
             given = merge((given, self._accumulated(interp, node)))
             return self._decisive(entry, given, result)
+        elif role == "draw":
+            self.decide(given)
+            for loop in self.loops:
+                loop.draws = True
+        elif role == "figure":
+            for loop in self.loops:
+                loop.figures = True
         elif role == "show":
             self._shown(interp, given)
             if given is not None and not self.loops and all(isinstance(x, v.Items) for x in args.pos):
@@ -1012,7 +1023,21 @@ class Orders:
 
 
 _LATE = frozenset(
-    {"carry", "sink", "show", "end", "sum", "step", "write", "grow", "accumulate", "settle", "type"}
+    {
+        "carry",
+        "sink",
+        "show",
+        "end",
+        "sum",
+        "step",
+        "write",
+        "grow",
+        "accumulate",
+        "settle",
+        "type",
+        "draw",
+        "figure",
+    }
 )
 """Roles that mean nothing before anything has an arbitrary order, sets among the arguments apart."""
 _PLAIN = frozenset({v.Lit, v.Ext, v.Func, v.Cls, v.Unknown, v.Mod, v.Partial})

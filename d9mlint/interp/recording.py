@@ -686,6 +686,8 @@ _ORDERS = {
     "argsort": "gives the places of the elements in sorted order",
     "settle": "sorts its receiver",
     "push": "adds to a heap",
+    "draw": "adds to the present figure",
+    "figure": "begins or ends a figure",
     "type": "",
 }
 _ROLES = {

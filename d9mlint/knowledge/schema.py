@@ -93,6 +93,8 @@ OrderRole = Literal[
     "accumulate",
     "settle",
     "push",
+    "draw",
+    "figure",
     "argsort",
     "pair",
     "type",
@@ -477,7 +479,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     the loop, so that they count in a loop over arbitrary order; ``grow`` adds to its receiver, ``fill`` adds its
     arguments in their order to an object of a library, and ``accumulate``
     adds to the numbers in it; ``settle`` sorts its receiver in place, and ``argsort`` gives the positions that sort;
-    ``push`` adds to a heap, and a ``type`` says only what kind of value is given.
+    ``push`` adds to a heap, and ``draw`` to the
+    present figure, which ``figure`` begins or ends; a ``type`` says only what kind of value is given.
 
     ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the
     remedy; ``sortable`` allows the fix ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two
