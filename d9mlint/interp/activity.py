@@ -253,7 +253,7 @@ class Activity:
     @on_call_if(lambda activity, api: activity.kb.role(api, "graph-gradient") is not None)
     def graph_gradient(self, call: CallEvent) -> None:
         """``tf.gradients(loss, inputs)``."""
-        if CPU_CONTEXT not in self._interp.contexts:
+        if not within_cpu(self._interp.contexts):
             self._interp.places.setdefault(GRAPH_GRADIENT, Where(self._interp, call.node, call.api))
 
     @on(CallEvent)
@@ -272,7 +272,9 @@ class Activity:
     def end(self, event: EndEvent) -> None:
         """The program has ended."""
         gradient = self._interp.places.get(GRAPH_GRADIENT)
-        trains = _has_step(self._interp) or TF_TRAIN in self._interp.places or TF_TRAIN_CPU in self._interp.places
+        trains = (
+            _has_step(self._interp) or TF_TRAIN in self._interp.places or TF_TRAIN_CPU in self._interp.places
+        )
         if gradient is not None and not trains:
             # Nothing trains: the gradient itself is what the program is about.
             for flag in (TF_FIT, TRAIN, TF_TRAIN):
