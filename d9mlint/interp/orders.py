@@ -673,8 +673,10 @@ class Orders:
         running.add(function(interp))
         for key in order.keys:
             place = self.origins[key].place
-            if (key[0] in ("DET211", "DET215") and not within) or (
-                place.function not in running and place.function[1] != 0
+            if (
+                key[0] == "DET215"
+                or (key[0] == "DET211" and not within)
+                or (place.function not in running and place.function[1] != 0)
             ):
                 self.decided[key] = None
 
