@@ -56,6 +56,7 @@ Role = Literal[
     "graph-gradient",
     "holds",
     "looks-only",
+    "machine-sized",
     "wraps",
     "makes-key",
     "no-gpu",

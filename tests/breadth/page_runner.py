@@ -187,7 +187,7 @@ def uneven_threads() -> None:
 
 
 def other_processors() -> None:
-    """A machine with another number of processors."""
+    """A machine with another number of processors and devices."""
     import multiprocessing
 
     def count() -> int:
@@ -195,6 +195,10 @@ def other_processors() -> None:
 
     os.cpu_count = count
     multiprocessing.cpu_count = count  # type: ignore[method-assign]
+    with contextlib.suppress(ImportError):
+        import torch
+
+        torch.cuda.device_count = count
 
 
 def start_ranks(program: str, world: int, observed: int) -> None:
