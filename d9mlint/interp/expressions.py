@@ -550,11 +550,12 @@ def _wait(interp: Interp, node: m.Wait) -> v.Value:
     frame = interp.frame
     if node.kind == "from" and isinstance(value, v.Items):
         frame.yielded.extend(value.elts)
-    elif node.kind == "yield":
-        if len(frame.yielded) < MAX_YIELDS:
-            frame.yielded.append(value)
-        if frame.on_yield is not None:
-            frame.on_yield(value)
+        return v.UNKNOWN
+    one = element(interp, value) if node.kind == "from" else value
+    if len(frame.yielded) < MAX_YIELDS:
+        frame.yielded.append(one)
+    if frame.on_yield is not None and node.kind == "yield":
+        frame.on_yield(one)
     return v.UNKNOWN
 
 

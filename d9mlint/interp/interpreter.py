@@ -967,6 +967,7 @@ class Interp:
         value: v.Value = cls
         for decorator, node in reversed(decorators):
             value = calls.decorate_class(self, decorator, value, node)
+        cls.made = True
         self.bind(fact.name, self._declared(fact.name) or value)
 
     def _init_subclass(self, cls: v.Cls, keywords: dict[str | None, v.Value], stmt: m.ClassDef) -> None:

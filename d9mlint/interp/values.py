@@ -271,9 +271,9 @@ class Func:
 
 
 class Cls:
-    """A project class. ``bases`` are values: other ``Cls``, ``Ext`` or unknown."""
+    """A project class. ``bases`` are values: other ``Cls``, ``Ext`` or unknown. ``made`` when its statement has ended."""
 
-    __slots__ = ("_external", "_mro", "bases", "cls", "decorated", "env", "fields", "file", "mod")
+    __slots__ = ("_external", "_mro", "bases", "cls", "decorated", "env", "fields", "file", "made", "mod")
 
     def __init__(self, mod: Mod, file: ModuleFile, cls: Class, bases: tuple[Value, ...], env: Env) -> None:
         self.mod = mod
@@ -283,6 +283,7 @@ class Cls:
         self.env = env
         self.fields: list[str] = []
         self.decorated: tuple[Value, ...] = ()
+        self.made = False
         self._mro: tuple[Cls, ...] = ()
         self._external: list[str] | None = None
 
@@ -315,8 +316,12 @@ class Cls:
         return None
 
     def set(self, name: str, value: Value) -> None:
-        """Set a class attribute when the class has been made. Reads of class attributes are not noted."""
-        HEAP.patch(f"{self.cls.qualname}.{name}")
+        """Set a class attribute from outside of the class's body. Reads of class attributes are not noted."""
+        if self.made:
+            HEAP.patch(f"{self.cls.qualname}.{name}")
+        else:
+            # Its own decorators and `__init_subclass__`: no run has the class without the attribute.
+            HEAP.rebind(name)
         self.env.write(name, value)
 
     def __repr__(self) -> str:
