@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from d9mlint.checks.base import Rule
+from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.derivation import assignments
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda, trains
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent
@@ -14,6 +15,9 @@ from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import children
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
 
 STATES = {
     "torch.get_rng_state": "torch",
@@ -73,7 +77,9 @@ class Checkpoints(Rule):
     def call(self, call: CallEvent) -> None:
         """Something is made, saved or restored that has a state."""
         if _is_scheduler(call.api):
-            self.uses["scheduler"] = True
+            made_here = isinstance(call.owner, v.Obj) and _is_scheduler(call.owner.api)
+            if not made_here and not _continues(self.run, call):
+                self.uses["scheduler"] = True
         elif _is_scaler(call.api):
             self.uses["scaler"] = True
         state = STATES.get(call.api)
@@ -154,6 +160,21 @@ class Checkpoints(Rule):
                     subject="torch.load",
                     remedy=tuple(rngs),
                 )
+
+
+def _continues(interp: RunView, call: CallEvent) -> bool:
+    """Whether a scheduler is made to go on from an epoch, which is all of its state."""
+    last = call.args.kw.get("last_epoch")
+    if last is None or not _is_start(last):
+        return last is not None
+    node = argument_node(call.node, "last_epoch")
+    return isinstance(node, m.Name) and any(
+        not (isinstance(one, m.Const) and one.value == -1) for one in assignments(interp, node.id)
+    )
+
+
+def _is_start(epoch: v.Value) -> bool:
+    return isinstance(epoch, v.Lit) and epoch.value == -1
 
 
 def _states(rngs: list[str]) -> list[str]:
