@@ -203,11 +203,11 @@ class Env(Tracked):
             HEAP.read_whole(self)
         return self.vars
 
-    def write(self, name: str, value: Value) -> None:
-        """Set a variable from outside of the scope's own code."""
+    def write(self, name: str, value: Value, made: bool = True) -> None:
+        """Set a variable from outside of the scope's own code. ``made`` is false for a class that is being made."""
         old = self.vars.get(name, ABSENT)
         if old is not value:
-            if type(old) in FIXED:
+            if type(old) in FIXED and made:
                 HEAP.patch(name)
             HEAP.write(self, NAME, self, name, value, old)
             self.vars[name] = value
@@ -322,7 +322,7 @@ class Cls:
         else:
             # Its own decorators and `__init_subclass__`: no run has the class without the attribute.
             HEAP.rebind(name)
-        self.env.write(name, value)
+        self.env.write(name, value, self.made)
 
     def __repr__(self) -> str:
         return f"Cls({self.cls.qualname})"
