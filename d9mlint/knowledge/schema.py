@@ -57,7 +57,6 @@ Role = Literal[
     "holds",
     "looks-only",
     "machine-sized",
-    "wraps",
     "makes-key",
     "no-gpu",
     "no-variable",
@@ -76,6 +75,7 @@ Role = Literal[
     "updates",
     "views",
     "waits",
+    "wraps",
     "writes",
     "writes-where",
 ]
