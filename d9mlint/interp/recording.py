@@ -725,7 +725,8 @@ _ROLES = {
     "sets-stop": "ends training",
     "free-memory": "asks how much memory is free",
     "out-of-memory": "is raised when memory is used up",
-    "processor-count": "asks how many processors there are",
+    "processor-count": "asks how many processors or devices there are",
+    "machine-sized": "divides work by a number",
     "rank": "asks how many processes there are, or which of them this is",
 }
 
