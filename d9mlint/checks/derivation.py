@@ -136,3 +136,29 @@ def _assignments(interp: RunView, name: str) -> Iterator[tuple[m.Expr, int | Non
                         yield node.value, position if isinstance(target, m.Seq) else None
         if seen:
             return
+
+
+def default(interp: RunView, expr: m.Expr | None) -> Any:
+    """The literal that a name stands for where nobody gives another one: the default of a parameter of the running
+    function or, for an attribute of ``self``, of the parameter of the constructor that it keeps. None for anything
+    else."""
+    func = interp.frame.func
+    if func is None or not isinstance(expr, m.Name):
+        return None
+    head, _, attribute = expr.id.partition(".")
+    if attribute:
+        first = func.fn.params[0].name if func.fn.params else ""
+        made = func.cls.find("__init__") if func.cls is not None and head == first else None
+        if not isinstance(made, v.Func):
+            return None
+        kept = [
+            one.value
+            for one in nodes(list(made.fn.body))
+            if isinstance(one, m.Assign)
+            and any(isinstance(target, m.Name) and target.id == expr.id for target in one.targets)
+        ]
+        if len(kept) != 1 or not isinstance(kept[0], m.Name):
+            return None
+        func, head = made, kept[0].id
+    known = next((one.default for one in func.fn.params if one.name == head), None)
+    return known.value if isinstance(known, m.Const) else None

@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from d9mlint.base.findings import Confidence, Severity
-from d9mlint.checks.base import Rule
+from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.derivation import default
 from d9mlint.checks.drawing import OWN_SEED, what_is_drawn
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
@@ -50,10 +51,14 @@ class LoaderWorkers(Rule):
     def loader(self, call: CallEvent) -> None:
         """A loader is made: judged when the program has ended."""
         place = Where(self.run, call.node, LOADER)
-        self.run.later(partial(self._judge, place, self.run.frame, call.args))
+        workers = call.args.get("num_workers", 5)
+        if self.run.entry is None and workers is v.UNKNOWN:
+            # Nobody is seen to ask for other workers than by default.
+            known = default(self.run, argument_node(call.node, "num_workers", 5))
+            workers = v.Lit(known) if isinstance(known, int) else workers
+        self.run.later(partial(self._judge, place, self.run.frame, call.args, workers))
 
-    def _judge(self, place: Where, frame: Frame, args: v.Args) -> None:
-        workers = args.get("num_workers", 5)
+    def _judge(self, place: Where, frame: Frame, args: v.Args, workers: v.Value | None) -> None:
         if workers is None or (isinstance(workers, v.Lit) and not workers.value):
             # Workers that an option would start are none by default.
             return
