@@ -177,6 +177,9 @@ def test_the_action_takes_paths_over_several_lines_and_no_path_for_an_option(tmp
     program.parent.mkdir(parents=True)
     program.write_text('#!/bin/sh\nprintf "%s|" "$@"\necho\ncase "$*" in *sarif*) exit 2;; esac\nexit 1\n')
     program.chmod(0o755)
+    python = program.with_name("python")
+    python.write_text(f"#!/bin/sh\nexec '{sys.executable}' \"$@\"\n")
+    python.chmod(0o755)
     output = tmp_path / "output"
     environment = {
         "RUNNER_TEMP": str(tmp_path / "temp"),
