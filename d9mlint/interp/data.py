@@ -154,6 +154,16 @@ def joined(kind: str, elts: list[v.Value], is_open: bool) -> v.Items:
     return v.Items(kind, elts[:MAX_ELEMENTS], is_open or len(elts) > MAX_ELEMENTS)
 
 
+CHANGED = "@changed"
+"""Marks the state of a module into which something else has been put."""
+
+
+def changed(state: v.Value) -> None:
+    """Other weights are put into what may be the state of a module: ``state.update(loaded)``, ``state[name] = weight``."""
+    if isinstance(state, v.Obj) and "@owner" in state.attrs:
+        state.attrs[CHANGED] = v.TRUE
+
+
 def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value] | None:
     """All elements of a value in iteration order, or None when they are not all known."""
     if isinstance(value, v.Items) and not value.open and value.kind != "s":
@@ -446,6 +456,7 @@ def is_environ(interp: Interp, value: v.Value) -> bool:
 
 def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
     """``owner[index] = value``."""
+    changed(owner)
     interp.listeners.tell(ItemWriteEvent(owner, index, value, node))
     if interp.orders.any:
         interp.orders.stored(interp, owner, index, value)

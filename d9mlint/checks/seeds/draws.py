@@ -20,6 +20,7 @@ from d9mlint.interp.events import (
     EndEvent,
     GlobalDrawEvent,
     LateSeedEvent,
+    ObjectCallEvent,
     SeedEvent,
 )
 from d9mlint.interp.library.weights import is_loaded
@@ -111,6 +112,12 @@ class Seeds(Rule):
     """The places of initial weights over which others had been loaded wherever the program trained."""
     load_order = remembered(int)
     """When weights were loaded for the last time."""
+    restored = remembered(list[v.Value])
+    """What was asked to load a state."""
+    loads_more = remembered(bool)
+    """Whether weights may have been loaded into what is not known."""
+    called = remembered_table(Site, int)
+    """Where layers were made that were given something, and when, while nothing had been loaded into them."""
     optimized = remembered(list[v.Value])
     """Modules whose parameters were asked for."""
     fitted = remembered(list[v.Value])
@@ -322,6 +329,24 @@ class Seeds(Rule):
     def weights_loaded(self, call: CallEvent) -> None:
         """Weights may be loaded."""
         self.load_order = self.run.steps
+        if not isinstance(call.owner, (v.Inst, v.Obj)):
+            self.loads_more = True
+        elif call.owner not in self.restored:
+            self.restored.append(call.owner)
+
+    @on_method("restore", "set_weights", "from_pretrained", "load_from_checkpoint")
+    def model_loaded(self, call: CallEvent) -> None:
+        """A model, or all that there is, may be loaded."""
+        self.loads_more = True
+
+    @on(ObjectCallEvent)
+    def layer_called(self, event: ObjectCallEvent) -> None:
+        """A layer is given something."""
+        one = event.obj
+        if one.file is not None and one.node is not None and not is_loaded(one):
+            site = Site(one.file.path, one.node.start, one.node.end)
+            if ("torch", site) in self.initial and site not in self.called:
+                self.called[site] = self.run.steps
 
     @on_method("parameters", "named_parameters")
     def parameters_asked(self, call: CallEvent) -> None:
@@ -438,6 +463,25 @@ class Seeds(Rule):
             loaded |= {x for x, one in initial.items() if one.first.place.order < self.load_order}
         return loaded | lost
 
+    def _never_loaded(self, rng: str) -> First | None:
+        """In a program that only evaluates, the initial weights of the first layer that is used and that nothing was
+        loaded into, where it is known what was."""
+        models = [one for one in self.restored if has_model(self.run, [one])]
+        if rng not in _OF_PARAMETERS or self.loads_more or not models:
+            return None
+        if not all(map(is_loaded, [*models, *self.optimized])):
+            # Some weights only, or they are filled one by one.
+            return None
+        lost = self.run.overwritten_draws
+        initial = {key[1]: self.initial[key] for key in self.initial.known() if key[0] == rng}
+        used = {site for site in self.called.known() if self.called[site] > self.load_order}
+        left = [
+            one.first
+            for site, one in initial.items()
+            if one.made and not one.head and site in used and site not in lost
+        ]
+        return min(left, key=lambda one: one.place.order, default=None)
+
     def _first(self, rng: str, kind: Kind) -> First | None:
         """The first draw of a kind whose outcome is not overwritten before it is read."""
         first = self.first.get((rng, kind))
@@ -463,7 +507,8 @@ class Seeds(Rule):
             found = min(firsts, key=lambda one: one.place.order) if firsts else aside
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
-            found = strong or (weak if where(self.run, LOADS) is None and not imported else None)
+            loads = where(self.run, LOADS) is not None
+            found = strong or (None if imported else self._never_loaded(rng) if loads else weak)
         mask = self.first.get((rng, "mask"))
         if found is None and mask is not None and not imported and where(self.run, MODE_SET) is None:
             self.report(

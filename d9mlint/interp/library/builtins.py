@@ -18,6 +18,7 @@ from d9mlint.interp.data import (
     TENSOR,
     UNKNOWN_KEY,
     at_unknown_key,
+    changed,
     element,
     entropy,
     is_entropy,
@@ -414,6 +415,7 @@ def _dict_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
         owner.items.update(args.kw)
         owner.open = owner.open or args.dstar
         return v.NONE
+    changed(owner)
     return None
 
 

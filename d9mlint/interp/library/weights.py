@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import CONTAINERS, parts
-from d9mlint.interp.data import TENSOR
+from d9mlint.interp.data import CHANGED, TENSOR
 from d9mlint.interp.state import Setting, Site
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def load(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> 
         and not args.dstar
         and _all_of(args, name)
         and not are_initial(state)
+        and not _is_changed(state)
     ):
         # Only in Keras the layers of a model are arguments of the calls that make it.
         _loaded(interp, model, name == "load_weights")
@@ -72,11 +73,18 @@ def _all_of(args: v.Args, name: str) -> bool:
 
 
 def are_initial(state: v.Value) -> bool:
-    """Whether a state is, or was made from, that of a module whose weights nobody has loaded."""
+    """Whether a state is, or was made from, that of a module whose weights nobody has loaded, and nothing else is in it."""
     return any(
-        isinstance(one, v.Obj) and (owner := one.attrs.get("@owner")) is not None and not is_loaded(owner)
+        isinstance(one, v.Obj)
+        and (owner := one.attrs.get("@owner")) is not None
+        and not is_loaded(owner)
+        and CHANGED not in one.attrs
         for one in v.alternatives(state)
     )
+
+
+def _is_changed(state: v.Value) -> bool:
+    return any(isinstance(one, v.Obj) and CHANGED in one.attrs for one in v.alternatives(state))
 
 
 def _loaded(interp: Interp, model: v.Value, graphs: bool) -> None:
