@@ -40,7 +40,11 @@ def condition(interp: Interp, node: m.Expr) -> Outcome:
         decisive = node.op == "or"
         if left.answer is decisive and not left.option:
             return left
-        right = condition(interp, node.right)
+        right = (
+            condition(interp, node.right)
+            if left.answer is not None
+            else narrowed(interp, node.left, not decisive, lambda: condition(interp, node.right))
+        )
         if right.answer is decisive and not right.option:
             return right
         if left.answer is decisive:
@@ -181,6 +185,9 @@ def _implied(interp: Interp, test: m.Expr, outcome: bool) -> list[tuple[Place, v
     read = _place(test)
     if read is not None:
         return _narrow_truth(interp, read, outcome)
+    single = _of_one(test, outcome)
+    if single is not None:
+        return _narrow_to_one(interp, single)
     left = _place(test.left) if isinstance(test, m.Compare) and len(test.ops) == 1 else None
     if isinstance(test, m.Compare) and left is not None:
         known = interp.eval(left)
@@ -192,6 +199,31 @@ def _implied(interp: Interp, test: m.Expr, outcome: bool) -> list[tuple[Place, v
             return _narrow_equal(left, known, other, equal)
         if equal is None and isinstance(known, v.Lit) and known.option:
             return [(left, v.Obj(v.GIVEN))]
+    return []
+
+
+_ONE_AT_MOST = {("==", 1): True, ("<=", 1): True, ("<", 2): True, ("!=", 1): False, (">", 1): False, (">=", 2): False}
+"""Comparisons of a number of elements, with the outcome that leaves one at most."""
+
+
+def _of_one(test: m.Expr, outcome: bool) -> m.Name | None:
+    """The name of a collection of which a test of its length says that it has one element at most."""
+    if not isinstance(test, m.Compare) or len(test.ops) != 1 or not isinstance(test.left, m.Call):
+        return None
+    called, number = test.left, test.comparators[0]
+    if not isinstance(called.func, m.Name) or called.func.id != "len" or not isinstance(number, m.Const):
+        return None
+    if type(number.value) is not int or _ONE_AT_MOST.get((test.ops[0], number.value)) is not outcome:
+        return None
+    return called.args[0] if len(called.args) == 1 and isinstance(called.args[0], m.Name) else None
+
+
+def _narrow_to_one(interp: Interp, name: m.Name) -> list[tuple[Place, v.Value]]:
+    known = interp.eval(name)
+    if isinstance(known, v.Items) and known.kind == "s":
+        return [(name, v.Items("s", [v.join(known.elts) if known.elts else v.UNKNOWN], False))]
+    if getattr(known, "order", None) is not None:
+        return [(name, v.Items("l", [v.UNKNOWN], False))]
     return []
 
 

@@ -349,7 +349,8 @@ def _boolop(interp: Interp, node: m.BoolOp) -> v.Value:
     if known is not None and not v.option_of(left):
         return interp.eval(node.right) if known == (node.op == "and") else left
     if known is None:
-        return v.join((left, interp.eval(node.right)))
+        right = narrowed(interp, node.left, node.op == "and", lambda: interp.eval(node.right))
+        return v.join((left, right))
     outcome = [left]
     needed = known == (node.op == "and")
     runs: list[Callable[[], None]] = [lambda: outcome.append(interp.eval(node.right)), lambda: None]
