@@ -222,7 +222,7 @@ def test_a_recipe_for_what_is_no_entry_is_told_with_its_line(
 ) -> None:
     shutil.copytree(RULES, tmp_path / "rules")
     file = tmp_path / "rules" / "recipes" / "torch.yaml"
-    text = file.read_text().replace("ops: [torch.take_backward]", "ops: [torch.take_backwards]")
+    text = file.read_text().replace("ops: [torch.take_backward,", "ops: [torch.take_backwards,")
     file.write_text(text)
     line = text.splitlines().index("- id: take_backward") + 1
     assert check_rules([str(tmp_path / "rules")]) == 1

@@ -157,6 +157,9 @@ def source_program(entry: OrderEntry, api: str) -> str:
         ]
         before = ["def work(line, number):", "    line.put(number)"]
         return programs.program([line, "import threading", "import torch"], lines, before)
+    if entry.gives == "identifier":
+        kept = f"torch.save(sorted({done} for _ in range(4)), 'kept.pt')"
+        return programs.program([line, "import torch"], [kept])
     if entry.gives == "turns":
         lines = [
             "kept = []",
