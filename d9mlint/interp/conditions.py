@@ -202,7 +202,14 @@ def _implied(interp: Interp, test: m.Expr, outcome: bool) -> list[tuple[Place, v
     return []
 
 
-_ONE_AT_MOST = {("==", 1): True, ("<=", 1): True, ("<", 2): True, ("!=", 1): False, (">", 1): False, (">=", 2): False}
+_ONE_AT_MOST = {
+    ("==", 1): True,
+    ("<=", 1): True,
+    ("<", 2): True,
+    ("!=", 1): False,
+    (">", 1): False,
+    (">=", 2): False,
+}
 """Comparisons of a number of elements, with the outcome that leaves one at most."""
 
 

@@ -298,12 +298,26 @@ def _all(node: m.Expr) -> list[m.Expr]:
 
 
 def takes_key_by_address(interp: Interp, key: v.Value | None) -> bool:
-    """Whether a sort key is ``id`` or ``hash``, or a lambda that returns one of them."""
+    """Whether a sort key is ``id`` or ``hash``, or a lambda that returns an ``id``, also as a part of its result."""
     for one in v.alternatives(key) if key is not None else ():
         if isinstance(one, v.Ext) and one.name in ("builtins.id", "builtins.hash"):
             return True
         if isinstance(one, v.Func) and one.fn.name == "<lambda>":
-            for node in nodes(interp.body(one)):
-                if isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id == "id":
+            for stmt in interp.body(one):
+                if isinstance(stmt, m.Return) and _gives_address(stmt.value):
                     return True
     return False
+
+
+def _gives_address(expr: m.Expr | None) -> bool:
+    """Whether the address of an object is in a value. What is looked up by one does not hold it."""
+    if isinstance(expr, m.Call) and isinstance(expr.func, m.Name):
+        plain = "." not in expr.func.id
+        return expr.func.id == "id" or (plain and any(map(_gives_address, expr.args)))
+    if isinstance(expr, m.Seq):
+        return any(map(_gives_address, expr.elts))
+    if isinstance(expr, m.BinOp | m.BoolOp):
+        return _gives_address(expr.left) or _gives_address(expr.right)
+    if isinstance(expr, m.Unary):
+        return _gives_address(expr.operand)
+    return isinstance(expr, m.IfExp) and (_gives_address(expr.body) or _gives_address(expr.orelse))

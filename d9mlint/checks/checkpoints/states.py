@@ -9,8 +9,8 @@ from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.derivation import assignments
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda, trains
-from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent
-from d9mlint.interp.listening import on, on_call, on_call_if
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, ObjectAttributeEvent
+from d9mlint.interp.listening import on, on_call, on_call_if, on_object_attribute
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
@@ -65,6 +65,8 @@ class Checkpoints(Rule):
     """RNGs, and what else has a state, that the program uses, and whose states it saves and restores."""
     checkpoints = remembered(list[tuple[Where, set[str]]])
     loads = remembered(list[Where])
+    goes_on = remembered(bool)
+    """Whether a scheduler is told from which epoch it goes on."""
 
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
@@ -89,6 +91,12 @@ class Checkpoints(Rule):
         if restore is not None:
             self.restored[restore] = True
 
+    @on_object_attribute("last_epoch")
+    def continued(self, event: ObjectAttributeEvent) -> None:
+        """A scheduler is made to go on from an epoch."""
+        if isinstance(event.owner, v.Obj) and _is_scheduler(event.owner.api) and not _is_start(event.value):
+            self.goes_on = True
+
     @on_call("torch.save")
     def save(self, call: CallEvent) -> None:
         """Something is saved."""
@@ -111,7 +119,7 @@ class Checkpoints(Rule):
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
         open_world = self.run.entry is None
-        uses = set(self.uses.known())
+        uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on else set())
         if open_world:
             # Who calls this is not known. What trains with an optimizer draws from torch: shuffling, dropout.
             uses.add("torch")

@@ -33,7 +33,7 @@ from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
-    from d9mlint.knowledge.schema import RoleEntry
+    from d9mlint.knowledge.schema import Role, RoleEntry
 
 _WORK = "async:"
 """Marks a tensor that work writes, with the place of the work."""
@@ -162,7 +162,7 @@ class Asynchrony(Rule):
                 kinds = (_STREAM, _COLLECTIVE) if name in ("to", "cuda") else _KINDS
                 if self.read(call.owner, kinds):
                     return
-        if "synchronizes" in roles:
+        if "synchronizes" in roles or (name == "to" and _waits_for_host(call.args, roles)):
             self._finish(_KINDS)
         elif "waits" in roles:
             self._finish((_COLLECTIVE,) if name == "wait" else (_STREAM,))
@@ -334,6 +334,13 @@ def _side_stream(interp: RunView, context: v.Value) -> bool:
     if isinstance(stream, v.Obj) and stream.api in _NOT_THESE:
         return False
     return not (context.api.endswith(".stream") and stream is not None and v.is_none(stream) is True)
+
+
+def _waits_for_host(args: v.Args, roles: dict[Role, RoleEntry]) -> bool:
+    """Whether a move to the CPU returns when the copy, and what was started before it, is done."""
+    device, entry = args.get("device", 0), roles.get("async-copy")
+    blocks = entry is None or all_hold(args, entry.when) is False
+    return blocks and device is not None and _names_host(device)
 
 
 def _names_host(device: v.Value) -> bool:
