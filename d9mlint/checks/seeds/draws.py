@@ -118,6 +118,10 @@ class Seeds(Rule):
     """Whether weights may have been loaded into what is not known."""
     called = remembered_table(Site, int)
     """Where layers were made that were given something, and when, while nothing had been loaded into them."""
+    borrowed = remembered_table(str, list[Site])
+    """Where generators took a seed from another one."""
+    seeded_again = remembered(set[Site])
+    """Those of these places whose seed was replaced by one of the program's."""
     optimized = remembered(list[v.Value])
     """Modules whose parameters were asked for."""
     fitted = remembered(list[v.Value])
@@ -162,6 +166,10 @@ class Seeds(Rule):
             self.initial.setdefault(
                 (rng, self.run.here(node)), lambda: Initial(self._here(event), head, made)
             )
+        for one in entry.draws:
+            generator = self.run.kb.generators.get(one)
+            if generator is not None and generator.seeded_from == rng:
+                self.borrowed.setdefault(one, list).append(self.run.here(node))
         place = self.first.setdefault((rng, kind), lambda: self._here(event)).place
         site = self.run.here(node)
         if kind in _OVERWRITABLE and place.site != site:
@@ -270,6 +278,8 @@ class Seeds(Rule):
         if self._bad_seed(entry, value, args, node):
             return
         for rng in rngs:
+            if not self.run.state.aside:
+                self.seeded_again.update(self.borrowed.get(rng) or ())
             place = self.unseeded.get(rng)
             if place is not None and self.run.state.level(rng).level != SEEDED and self.run.entry is not None:
                 early = self.early.get(rng) or []
@@ -381,7 +391,7 @@ class Seeds(Rule):
             loaded = where(self.run, LOADS) is not None
             if seed.aside or (not training and loaded and (rng, "") not in self.first):
                 continue
-            replaced, lost = self._replaced(rng), self.run.overwritten_draws
+            replaced, lost = self._replaced(rng), self._lost()
             left = [
                 x
                 for x in seed.draws
@@ -451,7 +461,7 @@ class Seeds(Rule):
 
     def _replaced(self, rng: str) -> set[Site]:
         """The places of initial weights over which others had been loaded before they were used."""
-        lost = set(self.run.overwritten_draws)
+        lost = set(self._lost())
         loaded = set(self.loaded or ())
         if not loaded or rng not in _OF_WEIGHTS or any(not is_loaded(one) for one in self.optimized):
             return lost
@@ -472,7 +482,7 @@ class Seeds(Rule):
         if not all(map(is_loaded, [*models, *self.optimized])):
             # Some weights only, or they are filled one by one.
             return None
-        lost = self.run.overwritten_draws
+        lost = self._lost()
         initial = {key[1]: self.initial[key] for key in self.initial.known() if key[0] == rng}
         used = {site for site in self.called.known() if self.called[site] > self.load_order}
         left = [
@@ -482,10 +492,14 @@ class Seeds(Rule):
         ]
         return min(left, key=lambda one: one.place.order, default=None)
 
+    def _lost(self) -> frozenset[Site]:
+        """The places of draws whose outcome does not matter."""
+        return self.run.overwritten_draws | self.seeded_again
+
     def _first(self, rng: str, kind: Kind) -> First | None:
         """The first draw of a kind whose outcome is not overwritten before it is read."""
         first = self.first.get((rng, kind))
-        lost = self.run.overwritten_draws
+        lost = self._lost()
         if first is None or first.place.site not in lost:
             return first
         keys = [key for key in self.further.known() if key[:2] == (rng, kind) and key[2] not in lost]
