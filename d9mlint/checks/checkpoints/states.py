@@ -66,7 +66,7 @@ class Checkpoints(Rule):
     checkpoints = remembered(list[tuple[Where, set[str]]])
     loads = remembered(list[Where])
     goes_on = remembered(bool)
-    """Whether a scheduler is told from which epoch it goes on."""
+    """Whether a scheduler is given the epoch from which it goes on."""
 
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
