@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import notebook
 
 from d9mlint.base.errors import UsageError
 from d9mlint.cli.knows import condition_text
@@ -298,17 +299,7 @@ def test_the_command_prints_text_and_says_what_is_wrong_with_a_place(run: Run, p
 
 
 def test_a_line_of_a_notebook_cell(project: Project) -> None:
-    cells = [["import torch\n"], ["x = 1\n", "torch.randn(3)\n"]]
-    notebook = {
-        "cells": [
-            {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
-            for source in cells
-        ],
-        "metadata": {},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    root = project({"a.ipynb": json.dumps(notebook)})
+    root = project({"a.ipynb": notebook(["import torch\n", "x = 1\ntorch.randn(3)\n"])})
     from click.testing import CliRunner
 
     from d9mlint.cli.explain import explain as command

@@ -303,21 +303,8 @@ def test_a_fixed_file_parses_lints_clean_of_what_was_fixed_and_is_stable(
 
 
 def test_the_diff_of_a_notebook_names_the_cells(run: Run, project: Project) -> None:
-    cells = [
-        ["import torch\n", "\n", "x = 1"],
-        ["print(x)"],
-        ["torch.backends.cudnn.benchmark = True\n", "x = 2"],
-    ]
-    notebook = {
-        "cells": [
-            {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
-            for source in cells
-        ],
-        "metadata": {},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    out = run("--diff", "--select", "DET301", cwd=project({"n.ipynb": json.dumps(notebook, indent=1)})).out
+    text = notebook(["import torch\n\nx = 1", "print(x)", "torch.backends.cudnn.benchmark = True\nx = 2"])
+    out = run("--diff", "--select", "DET301", cwd=project({"n.ipynb": text})).out
     assert out == (
         "--- n.ipynb:cell 3\n+++ n.ipynb:cell 3\n@@ -1,2 +1,2 @@\n-torch.backends.cudnn.benchmark = True\n"
         "+torch.backends.cudnn.benchmark = False\n x = 2\n"
