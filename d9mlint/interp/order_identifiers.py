@@ -131,7 +131,7 @@ def _grown(orders: Orders, name: str, args: v.Args, owner: v.Value | None) -> No
         orders.put(owner, order)
 
 
-def operated(orders: Orders, interp: Interp, node: m.BinOp, left: v.Value, right: v.Value) -> Order | None:
+def operated(interp: Interp, node: m.BinOp, left: v.Value, right: v.Value) -> Order | None:
     """The identifier that ``left op right`` is made from; reduced, it may choose something."""
     order = of(left)
     if order is not None and node.op in _CHOOSING and not is_text(interp, left, node.left):

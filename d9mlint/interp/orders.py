@@ -817,7 +817,7 @@ class Orders:
         left, right = sides
         if self.loops and any(order_sums.is_float(interp, side) for side in sides):
             self.fractions.add(id(node))
-        identifier = order_identifiers.operated(self, interp, node, left, right)
+        identifier = order_identifiers.operated(interp, node, left, right)
         if identifier is not None and not isinstance(result, (v.Lit, v.Items)):
             result = order_identifiers.made_from(result, identifier)
         order = merge((self.of(left), self.of(right)))

@@ -23,7 +23,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.listening import on, on_object_attribute
 from d9mlint.interp.state import Setting, Site
-from d9mlint.interp.storage import behind, root
+from d9mlint.interp.storage import behind, made_at, root
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -190,7 +190,8 @@ class Overwritten:
                     self._read(one, depth + 1)
 
     def _note_read(self, drawn: v.Obj) -> None:
-        site = _site(drawn)
+        site = made_at(drawn)
+        assert site is not None
         self._interp.state.flags.setdefault(_READ + _place(site), site)
 
     def _lost(self, value: v.Value) -> None:
@@ -200,7 +201,8 @@ class Overwritten:
         if drawn is None or interp.branching or interp.uncertain or interp.guessing:
             return
         made, name = drawn
-        site = _site(made)
+        site = made_at(made)
+        assert site is not None
         place, modes = _place(site), interp.state.modes
         if _READ + place in interp.state.flags:
             return
@@ -214,11 +216,6 @@ class Overwritten:
         names = frozenset({name, *(before.value if before is not None else ())})
         every = names.issuperset(self._parameters(made))
         modes[OVERWRITTEN + place] = Setting(True if every else names, site)
-
-
-def _site(made: v.Obj) -> Site:
-    assert made.node is not None and made.file is not None
-    return Site(made.file.path, made.node.start, made.node.end)
 
 
 def _place(site: Site) -> str:

@@ -13,6 +13,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, InstanceReadEvent, InstanceWriteEvent
 from d9mlint.interp.listening import on
 from d9mlint.interp.state import Setting, Site
+from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -91,17 +92,16 @@ class Replaced:
 
     def _place(self, value: v.Value | None) -> tuple[str, Site] | None:
         """Where something random was made, as text and as a place; None for anything else."""
-        if type(value) is not v.Obj or value.node is None or value.file is None:
+        site = made_at(value) if isinstance(value, v.Obj) else None
+        if site is None:
             return None
+        assert isinstance(value, v.Obj)
         known = self._random.get(value.api)
         if known is None:
             entries = self._interp.kb.rng(value.api)
             known = any(one.kind in _MAKING and one.at == "call" and not one.in_place for one in entries)
             self._random[value.api] = known
-        if not known:
-            return None
-        site = Site(value.file.path, value.node.start, value.node.end)
-        return f"{site.path}:{site.start}", site
+        return (f"{site.path}:{site.start}", site) if known else None
 
 
 def replaced_places(state: State) -> frozenset[Site]:

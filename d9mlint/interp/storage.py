@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from d9mlint.interp import values as v
 from d9mlint.interp.events import ResultEvent
 from d9mlint.interp.listening import on
+from d9mlint.interp.state import Site
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -26,6 +27,13 @@ def behind(value: v.Value | None) -> v.Value | None:
     if isinstance(value, v.Obj) and value.api in _ATTRIBUTES and value.args.pos:
         return value.args.pos[0]
     return None
+
+
+def made_at(value: v.Obj) -> Site | None:
+    """The call that made an object, None where no call of the program is known to have made it."""
+    if value.file is None or value.node is None:
+        return None
+    return Site(value.file.path, value.node.start, value.node.end)
 
 
 def root(interp: RunView, value: v.Value | None) -> v.Obj | None:

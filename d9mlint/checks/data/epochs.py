@@ -14,6 +14,7 @@ from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
@@ -73,8 +74,9 @@ class Epochs(Rule):
             if not isinstance(value, v.Obj) or value.type != LOADER:
                 continue
             sampler = value.args.get("sampler", 3)
-            if isinstance(sampler, v.Obj) and sampler.node is not None and sampler.file is not None:
-                self.repeated.add(Site(sampler.file.path, sampler.node.start, sampler.node.end))
+            site = made_at(sampler) if isinstance(sampler, v.Obj) else None
+            if site is not None:
+                self.repeated.add(site)
 
     @on_method("set_epoch")
     def set_epoch(self, call: CallEvent) -> None:

@@ -29,6 +29,7 @@ from d9mlint.interp.memory import marks_path, remembered, remembered_once, remem
 from d9mlint.interp.places import Where, scope
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.state import SEEDED, Rng, Site
+from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import node_text
 from d9mlint.ir import nodes as m
 
@@ -352,11 +353,11 @@ class Seeds(Rule):
     @on(ObjectCallEvent)
     def layer_called(self, event: ObjectCallEvent) -> None:
         """A layer is given something."""
-        one = event.obj
-        if one.file is not None and one.node is not None and not is_loaded(one):
-            site = Site(one.file.path, one.node.start, one.node.end)
-            if ("torch", site) in self.initial and site not in self.called:
-                self.called[site] = self.run.steps
+        site = made_at(event.obj)
+        if site is None or is_loaded(event.obj):
+            return
+        if ("torch", site) in self.initial and site not in self.called:
+            self.called[site] = self.run.steps
 
     @on_method("parameters", "named_parameters")
     def parameters_asked(self, call: CallEvent) -> None:
@@ -650,8 +651,7 @@ def entropy_source(value: v.Value | None) -> v.Obj | None:
 def _source_place(interp: RunView, source: v.Obj, node: Any) -> Where:
     """Where a seed comes from that differs from run to run; the node where that is not known."""
     place = Where(interp, node)
-    if source.node is not None and source.file is not None:
-        place.site = Site(source.file.path, source.node.start, source.node.end)
+    place.site = made_at(source) or place.site
     return place
 
 

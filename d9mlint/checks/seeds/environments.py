@@ -11,6 +11,7 @@ from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_once
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
 from d9mlint.ir.forms import asked_for_form
 
@@ -93,14 +94,16 @@ class Environments(Rule):
         made of others."""
         found: set[Site] = set()
         for one in v.alternatives(owner) if owner is not None else ():
-            if not (isinstance(one, v.Obj) and one.node is not None and one.file is not None):
+            site = made_at(one) if isinstance(one, v.Obj) else None
+            if site is None:
                 return frozenset()
+            assert isinstance(one, v.Obj)
             single = any(entry.kind == "environment" for entry in self.run.kb.rng(one.api)) and not any(
                 isinstance(part, (v.Items, v.Func, v.Partial, v.Obj, v.Inst)) for part in one.args.values()
             )
             if not single:
                 return frozenset()
-            found.add(Site(one.file.path, one.node.start, one.node.end))
+            found.add(site)
         return frozenset(found)
 
     @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)) or api.startswith(_RL_LIBRARIES))

@@ -16,6 +16,7 @@ from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import all_hold, any_holds, is_quiet
 from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
 
 if TYPE_CHECKING:
@@ -122,9 +123,10 @@ def _generator(rule: Rule, call: CallEvent, entry: RngEntry, place: Any) -> None
 
 def _used(rule: OwnGenerators, made: v.Obj, entry: RngEntry) -> None:
     """It is reported where it is made."""
-    if made.node is None or made.file is None or any_holds(made.args, entry.unless) is not False:
+    site = made_at(made)
+    if site is None or any_holds(made.args, entry.unless) is not False:
         return
-    place = rule.made.get(Site(made.file.path, made.node.start, made.node.end))
+    place = rule.made.get(site)
     if place is not None:
         rule.report(
             "DET106",

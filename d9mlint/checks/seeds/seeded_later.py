@@ -10,6 +10,7 @@ from d9mlint.interp.events import CallEvent, EndEvent
 from d9mlint.interp.listening import Listening, on
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
 
 
 class SeededLater(Rule):
@@ -29,8 +30,8 @@ class SeededLater(Rule):
         if call.owner is None or v.is_none(value) is True:
             return
         for one in v.alternatives(call.owner):
-            if isinstance(one, v.Obj) and one.node is not None and one.file is not None:
-                site = Site(one.file.path, one.node.start, one.node.end)
+            site = made_at(one) if isinstance(one, v.Obj) else None
+            if site is not None:
                 self.sites.add(site)
 
     @on(EndEvent)

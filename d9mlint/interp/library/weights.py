@@ -14,6 +14,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.containers import CONTAINERS, parts
 from d9mlint.interp.data import CHANGED, TENSOR
 from d9mlint.interp.state import Setting, Site
+from d9mlint.interp.storage import made_at
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -95,8 +96,8 @@ def _loaded(interp: Interp, model: v.Value, graphs: bool) -> None:
     for one in seen:
         assert isinstance(one, (v.Inst, v.Obj))
         one.attrs[_MARK] = v.TRUE
-        if isinstance(one, v.Obj) and one.node is not None and one.file is not None:
-            site = Site(one.file.path, one.node.start, one.node.end)
+        site = made_at(one) if isinstance(one, v.Obj) else None
+        if site is not None:
             interp.state.modes[f"{LOADED}{site.path}:{site.start}"] = Setting(True, site)
 
 
