@@ -261,7 +261,9 @@ def normal_spec(spec: str) -> str | None:
                 continue
             return None
         operator, version = found.group(1) or "==", found.group(2)
-        version = version.partition("+")[0] if operator != "^" else version
+        if operator in ("==", "===", "="):
+            # A local build is a build of that release; in other clauses it counts.
+            version = version.partition("+")[0]
         if version == "*":
             continue
         if operator in ("^", "~"):

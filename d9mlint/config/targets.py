@@ -6,6 +6,7 @@ that the program uses, the installed library, the newest release that the knowle
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from importlib import metadata
@@ -20,6 +21,7 @@ from d9mlint.knowledge.versions import compare, matches, parse, split
 
 _INFERRED = "inferred from the names that the program uses"
 _UNPINNED = ("installed", "newest known", "not known", _INFERRED)
+_RELEASE = re.compile(r"\d+(?:\.\d+)*(?:\.\*)?", re.ASCII)
 _NEWEST = "9999"
 """Taken for the version of a library of which no release is known."""
 
@@ -251,12 +253,26 @@ def _table() -> Mapping[str, str]:
     return load().newest
 
 
+def admits(spec: str, release: str) -> bool:
+    """Whether a range of pip has a release in it. Bounds that are no releases (``<2.1rc1``, ``>=2.1.post1``) are judged by
+    ``packaging``, which is imported for them only: it takes as long as all of d9mlint's start."""
+    if all(_RELEASE.fullmatch(version) for _, version in split(spec)[1]):
+        return matches(spec, release)
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        return SpecifierSet(spec).contains(release)
+    except InvalidSpecifier:
+        # As conda and poetry write them.
+        return matches(spec, release)
+
+
 def _pinned(pin: Pin) -> Target:
     """A pin as a target: of a range the newest release that is known to be in it."""
     if pin.exact:
         version = pin.spec[2:]
         return Target(version, version, f"pinned in {pin.place}")
-    inside = tuple(release for release in releases(pin.library) if matches(pin.spec, release))
+    inside = tuple(release for release in releases(pin.library) if admits(pin.spec, release))
     bounds = [version for operator, version in split(pin.spec)[1] if operator in (">=", "~=", "==", ">")]
     lowest = max(bounds, key=parse).removesuffix(".*") if bounds else ""
     source = f"the newest version allowed by {pin.place} ({pin.spec})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_CLAUSE = re.compile(r"^\s*([A-Za-z_][\w.-]*)?\s*(>=|<=|==|!=|~=|>|<)\s*v?([\w.+*-]+)\s*$")
+_CLAUSE = re.compile(r"^\s*([A-Za-z_][\w.-]*)?\s*(>=|<=|==|!=|~=|>|<)\s*v?([\w.!+*-]+)\s*$")
 
 
 DIGITS = 30
@@ -15,7 +15,7 @@ DIGITS = 30
 @lru_cache(maxsize=4096)
 def parse(version: str) -> tuple[int, ...]:
     """The release part of a version as numbers: ``2.13.0+cu126`` is (2, 13, 0); empty when there is none."""
-    found = re.match(r"\s*v?(\d+(?:\.\d+)*)", version)
+    found = re.match(r"\s*v?(?:\d+!)?(\d+(?:\.\d+)*)", version)
     return tuple(int(part[:DIGITS]) for part in found.group(1).split(".")) if found else ()
 
 
