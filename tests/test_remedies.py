@@ -147,3 +147,31 @@ def test_the_order_of_a_pipeline_is_kept_and_its_draws_are_stateless(tmp_path: P
     )
     (found,) = findings(tmp_path, text, "DET206")
     assert found.help.startswith(PIPELINES[stage])
+
+
+PARAMETERS = (
+    "import torch\nfrom torch import nn\ntorch.manual_seed(0)\nnet = nn.Linear(4, 4)\n"
+    "step = torch.optim.SGD({}, lr=0.1)\nprint(step)\n"
+)
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["[*{*net.parameters()}]", "list(set([*net.parameters()]))", "list({*net.children()} | {*net.modules()})"],
+)
+def test_tensors_and_modules_are_not_to_be_sorted(tmp_path: Path, written: str) -> None:
+    """They cannot be compared, or not to one number."""
+    (found,) = findings(tmp_path, PARAMETERS.format(written), "DET210")
+    assert found.fix is None
+    assert "dict.fromkeys" in found.help and "sorted" not in found.help
+    assert not findings(tmp_path, PARAMETERS.format("[*dict.fromkeys(net.parameters())]"), "DET210")
+
+
+def test_filling_memory_again_is_no_safe_fix(tmp_path: Path) -> None:
+    """It takes time, and makes an index that was never written raise."""
+    text = (
+        "import torch\ntorch.use_deterministic_algorithms(True)\n"
+        "torch.utils.deterministic.fill_uninitialized_memory = False\nprint(torch.empty(4).fill_(1))\n"
+    )
+    (found,) = findings(tmp_path, text, "DET309")
+    assert found.fix is not None and found.fix.applicability == "unsafe"

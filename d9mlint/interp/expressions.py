@@ -302,6 +302,7 @@ def _seq(interp: Interp, node: m.Seq) -> v.Value:
                 elts.extend(value.elts)
                 is_open = is_open or value.open
             else:
+                elts += sample(interp, value, elt.value)
                 is_open = True
             starred.append(interp.orders.iterated(interp, value, elt.value))
         else:
