@@ -544,7 +544,7 @@ def findings_of(
     from d9mlint.checks.incomplete import incomplete, not_followed
 
     _, targets, project, by_path, known, rules, unknown, fixes, *_ = plan
-    findings = runs.findings() if merged is None else list(merged)
+    findings = _read(runs.findings() if merged is None else list(merged), by_path)
     findings += incomplete(runs.entries, runs.unreached)
     covered = [coverage_of(project, report) for report in runs.entries]
     findings += not_followed(covered, found.root)
@@ -665,7 +665,7 @@ def gather_files(paths: Sequence[str], settings: Settings) -> tuple[Discovery, S
 
 
 def _problems(sources: Sources, facts: Mapping[str, FileFacts]) -> list[Finding]:
-    """DET001 and DET002 for the files that have no facts."""
+    """DET001 and DET002 for the files that have no facts, and for the statements of notebooks that have none."""
     result: list[Finding] = []
     for path, source in sources.items():
         trouble = source.problem
@@ -674,7 +674,18 @@ def _problems(sources: Sources, facts: Mapping[str, FileFacts]) -> list[Finding]
             result.append(_failure(trouble.code, path, trouble.start, trouble.end, trouble.message))
         elif problem is not None:
             result.append(_failure(problem.code, path, problem.start, problem.end, problem.message))
+        elif path in facts:
+            for unread in facts[path].unread:
+                why = unread.problem
+                help = "statement skipped; fix the error"
+                result.append(Finding(why.code, path, why.start, why.end, why.message, help, Severity.ERROR))
     return result
+
+
+def _read(findings: list[Finding], facts: Mapping[str, FileFacts]) -> list[Finding]:
+    """The findings that are not about statements which could not be read."""
+    parts = {path: one.unread for path, one in facts.items() if one.unread}
+    return [f for f in findings if not any(p.start <= f.start < p.end for p in parts.get(f.path, ()))]
 
 
 def _failure(code: str, path: str, start: int, end: int, message: str) -> Finding:

@@ -25,6 +25,7 @@ from d9mlint.store.gather import gather
 class File(NamedTuple):
     path: str
     text: str
+    cells: None = None
 
     @property
     def digest(self) -> str:

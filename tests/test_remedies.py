@@ -157,7 +157,11 @@ PARAMETERS = (
 
 @pytest.mark.parametrize(
     "written",
-    ["[*{*net.parameters()}]", "list(set([*net.parameters()]))", "list({*net.children()} | {*net.modules()})"],
+    [
+        "[*{*net.parameters()}]",
+        "list(set([*net.parameters()]))",
+        "list({*net.children()} | {*net.modules()})",
+    ],
 )
 def test_tensors_and_modules_are_not_to_be_sorted(tmp_path: Path, written: str) -> None:
     """They cannot be compared, or not to one number."""

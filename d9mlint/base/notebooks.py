@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 PYTHON_CELL_MAGICS = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "ipytest", "memit"})
@@ -201,18 +202,52 @@ def as_python(text: str) -> str:
 
 
 def _parses(text: str) -> bool:
+    return syntax_error(text) is None
+
+
+def syntax_error(text: str) -> SyntaxError | None:
+    """Why Python refuses a text; None where it does not."""
     import ast
     import warnings
 
     if not _is_shallow(text):
-        return False
+        return SyntaxError("too complex to be parsed")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+    except SyntaxError as error:
+        return error
+    except (ValueError, RecursionError, MemoryError) as error:
+        return SyntaxError(str(error) or type(error).__name__)
+    return None
+
+
+_GOES_ON = re.compile(r"(?:else|elif|except|finally)\b|[)\]}]")
+
+
+def statements(text: str) -> list[tuple[int, int]]:
+    """The half-open spans of the top-level statements of a cell, by indentation and brackets: they need not parse."""
+    begins: list[int] = []
+    offset = 0
+    state = ""
+    decorated = False
+    for line in text.split("\n"):
+        begun = not state and line[:1].strip() and not line.startswith("#") and not _GOES_ON.match(line)
+        if begun and not decorated:
+            begins.append(offset)
+        if begun:
+            decorated = line.startswith("@")
+        state = _open_after(line, state)
+        offset += len(line) + 1
+    if not begins:
+        return [(0, len(text))] if text.strip() else []
+    return [(0 if start == begins[0] else start, end) for start, end in pairwise([*begins, len(text)])]
+
+
+def as_comments(text: str) -> str:
+    """Lines as comments of the same length."""
+    return "\n".join(_blank(line) for line in text.split("\n"))
 
 
 def _is_shallow(text: str) -> bool:

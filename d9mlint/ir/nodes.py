@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import msgspec
 
-SCHEMA = 2
+SCHEMA = 3
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 
 
@@ -558,6 +558,14 @@ class Problem(_Node, frozen=True):
     end: int
 
 
+class Unread(_Node, frozen=True):
+    """A part of a notebook that was left out because it cannot be parsed, and why; see ``ir.unread``."""
+
+    problem: Problem
+    start: int
+    end: int
+
+
 class FileFacts(_Node, frozen=True):
     """All facts of one file. ``functions[0]`` is the module body.
 
@@ -576,3 +584,4 @@ class FileFacts(_Node, frozen=True):
     words: list[str]
     problem: Problem | None
     code: str = ""
+    unread: list[Unread] = []

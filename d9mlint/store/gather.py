@@ -7,12 +7,14 @@ that file. The facts of a file don't depend on where or in which order it is par
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from d9mlint.base.notebooks import Cell
 from d9mlint.ir.codec import pack, unpack
 from d9mlint.ir.failure import CRASHED, NOT_ISOLATED, failed
 from d9mlint.ir.limits import collector_off
 from d9mlint.ir.nodes import FileFacts
+from d9mlint.ir.unread import read_rest
 from d9mlint.store.facts_cache import Cache
 
 SHARE = 60_000
@@ -28,6 +30,17 @@ class SourceLike(Protocol):
     def text(self) -> str: ...
     @property
     def digest(self) -> str: ...
+    @property
+    def cells(self) -> Sequence[Cell] | None: ...
+
+
+class _Text(NamedTuple):
+    """What is left of a notebook."""
+
+    path: str
+    text: str
+    digest: str
+    cells: Sequence[Cell] | None = None
 
 
 def gather(
@@ -65,7 +78,11 @@ def gather(
                 for digest in seconds:
                     spent(missing[digest].path, seconds[digest])
             for digest, source in missing.items():
-                known[digest] = unpack(packed[digest][0]) or failed(source.text, digest, CRASHED)
+                facts = unpack(packed[digest][0]) or failed(source.text, digest, CRASHED)
+                if facts.problem is not None and source.cells:
+                    facts = _rest(source, facts)
+                    packed[digest] = pack(source.text, facts), packed[digest][1]
+                known[digest] = facts
             if cache is not None:
                 cache.put({digest: p for digest, (p, final) in packed.items() if final})
                 if cache.warning is not None and warn is not None:
@@ -94,11 +111,21 @@ def _parse(
     return packed, pool.spent
 
 
+def _rest(source: SourceLike, facts: FileFacts) -> FileFacts:
+    """The facts of what can be read of a notebook."""
+
+    def parse(text: str) -> FileFacts:
+        packed, _ = _parse([_Text(source.path, text, source.digest)], 1)
+        return unpack(packed[source.digest][0]) or failed(text, source.digest, CRASHED)
+
+    return read_rest(source.text, source.cells or (), facts, parse)
+
+
 def parse_one(source: SourceLike) -> FileFacts:
     """The facts of a file that is being edited: in this process, but for what might bring it down."""
     from d9mlint.frontend.extract import extract, is_safe
 
-    if is_safe(source.text):
+    if is_safe(source.text) and not source.cells:
         return extract(source.text, source.digest)
     return gather([source], jobs=1)[0]
 

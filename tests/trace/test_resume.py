@@ -80,6 +80,7 @@ def test_what_a_checkpoint_lacks_is_named(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+@needs("torch")
 def test_a_step_after_the_last_one_leaves_nothing_to_compare(tmp_path: Path) -> None:
     report = resumed(tmp_path, PROGRAMS / "complete.py", "--resume-at", "6")
     assert report["outcome"] == "unknown"

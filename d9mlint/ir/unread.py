@@ -1,0 +1,153 @@
+"""Notebooks some of whose statements cannot be parsed, such as those for another version of Python.
+
+The cells of a notebook are run one by one: one that does not parse keeps no other from running. Statements that cannot be
+read are made comments, the rest is parsed, and in their places stand statements that do what may be done there as far as
+names tell: what is called is called with arguments that are not known, and the variables that are named have
+values that are not known afterwards.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from d9mlint.base.notebooks import Cell, as_comments, statements, syntax_error
+from d9mlint.base.source import line_starts
+from d9mlint.ir import nodes as m
+
+UNKNOWN = "<unread>"
+"""A name that no program has, for a value that is not known."""
+ROUNDS = 5
+"""The parser of the analysis may refuse what Python accepts; it names one place at a time."""
+
+_WORD = re.compile(
+    r"\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|#[^\n]*|(?P<name>[^\W\d][\w.]*)",
+    re.DOTALL,
+)
+_CALLED = re.compile(r"[ \t]*\(")
+_MADE = re.compile(r"\b(?:def|class|import|as)[ \t]+$|\bimport\b[^\n]*,[ \t]*$")
+_PLAIN = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "exec", "print"})
+
+
+def read_rest(
+    text: str, cells: Sequence[Cell], facts: m.FileFacts, parse: Callable[[str], m.FileFacts]
+) -> m.FileFacts:
+    """The facts of a notebook without the statements that do not parse. ``facts`` are those of all of it, and the
+    answer where it is not made of statements that do; ``parse`` gives the facts of a text."""
+    rest, now = text, facts
+    unread: list[m.Unread] = []
+    for number in range(ROUNDS):
+        if now.problem is None:
+            break
+        found = _refused(rest, cells) if number == 0 else []
+        found = found or _around(rest, cells, now.problem)
+        if now.problem.code != "DET001" or not found:
+            return facts
+        unread += found
+        for one in found:
+            rest = rest[: one.start] + as_comments(rest[one.start : one.end]) + rest[one.end :]
+        now = parse(rest)
+    if now.problem is not None or not now.functions[0].body:
+        return facts
+    return _filled(now, text, sorted(unread, key=lambda one: one.start))
+
+
+def _refused(text: str, cells: Sequence[Cell]) -> list[m.Unread]:
+    """The statements that Python refuses in the cells that it refuses."""
+    found: list[m.Unread] = []
+    for cell in cells:
+        written = text[cell.start : cell.end]
+        if syntax_error(written) is None:
+            continue
+        for start, end in statements(written):
+            error = syntax_error(written[start:end])
+            if error is not None:
+                found.append(_unread(text, cell.start + start, cell.start + end, error))
+    return found
+
+
+def _unread(text: str, start: int, end: int, error: SyntaxError) -> m.Unread:
+    starts = [start + one for one in line_starts(text[start:end])]
+    row = min(max(error.lineno or 1, 1), len(starts)) - 1
+    place = min(starts[row] + max((error.offset or 1) - 1, 0), end)
+    last = place + 1
+    if error.end_lineno and error.end_offset and error.end_lineno <= len(starts):
+        last = starts[error.end_lineno - 1] + error.end_offset - 1
+    problem = m.Problem("DET001", error.msg, place, max(place + 1, min(last, end)))
+    return m.Unread(problem, start, end)
+
+
+def _around(text: str, cells: Sequence[Cell], problem: m.Problem) -> list[m.Unread]:
+    """The statement that the parser of the analysis names."""
+    for cell in cells:
+        for start, end in statements(text[cell.start : cell.end]):
+            if cell.start + start <= problem.start < cell.start + end:
+                return [m.Unread(problem, cell.start + start, cell.start + end)]
+    return []
+
+
+def _filled(facts: m.FileFacts, text: str, unread: list[m.Unread]) -> m.FileFacts:
+    """The facts with statements in the places of those that are not read."""
+    module = facts.functions[0]
+    body = list(module.body)
+    made = {name for stmt in body for name in _definitions(facts, stmt)}
+    words = set(facts.words)
+    for one in unread:
+        at = next((i for i, stmt in enumerate(body) if stmt.start > one.start), len(body))
+        names = list(_names(text, one))
+        words |= {part for name, *_ in names for part in name.split(".")}
+        body[at:at] = _statements(names, made, one)
+    return msgspec.structs.replace(
+        facts,
+        functions=[msgspec.structs.replace(module, body=body), *facts.functions[1:]],
+        words=sorted(words),
+        unread=unread,
+        code="",
+    )
+
+
+def _definitions(facts: m.FileFacts, stmt: m.Stmt) -> Iterable[str]:
+    """The names that a statement gives to modules, functions and classes."""
+    if isinstance(stmt, (m.Import, m.ImportFrom)):
+        return [alias.asname or alias.name.partition(".")[0] for alias in stmt.names]
+    if isinstance(stmt, m.FunctionDef):
+        return [facts.functions[stmt.function].name]
+    return [facts.classes[stmt.cls].name] if isinstance(stmt, m.ClassDef) else []
+
+
+def _names(text: str, one: m.Unread) -> Iterable[tuple[str, int, bool, bool]]:
+    """The dotted names in a part: with their offsets, whether they are called, and whether they are defined there."""
+    part = text[one.start : one.end]
+    for found in _WORD.finditer(part):
+        name = found["name"]
+        if name is None or name in _PLAIN or part[: found.start()].rstrip().endswith("."):
+            continue
+        made = _MADE.search(part, part.rfind("\n", 0, found.start()) + 1, found.start()) is not None
+        called = not made and _CALLED.match(part, found.end()) is not None
+        yield name.rstrip("."), one.start + found.start(), called, made
+
+
+def _statements(
+    names: list[tuple[str, int, bool, bool]], made: set[str], one: m.Unread
+) -> list[m.ExprStmt | m.Assign]:
+    start, end = one.start, one.end
+    unknown = m.Name(UNKNOWN, start, end)
+    calls: list[m.ExprStmt | m.Assign] = []
+    changed: dict[str, None] = {}
+    for name, offset, is_called, is_made in names:
+        root = name.partition(".")[0]
+        if is_called:
+            func = m.Name(name, offset, offset + len(name))
+            call = m.Call(func, [m.Star(unknown)], [m.Keyword(None, unknown)], offset, offset + len(name))
+            calls.append(m.ExprStmt(call, start, end))
+        if is_made or root not in made:
+            changed[root] = None
+    if changed:
+        targets: list[m.Expr] = [m.Name(name, start, end) for name in changed]
+        given: list[m.Expr] = [m.Name(name, start, end) for name in changed]
+        calls.append(m.Assign(targets, m.Call(unknown, given, [], start, end), start, end))
+    return calls

@@ -1,0 +1,100 @@
+"""Notebooks with statements that cannot be parsed: the rest is judged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support import lint
+
+from d9mlint.base.notebooks import statements
+from d9mlint.base.source import read_source
+from d9mlint.config.settings import load_settings
+from d9mlint.pipeline import check
+
+OLD = "[one for one in dat if lambda x: len(x) > 2]"
+"""Python 3.8 and older take this."""
+
+
+def found(tmp_path: Path, *cells: str) -> list[tuple[str, int, int]]:
+    """Code, cell and row of what is reported."""
+    written = [{"cell_type": "code", "source": cell, "metadata": {}, "outputs": []} for cell in cells]
+    data = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": written}
+    (tmp_path / "a.ipynb").write_text(json.dumps(data))
+    first, again = (_check(tmp_path) for _ in range(2))
+    assert first == again
+    return first
+
+
+def _check(tmp_path: Path) -> list[tuple[str, int, int]]:
+    settings = load_settings(str(tmp_path), overrides={"jobs": 1, "cache-dir": str(tmp_path / "cache")})
+    source = read_source(str(tmp_path / "a.ipynb"))
+    findings = [item.finding for item in check([str(tmp_path)], settings).items]
+    places = [(f.code, source.location(f.start)) for f in findings]
+    return [(code, place.cell or 0, place.row) for code, place in places]
+
+
+def test_the_other_cells_and_the_rest_of_the_cell_are_judged(tmp_path: Path) -> None:
+    cells = (
+        "import random",
+        f"dat = [[1, 2, 3]]\nnames = list({{'a', 'b'}})\nprint(names)\nkept = {OLD}\n",
+        "print(random.random())",
+    )
+    assert found(tmp_path, *cells) == [("DET210", 2, 2), ("DET001", 2, 4), ("DET103", 3, 1)]
+
+
+def test_each_statement_that_is_not_read_is_reported(tmp_path: Path) -> None:
+    cells = (
+        "x = 1\nprint x",
+        "@wraps\ndef f():\n    print 'a'\nprint(x)\nfor i in x:\n    exec 'a'\nelse:\n    pass",
+    )
+    assert found(tmp_path, *cells) == [("DET001", 1, 2), ("DET001", 2, 3), ("DET001", 2, 6)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "print 'seed', random.seed(0)",
+        "print random.seed(0)",
+        "if 1:\n    print 'x'\n    random.seed(0)",
+        "print set_seed(0)",
+        "from labtools import set_seed; set_seed(0); print 'x'",
+    ],
+)
+def test_a_seed_in_it_may_have_been_set(tmp_path: Path, statement: str) -> None:
+    cells = ("import random\nfrom labtools import set_seed", statement, "print(random.random())")
+    assert [code for code, *_ in found(tmp_path, *cells)] == ["DET001"]
+
+
+def test_variables_in_it_are_not_known_afterwards(tmp_path: Path) -> None:
+    listed = "import os\nnames = os.listdir('.')"
+    kept = "open('x', 'w').write(','.join(names))"
+    assert ("DET209", 1, 2) in found(tmp_path, listed, "print 'x'", kept)
+    assert [code for code, *_ in found(tmp_path, listed, "names.sort(); print names", kept)] == ["DET001"]
+
+
+def test_nothing_is_reported_inside_of_it(tmp_path: Path) -> None:
+    assert found(tmp_path, "import random", "print random.random()\n") == [("DET001", 2, 1)]
+
+
+def test_a_notebook_of_which_nothing_can_be_read_is_one_finding(tmp_path: Path) -> None:
+    assert found(tmp_path, "print 'a'", "print 'b'") == [("DET001", 1, 1)]
+
+
+def test_a_module_that_cannot_be_parsed_is_not_read_in_part(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import random\nprint 'a'\nprint(random.random())\n")
+    assert [i.finding.code for i in lint(tmp_path, {}).items] == ["DET001"]
+
+
+def test_statements_of_a_cell() -> None:
+    text = (
+        "# a\nx = (1,\n2)\n@d\n# b\ndef f():\n\n  pass\nif x:\n  y = '''\nz\n'''\nelse:\n  1\nw = 1 + \\\n2\n"
+    )
+    assert [text[start:end].splitlines()[-1] for start, end in statements(text)] == [
+        "2)",
+        "  pass",
+        "  1",
+        "2",
+    ]
+    assert statements("") == [] and statements("  x\n  y") == [(0, 7)]
