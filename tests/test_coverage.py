@@ -128,6 +128,10 @@ def test_the_configuration_names_entry_points(tmp_path: Path) -> None:
     named = lint(tmp_path, files, entry_points=("jobs.py:run",))
     assert [item.finding.code for item in named.items] == ["DET101"]
     assert named.coverage[0].function == "run" and not named.no_entry
+    as_module = lint(tmp_path, files, entry_points=("jobs:run",))
+    assert [i.finding for i in as_module.items] == [i.finding for i in named.items]
+    misspelled = lint(tmp_path, files, entry_points=("jobs.py:runs",))
+    assert misspelled.warnings[0].endswith("entry-points names jobs.py:runs, and it has no runs.")
     wrong = lint(tmp_path, files, entry_points=("job.py",))
     assert any("job.py" in warning for warning in wrong.warnings)
 

@@ -452,6 +452,26 @@ def test_an_edit_that_no_program_reads_makes_no_run_again(made: tuple[Path, list
     assert runs == ["other.py"]
 
 
+def test_a_long_run_over_unreached_code_waits_until_typing_pauses(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from d9mlint.server import engine as server
+
+    unused = "import torch\n\ndef spare(x, i):\n    y = x\n    z = y\n"
+    unused += "    torch.backends.cudnn.benchmark = True\n    return z\n"
+    root = project({**PROGRAMS, "unused.py": unused})
+    path = str(root / "unused.py")
+    engine = server.Engine(str(root), {"cache": False})
+    engine.complete(lambda: False)
+    monkeypatch.setattr(server, "UNREACHED_SECONDS", -1.0)
+    engine.edit(path, unused.replace("    z = y", "\n    z = x.put_(i, y)").encode())
+    quick = engine.quick(path, lambda: False) or ()
+    text = engine.source(path)
+    assert text is not None
+    assert [(i.finding.code, text.row_column(i.finding.start)[0]) for i in quick] == [("DET301", 7)]
+    assert len([i for i in engine.complete(lambda: False).items if i.finding.path == path]) > 1
+
+
 def test_any_sequence_of_edits_gives_the_answer_of_a_run_from_scratch(made: tuple[Path, list[str]]) -> None:
     """Whatever was kept, moved, outdated and taken back on the way."""
     import random

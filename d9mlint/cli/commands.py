@@ -56,21 +56,24 @@ def key_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 
 
 def recipe_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completions of a recipe: its id, and the API as programs write it."""
+    """Completions of a recipe: its id, what it runs and the APIs that it stands for, as programs write them."""
     from click.shell_completion import CompletionItem
 
+    from d9mlint import knowledge
     from d9mlint.verify.plan import WHOLE
     from d9mlint.verify.recipes import load_recipes
 
     head = incomplete.partition(".")[0]
     full = WHOLE.get(head, head)
     words: dict[str, str] = {}
+    entries = {entry.id: entry.apis for entry in knowledge.load().op_entries()}
     for one in load_recipes():
         words.setdefault(one.id, f"{one.api}, {one.phase}")
-        # What it runs, by the abbreviation that the word begins with: `torch.Tensor.put_ (accumulate=True)`.
-        name = one.api.partition(" ")[0].partition("(")[0]
-        if "." in name:
-            words.setdefault(head + name[len(full) :] if name.startswith(f"{full}.") else name, one.id)
+        # By the abbreviation that the word begins with: `torch.Tensor.put_ (accumulate=True)`.
+        names = [one.api.partition(" ")[0].partition("(")[0]]
+        for name in (*names, *(api for op in one.ops for api in entries.get(op, ()))):
+            if "." in name and "*" not in name:
+                words.setdefault(head + name[len(full) :] if name.startswith(f"{full}.") else name, one.id)
     return [CompletionItem(word, help=about) for word, about in words.items() if word.startswith(incomplete)]
 
 

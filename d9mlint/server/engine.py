@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 QUICK_SECONDS = 0.1
 """Runs of entry points that took less CPU time than this in all are made again for the quick answer."""
 
+UNREACHED_SECONDS = 0.15
+"""So is the run over the code of the file that no entry point reaches; else what it found before is shown until all other
+files are answered for."""
+
 
 UNREACHED = " unreached "
 """What is in the names of the runs over code that no entry point reaches, behind the place of the file."""
@@ -319,11 +323,13 @@ class Engine:
         for name, report in live.items():
             if UNREACHED not in name:
                 reached.update(report.reached.get(index, ()))
-        # What no entry point reaches in this file is judged as it is now.
-        for reports in (live, outdated):
-            for name in [name for name in reports if name.startswith(f"{index}{UNREACHED}")]:
-                del reports[name]
-        if (programs or live) and len(reached) < len(functions):
+        anew = self._cost.get(f"{index}{UNREACHED}", 0.0) <= UNREACHED_SECONDS
+        if anew:
+            # What no entry point reaches in this file is judged as it is now.
+            for reports in (live, outdated):
+                for name in [name for name in reports if name.startswith(f"{index}{UNREACHED}")]:
+                    del reports[name]
+        if anew and (programs or live) and len(reached) < len(functions):
             share = next((s for s in reversed(plan.shares) if path in s.own), plan.shares[0])
             analyzer, of = share.analyzer, (index, tuple(sorted(reached)))
             name = analyzer.unreached_name(of)
@@ -385,7 +391,9 @@ class Engine:
         if known is None:
             began = time.thread_time()
             known = self._reports[name] = make()
-            self._cost[name] = time.thread_time() - began
+            # The name of a run over unreached code has what is reached behind the place of the file.
+            at, unreached, _ = name.partition(UNREACHED)
+            self._cost[f"{at}{unreached}" if unreached else name] = time.thread_time() - began
         return known
 
 

@@ -4,6 +4,9 @@ Each file gets a new function at its end a few times, as while typing. CPU secon
 file (`edit`), the answer for it (`quick`), and the answer for all files (`complete`) after that function, after a
 comment above all code, and after a statement in the body of its longest function. Without files, the five
 smallest modules of the project with at least 20 lines that are imported by others and import none of them.
+
+`--every` instead lets each file of the project answer a few times, and prints the slowest files and how many take longer
+than the aim.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from d9mlint.server.engine import Engine
 
 ROUNDS = 5
 LIMIT = 0.3
+SHOWN = 8
 
 
 def leaves(engine: Engine) -> list[str]:
@@ -49,24 +53,50 @@ def in_body(text: str) -> str:
     return "".join(lines)
 
 
+def keystrokes(engine: Engine, path: str, text: str) -> tuple[float, float]:
+    """CPU seconds until the answer for a file in which a function grows, and those of them that parsing takes."""
+    took = []
+    for number in range(ROUNDS + 1):
+        new = f"{text}\n\ndef added_{number}(x):\n    import random\n    return random.random() + {number}\n"
+        start = time.process_time()
+        engine.edit(path, new.encode())
+        parsed = time.process_time()
+        engine.quick(path, lambda: False)
+        took.append((time.process_time() - start, parsed - start))
+    return statistics.median(one for one, _ in took[1:]), statistics.median(one for _, one in took[1:])
+
+
+def every(engine: Engine) -> int:
+    """The answers for all files."""
+    found = []
+    for path in sorted(engine.files):
+        if path.endswith(".py"):
+            whole, parsing = keystrokes(engine, path, Path(path).read_text())
+            engine.edit(path, None)
+            found.append((whole, parsing, path.removeprefix(engine.root + "/")))
+    found.sort(reverse=True)
+    for whole, parsing, name in found[:SHOWN]:
+        print(f"{name}: {whole * 1000:.0f} ms, {whole / parsing:.1f} times parsing it")
+    ratio = sum(one for one, *_ in found) / sum(one for _, one, _ in found)
+    slow = sum(whole > LIMIT for whole, *_ in found)
+    print(
+        f"{len(found)} files: median {statistics.median(one for one, *_ in found) * 1000:.0f} ms CPU, {ratio:.2f} times "
+        f"parsing in all, {slow} over {LIMIT * 1000:.0f} ms"
+    )
+    return slow > 0
+
+
 def main(root: str, files: list[str]) -> int:
     began = time.process_time()
     engine = Engine(str(Path(root).resolve()))
     engine.complete(lambda: False)
     print(f"open and analyze: {time.process_time() - began:.2f} CPU s")
+    if files == ["--every"]:
+        return every(engine)
     worst = 0.0
     for path in [str(Path(file).resolve()) for file in files] or leaves(engine):
         text = Path(path).read_text()
-        took = []
-        for number in range(ROUNDS + 1):
-            new = f"{text}\n\ndef added_{number}(x):\n    import random\n    return random.random() + {number}\n"
-            start = time.process_time()
-            engine.edit(path, new.encode())
-            parsed = time.process_time()
-            engine.quick(path, lambda: False)
-            took.append((time.process_time() - start, parsed - start))
-        whole = statistics.median(one for one, _ in took[1:])
-        parsing = statistics.median(one for _, one in took[1:])
+        whole, parsing = keystrokes(engine, path, text)
         worst = max(worst, whole)
         rest = []
         for changed in (None, f"# A comment.\n{text}", in_body(text)):
@@ -81,7 +111,7 @@ def main(root: str, files: list[str]) -> int:
         engine.complete(lambda: False)
         name = path.removeprefix(engine.root + "/")
         print(
-            f"{name}: {whole * 1000:.0f} ms ({parsing * 1000:.0f} ms of it parsing); all files: "
+            f"{name}: {whole * 1000:.0f} ms ({whole / parsing:.1f} times parsing); all files: "
             f"{rest[0]} after a new function, {rest[1]} after a comment, {rest[2]} after a new statement",
             flush=True,
         )
