@@ -93,6 +93,24 @@ def test_imports_between_projects_are_followed_with_the_entry_points_versions(
     assert "torch 2.4.0, pinned in app/pyproject.toml:3" in run("--select=DET401", cwd=root).out
 
 
+def test_a_name_that_another_projects_version_lacks_is_no_safe_fix(run: Run, project: Project) -> None:
+    script = "from shared.ops import mode\n\nif __name__ == '__main__':\n    mode()\n"
+    files = {
+        "old/pyproject.toml": pinned("1.7.1"),
+        "old/train.py": script,
+        "new/pyproject.toml": pinned("2.4.0"),
+        "new/train.py": script,
+        "shared/__init__.py": "",
+        "shared/ops.py": "import torch\n\n\ndef mode():\n    torch.set_deterministic(True)\n",
+        "pyproject.toml": pinned("2.4.0"),
+    }
+    [finding] = [f for f in found(run, project(files)) if f["code"] == "DET304"]
+    assert finding["entry_point"] == "new/train.py" and finding["fix"]["applicability"] == "unsafe"
+    files["old/pyproject.toml"] = pinned("2.4.0")
+    [finding] = [f for f in found(run, project(files)) if f["code"] == "DET304"]
+    assert finding["fix"]["applicability"] == "safe"
+
+
 def test_nested_exclusions_and_errors(run: Run, project: Project) -> None:
     root = project(
         {

@@ -91,14 +91,16 @@ def _built(
 
 
 def _judged(context: Context, finding: Finding, fix: Fix) -> Fix:
-    """A fix that a check made: unsafe where it would make the branches of a test do the same; ``sorted`` in place of
-    ``list`` around what is sorted."""
+    """A fix that a check made: unsafe where it would make the branches of a test do the same, or writes a name that other
+    programs of the project may not have; ``sorted`` in place of ``list`` around what is sorted."""
     import ast
 
     if finding.code == "DET209" and len(fix.edits) == 2:
         from d9mlint.fix.builders.order import as_sorted_list
 
         return as_sorted_list(context, finding, fix)
+    if finding.code == "DET304" and context.versions_differ(finding, "torch"):
+        return msgspec.structs.replace(fix, applicability=Applicability.UNSAFE)
     if finding.code != "DET301" or fix.applicability is not Applicability.SAFE:
         return fix
     code = context.own(finding)

@@ -184,6 +184,15 @@ class Context:
         self._read["version", name] = None
         return self._matches(name)
 
+    def versions_differ(self, finding: Finding, library: str) -> bool:
+        """Whether other files of the project are judged by another version than a finding."""
+        version = self._targets(self.entry(finding) or finding.path).version(library).version
+        if not version:
+            return False
+        names = ["\0".join((path, library, f"=={version}")) for path in self._sources]
+        self._read.update(dict.fromkeys(("version", name) for name in names))
+        return not all(map(self._matches, names))
+
     def _matches(self, name: str) -> bool:
         path, library, spec = name.split("\0")
         return self._targets(path).matches(library, spec)
