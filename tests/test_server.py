@@ -337,7 +337,7 @@ def test_without_pygls_the_command_says_what_to_install(
 
     monkeypatch.setattr(server, "find_spec", lambda name: None)
     assert run(["server"]) == 2
-    assert "pip install 'd9mlint[lsp]'" in capfd.readouterr().err
+    assert "pip install 'pygls>=2'" in capfd.readouterr().err
 
 
 def test_columns_are_counted_as_the_client_does() -> None:

@@ -8,7 +8,7 @@ import click
 
 from d9mlint.base.errors import UsageError
 
-MISSING = "The language server needs pygls. Install it with: pip install 'd9mlint[lsp]'"
+MISSING = "The language server needs pygls. Install it with: pip install 'pygls>=2'"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -17,7 +17,7 @@ def server(stdio: bool) -> int:
     """Run the language server for editors, over standard input and output.
 
     It shows findings as you type, offers fixes and comments that ignore a finding, and explains rules. It needs
-    the extra `lsp`: pip install 'd9mlint[lsp]'.
+    pygls, which the extra `lsp` installs.
     """
     if find_spec("pygls") is None or find_spec("lsprotocol") is None:
         raise UsageError(MISSING)

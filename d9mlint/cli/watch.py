@@ -23,7 +23,7 @@ from d9mlint.config.settings import CONFIG_NAMES, configuration_files
 if TYPE_CHECKING:
     from d9mlint.cli.check import CheckOptions
 
-MISSING = "--watch needs watchfiles. Install it with: pip install 'd9mlint[watch]'"
+MISSING = "--watch needs watchfiles. Install it with: pip install watchfiles"
 CLEAR = "\x1b[2J\x1b[3J\x1b[H"
 IGNORE_FILE = ".gitignore"
 SUFFIXES = (*CODE_SUFFIXES, *CONFIG_SUFFIXES, IGNORE_FILE)

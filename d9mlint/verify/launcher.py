@@ -90,8 +90,8 @@ class Server:
         if "failed" in answer:
             self.close()
             said = answer["failed"]
-            extra = f"pip install 'd9mlint[{self._library}]'"
-            raise CannotStart(f"{self._library} cannot be imported ({said}); install it with: {extra}")
+            remedy = f"install it with: pip install {self._library}"
+            raise CannotStart(f"{self._library} cannot be imported ({said}); {remedy}")
         return self._process
 
     def run(self, job: dict[str, Any], timeout: float) -> End:

@@ -113,7 +113,8 @@ def check_address(cluster: Cluster) -> None:
 
 def missing_extra(name: str, error: ImportError) -> UsageError:
     """The error of an executor whose library is not installed."""
-    return UsageError(f"--executor {name} needs the extra: pip install 'd9mlint[{name}]' ({error}).")
+    package = {"dask": "'dask[distributed]'"}.get(name, name)
+    return UsageError(f"--executor {name} needs its library: pip install {package} ({error}).")
 
 
 @contextlib.contextmanager
