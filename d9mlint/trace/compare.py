@@ -255,7 +255,10 @@ def _judge(
     right = side(second, b) if b is not None else None
     verdict, reason = _verdict(left, right, first, second, a, b)
     cause = None
-    if verdict in ("rng", "input", "scalar", "structure", "op"):
+    overtaken = _overtaken(first, second, a) if verdict == "op" and a is not None else ""
+    if overtaken:
+        verdict, reason = "rng", overtaken
+    elif verdict in ("rng", "input", "scalar", "structure", "op"):
         explained = _explain(first, second, stream, a, b, verdict)
         if explained is not None:
             verdict, reason, cause = explained[0], explained[1] or reason, explained[2]
@@ -301,6 +304,27 @@ def _verdict(
     if one.flags & COMPILED:
         return "op", "the result of a compiled function differs for the same inputs"
     return "op", "the result differs for the same inputs"
+
+
+def _overtaken(first: Journal, second: Journal, a: int) -> str:
+    """Why a draw differs although its generator was in the same state when it was looked at: another thread drew
+    between that and the draw itself. Empty where only one thread draws from the generator."""
+    record = first.records[a]
+    if record.kind != OP or not record.flags & DRAWS:
+        return ""
+    # The state is recorded just before the operation, in its thread.
+    drawn = next(
+        (r for r in reversed(first.records[:a]) if r.stream == record.stream and r.kind != NOTE), None
+    )
+    if drawn is None or drawn.kind != RNG:
+        return ""
+    name = first.text("name", drawn.name)
+    threads = dict.fromkeys([*_threads_that_draw(first, name), *_threads_that_draw(second, name)])
+    return _several_threads(name, list(threads)) if len(threads) > 1 else ""
+
+
+def _several_threads(name: str, threads: Sequence[str]) -> str:
+    return f"the {name} is used by several threads ({', '.join(threads)}); their order differs"
 
 
 def _changed(one: str, other: str) -> str:
@@ -373,10 +397,9 @@ def _explain_draw(
     for one, other in zip(seeds, others, strict=False):
         if one.digest != other.digest:
             return _explain_seed(first, second, one, other)
-    threads = _threads_that_draw(first, a)
+    threads = _threads_that_draw(first, name)
     if len(threads) > 1 and seeds:
-        shown = ", ".join(threads)
-        return "rng", f"the {name} is used by several threads ({shown}); their order differs", None
+        return "rng", _several_threads(name, threads), None
     if not seeds:
         later = [r for r in first.records[a:] if r.kind == NOTE and _seeds(first, r, name)]
         # Libraries put a state back that they have kept: that is no late seed.
@@ -406,10 +429,10 @@ def _seeds(found: Journal, record: Record, generator: str) -> bool:
     return False
 
 
-def _threads_that_draw(found: Journal, index: int) -> list[str]:
-    """The threads that draw from the generator of a record."""
-    name = found.records[index].name
-    numbers = dict.fromkeys(r.stream for r in found.records if r.kind == RNG and r.name == name)
+def _threads_that_draw(found: Journal, generator: str) -> list[str]:
+    """The threads that draw from a generator."""
+    draws = (r for r in found.records if r.kind == RNG and found.text("name", r.name) == generator)
+    numbers = dict.fromkeys(r.stream for r in draws)
     return [found.text("stream", number) for number in numbers]
 
 
@@ -467,8 +490,9 @@ def with_earlier_draw(pairs: Sequence[tuple[Journal, Journal]], difference: Diff
             others = [r for r in second.records if r.kind == NOTE and second.text("name", r.name) == name]
             shared = _shared(first, second, draws, others)
             if shared is not None:
-                threads = ", ".join(dict.fromkeys(first.text("stream", r.stream) for r in draws))
-                reason = f"{library} is used by several threads ({threads}); their order differs"
+                reason = _several_threads(
+                    library, list(dict.fromkeys(first.text("stream", r.stream) for r in draws))
+                )
                 cause = Cause(
                     "draw", f"{library} is drawn from here", frames(first.text("path", shared.path))
                 )

@@ -8,7 +8,7 @@ import pytest
 
 from d9mlint.trace import journal
 from d9mlint.trace.compare import Unequal, first_difference, frames, pair, with_earlier_draw
-from d9mlint.trace.journal import INPUT, NOTE, OP, RNG, STEP, UNINITIALIZED, Journal, Writer
+from d9mlint.trace.journal import DRAWS, INPUT, NOTE, OP, RNG, STEP, UNINITIALIZED, Journal, Writer
 
 ADD, MUL, GENERATOR, SEED = 1, 2, 3, 4
 NAMES = {
@@ -26,7 +26,7 @@ NAMES = {
     )
 }
 TABLES = {
-    "stream": ["main"],
+    "stream": ["main", "Thread-1"],
     "name": list(NAMES),
     "path": ["/p/train.py:3:train\t/p/train.py:9:<module>", "/p/train.py:1:<module>"],
     "shape": ["float32[4]", "float32[5]"],
@@ -43,8 +43,9 @@ def record(
     inputs: int = 0,
     shape: int = 1,
     flags: int = 0,
+    stream: int = 1,
 ) -> bytes:
-    return journal.RECORD.pack(kind, flags, 1, name, 1, 0, shape, args, inputs, digest)
+    return journal.RECORD.pack(kind, flags, stream, name, 1, 0, shape, args, inputs, digest)
 
 
 def written(
@@ -111,6 +112,23 @@ def test_a_seed_without_arguments_comes_from_the_system(tmp_path: Path) -> None:
         "`torch.manual_seed` draws a new seed in every run",
         "seeded by the operating system",
     )
+
+
+@pytest.mark.parametrize(("stream", "expected"), [(1, "op"), (2, "rng")])
+def test_a_draw_that_another_thread_overtakes_is_no_race_of_the_operation(
+    tmp_path: Path, stream: int, expected: str
+) -> None:
+    """The state is looked at before the draw; a thread that draws in between changes what the operation gets."""
+    seed, elsewhere = record(NOTE, SEED), record(RNG, GENERATOR, 9, stream=stream)
+    state = record(RNG, GENERATOR)
+    one = [seed, state, elsewhere, record(flags=DRAWS)]
+    other = [seed, state, elsewhere, record(flags=DRAWS, digest=8)]
+    if stream == 1:
+        one, other = ([seed, elsewhere, state, record(flags=DRAWS, digest=n)] for n in (7, 8))
+    pairs = [(written(tmp_path / "a", *one), written(tmp_path / "b", *other))]
+    found = first_difference(pairs, complete=True)
+    assert found is not None and found.verdict == expected
+    assert ("Thread-1" in found.reason) == (expected == "rng")
 
 
 def test_a_draw_long_before_the_data_explains_it_unless_there_is_a_seed(tmp_path: Path) -> None:
