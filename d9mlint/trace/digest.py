@@ -41,8 +41,9 @@ except ImportError:
 else:
     xxh3, xxh3_in_parts = xxh3_64_intdigest, xxh3_64
 
-HOST = "xxh3" if xxh3 is not None else "sum"
-"""How content in the memory of the host is digested. Recordings are comparable where this is the same."""
+HOST = "xxh3 of all" if xxh3 is not None else "sum"
+"""How content in the memory of the host is digested; several results are digested together. Recordings are comparable
+where this is the same: a change of a digest changes this."""
 ROWS = 256
 """Blocks that are worked on together on a device: 32 MiB of words and as much scratch memory."""
 

@@ -197,3 +197,6 @@ def test_recordings_with_different_digests_are_not_compared(tmp_path: Path) -> N
     for first, second, run in ((one, other, "second"), (other, one, "first")):
         with pytest.raises(Unequal, match=f"the {run} recording was made without the package xxhash"):
             pair([first], [second])
+    newer = written(tmp_path / "c", record(), digest="xxh3 of another kind")
+    with pytest.raises(Unequal, match="other releases of d9mlint have made them"):
+        pair([one], [newer])
