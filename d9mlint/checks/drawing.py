@@ -43,7 +43,7 @@ class ItemDraws(Observer):
         rng, entry = event
         # A model that is built draws its initial weights: that is nothing an item or a task depends on.
         # A generator is one that workers copy if it is older than the item, see `called`.
-        if entry.kind not in ("init", "dropout", "generator"):
+        if entry.kind not in ("init", "dropout", "mask", "generator"):
             if rng == "own" and entry.kind == "augment" and any(test.arg == "seed" for test in entry.unless):
                 # It has its own seed, without which DET106 reports it; nothing else reaches it.
                 self.drawn.add(OWN_SEED)

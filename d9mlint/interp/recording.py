@@ -708,6 +708,7 @@ _ROLES = {
     "waits": "makes one stream, or the host, wait for another",
     "async-collective": "communicates, and returns before it is done",
     "updates": "changes a tensor by what it held before",
+    "averages": "keeps an average of weights",
     "checkpoints": "runs a function again in the backward pass",
     "restores-rng": "puts a random number generator back into an earlier state",
     "makes-key": "gives a JAX key",

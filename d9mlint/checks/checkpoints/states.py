@@ -10,9 +10,11 @@ from d9mlint.checks.derivation import assignments
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda, trains
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, ObjectAttributeEvent
-from d9mlint.interp.listening import on, on_call, on_call_if, on_object_attribute
+from d9mlint.interp.listening import on, on_call, on_call_if, on_method, on_object_attribute
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
+from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import children
 
@@ -63,10 +65,17 @@ class Checkpoints(Rule):
     saved = remembered_table(str, bool)
     restored = remembered_table(str, bool)
     """RNGs, and what else has a state, that the program uses, and whose states it saves and restores."""
-    checkpoints = remembered(list[tuple[Where, set[str]]])
+    checkpoints = remembered(list[tuple[Where, set[str], frozenset[str]]])
     loads = remembered(list[Where])
     goes_on = remembered(bool)
     """Whether a scheduler is given the epoch from which it goes on."""
+    stepped = remembered_table(tuple[Site, str], tuple[str, bool])
+    """Where optimizers and averages of weights were made that the program updates, in which loops that began
+    later, what it calls them, and whether they are optimizers."""
+    kept = remembered(set[Site])
+    """Those of them whose state is saved, in whatever file."""
+    hidden = remembered(set[str])
+    """The keys under which something is saved of which it is not known what it is; empty for no key."""
 
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
@@ -91,6 +100,19 @@ class Checkpoints(Rule):
         if restore is not None:
             self.restored[restore] = True
 
+    @on_method("step", "update", "update_parameters")
+    def updated(self, call: CallEvent) -> None:
+        """An optimizer takes a step, or an average of weights is updated."""
+        owner = call.owner
+        if not isinstance(owner, v.Obj) or not (_optimizes(owner) or self.run.kb.role(owner.api, "averages")):
+            return
+        site = made_at(owner)
+        if site is not None and isinstance(call.node, m.Call):
+            found = _receiver(call.node), _optimizes(owner)
+            for loop in self.run.loops:
+                if owner.birth < loop.start:
+                    self.stepped.setdefault((site, loop.key), lambda: found)
+
     @on_object_attribute("last_epoch")
     def continued(self, event: ObjectAttributeEvent) -> None:
         """A scheduler is made to go on from an epoch."""
@@ -103,12 +125,16 @@ class Checkpoints(Rule):
         content = call.args.get("obj", 0)
         if content is None:
             return
+        sites, hidden = _owners(content)
+        self.kept.update(sites)
+        self.hidden.update(hidden)
         if not isinstance(content, v.Mapping | v.Items):
             # One state alone, in a file of its own: the rest may stand in others.
             return
         found = contents(content, _written(call.node))
         if "optimizer" in found and "unknown" not in found:
-            self.checkpoints.append((Where(self.run, call.node, "torch.save"), found))
+            loops = frozenset(loop.key for loop in self.run.loops)
+            self.checkpoints.append((Where(self.run, call.node, "torch.save"), found, loops))
 
     @on_call("torch.load")
     def load(self, call: CallEvent) -> None:
@@ -126,7 +152,7 @@ class Checkpoints(Rule):
         elif "torch" in uses and may_use_cuda(self.run):
             uses.add("cuda")
         reported: set[tuple[str, str]] = set()
-        for place, found in self.checkpoints:
+        for place, found, loops in self.checkpoints:
             # Several files from one place (last, best, every n epochs) are reported once.
             if (place.site.path, place.scope) in reported:
                 continue
@@ -142,6 +168,8 @@ class Checkpoints(Rule):
                 f"the {what} state" for what in ("scheduler", "scaler") if what in uses and what not in found
             ]
             lacks += _states([rng for rng in NAMES if rng in uses and rng not in found])
+            if not open_world:
+                lacks += [f"the state of `{name}`" for name in self._not_kept(loops)]
             if lacks:
                 reported.add((place.site.path, place.scope))
                 self.report(
@@ -168,6 +196,48 @@ class Checkpoints(Rule):
                     subject="torch.load",
                     remedy=tuple(rngs),
                 )
+
+    def _not_kept(self, loops: frozenset[str]) -> list[str]:
+        """Optimizers and averages of weights that are updated in one of some loops, and whose state no file holds."""
+        optimizer_hidden = any(not key or _OPTIMIZER.search(key) for key in self.hidden)
+        average_hidden = any(not _EPOCH.search(key) for key in self.hidden)
+        found: dict[str, None] = {}
+        for site, loop in self.stepped.known():
+            name, optimizes = self.stepped[site, loop]
+            hidden = optimizer_hidden if optimizes else average_hidden
+            if name and loop in loops and site not in self.kept and not hidden:
+                found[name] = None
+        return list(found)
+
+
+def _optimizes(value: v.Obj) -> bool:
+    return value.type.startswith("torch.optim.") and not _is_scheduler(value.type)
+
+
+def _owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], set[str]]:
+    """Where the objects were made whose states are in a value, and the keys of what is not known."""
+    parts: list[tuple[str, v.Value]] = []
+    if isinstance(value, v.Mapping):
+        parts = [(str(name), one) for name, one in value.items.items()]
+    elif isinstance(value, v.Items):
+        parts = [(key, one) for one in value.elts]
+    elif isinstance(value, v.AnyOf):
+        parts = [(key, one) for one in value.values]
+    elif isinstance(value, v.Obj):
+        owner = value.attrs.get("@owner", value)
+        site = made_at(owner) if isinstance(owner, v.Obj) else None
+        if site is not None:
+            return {site}, set()
+        return set(), set() if isinstance(owner, v.Inst) else {key}
+    elif not isinstance(value, v.Lit):
+        return set(), {key}
+    sites: set[Site] = set()
+    hidden = {key} if depth > 4 or (isinstance(value, v.Mapping | v.Items) and value.open) else set()
+    for name, one in parts if depth <= 4 else ():
+        more, unknown = _owners(one, name, depth + 1)
+        sites |= more
+        hidden |= unknown
+    return sites, hidden
 
 
 def _continues(interp: RunView, call: CallEvent) -> bool:

@@ -85,7 +85,7 @@ class RaceLog(Observer):
         else:
             shared = any(
                 entry.draws
-                and entry.kind not in ("init", "dropout")
+                and entry.kind not in ("init", "dropout", "mask")
                 and rng.draws_now(self.run.kb, call.args, entry)
                 for entry in self.run.kb.rng(call.api)
                 if not {"own", "entropy", *self.own} & set(entry.draws)

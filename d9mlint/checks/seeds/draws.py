@@ -77,7 +77,7 @@ class First(NamedTuple):
 _USED = _TRAINING_ONLY - {"init"}
 _REPLACEABLE = frozenset({"weak", "head"})
 """Kinds of draws that loaded weights may replace."""
-_GIVING = frozenset({"draw", "init"})
+_GIVING = frozenset({"draw", "init", "mask"})
 """Kinds of draws that do nothing but give a value."""
 _OVERWRITABLE = frozenset({"", "aside"})
 """Kinds of draws, other than those of initial weights, whose outcome may be overwritten."""

@@ -8,16 +8,16 @@ from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
 from d9mlint.checks.settings.literals import is_true
 from d9mlint.interp import values as v
-from d9mlint.interp.events import AttributeEvent, CallEvent, EndEvent
+from d9mlint.interp.events import AttributeEvent, CallEvent, EndEvent, EnvironmentEvent
 from d9mlint.interp.listening import on, on_attribute, on_call
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.switches import DETERMINISTIC
 
-_TUNED = [
-    f"torch._inductor.config.{name}"
-    for name in ("max_autotune", "max_autotune_gemm", "max_autotune_pointwise", "coordinate_descent_tuning")
-]
+_TUNED = ("max_autotune", "max_autotune_gemm", "max_autotune_pointwise", "coordinate_descent_tuning")
+"""Options of Inductor: attributes of its configuration, keys of ``options=``, and the last part of variables."""
+_ATTRIBUTES = [f"torch._inductor.config.{name}" for name in _TUNED]
+_VARIABLES = frozenset(f"TORCHINDUCTOR_{name.upper()}" for name in _TUNED)
 
 
 class Autotuning(Rule):
@@ -42,8 +42,18 @@ class Autotuning(Rule):
         mode = call.args.kw.get("mode")
         if isinstance(mode, v.Lit) and str(mode.value).startswith("max-autotune"):
             self.tuned(call.node, f'`torch.compile(mode="{mode.value}")`', call.api)
+        options = call.args.kw.get("options")
+        for name in _TUNED:
+            if isinstance(options, v.Mapping) and is_true(options.items.get(name, v.UNKNOWN)):
+                self.tuned(call.node, f"`torch.compile(options={{'{name}': True}})`", call.api)
 
-    @on_attribute(*_TUNED)
+    @on(EnvironmentEvent)
+    def variable(self, event: EnvironmentEvent) -> None:
+        """A variable is set, which Inductor reads when it is imported."""
+        if event.name in _VARIABLES and isinstance(event.value, v.Lit) and event.value.value == "1":
+            self.tuned(event.node, f"`{event.name}=1`", event.name)
+
+    @on_attribute(*_ATTRIBUTES)
     def attribute(self, event: AttributeEvent) -> None:
         """An attribute is set."""
         if is_true(event.value):
