@@ -2,7 +2,8 @@
 
 What is known of an allocation is kept in its ``data``: nothing while no element was written; ``written`` where
 all may have been, or something may have been done to it that is not followed; ``part:D:N:I,J-K`` where of the ``N``
-rows of dimension ``D`` only ``I`` and ``J`` to ``K`` were; ``rows:LOOP`` where a loop is writing row after row, followed
+rows of dimension ``D`` only ``I`` and ``J`` to ``K`` were (``N`` is ``ANY`` where it is not known: rows are counted
+from both ends); ``rows:LOOP`` where a loop is writing row after row, followed
 by ``|part:...`` where it does not come to all of them; ``mask:PLACE`` where only elements that a comparison selects were;
 ``reported`` when it was.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Rule
+from d9mlint.checks.derivation import assignments
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.events import (
@@ -44,6 +46,10 @@ _MASK = "mask:"
 _PARTLY = (_ROW, _PART, _MASK)
 _MOST_ROWS = 10_000
 """Of larger dimensions it is not followed which rows are written."""
+ANY = _MOST_ROWS + 1
+"""Stands for a number of rows that is not known, but large enough."""
+_MOST_FROM_END = 8
+"""Rows at an end of such a dimension that can be told from those at the other one."""
 _META = frozenset({"torch.device", "accelerate.init_empty_weights", "torch._subclasses.FakeTensorMode"})
 _OBJECTS = frozenset({"object", "O", "builtins.object", "numpy.object_"})
 
@@ -79,6 +85,8 @@ class UninitializedMemory(Rule):
         message = f"`{name}` is read before {some or 'it is '}written: its contents are uninitialized"
         if some:
             message = f"`{name}` is read when only {some}was written: the rest is uninitialized"
+        if isinstance(state, str) and f":{ANY}:" in state:
+            message = f"`{name}` is read although {_left_out(state)} was never written: its contents are uninitialized"
         help = f"use `{zeros}`, or write every element before reading"
         if _is_parameter(self.run, value):
             if self.run.entry is None and not _filled_by_nobody(self.run, memory.file, node):
@@ -342,6 +350,17 @@ def _written_rows(state: str) -> str:
     return f"index {rows} of {size} in dimension {dimension}"
 
 
+def _left_out(state: str) -> str:
+    """The rows of a dimension of unknown size that were not written, as a phrase."""
+    _, dimension, _, rows = state.rpartition("|")[2].split(":")
+    written = _numbers(rows)
+    left = [row if row < ANY // 2 else row - ANY for row in range(ANY) if row not in written]
+    shown = ", ".join(map(str, left[:_MOST_FROM_END])) if len(left) <= _MOST_FROM_END else "a part"
+    return (
+        f"index {shown} of dimension {dimension}" if shown != "a part" else f"a part of dimension {dimension}"
+    )
+
+
 def _after_write(
     interp: RunView, memory: v.Obj, owner: v.Value, state: Any, index: v.Value, node: Any
 ) -> str:
@@ -354,11 +373,18 @@ def _after_write(
         # In a loop each round may select others.
         again = any(loop.start > memory.birth for loop in interp.loops)
         return f"{_MASK}{node.start}" if state is None and not again else "written"
+    sizes = _sizes(memory)
     found = _one_index(interp, index, node)
+    if owner is memory and (
+        found is None or sizes is None or found[0] >= len(sizes) or sizes[found[0]] is None
+    ):
+        rows = _rows_from_ends(interp, memory, index, node)
+        if rows is not None:
+            # A dimension whose size is not known.
+            return _with_rows(state, rows[0], ANY, rows[1])
     if found is None:
         return "written"
     dimension, selected = found
-    sizes = _sizes(memory)
     size = sizes[dimension] if sizes is not None and dimension < len(sizes) else None
     if selected is None:
         component = _component(node, dimension)
@@ -389,12 +415,19 @@ def _with_rows(state: Any, dimension: int, size: int, rows: set[int]) -> str:
         kind, *known = part.split(":")
         if f"{kind}:" != _PART or known[:2] != [str(dimension), str(size)]:
             return "written"
-        for one in known[2].split(","):
-            first, _, last = one.partition("-")
-            rows |= set(range(int(first), int(last or first) + 1))
+        rows |= _numbers(known[2])
     if len(rows) == size:
         return "written"
     return f"{_PART}{dimension}:{size}:{_as_ranges(sorted(rows))}" if rows else "written"
+
+
+def _numbers(ranges: str) -> set[int]:
+    """The numbers of ``I,J-K``."""
+    found: set[int] = set()
+    for one in ranges.split(","):
+        first, _, last = one.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
 
 
 def _as_ranges(rows: list[int]) -> str:
@@ -451,6 +484,141 @@ def _bound(interp: RunView, node: Any) -> Any:
         if isinstance(value, v.Lit) and type(value.value) is int and not value.option
         else v.UNKNOWN
     )
+
+
+# --------------------------------------------------------------------- dimensions of unknown size
+
+
+Size = tuple[str, int]
+"""A size: of which variable, in which dimension; -1 for a variable that is the number itself."""
+End = tuple[bool, int]
+"""A row: whether it is counted from the end, and its number."""
+
+
+def _rows_from_ends(interp: RunView, memory: v.Obj, index: v.Value, node: Any) -> tuple[int, set[int]] | None:
+    """The dimension, and the rows of ``ANY``, that ``owner[index] = ...`` writes in all rounds of its loop, where they
+    are counted from the two ends."""
+    if not isinstance(node, m.Subscript) or memory.file is not interp.frame.file:
+        return None
+    parts = node.index.elts if isinstance(node.index, m.Seq) else [node.index]
+    whole = [
+        isinstance(one, m.Slice) and one.lower is None and one.upper is None and one.step is None
+        for one in parts
+    ]
+    if whole.count(False) != 1:
+        return None
+    dimension = whole.index(False)
+    part = parts[dimension]
+    sizes = _names_of_size(interp, memory, node, dimension)
+    first: End | None
+    last: End | None
+    if isinstance(part, m.Slice):
+        if part.step is not None:
+            return None
+        first, last = _end(interp, part.lower, sizes, (False, 0)), _end(interp, part.upper, sizes, (True, 0))
+    else:
+        number = _constant(part)
+        if number is not None:
+            first = (number < 0, number)
+            last = (number < 0, number + 1)
+        else:
+            first, last = _counted_ends(interp, part, sizes)
+    if first is None or last is None:
+        return None
+    if max(abs(first[1]), abs(last[1])) > _MOST_FROM_END:
+        return None
+    start, stop = (number + ANY if from_end else number for from_end, number in (first, last))
+    if not 0 <= start < stop <= ANY:
+        return None
+    return dimension, set(range(start, stop))
+
+
+def _counted_ends(interp: RunView, part: Any, sizes: set[Size]) -> tuple[End | None, End | None]:
+    """The first row, and the one after the last, to which a loop comes that counts in ``part``, or in what a constant
+    is added to there."""
+    offset = 0
+    if isinstance(part, m.BinOp) and part.op in ("+", "-"):
+        number = _constant(part.right)
+        if number is None:
+            return None, None
+        part, offset = part.left, number if part.op == "+" else -number
+    loop = interp.loops[-1] if interp.loops else None
+    # An `if` in the loop may leave out any row, and an inner loop may have another number of rounds.
+    if (
+        loop is None
+        or interp.branching
+        or not isinstance(part, m.Name)
+        or not _counts(interp, loop, part.id)
+        or part.id in assigned_names(loop.stmt)
+    ):
+        return None, None
+    called = loop.stmt.iter
+    if called_name(called) != "range" or called.keywords or not 0 < len(called.args) < 3:
+        return None, None
+    bounds = [_end(interp, one, sizes, None) for one in called.args]
+    first: End | None = bounds[0] if len(bounds) == 2 else (False, 0)
+    moved = [one if one is None else (one[0], one[1] + offset) for one in (first, bounds[-1])]
+    return moved[0], moved[1]
+
+
+def _end(interp: RunView, node: Any, sizes: set[Size], default: End | None) -> End | None:
+    """A bound as a row counted from one of the ends."""
+    if node is None:
+        return default
+    number = _constant(node)
+    if number is not None:
+        return number < 0, number
+    if isinstance(node, m.BinOp) and node.op in ("+", "-"):
+        inner, number = _end(interp, node.left, sizes, None), _constant(node.right)
+        if inner is None or number is None:
+            return None
+        return inner[0], inner[1] + (number if node.op == "+" else -number)
+    return (True, 0) if _size_of(interp, node) & sizes else None
+
+
+def _constant(node: Any) -> int | None:
+    return node.value if isinstance(node, m.Const) and type(node.value) is int else None
+
+
+def _names_of_size(interp: RunView, memory: v.Obj, node: m.Subscript, dimension: int) -> set[Size]:
+    """What the program may call the size of a dimension of an allocation."""
+    found: set[Size] = set()
+    if isinstance(node.value, m.Name):
+        found.add((node.value.id, dimension))
+    given = memory.node.args[0] if isinstance(memory.node, m.Call) and memory.node.args else None
+    if isinstance(given, m.Name) and memory.api.endswith("_like"):
+        found.add((given.id, dimension))
+    elif isinstance(given, m.Name) and given.id.endswith(".shape"):
+        found.add((given.id.removesuffix(".shape"), dimension))
+    elif isinstance(given, m.Seq):
+        found |= _size_of(interp, given.elts[dimension]) if dimension < len(given.elts) else set()
+    elif given is not None and not memory.api.endswith("_like"):
+        place = dimension if isinstance(memory.node, m.Call) and memory.api.startswith("torch.") else 0
+        if isinstance(memory.node, m.Call) and place < len(memory.node.args):
+            found |= _size_of(interp, memory.node.args[place])
+    return found
+
+
+def _size_of(interp: RunView, node: Any, deep: bool = True) -> set[Size]:
+    """Of what an expression is the size."""
+    if isinstance(node, m.Call) and isinstance(node.func, m.Name) and len(node.args) == 1:
+        given = node.args[0]
+        if node.func.id == "len" and isinstance(given, m.Name):
+            return {(given.id, 0)}
+        number = _constant(given)
+        if node.func.id.endswith(".size") and number is not None:
+            return {(node.func.id.removesuffix(".size"), number)}
+    elif (
+        isinstance(node, m.Subscript) and isinstance(node.value, m.Name) and node.value.id.endswith(".shape")
+    ):
+        number = _constant(node.index)
+        if number is not None:
+            return {(node.value.id.removesuffix(".shape"), number)}
+    elif isinstance(node, m.Name):
+        found: set[Size] = {(node.id, -1)}
+        written = list(assignments(interp, node.id)) if deep else []
+        return found | (_size_of(interp, written[0], False) if len(written) == 1 else set())
+    return set()
 
 
 def _component(node: Any, dimension: int) -> str:
