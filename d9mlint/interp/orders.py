@@ -1117,6 +1117,8 @@ def _applies(entry: OrderEntry, args: v.Args, owner: v.Value | None = None) -> b
         text = given.value.lower()
         if not all(word in text for word in test.has) or any(word in text for word in test.lacks):
             return False
+        if any(word in text for word in test.totals) and not any(word in text for word in test.groups):
+            return False
     return True
 
 

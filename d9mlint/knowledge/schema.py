@@ -460,13 +460,15 @@ class SettingEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class TextTest(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A test of a literal string argument, without regard to case: it contains all of ``has``, and none of
-    ``lacks``."""
+    """A test of a literal string argument, without regard to case: it contains all of ``has``, none of ``lacks``, and
+    none of ``totals`` unless it contains one of ``groups`` too."""
 
     arg: str
     pos: int | None = None
     has: list[str] = []
     lacks: list[str] = []
+    totals: list[str] = []
+    groups: list[str] = []
 
 
 class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):

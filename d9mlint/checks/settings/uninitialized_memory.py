@@ -49,7 +49,7 @@ _MOST_ROWS = 10_000
 ANY = _MOST_ROWS + 1
 """Stands for a number of rows that is not known, but large enough."""
 _MOST_FROM_END = 8
-"""Rows at an end of such a dimension that can be told from those at the other one."""
+"""Rows at an end of such a dimension that are taken to be none of the other end."""
 _META = frozenset({"torch.device", "accelerate.init_empty_weights", "torch._subclasses.FakeTensorMode"})
 _OBJECTS = frozenset({"object", "O", "builtins.object", "numpy.object_"})
 
