@@ -35,7 +35,7 @@ import tensorflow as tf
 from d9mlint.verify import tensorflow_addresses as addresses, tensorflow_backend
 backend = tensorflow_backend.TensorFlowBackend("cpu")
 def scope_of():
-    return backend._scope(tf.float32, 1.0, 0)
+    return backend._scope(tf.float32, 1.0, 0, {})
 """,
 }
 CHILD = f"""

@@ -147,7 +147,9 @@ def test_each_finding_ends_with_a_verdict(verified: subprocess.CompletedProcess[
     assert "this call was run" in known
     # The shapes of what comes from other calls are not known.
     assert "note: the op can differ: " in unknown
-    assert "(measured for float32, 1-D, 4.2M elements); this call was not measured" in unknown
+    assert (
+        "(measured with default shapes: float32, 1-D, 4.2M elements); this call was not measured" in unknown
+    )
     assert "deterministic mode: equal in 5 runs" in unknown
     assert "note: equal in 5 runs at this size on the CPU" in out[pad:]
     assert "run with this call's pad=[1, 1]; the rest of the call is not known" in " ".join(out[pad:].split())

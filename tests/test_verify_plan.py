@@ -269,8 +269,8 @@ def test_evidence_of_an_op_is_not_evidence_of_a_call() -> None:
     unknown = put(call=None)
     assert judged(unknown, generic())["verdict"] == "can differ"
     assert summary(unknown, generic()) == (
-        "the op can differ: 5 of 5 runs distinct on H200, torch 2.11.0 (measured for float32, 1-D, 4.2M elements); "
-        "this call was not measured"
+        "the op can differ: 5 of 5 runs distinct on H200, torch 2.11.0 (measured with default shapes: float32, 1-D, "
+        "4.2M elements); this call was not measured"
     )
 
 
@@ -320,7 +320,9 @@ def test_what_a_recipe_does_not_take_leaves_the_call_unmeasured() -> None:
 def test_what_calls_give_is_what_recipes_ask_for() -> None:
     for recipe in RECIPES:
         for given in recipe.call.values():
-            asked = set(re.findall(r"(?:known|shape|index)\('(\w+)'", recipe.make))
+            asked = set(re.findall(r"(?:known|shape|index|optional)\('(\w+)'", recipe.make))
+            for named in re.findall(r"options\((.*)\)", recipe.make):
+                asked |= set(re.findall(r"(?:^|,)(\w+)=", named))
             assert set(given) <= asked, recipe.id
 
 

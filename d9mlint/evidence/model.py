@@ -30,18 +30,24 @@ NOW = "measured now"
 class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a recipe took from a call of the program.
 
-    ``values`` of options, ``shapes`` of tensors and elements of an ``index`` by the recipe's names; ``absent``
-    are options that the call leaves out; ``call`` is the digest of the call. ``whole``: whether that is all that
-    the recipe asks for, with the dtype, so that the call itself was run; ``scaled``: whether shapes were reduced.
+    ``values`` of options, ``shapes`` of tensors, elements of an ``index`` and ``dtypes`` of indices by the recipe's
+    names; ``absent`` are options that the call leaves out; ``call`` is the digest of the call. ``unknown`` are inputs
+    and options whose shape or value in the call is not known, ``not_taken`` arguments of the call that the recipe does
+    not have. ``whole``: whether there are none of both, and the dtype is known, so that the call itself was run;
+    ``scaled``: whether shapes were reduced, to ``most`` elements each (0: the usual bound).
     """
 
     values: dict[str, Any] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     index: dict[str, tuple[int | float, ...]] = {}
+    dtypes: dict[str, str] = {}
     call: str = ""
     absent: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    not_taken: tuple[str, ...] = ()
     whole: bool = False
     scaled: bool = False
+    most: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.values or self.shapes or self.index)

@@ -163,7 +163,7 @@ def serving(finding: Finding, evidence: Evidence) -> list[Measurement]:
 
 def fits(one: HasApi, finding: Finding) -> bool:
     """Whether a recipe or a measurement may be about a finding's call, as far as that is known."""
-    return finding.call is None or all_hold(finding.call, one.form) is not False
+    return finding.call is None or all_hold(finding.call, one.form, finding.subject) is not False
 
 
 def of_own_api(found: Sequence[About], api: str) -> list[About]:
@@ -267,11 +267,12 @@ def _summary(
         start = f"{answer} on {place}" if source == NOW else f"observed {answer} on {place}"
     # What was run is named where it is not simply what is flagged: for a setting, or under a condition.
     plain = last_word(m.api) == last_word(finding.subject) and not set(m.api) & set(" (")
-    measured = f"measured for {'' if plain else f'{m.api}, '}{_inputs(m)}" if kind == POSSIBLE else ""
+    shapes = "for " if m.given else "with default shapes: "
+    measured = f"measured {shapes}{'' if plain else f'{m.api}, '}{_inputs(m)}" if kind == POSSIBLE else ""
     of_what = _of_what(m) if plain else f"{m.api}: {_of_what(m)}"
     parts = [f"{start} ({measured or of_what})"]
-    if finding.op and not m.given.whole and (differs or m.given):
-        parts.append(_not_the_call(finding, m))
+    if finding.op and not m.given.whole:
+        parts.append(_not_the_call(finding, m, kind))
     if m.given.whole:
         parts.append("this call was run" + (", with its shapes reduced" if m.given.scaled else ""))
         parts += _op_differs(own)
@@ -305,16 +306,26 @@ def _inputs(m: Measurement) -> str:
     return ", ".join([m.dtype, *size])
 
 
-def _not_the_call(finding: Finding, m: Measurement) -> str:
+def _not_the_call(finding: Finding, m: Measurement, kind: str) -> str:
     """That the call was not run, with what is known of it."""
     dtypes = finding.call.dtypes() if finding.call is not None else frozenset()
     if m.given:
         given = [f"{name}={value!r}" for name, value in m.given.values.items()]
         given += [f"{name} {'x'.join(map(str, shape))}" for name, shape in m.given.shapes.items()]
-        return f"run with this call's {', '.join(given)}; the rest of the call is not known"
+        parts = [
+            f"run with this call's {', '.join(given)}" + (", its shapes reduced" if m.given.scaled else "")
+        ]
+        if m.given.not_taken:
+            parts.append(f"the recipe does not take its {wording.listed(m.given.not_taken)}")
+        if not m.given.shapes:
+            parts.append("the rest of the call is not known: measured with default shapes")
+        elif m.given.unknown or not m.given.not_taken:
+            parts.append("the rest of the call is not known")
+        return "; ".join(parts)
     if dtypes and m.dtype not in dtypes:
         return f"this call was not measured: it has {' and '.join(sorted(dtypes))}"
-    return "this call was not measured"
+    told = "this call was not measured"
+    return told if kind == POSSIBLE else f"measured with default shapes: {told}"
 
 
 def _op_differs(own: Sequence[Measurement]) -> list[str]:

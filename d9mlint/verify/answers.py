@@ -13,6 +13,8 @@ SHORTEST = 0.005
 """Seconds of a run below which its time is noise: no ratio is reported."""
 FEWEST = 3
 """Timed runs of each kind that a ratio of times needs."""
+TOO_MUCH = ("out of memory", "no answer within", "killed by", "ended with")
+"""How reasons begin that smaller inputs may do away with."""
 
 
 class Case(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
+import resource
 import subprocess
 
 _MULTIPROCESSOR_COUNT = 16
@@ -45,3 +46,15 @@ def multiprocessors(index: int) -> int:
         and cuda.cuDeviceGetAttribute(ctypes.byref(count), _MULTIPROCESSOR_COUNT, device) == 0
     )
     return count.value if told else 0
+
+
+def limit_memory(extra: int) -> None:
+    """Let this process take so many bytes of the host's memory more than it has. Where the system does not say how much
+    that is, there is no limit."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as stream:
+            sizes = dict(line.split(":", 1) for line in stream)
+        used = int(sizes["VmData"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (used + extra, resource.getrlimit(resource.RLIMIT_DATA)[1]))

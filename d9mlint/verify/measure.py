@@ -62,6 +62,9 @@ class Backend(Protocol):
     def refuses(self, error: BaseException) -> bool:
         """Whether an error says that deterministic mode has no way to run an op."""
 
+    def limit_memory(self, extra: int) -> None:
+        """Let this process take so many bytes more than it has, where that can be said."""
+
     def out_of_memory(self, error: BaseException) -> bool:
         """Whether an error is a want of memory."""
 
@@ -105,6 +108,8 @@ def work(job: dict[str, Any]) -> None:
             tell(setting(job))
             return
         framework = backend(job["library"], job["device"])
+        if "memory" in job:
+            framework.limit_memory(job["memory"])
         for number, case in job["cases"]:
             tell({"case": number, "started": True})
             try:

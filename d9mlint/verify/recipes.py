@@ -57,8 +57,11 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     torchrun). ``race``: the arithmetic of what it provokes. ``exact``: it stands for no other API than its
     own, whatever else its ``ops`` name. ``form``: conditions on the arguments of the calls
     that it stands for. ``call``: for the APIs of which it can run a given call, its names of inputs and options
-    with the parameters that give them, as keyword and position (a method's receiver is position 0); ``make``
-    asks for them by ``known(name, value, default)``, ``shape(name, *sizes)`` and ``index(name, high, *sizes)``.
+    with the parameters that give them, as keyword and position (a method's receiver is position 0), or as a position
+    where the keyword is the same word; ``use.input`` is a parameter of the module or layer that the API makes.
+    ``make`` asks for them by ``known(name, value, default)``, ``options(name=value)`` (keyword arguments, without
+    those that the call leaves out or that are None), ``shape(name, *sizes)``, ``index(name, high, *sizes)`` and
+    ``optional(name)`` (a tensor that is None where none is given).
     ``control``: the answer that it must give in every session; ``race`` is a race known to be seen on the devices
     named in ``control_on``.
     """
@@ -80,7 +83,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     race: Race | None = None
     exact: bool = False
     form: tuple[CallCondition, ...] = ()
-    call: dict[str, dict[str, tuple[str, int]]] = {}
+    call: dict[str, dict[str, int | tuple[str, int]]] = {}
     given: Given = Given()
     mechanism: str = ""
     expect: Expectation = Expectation()

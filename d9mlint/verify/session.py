@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from d9mlint.verify import answers
 from d9mlint.verify.answers import Case
 from d9mlint.verify.launcher import START, CannotStart, End, Server
 from d9mlint.verify.recipes import Recipe
+from d9mlint.verify.scope import MOST
 from d9mlint.verify.settings import Probe
 from d9mlint.verify.settings_session import not_run, run_all, run_probe
 from d9mlint.verify.workspace import workspace
@@ -44,6 +46,10 @@ CAUSE_SECONDS = 20.0
 AGAIN = 4
 """How often plain runs are repeated where runs under deterministic mode differed and they did not."""
 OP_DB = "op_db:"
+CALL_SECONDS, CALL_MEMORY = 60.0, 2 << 30
+"""What a recipe with the shapes of a call may take in one process, in seconds and bytes of its device."""
+SMALLER = (MOST, MOST >> 4, MOST >> 8)
+"""Bounds of the elements of its tensors, of which the next is tried where it takes more."""
 
 
 Go = Callable[[Recipe, list[Case], str], dict[Case, dict[str, Any]]]
@@ -229,6 +235,18 @@ class _Runner:
             return _all_not_run(recipe, reason)
         if "cuda" in recipe.needs and self._kind != "cuda":
             return _all_not_run(recipe, "needs a GPU")
+        if not recipe.given.shapes:
+            return self._all(recipe)
+        largest = max(map(math.prod, recipe.given.shapes.values()))
+        rows = []
+        for most in (most for most in SMALLER if most == MOST or most < largest):
+            given = msgspec.structs.replace(recipe.given, most=most, scaled=largest > most)
+            rows = self._all(msgspec.structs.replace(recipe, given=given))
+            if any(row.outcome != NOT_RUN or not row.reason.startswith(answers.TOO_MUCH) for row in rows):
+                break
+        return rows
+
+    def _all(self, recipe: Recipe) -> list[Measurement]:
         rows: list[Measurement] = []
         if recipe.process != "fresh":
             rows += self._with_mode(recipe, "same", self._options.scales)
@@ -332,7 +350,9 @@ class _Runner:
             "reference": reference,
             "environment": {**(environment or {}), **(MODE_ENVIRONMENT if mode else {})},
         }
-        return self._server.run(job, self._options.timeout)
+        if not recipe.given:
+            return self._server.run(job, self._options.timeout)
+        return self._server.run({**job, "memory": CALL_MEMORY}, min(CALL_SECONDS, self._options.timeout))
 
     def _runs(self, recipe: Recipe) -> int:
         return max(recipe.runs, self._options.runs)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
 import random
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -19,9 +20,10 @@ from tensorflow.python.eager import context
 
 from d9mlint.verify.clock import timed
 from d9mlint.verify.compare import Array
-from d9mlint.verify.hardware import driver, multiprocessors, processor
+from d9mlint.verify.hardware import driver, limit_memory, multiprocessors, processor
 from d9mlint.verify.recipes import function
-from d9mlint.verify.scope import sizes
+from d9mlint.verify.scope import asked, sizes, spread
+from d9mlint.verify.tensorflow_addresses import contention
 
 VARIABLES = (
     "TF_CUDNN_DETERMINISTIC",
@@ -87,7 +89,7 @@ class TensorFlowBackend:
 
     def program(self, recipe: dict[str, Any], dtype: str, scale: float, seed: int) -> TensorFlowProgram:
         """Build the inputs of a recipe."""
-        scope = self._scope(tf.as_dtype(dtype), scale, seed)
+        scope = self._scope(tf.as_dtype(dtype), scale, seed, recipe.get("given", {}))
         exec(function("make", "", recipe["make"]), scope)
         exec(function("fn", "i", recipe["fn"]), scope)
         with tf.device(scope["dev"]):
@@ -95,9 +97,17 @@ class TensorFlowBackend:
         self._generators = [
             (state, tf.identity(state)) for value in inputs.values() for state in _generator_states(value)
         ]
-        return TensorFlowProgram(self, inputs, tuple(recipe["grad"]), scope, seed)
+        # An optional input that a call leaves out has no gradient.
+        grad = tuple(name for name in recipe["grad"] if inputs[name] is not None)
+        found = TensorFlowProgram(self, inputs, grad, scope, seed)
+        race = recipe.get("race") or {}
+        if race.get("addends") and recipe.get("given"):
+            # Of a call that the arithmetic does not fit, nothing is said; it is run all the same.
+            with contextlib.suppress(Exception), tf.device("/CPU:0"):
+                found.addends = contention(race, inputs, scope["fn"])["most"]
+        return found
 
-    def _scope(self, dtype: Any, scale: float, seed: int) -> dict[str, Any]:
+    def _scope(self, dtype: Any, scale: float, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
         """The names that recipes use."""
         generator = numpy.random.default_rng(seed)
         cpu_only = self.kind == "cpu"
@@ -113,6 +123,9 @@ class TensorFlowBackend:
         def integers(high: int, *shape: int) -> Any:
             return tf.constant(generator.integers(0, high, shape))
 
+        def tensor(values: Any, dtype: str) -> Any:
+            return tf.cast(values, dtype) if dtype else tf.convert_to_tensor(values)
+
         return {
             "tf": tf,
             "np": numpy,
@@ -123,6 +136,8 @@ class TensorFlowBackend:
             "rn": normal,
             "rmix": mixed,
             "ri": integers,
+            **asked(given, normal, integers, tensor),
+            "spread": spread,
         }
 
     def restore(self, seed: int) -> None:
@@ -153,6 +168,11 @@ class TensorFlowBackend:
         """Whether an error says that op determinism has no way to run an op."""
         kinds = (tf.errors.OpError, RuntimeError, ValueError)
         return self._deterministic and isinstance(error, kinds) and "determinis" in str(error).lower()
+
+    def limit_memory(self, extra: int) -> None:
+        """Let this process take so many bytes more; of a GPU, TensorFlow says how many before it starts it only."""
+        if self.kind == "cpu":
+            limit_memory(extra)
 
     def out_of_memory(self, error: BaseException) -> bool:
         """Whether an error is a want of memory."""

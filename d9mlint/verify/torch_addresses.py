@@ -56,7 +56,7 @@ def taps(length: int, factor: float, support: int) -> torch.Tensor:
 
 def reach(call: Callable[[torch.Tensor], torch.Tensor], length: int) -> torch.Tensor:
     """Addends of each of ``length`` inputs of a linear map of a line: the outputs that an input bears on."""
-    lines = torch.eye(length).reshape(length, 1, length, 1).expand(length, 1, length, length).contiguous()
+    lines = torch.eye(length).reshape(length, 1, length, 1)
     return (call(lines)[:, 0, :, 0] != 0).sum(1)
 
 

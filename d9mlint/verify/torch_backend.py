@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import math
 import os
 import platform
 import random
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy
@@ -22,9 +21,9 @@ with contextlib.suppress(ImportError):
 
 from d9mlint.verify.clock import timed
 from d9mlint.verify.compare import Array
-from d9mlint.verify.hardware import driver, processor
+from d9mlint.verify.hardware import driver, limit_memory, processor
 from d9mlint.verify.recipes import function
-from d9mlint.verify.scope import MOST, sizes
+from d9mlint.verify.scope import asked, sizes, spread
 from d9mlint.verify.torch_addresses import contention
 
 VARIABLES = (
@@ -93,11 +92,11 @@ class TorchBackend:
         exec(function("fn", "i", recipe["fn"]), scope)
         made: dict[str, Any] = scope["make"]()
         call = scope["fn"]
-        found = TorchProgram(
-            self, made, tuple(recipe["grad"]), lambda copies: call(types.SimpleNamespace(**copies)), seed
-        )
+        # An optional input that a call leaves out has no gradient, nor have numbers without a fraction.
+        grad = tuple(name for name in recipe["grad"] if _varies(made[name]))
+        found = TorchProgram(self, made, grad, lambda copies: call(types.SimpleNamespace(**copies)), seed)
         race = recipe.get("race") or {}
-        if race.get("addends") and any(recipe.get("given", {}).get(k) for k in ("values", "shapes", "index")):
+        if race.get("addends") and recipe.get("given"):
             # Of a call that the arithmetic does not fit, nothing is said; it is run all the same.
             with contextlib.suppress(Exception):
                 found.addends = contention(race, _on_cpu(made), call)["most"]
@@ -121,6 +120,9 @@ class TorchBackend:
         def integers(high: int, *shape: int) -> torch.Tensor:
             return torch.randint(0, high, shape, generator=generator).to(device)
 
+        def tensor(values: Any, dtype: str) -> torch.Tensor:
+            return torch.as_tensor(values, device=device, dtype=getattr(torch, dtype) if dtype else None)
+
         return {
             "torch": torch,
             "F": functional,
@@ -131,7 +133,8 @@ class TorchBackend:
             "rn": normal,
             "rmix": mixed,
             "ri": integers,
-            **asked(given, integers, device),
+            **asked(given, normal, integers, tensor),
+            "spread": spread,
             "COMPILE": _Compiled(),
         }
 
@@ -161,6 +164,14 @@ class TorchBackend:
         text = str(error).lower()
         return isinstance(error, RuntimeError) and ("determinis" in text or "no available kernel" in text)
 
+    def limit_memory(self, extra: int) -> None:
+        """Let this process take so many bytes more of its device."""
+        if self.device.type == "cuda":
+            whole = torch.cuda.get_device_properties(self.device).total_memory
+            torch.cuda.set_per_process_memory_fraction(min(1.0, extra / whole), self.device)
+        else:
+            limit_memory(extra)
+
     def out_of_memory(self, error: BaseException) -> bool:
         """Whether an error is a want of memory."""
         return isinstance(error, torch.cuda.OutOfMemoryError) or any(text in str(error) for text in NO_MEMORY)
@@ -178,35 +189,6 @@ class TorchBackend:
         """Wait until the device has done its work."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
-
-
-def asked(
-    given: Mapping[str, Any], integers: Callable[..., torch.Tensor], device: torch.device
-) -> dict[str, Callable[..., Any]]:
-    """``known``, ``shape`` and ``index`` of recipes: see ``evidence.Given``."""
-    values, shapes, indices = (given.get(name, {}) for name in ("values", "shapes", "index"))
-
-    def known(name: str, value: Any, default: Any = None) -> Any:
-        return values[name] if name in values else default if name in given.get("absent", ()) else value
-
-    def shape(name: str, *sizes: int) -> tuple[int, ...]:
-        return reduced(shapes[name]) if name in shapes else sizes
-
-    def index(name: str, high: int, *sizes: int) -> torch.Tensor:
-        if name in indices:
-            return torch.tensor(indices[name], device=device)
-        return integers(high, *shape(name, *sizes))
-
-    return {"known": known, "shape": shape, "index": index}
-
-
-def reduced(shape: Sequence[int]) -> tuple[int, ...]:
-    """A shape of at most MOST elements: the largest side is halved until it fits."""
-    found = list(shape)
-    while math.prod(found) > MOST:
-        side = found.index(max(found))
-        found[side] = -(-found[side] // 2)
-    return tuple(found)
 
 
 def _on_cpu(inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -314,6 +296,13 @@ def tensors(value: Any) -> list[torch.Tensor]:
 
 def _copy(value: Any) -> Any:
     return value.detach().clone() if isinstance(value, torch.Tensor) else value
+
+
+def _varies(value: Any) -> bool:
+    """Whether gradients can be taken of an input."""
+    return isinstance(value, torch.nn.Module) or (
+        isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
+    )
 
 
 def _leaves(value: Any) -> dict[str, torch.Tensor]:

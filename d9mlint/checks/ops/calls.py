@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from d9mlint.base.known_calls import MOST_VALUES, KnownCall, Operand
 from d9mlint.interp import values as v
-from d9mlint.interp.shapes import form
+from d9mlint.interp.shapes import NOTHING, is_dtype
 
-_FILLED = {
-    # Shapes as arguments, or as one sequence.
-    **dict.fromkeys(("torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"), "sizes"),
-    **dict.fromkeys(("torch.full",), "first"),
-    "torch.randint": "size",
-    "torch.tensor": "data",
-    "torch.as_tensor": "data",
-}
-_FLOATING = frozenset({"torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"})
+if TYPE_CHECKING:
+    from d9mlint.knowledge import Knowledge
+
 _FAMILIES = frozenset({None, "floating", "complex", "integer"})
 """Names of element types that are no dtype."""
+TENSOR = "torch.Tensor"
 _SCALARS = (bool, int, float, str, type(None))
 
 
-def known_call(args: v.Args, receiver: v.Value | None = None) -> KnownCall:
+def known_call(kb: Knowledge, args: v.Args, receiver: v.Value | None = None) -> KnownCall:
     """What is known of a call's arguments; a method's receiver is position 0."""
     positional = [*([receiver] if receiver is not None else []), *args.pos]
     named = [*((str(n), value) for n, value in enumerate(positional)), *args.kw.items()]
@@ -36,12 +30,12 @@ def known_call(args: v.Args, receiver: v.Value | None = None) -> KnownCall:
         if isinstance(value, v.Items) and len(value.elts) == 1 and not value.open:
             # Indices are given as a sequence of one tensor for each dimension.
             inner = value.elts[0]
-            value = inner if isinstance(inner, v.Obj) and inner.type == "torch.Tensor" else value
+            value = inner if _is_tensor(inner) else value
         known, literal = _literal(value)
         if known:
             literals[name] = literal
-        elif isinstance(value, v.Obj) and value.type == "torch.Tensor":
-            tensors[name] = _operand(value)
+        elif isinstance(value, v.Obj) and _is_tensor(value):
+            tensors[name] = _operand(kb, value)
     return KnownCall(
         literals=literals,
         tensors=tensors,
@@ -71,80 +65,49 @@ def _plain(value: Any) -> tuple[bool, Any]:
     return isinstance(value, _SCALARS) and (not isinstance(value, float) or math.isfinite(value)), value
 
 
-def _operand(value: v.Obj) -> Operand:
-    """Shape, dtype and elements of a tensor: what a constructor was given, else what the analysis has worked out."""
-    made = _made(value)
-    known = form(value)
-    shape, dtype = made.shape, made.dtype
-    if shape is None and known.sizes is not None and None not in known.sizes:
-        shape = tuple(size for size in known.sizes if size is not None)
-    if not dtype and known.dtype not in _FAMILIES:
-        dtype = known.dtype or ""
-    return msgspec.structs.replace(made, shape=shape, dtype=dtype)
+def _is_tensor(value: v.Value) -> bool:
+    return isinstance(value, v.Obj) and (value.type == TENSOR or value.form is not None)
 
 
-def _made(value: v.Obj) -> Operand:
-    """What a tensor is by the arguments of the constructor that has just made it."""
-    kind = _FILLED.get(value.api)
-    args = value.args
-    if kind is None or args.star or args.dstar:
-        return Operand()
-    dtype = _dtype(args)
-    if kind == "data":
-        known, data = _literal(args.pos[0] if args.pos else args.kw.get("data"))
-        return _of_data(data, dtype) if known else Operand(dtype=dtype or "")
-    if kind == "first":
-        shape = _shape(args.pos[:1] or [args.kw.get("size")])
-    elif kind == "size":
-        given = args.kw.get("size", args.pos[-1] if args.pos else None)
-        shape = _shape([given]) if isinstance(given, (v.Items, v.Lit)) else None
-    else:
-        shape = _shape(args.pos or [args.kw.get("size")])
-    if dtype is None and value.api in _FLOATING:
-        dtype = "float32"
-    if dtype is None and value.api == "torch.randint":
-        dtype = "int64"
-    return Operand(shape=shape, dtype=dtype or "", random=value.api == "torch.randint")
+def _operand(kb: Knowledge, value: v.Obj) -> Operand:
+    """Shape, dtype and elements of a tensor, as far as the analysis has worked them out."""
+    entry = kb.tensor(value.api)
+    if entry is not None and entry.sizes == "data" and not (value.args.star or value.args.dstar):
+        data = value.args.get("data", 0) or value.args.get("value", 0) or value.args.get("initial_value", 0)
+        stated = value.args.kw.get("dtype")
+        if isinstance(data, v.Obj) and data is not value and _is_tensor(data) and stated is None:
+            return _operand(kb, data)
+        known, plain = _literal(data)
+        if known:
+            found = _of_data(plain, "int64" if value.type == TENSOR else "int32")
+            return found if stated is None else msgspec.structs.replace(found, dtype=_dtype(value))
+    sizes = (value.form or NOTHING).sizes
+    dtype = _dtype(value)
+    shape = None
+    if sizes is not None and None not in sizes:
+        shape = tuple(size for size in sizes if size is not None)
+    drawn = is_dtype(dtype, "integer") and not (value.form or NOTHING).distinct and bool(kb.rng(value.api))
+    return Operand(shape=shape, dtype=dtype, random=drawn)
 
 
-def _dtype(args: v.Args) -> str | None:
-    """The dtype that a constructor is given; None where it is left out, empty where it is not known."""
-    given = args.kw.get("dtype")
-    if given is None:
-        return None
-    name = given.name if isinstance(given, v.Ext) else ""
-    return {
-        "torch.double": "float64",
-        "torch.float": "float32",
-        "torch.half": "float16",
-        "torch.long": "int64",
-    }.get(name, name.removeprefix("torch.") if name.startswith("torch.") else "")
+def _dtype(value: v.Obj) -> str:
+    """The dtype of a tensor; empty where it is not known."""
+    dtype = (value.form or NOTHING).dtype
+    return "" if dtype in _FAMILIES else dtype or ""
 
 
-def _shape(sizes: Sequence[v.Value | None]) -> tuple[int, ...] | None:
-    parts = [_literal(size) for size in sizes]
-    if not parts or not all(known for known, _ in parts):
-        return None
-    flat = [part for _, part in parts]
-    if len(flat) == 1 and isinstance(flat[0], list):
-        flat = flat[0]
-    whole = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in flat)
-    return tuple(flat) if whole else None
-
-
-def _of_data(data: Any, dtype: str | None) -> Operand:
-    """The operand that ``torch.tensor`` makes of literal data."""
+def _of_data(data: Any, integers: str) -> Operand:
+    """The operand that a tensor of literal data is; ``integers`` is the dtype of whole numbers."""
     shape: list[int] = []
     level: Any = data
     while isinstance(level, list):
         shape.append(len(level))
         if len({len(item) if isinstance(item, list) else -1 for item in level}) > 1:
-            return Operand(dtype=dtype or "")
+            return Operand()
         level = level[0] if level else None
     flat = _flat(data)
-    if dtype is None:
-        kinds = {type(item) for item in flat}
-        dtype = "float32" if float in kinds or not flat else "int64" if kinds == {int} else ""
+    kinds = {type(item) for item in flat}
+    dtype = "float32" if float in kinds or not flat else integers if kinds == {int} else ""
     numbers = len(shape) == 1 and len(flat) <= MOST_VALUES and all(type(n) in (int, float) for n in flat)
     return Operand(shape=tuple(shape), dtype=dtype, values=tuple(flat) if numbers else None)
 

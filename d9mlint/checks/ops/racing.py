@@ -5,7 +5,10 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from d9mlint.base.findings import Confidence, Severity
+from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import Rule, silent
 from d9mlint.checks.ops.calls import known_call
 from d9mlint.interp import values as v
@@ -44,7 +47,6 @@ from d9mlint.knowledge.schema import OpHistory
 from d9mlint.knowledge.versions import parse, split
 
 if TYPE_CHECKING:
-    from d9mlint.base.known_calls import KnownCall
     from d9mlint.interp.state import Site
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import OpEntry
@@ -95,6 +97,8 @@ class Ops(Rule):
     """The same of whether one was called where a gradient may be taken of what it gives."""
     called = remembered_table(tuple[str, int, str], bool)
     """The same of whether one was called as its entry, which is named, does not excuse."""
+    used = remembered_table(tuple[str, int], KnownCall)
+    """What is known of all calls of a module together, by where it is made."""
     composed = remembered(list[bool])
     """Models of Keras that are called with what others gave: gradients may go through them to their inputs."""
     one_thread = remembered(list[bool])
@@ -140,6 +144,8 @@ class Ops(Rule):
         if obj.node is None or obj.file is None or not self.run.kb.ops(obj.api):
             return
         made = (obj.file.path, obj.node.end)
+        known, before = known_call(self.run.kb, args), self.used.get(made)
+        self.used[made] = known if before is None else before.agreed(known)
         if not self.elsewhere.get(made):
             self.elsewhere[made] = device(args.values()) != "cpu"
         if not self.graded.get(made):
@@ -185,7 +191,7 @@ class Ops(Rule):
             # One number for all places: whatever is written last, it is the same.
             return
         if _is_tensor(owner) and any(_is_tensor(i) for i in _indices(index)):
-            known = known_call(v.Args([index, value]), owner)
+            known = known_call(self.run.kb, v.Args([index, value]), owner)
             for entry in self.run.kb.ops(SET_ITEM):
                 _candidate(self, CallEvent(SET_ITEM, v.NO_ARGS, node, owner), entry, likely=True, known=known)
 
@@ -200,7 +206,9 @@ class Ops(Rule):
             if _is_tensor(one):
                 call = CallEvent(GET_ITEM, v.Args([one]), node, owner)
                 for entry in self.run.kb.ops(GET_ITEM):
-                    _candidate(self, call, entry, likely=False, known=known_call(v.Args([index]), owner))
+                    _candidate(
+                        self, call, entry, likely=False, known=known_call(self.run.kb, v.Args([index]), owner)
+                    )
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -310,7 +318,7 @@ def _candidate(
         or _likely_only(call.owner)
     ):
         sure = Confidence.MEDIUM
-    known = known or known_call(call.args, call.owner)
+    known = known or known_call(rule.run.kb, call.args, call.owner)
     where_ = Where(rule.run, call.node, call.api)
     found = Candidate(
         where_,
@@ -423,6 +431,7 @@ def _end(rule: Ops) -> None:
             used = [rule.run.device, *used]
     own_gpu = "no-gpu" not in rule.run.places and rule.run.device == "cuda"
     reported: set[tuple[Site, str]] = set()
+    calls = _agreed(rule)
     for found in rule.candidates:
         library = found.entry.library
         is_tf = library in TF_LIBRARIES
@@ -526,7 +535,18 @@ def _end(rule: Ops) -> None:
             if (found.place.site, found.text) in reported:
                 continue
             reported.add((found.place.site, found.text))
+        found = found._replace(call=calls[found.place.site, found.entry.id])
         _judge(rule, found, tf_on if is_tf else torch_on, gpu)
+
+
+def _agreed(rule: Ops) -> dict[tuple[Site, str], KnownCall]:
+    """What is known of all calls that are made at one place, with what the modules that they make are called with."""
+    agreed: dict[tuple[Site, str], KnownCall] = {}
+    for found in rule.candidates:
+        at = (found.place.site, found.entry.id)
+        agreed[at] = agreed[at].agreed(found.call) if at in agreed else found.call
+    uses = {at: rule.used.get((at[0].path, at[0].end)) for at in agreed}
+    return {at: msgspec.structs.replace(call, use=uses[at]) for at, call in agreed.items()}
 
 
 def _device_reason(interp: RunView, found: Candidate, used: list[str]) -> str:
