@@ -29,7 +29,7 @@ from d9mlint.evidence.model import (
 )
 from d9mlint.evidence.verdicts import serving, verdict
 from d9mlint.pipeline import check as lint
-from d9mlint.verify import plan
+from d9mlint.verify import plan, taking
 from d9mlint.verify.recipes import load_recipes
 
 RECIPES = load_recipes()
@@ -283,7 +283,7 @@ def test_another_dtype_is_named() -> None:
 
 
 def test_the_call_itself_outweighs_the_op() -> None:
-    recipe = plan.of_call(RECIPE["put_accumulate"], put())
+    recipe = taking.of_call(RECIPE["put_accumulate"], put())
     assert recipe is not None
     assert (recipe.dtypes, recipe.given.index, recipe.given.whole) == (("float64",), {"i": (0, 1, 2)}, True)
     assert recipe.given.shapes == {"x": (3,), "i": (3,), "s": (3,)}
@@ -304,7 +304,7 @@ def test_the_call_itself_outweighs_the_op() -> None:
 
 def test_what_a_recipe_does_not_take_leaves_the_call_unmeasured() -> None:
     other = put(call=msgspec.structs.replace(put().call, present=("0", "1", "2", "accumulate", "out")))
-    made = plan.of_call(RECIPE["put_accumulate"], other)
+    made = taking.of_call(RECIPE["put_accumulate"], other)
     assert made is not None
     assert not made.given.whole
     # A mask names no element twice.
@@ -314,7 +314,7 @@ def test_what_a_recipe_does_not_take_leaves_the_call_unmeasured() -> None:
         "torch.getitem_backward",
         call=call("0", "1", t0=Operand(shape=(3,)), t1=mask),
     )
-    assert plan.of_call(RECIPE["getitem_index_backward"], masked) is None
+    assert taking.of_call(RECIPE["getitem_index_backward"], masked) is None
 
 
 def test_what_calls_give_is_what_recipes_ask_for() -> None:

@@ -31,7 +31,8 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """What a recipe took from a call of the program.
 
     ``values`` of options, ``shapes`` of tensors, elements of an ``index`` and ``dtypes`` of indices by the recipe's
-    names; ``absent`` are options that the call leaves out; ``call`` is the digest of the call. ``unknown`` are inputs
+    names (``words``: the keywords of options whose names are others); ``absent`` are options that the call leaves out;
+    ``call`` is the digest of the call. ``unknown`` are inputs
     and options whose shape or value in the call is not known, ``not_taken`` arguments of the call that the recipe does
     not have. ``whole``: whether there are none of both, and the dtype is known, so that the call itself was run;
     ``scaled``: whether shapes were reduced, to ``most`` elements each (0: the usual bound).
@@ -41,6 +42,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     shapes: dict[str, tuple[int, ...]] = {}
     index: dict[str, tuple[int | float, ...]] = {}
     dtypes: dict[str, str] = {}
+    words: dict[str, str] = {}
     call: str = ""
     absent: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()

@@ -310,7 +310,7 @@ def _not_the_call(finding: Finding, m: Measurement, kind: str) -> str:
     """That the call was not run, with what is known of it."""
     dtypes = finding.call.dtypes() if finding.call is not None else frozenset()
     if m.given:
-        given = [f"{name}={value!r}" for name, value in m.given.values.items()]
+        given = [f"{m.given.words.get(name, name)}={value!r}" for name, value in m.given.values.items()]
         given += [f"{name} {'x'.join(map(str, shape))}" for name, shape in m.given.shapes.items()]
         parts = [
             f"run with this call's {', '.join(given)}" + (", its shapes reduced" if m.given.scaled else "")

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from d9mlint.base.errors import UsageError, nearest
-from d9mlint.base.known_calls import USE
-from d9mlint.evidence.model import Given
 from d9mlint.evidence.verdicts import fits, is_own_kernel, last_word, of_own_api
 from d9mlint.verify.recipes import Recipe
-from d9mlint.verify.scope import MOST
 from d9mlint.verify.session import OP_DB
+from d9mlint.verify.taking import of_call
 
 if TYPE_CHECKING:
     from d9mlint.base.findings import Finding
-    from d9mlint.base.known_calls import KnownCall, Operand
     from d9mlint.knowledge import Knowledge
 
 WHOLE = {"F": "torch.nn.functional", "nn": "torch.nn", "Tensor": "torch.Tensor", "tensorflow": "tf"}
@@ -55,104 +49,6 @@ def for_findings(findings: Iterable[Finding], recipes: Sequence[Recipe]) -> list
             weak.setdefault(finding.subject, from_op_db(finding.subject, finding.op))
     ordered = [one for r in recipes if r.id in chosen for one in (*calls.get(r.id, {}).values(), r)]
     return [*ordered, *(weak[name] for name in sorted(weak))]
-
-
-def of_call(recipe: Recipe, finding: Finding) -> Recipe | None:
-    """A recipe with what is known of a finding's call; None where nothing is that it could take."""
-    call, parameters = finding.call, recipe.call.get(finding.subject)
-    if call is None or not parameters:
-        return None
-    indices, found = set(_INDEX.findall(recipe.make)), call.dtypes()
-    values: dict[str, Any] = {}
-    shapes: dict[str, tuple[int, ...]] = {}
-    index: dict[str, tuple[int | float, ...]] = {}
-    dtypes: dict[str, str] = {}
-    absent, unknown = [], []
-    taken = {_place(call, test.arg, test.at.get(finding.subject, test.pos)) for test in recipe.form}
-    for name, parameter in parameters.items():
-        keyword, position = parameter if isinstance(parameter, tuple) else (name, parameter)
-        part, own = call.part(keyword)
-        if part is None:
-            unknown.append(name)
-            continue
-        place = part.name(own, position)
-        taken.add(_place(call, keyword, position))
-        tensor = part.tensors.get(place or "")
-        if name in indices and tensor is not None and tensor.dtype == "bool":
-            # A mask is no index: it names no element twice.
-            return None
-        if place is None and part.complete:
-            absent.append(name)
-        elif place in part.literals:
-            values[name] = part.literals[place]
-        elif (
-            tensor is not None and tensor.shape is not None and (name in indices or _is_value(tensor, found))
-        ):
-            shapes[name] = tensor.shape
-            if name in indices:
-                dtypes |= {name: tensor.dtype} if tensor.dtype else {}
-                # Which elements an index names decides whether it can race at all.
-                if tensor.values is not None:
-                    index[name] = tensor.values
-                elif not tensor.random:
-                    unknown.append(name)
-        else:
-            unknown.append(name)
-    if not (values or shapes):
-        return None
-    not_taken = sorted({_shown(place) for place in _present(call) - taken if not _is_idle(place)})
-    given = Given(
-        values=values,
-        shapes=shapes,
-        index=index,
-        dtypes=dtypes,
-        call=call.digest,
-        absent=tuple(absent),
-        unknown=tuple(unknown),
-        not_taken=tuple(not_taken),
-        whole=not (unknown or not_taken) and len(found) == 1 and bool(shapes),
-        scaled=any(math.prod(shape) > MOST for shape in shapes.values()),
-    )
-    return msgspec.structs.replace(
-        recipe,
-        id=f"{recipe.id} [{call.digest[:8]}]",
-        dtypes=tuple(found) if len(found) == 1 else recipe.dtypes[:1],
-        control="",
-        given=given,
-    )
-
-
-_INDEX = re.compile(r"\bindex\('(\w+)'")
-"""Which inputs of a recipe are indices."""
-_IDLE = frozenset({"device", "name"})
-"""Arguments that decide where a result lies or what it is called, and nothing that is computed."""
-
-
-def _place(call: KnownCall, keyword: str, position: int | None) -> str:
-    """Where an argument stands in a call, or in that of the module that it makes; empty where it is not given."""
-    part, own = call.part(keyword)
-    place = part.name(own, position) if part is not None else None
-    return "" if place is None else place if part is call else USE + place
-
-
-def _is_value(tensor: Operand, dtypes: frozenset[str]) -> bool:
-    """Whether a tensor may be of the dtype that is measured, and not one of numbers or truth values beside it."""
-    return not tensor.dtype or not dtypes or tensor.dtype in dtypes
-
-
-def _present(call: KnownCall) -> set[str]:
-    """Where all arguments stand."""
-    return {*call.present, *(USE + place for place in (call.use.present if call.use is not None else ()))}
-
-
-def _is_idle(place: str) -> bool:
-    return place.removeprefix(USE) in _IDLE
-
-
-def _shown(place: str) -> str:
-    """An argument as a report names it."""
-    bare = place.removeprefix(USE)
-    return f"argument {int(bare) + 1}" if bare.isdecimal() else bare
 
 
 def named(names: Iterable[str], recipes: Sequence[Recipe], known: Knowledge) -> list[Recipe]:

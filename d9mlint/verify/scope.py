@@ -80,6 +80,13 @@ def spread(value: Any, count: int) -> tuple[Any, ...]:
     return found * count if len(found) == 1 else found
 
 
+def along(shape: Sequence[int], dim: int, length: int) -> tuple[int, ...]:
+    """A shape with another length of one dimension."""
+    found = list(shape)
+    found[dim] = length
+    return tuple(found)
+
+
 def reduced(
     shapes: Mapping[str, Sequence[int]], kept: Iterable[Any] = (), most: int = MOST
 ) -> dict[str, tuple[int, ...]]:

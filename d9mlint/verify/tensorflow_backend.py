@@ -22,7 +22,7 @@ from d9mlint.verify.clock import timed
 from d9mlint.verify.compare import Array
 from d9mlint.verify.hardware import driver, limit_memory, multiprocessors, processor
 from d9mlint.verify.recipes import function
-from d9mlint.verify.scope import asked, sizes, spread
+from d9mlint.verify.scope import along, asked, sizes, spread
 from d9mlint.verify.tensorflow_addresses import contention
 
 VARIABLES = (
@@ -137,6 +137,7 @@ class TensorFlowBackend:
             "rmix": mixed,
             "ri": integers,
             **asked(given, normal, integers, tensor),
+            "along": along,
             "spread": spread,
         }
 

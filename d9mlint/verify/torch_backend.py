@@ -23,7 +23,7 @@ from d9mlint.verify.clock import timed
 from d9mlint.verify.compare import Array
 from d9mlint.verify.hardware import driver, limit_memory, processor
 from d9mlint.verify.recipes import function
-from d9mlint.verify.scope import asked, sizes, spread
+from d9mlint.verify.scope import along, asked, sizes, spread
 from d9mlint.verify.torch_addresses import contention
 
 VARIABLES = (
@@ -134,6 +134,7 @@ class TorchBackend:
             "rmix": mixed,
             "ri": integers,
             **asked(given, normal, integers, tensor),
+            "along": along,
             "spread": spread,
             "COMPILE": _Compiled(),
         }
