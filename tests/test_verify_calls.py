@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +13,16 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from d9mlint.base.findings import Finding
+from d9mlint.base.findings import Finding, Severity
+from d9mlint.base.known_calls import KnownCall, Operand
 from d9mlint.config.settings import load_settings
+from d9mlint.evidence.model import Control, Evidence, Given, Machine, Measurement
+from d9mlint.evidence.verdicts import serving, verdict
 from d9mlint.pipeline import check as lint
-from d9mlint.verify import plan
+from d9mlint.verify import plan, taking
 from d9mlint.verify.recipes import Recipe, load_recipes
+from d9mlint.verify.scope import MOST, reduced, spread
+from d9mlint.verify.session import Options, measure
 
 RECIPES = load_recipes()
 RECIPE = {recipe.id: recipe for recipe in RECIPES}
@@ -195,7 +201,8 @@ TORCH_CASES = [
         [],
     ),
     Case(
-        "nn.EmbeddingBag(30, embedding_dim=4, mode='max').cuda()(torch.randint(0, 30, (8, 6), device='cuda')).sum().backward()",
+        "nn.EmbeddingBag(30, embedding_dim=4, mode='max').cuda()(torch.randint(0, 30, (8, 6), device='cuda'))"
+        ".sum().backward()",
         "embedding_bag_max_backward",
         {"w": [30, 4], "i": [8, 6]},
         [8, 4],
@@ -356,3 +363,376 @@ def test_the_call_of_a_torch_program_is_what_is_run(tmp_path: Path) -> None:
 def test_the_call_of_a_tensorflow_program_is_what_is_run(tmp_path: Path) -> None:
     recipes = made_for(tmp_path, TENSORFLOW, TENSORFLOW_CASES, "    ")
     compare(TENSORFLOW_CASES, recipes, run("tensorflow", recipes))
+
+
+def finding(subject: str, call: KnownCall, op: str = "an.op") -> Finding:
+    return Finding(
+        code="DET401",
+        path="a.py",
+        start=0,
+        end=1,
+        message="m",
+        help="",
+        severity=Severity.ERROR,
+        subject=subject,
+        op=op,
+        call=call,
+    )
+
+
+def called(*positional: Any, use: KnownCall | None = None, **named: Any) -> KnownCall:
+    """A call with these arguments: operands, and literals."""
+    every = {**{str(n): value for n, value in enumerate(positional)}, **named}
+    return KnownCall(
+        literals={name: value for name, value in every.items() if not isinstance(value, Operand)},
+        tensors={name: value for name, value in every.items() if isinstance(value, Operand)},
+        present=tuple(every),
+        complete=True,
+        use=use,
+    )
+
+
+def floats(*shape: int) -> Operand:
+    return Operand(shape=shape, dtype="float32")
+
+
+class Direct(NamedTuple):
+    """A call of an op that no rule reports by itself, such as a convolution."""
+
+    subject: str
+    call: KnownCall
+    recipe: str
+    sizes: dict[str, list[int]]
+    outputs: list[int]
+    whole: bool = True
+
+
+TORCH_DIRECT = [
+    Direct(
+        "torch.nn.Conv2d",
+        called(6, 4, (3, 5), stride=2, groups=2, bias=False, use=called(floats(2, 6, 9, 9))),
+        "conv2d_backward",
+        {"x": [2, 6, 9, 9], "w": [4, 3, 3, 5]},
+        [2, 4, 4, 3],
+    ),
+    Direct(
+        "torch.nn.Conv1d",
+        called(6, 4, kernel_size=3, padding="same", device="cuda"),
+        "conv1d_backward",
+        {"x": [8, 6, 4096], "w": [4, 6, 3], "b": [4]},
+        [8, 4, 4096],
+        False,
+    ),
+    Direct(
+        "torch.nn.Conv2d",
+        called(6, 4, 3, padding_mode="reflect", use=called(floats(2, 6, 9, 9))),
+        "conv2d_backward",
+        {"x": [2, 6, 9, 9], "w": [4, 6, 3, 3]},
+        [2, 4, 7, 7],
+        False,
+    ),
+    Direct(
+        "torch.nn.functional.conv3d",
+        called(floats(1, 2, 5, 6, 7), floats(4, 2, 3, 3, 3), floats(4), 2, dilation=1),
+        "conv3d_backward",
+        {"x": [1, 2, 5, 6, 7], "w": [4, 2, 3, 3, 3], "b": [4]},
+        [1, 4, 2, 2, 3],
+    ),
+    Direct(
+        "torch.nn.LazyConvTranspose2d",
+        called(8, 4, stride=(2, 1), output_padding=(1, 0), use=called(input=floats(2, 6, 5, 5))),
+        "conv_transpose2d",
+        {"x": [2, 6, 5, 5], "w": [6, 8, 4, 4], "b": [8]},
+        [2, 8, 13, 8],
+    ),
+    Direct(
+        "torch.conv_transpose1d",
+        called(floats(2, 6, 5), weight=floats(6, 3, 4), stride=3),
+        "conv_transpose1d",
+        {"x": [2, 6, 5], "w": [6, 3, 4]},
+        [2, 3, 16],
+    ),
+    Direct(
+        "torch.nn.functional.scaled_dot_product_attention",
+        called(
+            floats(2, 3, 8, 4),
+            floats(2, 3, 9, 4),
+            value=floats(2, 3, 9, 5),
+            attn_mask=floats(8, 9),
+            scale=0.5,
+        ),
+        "sdpa_math_backward",
+        {"q": [2, 3, 8, 4], "k": [2, 3, 9, 4], "v": [2, 3, 9, 5], "mask": [8, 9]},
+        [2, 3, 8, 5],
+    ),
+    Direct(
+        "torch.nn.MultiheadAttention",
+        called(
+            12,
+            num_heads=3,
+            dropout=0.25,
+            use=called(floats(7, 2, 12), floats(9, 2, 12), floats(9, 2, 12), need_weights=False),
+        ),
+        "multi_head_attention_backward",
+        {"x": [7, 2, 12], "k": [9, 2, 12], "v": [9, 2, 12]},
+        [7, 2, 12],
+    ),
+    Direct(
+        "torch.nn.TransformerEncoderLayer",
+        called(12, 3, 24, norm_first=True, use=called(src=floats(7, 2, 12))),
+        "transformer_encoder_layer_backward",
+        {"x": [7, 2, 12]},
+        [7, 2, 12],
+    ),
+    Direct(
+        "torch.nn.GRU",
+        called(5, 6, bidirectional=True, use=called(floats(7, 2, 5), floats(2, 2, 6))),
+        "gru_backward",
+        {"x": [7, 2, 5], "h": [2, 2, 6]},
+        [7, 2, 12],
+    ),
+    Direct(
+        "torch.repeat_interleave",
+        called(floats(3, 4), Operand(shape=(3,), dtype="int64", values=(1, 0, 2)), dim=0),
+        "repeat_interleave_backward",
+        {"x": [3, 4], "r": [3]},
+        [3, 4],
+    ),
+    Direct(
+        "torch.matmul",
+        called(floats(5, 6, 7), floats(7, 2)),
+        "matmul_splitk",
+        {"a": [5, 6, 7], "b": [7, 2]},
+        [5, 6, 2],
+    ),
+]
+TENSORFLOW_DIRECT = [
+    Direct(
+        "tf.nn.conv2d",
+        called(floats(2, 9, 9, 6), floats(3, 3, 6, 4), strides=[1, 2, 2, 1], padding="VALID"),
+        "tf_conv2d",
+        {"x": [2, 9, 9, 6], "w": [3, 3, 6, 4]},
+        [2, 4, 4, 4],
+    ),
+    Direct(
+        "tf.keras.layers.Conv2D",
+        called(4, 5, padding="same", activation="relu", use_bias=False, use=called(floats(2, 9, 9, 6))),
+        "tf_conv2d_layer",
+        {"x": [2, 9, 9, 6]},
+        [2, 9, 9, 4],
+    ),
+    Direct(
+        "tf.keras.layers.Conv2D",
+        called(4, kernel_size=(3, 3), input_shape=(28, 28, 1)),
+        "tf_conv2d_layer",
+        {"x": [8, 28, 28, 1]},
+        [8, 26, 26, 4],
+        False,
+    ),
+    Direct(
+        "tf.keras.layers.Conv2DTranspose",
+        called(filters=4, kernel_size=2, strides=2, use=called(inputs=floats(2, 5, 5, 3))),
+        "tf_conv2d_transpose_layer",
+        {"x": [2, 5, 5, 3]},
+        [2, 10, 10, 4],
+    ),
+    Direct(
+        "tf.nn.conv2d_transpose",
+        called(floats(2, 5, 5, 3), floats(2, 2, 4, 3), [2, 10, 10, 4], 2),
+        "tf_conv2d_transpose",
+        {"x": [2, 5, 5, 3], "w": [2, 2, 4, 3]},
+        [2, 10, 10, 4],
+    ),
+    Direct(
+        "tf.compat.v1.nn.fused_batch_norm",
+        called(floats(2, 5, 5, 3), floats(3), floats(3), is_training=False, epsilon=0.01),
+        "tf_fused_batch_norm",
+        {"x": [2, 5, 5, 3], "s": [3]},
+        [2, 5, 5, 3],
+        False,
+    ),
+    Direct(
+        "tf.nn.max_pool2d",
+        called(floats(2, 8, 8, 3), [2, 2], 2, "VALID"),
+        "tf_max_pool2d",
+        {"x": [2, 8, 8, 3]},
+        [2, 4, 4, 3],
+    ),
+    Direct(
+        "tf.keras.layers.Dense",
+        called(7, "relu", use=called(floats(4, 5))),
+        "tf_dense_layer",
+        {"x": [4, 5]},
+        [4, 7],
+    ),
+    Direct(
+        "tf.keras.losses.CategoricalCrossentropy",
+        called(from_logits=True, label_smoothing=0.1, use=called(floats(4, 5), floats(4, 5))),
+        "tf_softmax_xent_keras_class",
+        {"x": [4, 5], "y": [4, 5]},
+        [],
+    ),
+    Direct(
+        "tf.sparse.sparse_dense_matmul",
+        called(Operand(), floats(30, 4)),
+        "tf_sparse_dense_matmul",
+        {"b": [30, 4]},
+        [512, 4],
+        False,
+    ),
+    Direct(
+        "tf.Variable.scatter_add",
+        called(floats(30, 4), Operand()),
+        "tf_variable_scatter_add",
+        {"v": [30, 4]},
+        [30, 4],
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("library", "cases"),
+    [
+        pytest.param("torch", TORCH_DIRECT, marks=needs("torch")),
+        pytest.param("tensorflow", TENSORFLOW_DIRECT, marks=needs("tensorflow")),
+    ],
+)
+def test_constructors_and_functions_are_run_as_they_are_called(library: str, cases: list[Direct]) -> None:
+    recipes = [taking.of_call(RECIPE[case.recipe], finding(case.subject, case.call)) for case in cases]
+    made = [recipe for recipe in recipes if recipe is not None]
+    assert len(made) == len(cases)
+    for case, recipe, row in zip(cases, made, run(library, made), strict=True):
+        assert "error" not in row, f"{case.subject}: {row['error']}"
+        assert {name: row["sizes"].get(name) for name in case.sizes} == case.sizes, case
+        assert not case.outputs or case.outputs == row["outputs"]["out0"], case
+        assert recipe.given.whole is case.whole, recipe.given
+
+
+def test_what_is_left_of_a_call_is_said() -> None:
+    one = finding(
+        "torch.nn.Conv2d",
+        called(6, 4, 3, padding_mode="reflect", use=called(floats(2, 6, 9, 9))),
+        op="torch.conv",
+    )
+    recipe = taking.of_call(RECIPE["conv2d_backward"], one)
+    assert recipe is not None
+    assert recipe.given.not_taken == ("padding_mode",)
+    row = Measurement(
+        recipe=recipe.id,
+        api=recipe.api,
+        library="torch",
+        phase="forward",
+        dtype="float32",
+        outcome="equal",
+        op_ids=("torch.conv",),
+        runs=5,
+        given=recipe.given,
+    )
+    unknown = finding("torch.nn.Conv2d", KnownCall(), op="torch.conv")
+    generic = msgspec.structs.replace(row, recipe="conv2d_backward", given=Given())
+    evidence = Evidence(
+        tool="d9mlint",
+        created="2026-01-01",
+        runs=5,
+        seed=0,
+        timeout=600,
+        machines=(Machine(library="torch", kind="cuda", name="H200"),),
+        controls=tuple(Control(recipe=kind, expected=kind, outcome=kind) for kind in ("differs", "equal")),
+        measurements=(row, generic),
+    )
+    told = verdict(one, serving(one, evidence), evidence, "measured now")["summary"]
+    assert "run with this call's in_channels=6, out_channels=4, kernel_size=3, x 2x6x9x9" in told
+    assert "the recipe does not take its padding_mode" in told
+    assert "this call was run" not in told
+    told = verdict(unknown, serving(unknown, evidence), evidence, "measured now")["summary"]
+    assert "measured with default shapes: this call was not measured" in told
+
+
+def test_calls_at_one_place_are_told_by_what_they_share() -> None:
+    one, other = called(3, True, x=floats(2, 3)), called(3, 1, x=floats(2, 4), bias=None)
+    both = one.agreed(other)
+    assert both.literals == {"0": 3}
+    assert both.tensors == {"x": Operand(dtype="float32")}
+    assert set(both.present) == {"0", "1", "x", "bias"} and not both.complete
+    assert one.agreed(called(3, True, x=floats(2, 3))) == one
+    used = msgspec.structs.replace(one, use=called(floats(5)))
+    assert used.agreed(one).use is None
+
+
+def test_large_shapes_are_reduced_together() -> None:
+    found = reduced({"x": (1 << 20, 512), "i": (1 << 26,), "s": (1 << 26, 512)}, [{"dim": 0}])
+    assert all(math.prod(shape) <= MOST for shape in found.values())
+    assert found["i"] == found["s"][:1] and found["x"][1] == found["s"][1]
+    # Channels are an option of the convolution: they stay.
+    kept = reduced({"x": (64, 512, 224, 224)}, [{"in_channels": 512}])
+    assert kept["x"][1] == 512 and math.prod(kept["x"]) <= MOST
+    assert reduced({"x": (3, 4)}) == {"x": (3, 4)}
+    assert reduced({"x": (1 << 30,), "y": ()}, most=1 << 10) == {"x": (1 << 10,), "y": ()}
+    assert (spread(3, 2), spread([1, 2], 2)) == ((3, 3), (1, 2))
+
+
+@needs("torch")
+def test_a_call_that_is_too_large_is_run_smaller() -> None:
+    large = called(floats(8, 16, 8192, 64), floats(8, 16, 8192, 64), floats(8, 16, 8192, 64))
+    recipe = taking.of_call(
+        RECIPE["sdpa_math_backward"], finding("torch.nn.functional.scaled_dot_product_attention", large)
+    )
+    assert recipe is not None
+    (row,) = measure([recipe], [], Options(device="cpu", runs=2), lambda _: None).measurements
+    assert (row.outcome, row.given.scaled) == ("equal", True)
+    assert math.prod(row.sizes["q"]) <= row.given.most < MOST
+
+
+def check_signatures(library: str) -> list[str]:
+    """Parameters of recipes that the API does not have, or has in another place."""
+    code = """
+import importlib, inspect, json, sys
+
+asked = json.load(sys.stdin)
+
+def resolved(api):
+    words = api.split(".")
+    found = importlib.import_module({"tf": "tensorflow"}.get(words[0], words[0]))
+    for number, word in enumerate(words[1:], 2):
+        if not hasattr(found, word):
+            importlib.import_module(".".join(words[:number]))
+        found = getattr(found, word)
+    return found
+
+def parameters(function, skipped=0):
+    try:
+        found = list(inspect.signature(function).parameters.values())[skipped:]
+    except (TypeError, ValueError):
+        return None
+    return None if any(p.kind is p.VAR_POSITIONAL for p in found) else found
+
+for api, named in asked:
+    made = resolved(api)
+    own = parameters(made) if inspect.isclass(made) or inspect.isfunction(made) else None
+    use = parameters(getattr(made, "forward", None) or made.call, 1) if inspect.isclass(made) else None
+    for keyword, position in named:
+        known = use if keyword.startswith("use.") else own
+        keyword = keyword.removeprefix("use.")
+        if known is None:
+            continue
+        at = {p.name: None if p.kind is p.KEYWORD_ONLY else n for n, p in enumerate(known)}
+        if at.get(keyword, position if position > 90 else -1) not in (None, position):
+            print(f"{api}({keyword}) is at {at.get(keyword)}, not {position}")
+"""
+    asked = [
+        (api, [(name, p) if isinstance(p, int) else p for name, p in parameters.items()])
+        for recipe in RECIPES
+        if recipe.library == library
+        for api, parameters in recipe.call.items()
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=json.dumps(asked), capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("library", [pytest.param(one, marks=needs(one)) for one in ("torch", "tensorflow")])
+def test_parameters_of_recipes_are_those_of_the_api(library: str) -> None:
+    assert check_signatures(library) == []

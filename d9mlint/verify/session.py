@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import math
 import os
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -46,8 +47,9 @@ CAUSE_SECONDS = 20.0
 AGAIN = 4
 """How often plain runs are repeated where runs under deterministic mode differed and they did not."""
 OP_DB = "op_db:"
-CALL_SECONDS, CALL_MEMORY = 60.0, 2 << 30
-"""What a recipe with the shapes of a call may take in one process, in seconds and bytes of its device."""
+CALL_SECONDS, CALL_MEMORY = 30.0, 1 << 30
+"""What a recipe with the arguments of a call may take: seconds for its runs in one process, and again for those in a process
+each, and bytes of the device."""
 SMALLER = (MOST, MOST >> 4, MOST >> 8)
 """Bounds of the elements of its tensors, of which the next is tried where it takes more."""
 
@@ -220,6 +222,7 @@ class _Runner:
         self._machine = machine
         self._kind = machine.kind
         self._count = 0
+        self._until = 0.0
 
     def single(self, recipe: Recipe) -> Measurement:
         """A recipe at its first dtype and full size, without deterministic mode."""
@@ -260,6 +263,7 @@ class _Runner:
         return run_probe(self._server, probe, self._device, self._machine, runs, self._options.timeout)
 
     def _with_mode(self, recipe: Recipe, process: str, scales: Sequence[float]) -> list[Measurement]:
+        self._until = time.monotonic() + CALL_SECONDS
         weak = recipe.id.startswith(OP_DB)
         # The shapes of a call are what they are.
         sizes = (1.0,) if weak or recipe.given.shapes else scales
@@ -352,7 +356,8 @@ class _Runner:
         }
         if not recipe.given:
             return self._server.run(job, self._options.timeout)
-        return self._server.run({**job, "memory": CALL_MEMORY}, min(CALL_SECONDS, self._options.timeout))
+        left = max(1.0, self._until - time.monotonic())
+        return self._server.run({**job, "memory": CALL_MEMORY}, min(left, self._options.timeout))
 
     def _runs(self, recipe: Recipe) -> int:
         return max(recipe.runs, self._options.runs)
