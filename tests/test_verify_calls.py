@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -736,3 +737,64 @@ for api, named in asked:
 @pytest.mark.parametrize("library", [pytest.param(one, marks=needs(one)) for one in ("torch", "tensorflow")])
 def test_parameters_of_recipes_are_those_of_the_api(library: str) -> None:
     assert check_signatures(library) == []
+
+
+def test_modules_in_attributes_loops_and_subclasses_are_known(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TORCH)
+    settings = load_settings(str(tmp_path), overrides={"cache": False, "min-confidence": "low"})
+    found = [item.finding for item in lint([str(tmp_path)], settings).items if item.finding.op]
+    made = {r.id.partition(" ")[0]: r.given for r in plan.for_findings(found, RECIPES) if r.given}
+    assert {name: given.values for name, given in made.items()} == {
+        "lstm_backward": {"size": 4, "hidden": 6, "num_layers": 2, "bidirectional": True, "first": True},
+        "avg_pool3d_backward": {"kernel": 3, "stride": [1, 2, 2], "padding": 1},
+        "reflect_pad3d_backward": {"pad": 2},
+        "adaptive_max_pool2d_backward": {"out": 3, "return_indices": False},
+    }
+    assert made["lstm_backward"].shapes == {"x": (3, 7, 4)}
+    # A loop over modules has no one shape for all of them, and what a derived class is called with is not followed.
+    assert {name for name, given in made.items() if given.whole} == {"lstm_backward"}
+    assert made["avg_pool3d_backward"].unknown == ("x",)
+
+
+PROGRAM = {
+    "a.py": """\
+import torch
+
+torch.manual_seed(0)
+pool = torch.nn.AdaptiveMaxPool2d((5, 4))
+x = torch.randn(2, 3, 16, 12, requires_grad=True).cuda()
+pool(x).sum().backward()
+torch.optim.SGD([x], 0.1).step()
+""",
+    "b.py": """\
+import tensorflow as tf
+
+tf.random.set_seed(0)
+print(tf.math.bincount(tf.constant([0, 1, 1, 2]), weights=tf.ones([4]), minlength=5))
+""",
+}
+
+
+@needs("torch")
+@needs("tensorflow")
+def test_the_report_has_the_shapes_of_the_call(tmp_path: Path) -> None:
+    for name, text in PROGRAM.items():
+        (tmp_path / name).write_text(text)
+    command = ["--verify", "--device", "cpu", "--select", "DET401,DET403", "--output-format", "json", "."]
+    done = subprocess.run(
+        [sys.executable, "-m", "d9mlint", *command],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == 1, done.stderr
+    told = {Path(item["filename"]).name: item["evidence"] for item in json.loads(done.stdout)}
+    assert set(told) == set(PROGRAM)
+    for name, sizes in {"a.py": {"x": [2, 3, 16, 12]}, "b.py": {"i": [4], "w": [4]}}.items():
+        own = [m for m in told[name]["measurements"] if m.get("given")]
+        assert [m["sizes"] for m in own] == [sizes]
+        assert "this call was run" in told[name]["summary"]
+    (outputs,) = [m["outputs"] for m in told["a.py"]["measurements"] if m.get("given")]
+    assert outputs[0]["shape"] == [2, 3, 5, 4]
