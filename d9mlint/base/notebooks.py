@@ -202,25 +202,18 @@ def as_python(text: str) -> str:
 
 
 def _parses(text: str) -> bool:
-    return syntax_error(text) is None
-
-
-def syntax_error(text: str) -> SyntaxError | None:
-    """Why Python refuses a text; None where it does not."""
     import ast
     import warnings
 
     if not _is_shallow(text):
-        return SyntaxError("too complex to be parsed")
+        return False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ast.parse(text)
-    except SyntaxError as error:
-        return error
-    except (ValueError, RecursionError, MemoryError) as error:
-        return SyntaxError(str(error) or type(error).__name__)
-    return None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 _GOES_ON = re.compile(r"(?:else|elif|except|finally)\b|[)\]}]")

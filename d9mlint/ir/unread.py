@@ -15,14 +15,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from d9mlint.base.notebooks import Cell, as_comments, statements, syntax_error
-from d9mlint.base.source import line_starts
+from d9mlint.base.notebooks import Cell, as_comments, statements
 from d9mlint.ir import nodes as m
 
 UNKNOWN = "<unread>"
 """A name that no program has, for a value that is not known."""
-ROUNDS = 5
-"""The parser of the analysis may refuse what Python accepts; it names one place at a time."""
 
 _WORD = re.compile(
     r"\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|#[^\n]*|(?P<name>[^\W\d][\w.]*)",
@@ -34,60 +31,35 @@ _PLAIN = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "exec"
 
 
 def read_rest(
-    text: str, cells: Sequence[Cell], facts: m.FileFacts, parse: Callable[[str], m.FileFacts]
+    text: str, cells: Sequence[Cell], facts: m.FileFacts, parse: Callable[[list[str]], list[m.FileFacts]]
 ) -> m.FileFacts:
     """The facts of a notebook without the statements that do not parse. ``facts`` are those of all of it, and the
-    answer where it is not made of statements that do; ``parse`` gives the facts of a text."""
-    rest, now = text, facts
+    answer where nothing is left; ``parse`` gives the facts of texts."""
     unread: list[m.Unread] = []
-    for number in range(ROUNDS):
-        if now.problem is None:
-            break
-        found = _refused(rest, cells) if number == 0 else []
-        found = found or _around(rest, cells, now.problem)
-        if now.problem.code != "DET001" or not found:
-            return facts
-        unread += found
-        for one in found:
-            rest = rest[: one.start] + as_comments(rest[one.start : one.end]) + rest[one.end :]
-        now = parse(rest)
+    for cell in _refused(text, [(cell.start, cell.end) for cell in cells], parse):
+        spans = statements(text[cell.start : cell.end])
+        found = _refused(text, [(cell.start + start, cell.start + end) for start, end in spans], parse)
+        unread += found or [cell]
+    rest = text
+    for one in unread:
+        rest = rest[: one.start] + as_comments(rest[one.start : one.end]) + rest[one.end :]
+    (now,) = parse([rest])
     if now.problem is not None or not now.functions[0].body:
         return facts
-    return _filled(now, text, sorted(unread, key=lambda one: one.start))
+    return _filled(msgspec.structs.replace(now, digest=facts.digest), text, unread)
 
 
-def _refused(text: str, cells: Sequence[Cell]) -> list[m.Unread]:
-    """The statements that Python refuses in the cells that it refuses."""
+def _refused(
+    text: str, spans: list[tuple[int, int]], parse: Callable[[list[str]], list[m.FileFacts]]
+) -> list[m.Unread]:
+    """The parts of a text that do not parse."""
     found: list[m.Unread] = []
-    for cell in cells:
-        written = text[cell.start : cell.end]
-        if syntax_error(written) is None:
-            continue
-        for start, end in statements(written):
-            error = syntax_error(written[start:end])
-            if error is not None:
-                found.append(_unread(text, cell.start + start, cell.start + end, error))
+    for (start, end), facts in zip(spans, parse([text[start:end] for start, end in spans]), strict=True):
+        why = facts.problem
+        if why is not None:
+            problem = m.Problem(why.code, why.message, start + why.start, start + why.end)
+            found.append(m.Unread(problem, start, end))
     return found
-
-
-def _unread(text: str, start: int, end: int, error: SyntaxError) -> m.Unread:
-    starts = [start + one for one in line_starts(text[start:end])]
-    row = min(max(error.lineno or 1, 1), len(starts)) - 1
-    place = min(starts[row] + max((error.offset or 1) - 1, 0), end)
-    last = place + 1
-    if error.end_lineno and error.end_offset and error.end_lineno <= len(starts):
-        last = starts[error.end_lineno - 1] + error.end_offset - 1
-    problem = m.Problem("DET001", error.msg, place, max(place + 1, min(last, end)))
-    return m.Unread(problem, start, end)
-
-
-def _around(text: str, cells: Sequence[Cell], problem: m.Problem) -> list[m.Unread]:
-    """The statement that the parser of the analysis names."""
-    for cell in cells:
-        for start, end in statements(text[cell.start : cell.end]):
-            if cell.start + start <= problem.start < cell.start + end:
-                return [m.Unread(problem, cell.start + start, cell.start + end)]
-    return []
 
 
 def _filled(facts: m.FileFacts, text: str, unread: list[m.Unread]) -> m.FileFacts:

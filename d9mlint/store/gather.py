@@ -79,7 +79,7 @@ def gather(
                     spent(missing[digest].path, seconds[digest])
             for digest, source in missing.items():
                 facts = unpack(packed[digest][0]) or failed(source.text, digest, CRASHED)
-                if facts.problem is not None and source.cells:
+                if facts.problem is not None and facts.problem.code == "DET001" and source.cells:
                     facts = _rest(source, facts)
                     packed[digest] = pack(source.text, facts), packed[digest][1]
                 known[digest] = facts
@@ -114,9 +114,10 @@ def _parse(
 def _rest(source: SourceLike, facts: FileFacts) -> FileFacts:
     """The facts of what can be read of a notebook."""
 
-    def parse(text: str) -> FileFacts:
-        packed, _ = _parse([_Text(source.path, text, source.digest)], 1)
-        return unpack(packed[source.digest][0]) or failed(text, source.digest, CRASHED)
+    def parse(texts: list[str]) -> list[FileFacts]:
+        parts = [_Text(source.path, text, f"{number}") for number, text in enumerate(texts)]
+        packed, _ = _parse(parts, 1)
+        return [unpack(packed[x.digest][0]) or failed(x.text, x.digest, CRASHED) for x in parts]
 
     return read_rest(source.text, source.cells or (), facts, parse)
 
