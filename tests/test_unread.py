@@ -74,6 +74,20 @@ def test_variables_in_it_are_not_known_afterwards(tmp_path: Path) -> None:
     assert [code for code, *_ in found(tmp_path, listed, "names.sort(); print names", kept)] == ["DET001"]
 
 
+def test_it_changes_nothing_that_is_reported_of_the_rest(tmp_path: Path) -> None:
+    cells = [
+        "import os, random\nimport torch",
+        "x = torch.rand(3)\nprint(x, random.random())",
+        "print(list({'a', 'b'}))",
+    ]
+    whole = {(code, cells[cell - 1].split("\n")[row - 1]) for code, cell, row in found(tmp_path, *cells)}
+    assert len(whole) == 3
+    for at in range(4):
+        broken = [*cells[:at], "print 'x'", *cells[at:]]
+        now = {(code, broken[cell - 1].split("\n")[row - 1]) for code, cell, row in found(tmp_path, *broken)}
+        assert now == {*whole, ("DET001", "print 'x'")}
+
+
 def test_nothing_is_reported_inside_of_it(tmp_path: Path) -> None:
     assert found(tmp_path, "import random", "print random.random()\n") == [("DET001", 2, 1)]
 
