@@ -123,6 +123,7 @@ def test_recipes_are_listed() -> None:
     one = d9mlint("recipe", "take_backward", "F.gelu").stdout
     assert one.startswith("take_backward: torch.take, backward\n  stands for: torch.take_backward, ")
     assert "      return torch.take(i.x,i.i)\n" in one
+    assert "  takes:      torch.take(input, index); torch.Tensor.take(self, index)\n" in one
     assert "torch.nn.functional.gelu has no recipe" in one
     assert d9mlint("recipe").returncode == 2
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from d9mlint.base.errors import UsageError, nearest
+from d9mlint.base.known_calls import USE
 from d9mlint.evidence.verdicts import fits, is_own_kernel, last_word, of_own_api
 from d9mlint.verify.recipes import Recipe
 from d9mlint.verify.session import OP_DB
@@ -159,6 +160,7 @@ def told(recipe: Recipe) -> str:
             recipe.process
         ],
         "needs": ", ".join(recipe.needs),
+        "takes": "; ".join(f"{api}({', '.join(_parameters(one))})" for api, one in recipe.call.items()),
         "mechanism": recipe.mechanism,
         "source": recipe.source,
         "note": recipe.note,
@@ -169,3 +171,8 @@ def told(recipe: Recipe) -> str:
     for label, code in (("inputs", recipe.make), ("run", recipe.fn)):
         lines += [f"  {label}:", *(f"      {line}" for line in code.splitlines())]
     return "\n".join(lines) + "\n"
+
+
+def _parameters(taken: Mapping[str, int | tuple[str, int]]) -> list[str]:
+    """The parameters of an API that a recipe takes of a call of it."""
+    return [name if isinstance(one, int) else one[0].removeprefix(USE) for name, one in taken.items()]
