@@ -102,7 +102,10 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return None if sizes is None else len(sizes) in _list(test.rank)
     if test.dtype is not None:
         name = shapes.dtype_name(value) or shapes.form(value).dtype
-        return None if name is None else any(shapes.is_dtype(name, one) for one in _list(test.dtype))
+        if name is None:
+            return None
+        fits = {shapes.may_be_dtype(name, one) for one in _list(test.dtype)}
+        return True if True in fits else None if None in fits else False
     if test.distinct is not msgspec.UNSET:
         form = shapes.form(value)
         return None if form == shapes.NOTHING else form.distinct == test.distinct

@@ -65,7 +65,10 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
         and (len(known) >= len(target.elts) - 1 if starred else len(known) == len(target.elts))
     ]
     if fitting:
-        others = any(not isinstance(one, v.Items) for one in v.alternatives(value))
+        others = any(
+            not isinstance(one, v.Items) and tensors.second(interp, one) is None
+            for one in v.alternatives(value)
+        )
         rows = [_spread(known, len(target.elts), starred[0]) if starred else known for known in fitting]
         for index, one in enumerate(target.elts):
             found = v.join([*(row[index] for row in rows), *([v.UNKNOWN] if others else [])])
@@ -158,7 +161,7 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
             value = v.UNKNOWN
         old = dict.get(owner.attrs, name)
         if type(value) is v.Obj or type(old) is v.Obj:
-            interp.listeners.tell(InstanceWriteEvent(old, value))
+            interp.listeners.tell(InstanceWriteEvent(old, value, owner, name))
         _store(interp, owner.attrs, name, value)
         if interp.orders.any:
             interp.orders.set_attribute(owner, name, value)
@@ -167,6 +170,8 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         if name == "requires_grad":
             _requires_grad(interp, owner, value)
         _store(interp, owner.attrs, name, value)
+    elif isinstance(owner, v.Member) and isinstance(owner.owner, v.Obj):
+        interp.listeners.tell_object_attribute(ObjectAttributeEvent(owner, name, value, node))
     elif isinstance(owner, (v.Mod, v.Cls)):
         if interp.branching:
             old = owner.env.read(name)

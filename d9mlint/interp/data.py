@@ -170,7 +170,8 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
         return value.elts
     if isinstance(value, v.Mapping) and not value.open and all(isinstance(k, str) for k in value.items):
         return [v.Lit(key) for key in value.items]
-    return None
+    other = tensors.second(interp, value)
+    return None if other is None else [tensors.make(tensors.PART, shapes.form(value)), other]
 
 
 def element(interp: Interp, value: v.Value) -> v.Value:
@@ -344,6 +345,10 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         if value.type == TENSOR:
             if value.api == tensors.BATCH and isinstance(index, v.Lit):
                 return value
+            if isinstance(index, v.Lit) and index.value in (1, -1):
+                other = tensors.second(interp, value)
+                if other is not None:
+                    return other
             return tensors.make(
                 "torch.Tensor.__getitem__", tensors.of_item(interp, value, index), value.likely
             )

@@ -81,9 +81,9 @@ class AttributeEvent(NamedTuple):
 
 
 class ObjectAttributeEvent(NamedTuple):
-    """An attribute of a library object is set."""
+    """An attribute of a library object, or of an attribute of one, is set."""
 
-    owner: v.Obj
+    owner: v.Obj | v.Member
     name: str
     value: v.Value
     node: Any
@@ -94,6 +94,8 @@ class InstanceWriteEvent(NamedTuple):
 
     old: v.Value | None
     value: v.Value
+    owner: v.Inst
+    name: str
 
 
 class InstanceReadEvent(NamedTuple):

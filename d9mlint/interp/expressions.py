@@ -126,6 +126,11 @@ def _tensor_attribute(interp: Interp, value: v.Obj, name: str) -> v.Value:
         made = tensors.make(f"{TENSOR}.{name}", form._replace(sizes=sizes, grad=grad), value.likely)
         made.args = v.Args([value])
         return made
+    other = tensors.second(interp, value) if name == "indices" else None
+    if other is not None:
+        return other
+    if name == "values" and tensors.second(interp, value) is not None:
+        return tensors.make(tensors.PART, form, value.likely)
     if value.api == tensors.BATCH and name not in ("device", "dtype", "shape", "ndim"):
         method = name in _BATCH_METHODS or interp.kb.tensor(f"{TENSOR}.{name}") is not None
         return v.Member(value, name) if method or name.endswith("_") else value

@@ -40,7 +40,7 @@ from d9mlint.interp.listening import Listeners
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.orders import Orders
 from d9mlint.interp.overwritten import overwritten_places
-from d9mlint.interp.replaced import replaced_places
+from d9mlint.interp.replaced import kept_places, replaced_places
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
 from d9mlint.interp.tensors import forget, unless_option
@@ -395,7 +395,10 @@ class Interp:
     @property
     def overwritten_draws(self) -> frozenset[Site]:
         """Where values were drawn that were overwritten before they were read."""
-        return overwritten_places(self.state) | replaced_places(self.state)
+        found = overwritten_places(self.state) | replaced_places(self.state)
+        if self.entry is None or self.exhausted:
+            return found
+        return found | kept_places(self.state, self._may_be_read)
 
     @property
     def marks(self) -> StateTable[Any]:
@@ -454,6 +457,16 @@ class Interp:
                 return True
         read = liveness.readers(self.whole(file), word)
         return read is None or any(index == 0 or (file.path, index) in entered for index in read)
+
+    def _may_be_read(self, name: str) -> bool:
+        """Whether code of the program that has not run reads attributes of a name."""
+        entered = functions(self.trail)
+        for one in self.modules.files:
+            if (one.path, 0) in entered:
+                read = liveness.attribute_readers(self.whole(one), name)
+                if read is None or any((one.path, index) not in entered for index in read):
+                    return True
+        return False
 
     def whole(self, file: ModuleFile) -> m.FileFacts:
         """All code of a file, looked at without running it."""

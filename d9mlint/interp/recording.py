@@ -695,6 +695,8 @@ _ROLES = {
     "holds": "gives an object that shares the memory of its argument",
     "views": "gives a tensor that shares the memory of what it is given",
     "copies": "gives the elements in another place or type",
+    "base-only": "is a base class that reads no attribute of its own accord",
+    "takes-items": "takes the items of a dataset, and nothing else of it",
     "looks-only": "looks at sizes, types or places, at no element",
     "wraps": "gives what acts like its argument",
     "writes": "fills a tensor",

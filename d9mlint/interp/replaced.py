@@ -1,4 +1,4 @@
-"""Attributes that are given something random and then something else, before anything reads them.
+"""Attributes that are given something random that nothing reads, or something else before anything does.
 
 ``self.transform = RandomCrop(8)`` and later ``data.transform = CenterCrop(8)``: what was made first draws nothing that
 matters. An attribute counts as read where the program reads it, and where a library gets the instance or one that holds
@@ -7,6 +7,7 @@ it. What is known is kept with the path, as in ``overwritten``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 REPLACED = "draw replaced:"
 _ALONE = "draw alone:"
 _LOADED = "draw loaded:"
+_KEPT = "draw kept:"
 _MOST_NESTED = 3
 _HOLDING = frozenset({v.Items, v.Mapping, v.AnyOf})
 _MAKING = frozenset({"draw", "init", "generator"})
@@ -46,6 +48,10 @@ class Replaced:
                 interp.state.flags.setdefault(_ALONE + new[0], new[1])
                 if REPLACED + new[0] in interp.state.modes:
                     interp.state.modes[REPLACED + new[0]] = Setting(None, new[1])
+                if self._keeps_its_attributes(event.owner):
+                    interp.state.flags.setdefault(f"{_KEPT}{event.name} {new[0]}", new[1])
+                else:
+                    interp.state.flags.setdefault(_LOADED + new[0], new[1])
         old = self._place(event.old)
         if old is None or event.old is event.value or interp.branching or interp.uncertain or interp.guessing:
             return
@@ -62,11 +68,19 @@ class Replaced:
     @on(CallEvent)
     def call(self, event: CallEvent) -> None:
         """Something outside of the program gets an instance."""
+        if self._interp.kb.role(event.api, "takes-items") is not None:
+            # What a dataset of the program reads then is seen.
+            return
         if type(event.owner) is v.Inst:
             self._given(event.owner, 0)
         for value in (*event.args.pos, *event.args.kw.values()):
             if type(value) is v.Inst or type(value) in _HOLDING:
                 self._given(value, 0)
+
+    def _keeps_its_attributes(self, owner: v.Inst) -> bool:
+        """Whether no class of a library that an instance is derived from reads attributes that it does not know."""
+        role = self._interp.kb.role
+        return all(role(base, "base-only") is not None for base in owner.cls.external_bases())
 
     def _given(self, value: v.Value, depth: int) -> None:
         inner: list[v.Value] | tuple[v.Value, ...]
@@ -102,6 +116,15 @@ class Replaced:
             known = any(one.kind in _MAKING and one.at == "call" and not one.in_place for one in entries)
             self._random[value.api] = known
         return (f"{site.path}:{site.start}", site) if known else None
+
+
+def kept_places(state: State, is_read: Callable[[str], bool]) -> frozenset[Site]:
+    """Where something random was made that is kept in an attribute which nothing reads; ``is_read`` says whether code that
+    has not run may read attributes of a name."""
+    kept = ((*name.removeprefix(_KEPT).split(" ", 1), site) for name, site in state.flags.starting(_KEPT))
+    return frozenset(
+        site for name, place, site in kept if _LOADED + place not in state.flags and not is_read(name)
+    )
 
 
 def replaced_places(state: State) -> frozenset[Site]:

@@ -27,6 +27,8 @@ _DTYPES = {
     "int": "int32",
     "short": "int16",
 }
+FLOATING = "floating"
+"""The element type of which no more is known."""
 _INTEGERS = ("int", "uint", "bool", "qint", "quint")
 RESIZING = frozenset(
     {"resize_", "resize_as_", "squeeze_", "unsqueeze_", "t_", "transpose_", "set_", "swapaxes_"}
@@ -77,6 +79,12 @@ def _common(forms: list[Form]) -> Form:
             first.distinct and one.distinct,
         )
     return first
+
+
+def may_be_dtype(name: str, wanted: str) -> bool | None:
+    """As ``is_dtype``, where of the element type no more than that it is ``floating`` may be known."""
+    unsure = name == FLOATING != wanted and is_dtype(wanted, FLOATING)
+    return None if unsure else is_dtype(name, wanted)
 
 
 def is_dtype(name: str, wanted: str) -> bool:
@@ -135,6 +143,8 @@ def dtype_of(entry: TensorEntry, old: Form, args: v.Args) -> str | None:
         return _literal(args.get("data", 0)).dtype
     if entry.sizes == "range":
         return _range_dtype(args)
+    if entry.dtype == "fractions":
+        return old.dtype if old.dtype is not None and not is_dtype(old.dtype, "integer") else FLOATING
     return old.dtype if entry.dtype == "input" else entry.dtype or None
 
 
@@ -176,6 +186,8 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
         return old.sizes
     if kind == "permuted":
         return _permuted(old, args)
+    if kind == "widened":
+        return _widened(old, args)
     if kind in ("rank", "longer", "shorter"):
         if old.sizes is None:
             return None
@@ -206,6 +218,29 @@ def _permuted(old: Form, args: v.Args) -> Sizes | None:
     named = [one for value in args.pos for one in (value.elts if isinstance(value, v.Items) else [value])]
     count = sum(isinstance(one, v.Lit) and isinstance(one.value, int) for one in named)
     return (None,) * count if 1 < count <= MAX_RANK and not args.star else None
+
+
+def _widened(old: Form, args: v.Args) -> Sizes | None:
+    """``unsqueeze(-1)``, ``torch.unsqueeze(x, -1)``: a dimension of one element more."""
+    if old.sizes is None or len(old.sizes) >= MAX_RANK:
+        return None
+    places = [one.value for one in args.values() if isinstance(one, v.Lit) and isinstance(one.value, int)]
+    sizes = [*old.sizes]
+    if len(places) != 1 or not -len(sizes) - 1 <= places[0] <= len(sizes):
+        return (None,) * (len(sizes) + 1)
+    sizes.insert(places[0] if places[0] >= 0 else places[0] + len(sizes) + 1, 1)
+    return tuple(sizes)
+
+
+def is_repeated_apart(old: Form, args: v.Args) -> bool:
+    """Whether ``repeat`` or ``expand`` with these arguments repeats a tensor in dimensions of one element only."""
+    counts = args.pos[0].elts if len(args.pos) == 1 and isinstance(args.pos[0], v.Items) else args.pos
+    if old.sizes is None or len(counts) != len(old.sizes) or args.star or args.kw:
+        return False
+    return all(
+        size == 1 or (isinstance(count, v.Lit) and count.value in (1, -1))
+        for size, count in zip(old.sizes, counts, strict=True)
+    )
 
 
 def _flat(old: Form, args: v.Args) -> Sizes | None:
@@ -239,7 +274,9 @@ def of_operator(left: v.Value, right: v.Value, op: str) -> Form:
 
 def _with_number(dtype: str | None, number: v.Lit, op: str) -> str | None:
     """The element type of a tensor and a number together."""
-    if dtype is None or not is_dtype(dtype, "integer"):
+    if dtype is None:
+        return FLOATING if isinstance(number.value, float) else None
+    if not is_dtype(dtype, "integer"):
         return dtype
     if op == "/" or not isinstance(number.value, int):
         return "float32"
@@ -250,15 +287,19 @@ def of_item(old: Form, index: v.Value) -> Sizes | None:
     """The sizes of ``tensor[index]``."""
     if old.sizes is None:
         return None
-    left = len(old.sizes)
+    taken: list[int | None] = []
+    at = 0
     for one in index.elts if isinstance(index, v.Items) and index.kind == "t" else (index,):
         if isinstance(one, v.Lit) and one.value is None:
-            left += 1
-        elif isinstance(one, v.Lit) and isinstance(one.value, int):
-            left -= 1
-        elif not (isinstance(one, v.Obj) and one.api == v.SLICE):
+            taken.append(1)
+            continue
+        at += 1
+        if isinstance(one, v.Obj) and one.api == v.SLICE:
+            taken.append(None)
+        elif not (isinstance(one, v.Lit) and isinstance(one.value, int)):
             return None
-    return (None,) * left if 0 <= left <= MAX_RANK else None
+    sizes = (*taken, *((None,) * (len(old.sizes) - at)))
+    return sizes if at <= len(old.sizes) and len(sizes) <= MAX_RANK else None
 
 
 def _wider(a: Form, b: Form) -> Sizes | None:

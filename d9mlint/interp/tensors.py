@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.context import FROZEN, GRADIENT_MODES, NO_GRADIENT, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS, by_default
 from d9mlint.interp.device_names import together as used_together
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 TENSOR = "torch.Tensor"
 BATCH = v.BATCH
+PART = "torch.Tensor.__getitem__"
 MODULE_OF = "@module"
 """Attribute of a parameter or of an iterator over parameters: the module that it belongs to."""
 FROZEN_MODULE = "@frozen"
@@ -234,7 +236,11 @@ def _transfer(
         where = _moved(interp, args, old.device)
     else:
         where = "" if entry.device == "unknown" else entry.device
-    distinct = old.distinct if entry.distinct == "input" else entry.distinct
+    distinct = entry.distinct is True
+    if old.distinct and not distinct:
+        distinct = entry.distinct == "input" or (
+            entry.distinct == "apart" and shapes.is_repeated_apart(old, args)
+        )
     return Form(sizes, dtype, where, grad, distinct)
 
 
@@ -332,9 +338,24 @@ def of_comparison(interp: Interp, left: v.Value, right: v.Value) -> Form:
 def of_item(interp: Interp, value: v.Obj, index: v.Value) -> Form:
     """What is known of ``tensor[index]``."""
     old = form(value)
-    distinct = old.distinct and not (isinstance(index, v.Obj) and index.type == TENSOR)
+    distinct = old.distinct
+    if isinstance(index, v.Obj) and index.type == TENSOR:
+        chosen = form(index)
+        distinct = distinct and (chosen.distinct or chosen.dtype == "bool")
     sizes = shapes.of_item(old, index)
     return Form(sizes, old.dtype, old.device, _recorded(interp, old.grad), distinct)
+
+
+def second(interp: RunView, value: v.Value) -> v.Value | None:
+    """What is taken from a pair of tensors that a call gives besides the first one, as positions; None for anything
+    else."""
+    entry = interp.kb.tensor(value.api) if isinstance(value, v.Obj) else None
+    if entry is None or not entry.second or not isinstance(value, v.Obj):
+        return None
+    if all_hold(value.args, entry.second_when) is not True:
+        return None
+    old = form(value)
+    return make(PART, Form(old.sizes, "int64", old.device, False, entry.second == "distinct"))
 
 
 def row(value: v.Obj) -> Form:

@@ -72,6 +72,35 @@ def readers(facts: m.FileFacts, name: str) -> list[int] | None:
     return found
 
 
+def attribute_readers(facts: m.FileFacts, name: str) -> list[int] | None:
+    """The functions of a file that read attributes of a name, by index; None where a class or a text names one."""
+    if name in facts.words and any(_reads_attribute(cls.body, name) for cls in facts.classes):
+        return None
+    found: list[int] = []
+    for index, function in enumerate(facts.functions):
+        parts = [*function.body, *function.decorators, *(x.default for x in function.params if x.default)]
+        if any(isinstance(one, m.Const) and one.value == name for one in nodes(parts)):
+            return None
+        if name in facts.words and _reads_attribute(parts, name):
+            found.append(index)
+    return found
+
+
+def _reads_attribute(parts: Iterable[Any], name: str) -> bool:
+    """Whether some nodes do more with attributes of a name than assign them."""
+    named = stored = 0
+    for one in nodes(parts):
+        if isinstance(one, (m.Name, m.Attr)):
+            text = one.id if isinstance(one, m.Name) else f".{one.name}"
+            named += name in text.split(".")[1:]
+        elif isinstance(one, (m.Assign, m.AnnAssign)):
+            for target in one.targets if isinstance(one, m.Assign) else [one.target]:
+                if isinstance(target, (m.Name, m.Attr)):
+                    text = target.id if isinstance(target, m.Name) else f".{target.name}"
+                    stored += "." in text and text.rpartition(".")[2] == name
+    return named > stored
+
+
 def may_be_shared(facts: m.FileFacts, function: m.Function, names: set[str]) -> bool:
     """Whether anything but the function itself may read some of its variables."""
     known = _shared.get(id(function))

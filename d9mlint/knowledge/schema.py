@@ -46,6 +46,7 @@ Role = Literal[
     "async-collective",
     "async-copy",
     "averages",
+    "base-only",
     "checkpoints",
     "clock",
     "copies",
@@ -73,6 +74,7 @@ Role = Literal[
     "stream",
     "synchronizes",
     "takes-gradients",
+    "takes-items",
     "trains",
     "updates",
     "views",
@@ -537,14 +539,18 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     ``grad`` says whether it requires grad: ``none`` (no, unless ``requires_grad=`` says so), ``leaf`` (yes, unless
     that says no), as its ``first`` input or one of its ``inputs`` does, or ``weights``: the module has parameters.
-    ``device``: as its ``inputs``, where a ``new`` tensor is made, as the ``argument`` says, ``unknown``, or a name.
-    ``sizes``: those of its first ``input``, of as many dimensions (``rank``), one more (``longer``) or less
-    (``shorter``), ``given`` as arguments, as the ``first``, ``second`` or ``size`` argument, by a ``range``, by nested
-    lists (``data``), or what flattening leaves (``flat``; ``flat-module`` starts at the second dimension). ``rank`` is
-    the number of dimensions where it is always the same. ``dtype``: that of the ``input``, what an ``argument`` says,
-    that of the first input (``like``) or float32 (``stated``) unless an argument says another, that of what a test
-    chooses from (``chosen``), or a name. ``distinct``: no element is there twice, always or where it is so of the
-    ``input``. ``items`` is the rank of the tensors in a dictionary that the call gives.
+    ``device``: as its ``inputs``, where a ``new`` tensor is made, as the ``argument`` says, ``unknown``, or a
+    name. ``sizes``: those of its first ``input``, of as many dimensions (``rank``), one more (``longer``,
+    ``widened`` where that has one element) or less (``shorter``), ``given`` as arguments, as the ``first``,
+    ``second`` or ``size`` argument, by a ``range``, by nested lists (``data``), or what flattening leaves
+    (``flat``; ``flat-module`` starts at the second dimension). ``rank`` is the number of dimensions where it is
+    always the same. ``dtype``: that of the ``input``, what an ``argument`` says, that of the first input
+    (``like``) or float32 (``stated``) unless an argument says another, that of what a test chooses from
+    (``chosen``), that of the input if it is no integer, else some ``floating`` one (``fractions``), or a name.
+    ``distinct``: no element is there twice in a row or column, always, where it is so of the ``input``, or where
+    it is so of that and it is repeated in dimensions of one element only (``apart``). ``second``: the call gives a
+    pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such as are ``distinct``. ``items``
+    is the rank of the tensors in a dictionary that the call gives.
     """
 
     id: str
@@ -557,6 +563,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "rank",
         "permuted",
         "longer",
+        "widened",
         "shorter",
         "given",
         "first",
@@ -569,7 +576,9 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = "unknown"
     rank: int | None = None
     dtype: str = ""
-    distinct: bool | Literal["input"] = False
+    distinct: bool | Literal["input", "apart"] = False
+    second: Literal["", "positions", "distinct"] = ""
+    second_when: list[Condition] = []
     items: int | None = None
     note: str = ""
     provenance: list[str] = []

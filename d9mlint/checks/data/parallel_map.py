@@ -51,7 +51,9 @@ class ParallelMap(Rule):
     def options(self, event: ObjectAttributeEvent) -> None:
         """An option of a pipeline is set."""
         owner, name, value, _ = event
-        if owner.api in ("tf.data.Options", "tf.data.experimental.Options") and not self.run.switches.tf_on:
+        if not isinstance(owner, v.Obj) or self.run.switches.tf_on:
+            return
+        if owner.api in ("tf.data.Options", "tf.data.experimental.Options"):
             if isinstance(value, v.Lit) and value.value is False:
                 self._vary(
                     self.run.statement,

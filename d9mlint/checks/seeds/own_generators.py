@@ -18,6 +18,8 @@ from d9mlint.interp.rng import all_hold, any_holds, is_quiet
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
+from d9mlint.ir import nodes as m
+from d9mlint.project.modules import ModuleFile
 
 if TYPE_CHECKING:
     from d9mlint.knowledge.schema import RngEntry
@@ -33,6 +35,9 @@ class OwnGenerators(Rule):
     defaults = remembered_table(Site, tuple[Where, CallEvent])
     """Generators that are made as the defaults of parameters."""
 
+    variables = remembered_table(Site, tuple[ModuleFile, str])
+    """Variables of modules that hold such generators."""
+
     @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)))
     def call(self, call: CallEvent) -> None:
         """Something is made."""
@@ -47,11 +52,20 @@ class OwnGenerators(Rule):
                 site = self.run.here(call.node)
                 self.defaults[site] = (Where(self.run, call.node, call.api), call)
             elif entry.kind == "generator":
+                self._remember_variable(call.node)
                 _generator(self, call, entry, call.node)
             elif entry.kind == "unseeded-op":
                 _unseeded_op(self, call, entry)
             elif entry.kind == "own-sampler":
                 _sampler(self, call, entry)
+
+    def _remember_variable(self, node: m.Expr) -> None:
+        """A module keeps a generator in a variable."""
+        stmt, frame = self.run.statement, self.run.frame
+        if isinstance(stmt, m.Assign) and stmt.value is node and frame.func is None and not frame.is_class:
+            names = [one.id for one in stmt.targets if isinstance(one, m.Name) and "." not in one.id]
+            if len(names) == len(stmt.targets) == 1:
+                self.variables[self.run.here(node)] = (frame.file, names[0])
 
     @on(DefaultGeneratorEvent)
     def default_used(self, event: DefaultGeneratorEvent) -> None:
@@ -72,6 +86,9 @@ class OwnGenerators(Rule):
         """What was replaced before it was used draws nothing."""
         for site in self.run.overwritten_draws:
             self.reporter.withdraw("DET106", site)
+        for site in self.variables.known():
+            if self.run.entry is not None and not self.run.reads_variable(*self.variables[site]):
+                self.reporter.withdraw("DET106", site)
 
     def _applies(self, entry: RngEntry) -> bool:
         targets = self.run.targets
