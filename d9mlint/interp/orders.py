@@ -487,6 +487,17 @@ class Orders:
             begun = self.rounds[-1]
             self.loops.append(Loop(Order(order.keys), begun.env, begun.before, begun.stmt, begun.start))
 
+    def _empties(self, node: Any) -> bool:
+        """Whether the innermost loop goes on until a container is empty of which each round takes an element: whatever
+        comes first, all of them are dealt with."""
+        stmt = self.rounds[-1].stmt if self.rounds else None
+        taken = receiver(node) if isinstance(node, m.Call) else ""
+        if not isinstance(stmt, m.While) or not taken or all(one is not node for one in nodes(stmt.body)):
+            return False
+        if any(isinstance(one, m.Return) or _breaks(one) for one in nodes(stmt.body)):
+            return False
+        return any(isinstance(one, m.Name) and one.id == taken for one in nodes([stmt.test]))
+
     def begin_rounds(self, interp: Interp, stmt: m.For | m.While | None) -> None:
         """A loop or a comprehension begins whose rounds may turn out to have an arbitrary order, see ``end_rounds``."""
         env = interp.frame.env
@@ -563,10 +574,15 @@ class Orders:
                 self.decide(loop.order)
             return result
         if role == "sink" and name in ("pop", "popitem", "popleft"):
+            taken = None
             if _is_set(owner):
-                self.decide(self.iterated(interp, owner, _owner_node(node)))
+                taken = self.iterated(interp, owner, _owner_node(node))
             elif not isinstance(owner, v.Mapping) and name != "popitem" and not (args.pos and _named(args)):
-                self.decide(self.of(owner))
+                taken = self.of(owner)
+            if taken is not None and taken.kind == SEQUENCE and self._empties(node):
+                self._take_turns(taken)
+            else:
+                self.decide(taken)
             return result
         iterates = role in ("carry", "sink") or (role == "step" and name != "update")
         given = self._given(interp, args, node, iterates) if self.origins or _any_set(args) else None
@@ -1288,6 +1304,10 @@ def _assigned_in(interp: Interp, name: str) -> frozenset[str]:
         if isinstance(node, m.For) and name in assigned_names(node):
             return frozenset({name})
     return frozenset()
+
+
+def _breaks(stmt: Any) -> bool:
+    return isinstance(stmt, m.Jump) and stmt.kind == "break"
 
 
 def _owner_node(node: Any) -> Any:
