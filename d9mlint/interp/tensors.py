@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TENSOR = "torch.Tensor"
 BATCH = v.BATCH
-PART = "torch.Tensor.__getitem__"
+PART = f"{TENSOR}.__getitem__"
 MODULE_OF = "@module"
 """Attribute of a parameter or of an iterator over parameters: the module that it belongs to."""
 FROZEN_MODULE = "@frozen"

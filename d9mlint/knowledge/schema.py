@@ -61,6 +61,8 @@ Role = Literal[
     "looks-only",
     "machine-sized",
     "makes-key",
+    "makes-text",
+    "named-by",
     "no-gpu",
     "no-variable",
     "out-of-memory",
@@ -344,7 +346,7 @@ class RoleEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``role`` is one of a fixed vocabulary; ``roles.yaml`` says what each means. ``apis`` are canonical names; a
     name that ends in ``.*`` stands for all directly below it. With ``method`` the names are methods that are
     recognized on a receiver of unknown class too. ``arg`` and ``pos`` name the argument that the role is about,
-    ``when`` the conditions under which the call plays it.
+    ``more`` further ones by keyword, ``when`` the conditions under which the call plays it.
     """
 
     id: str
@@ -354,6 +356,7 @@ class RoleEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     method: bool = False
     arg: str = ""
     pos: int | None = None
+    more: list[str] = []
     when: list[Condition] = []
     note: str = ""
     provenance: list[str] = []

@@ -26,6 +26,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.library.weights import is_loaded
 from d9mlint.interp.listening import on, on_method
 from d9mlint.interp.memory import marks_path, remembered, remembered_once, remembered_table
+from d9mlint.interp.naming import names_only
 from d9mlint.interp.places import Where, scope
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.state import SEEDED, Rng, Site
@@ -134,7 +135,11 @@ class Seeds(Rule):
     def drawn(self, event: DrawEvent) -> None:
         """An unseeded RNG is drawn from."""
         rng, level, entry, node = event
-        if entry.kind in _GIVING and not entry.in_place and self.run.unread(node):
+        if (
+            entry.kind in _GIVING
+            and not entry.in_place
+            and (self.run.unread(node) or names_only(self.run, node))
+        ):
             return
         if entry.kind == "split":
             self._split(rng, level, entry, node)

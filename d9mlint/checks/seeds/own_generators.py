@@ -65,7 +65,8 @@ class OwnGenerators(Rule):
         if isinstance(stmt, m.Assign) and stmt.value is node and frame.func is None and not frame.is_class:
             names = [one.id for one in stmt.targets if isinstance(one, m.Name) and "." not in one.id]
             if len(names) == len(stmt.targets) == 1:
-                self.variables[self.run.here(node)] = (frame.file, names[0])
+                site = self.run.here(node)
+                self.variables[site] = (frame.file, names[0])
 
     @on(DefaultGeneratorEvent)
     def default_used(self, event: DefaultGeneratorEvent) -> None:

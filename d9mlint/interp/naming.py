@@ -1,0 +1,154 @@
+"""Random values that only name something the program makes: a file, a folder, a run, an address.
+
+By syntax, with the names of what is called resolved as the program has them: a draw names something where all that its
+value comes to, through text, paths and local variables, are arguments that name what is written (role ``named-by``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
+from d9mlint.ir import liveness
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes, parents
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import Role, RoleEntry
+
+_MOST_VARIABLES = 4
+"""A name is followed through so many variables."""
+_TEXT_OPERATORS = frozenset({"+", "%", "/"})
+
+
+def names_only(run: RunView, node: Any) -> bool:
+    """Whether what an expression of the running function gives does nothing but name what the program makes."""
+    function = _running(run)
+    return function is not None and _Uses(run).all_name(function, node, 0)
+
+
+def _running(run: RunView) -> m.Function | None:
+    frame = run.frame
+    if frame.is_class:
+        return None
+    return frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+
+
+class _Uses:
+    def __init__(self, run: RunView) -> None:
+        self._run = run
+
+    def all_name(self, function: m.Function, node: Any, depth: int) -> bool:
+        """Follow a value from an expression upwards to where it is used."""
+        above = parents(function)
+        text = named = False
+        child, parent = node, above.get(id(node))
+        while parent is not None:
+            if isinstance(parent, m.FString):
+                text = True
+            elif isinstance(parent, m.BinOp):
+                other = parent.left if parent.right is child else parent.right
+                if parent.op not in _TEXT_OPERATORS or not (text or self._is_text(other)):
+                    return False
+                text = True
+            elif isinstance(parent, m.Keyword):
+                named = True
+                child, parent = parent, above.get(id(parent))
+                continue
+            elif isinstance(parent, m.Call):
+                answer = self._given(parent, child, named)
+                named = False
+                if answer is not None:
+                    return answer
+                text = True
+            elif isinstance(parent, m.Comp):
+                if parent.elt is not child:
+                    return False
+            elif isinstance(parent, m.Subscript):
+                if parent.value is not child:
+                    return False
+            elif isinstance(parent, (m.ExprStmt, m.WithItem)):
+                return text
+            elif isinstance(parent, (m.Assign, m.AnnAssign)):
+                targets = parent.targets if isinstance(parent, m.Assign) else [parent.target]
+                return all(self._stored(function, parent, target, depth) for target in targets)
+            elif not isinstance(parent, (m.Seq, m.IfExp, m.Attr)):
+                return False
+            child, parent = parent, above.get(id(parent))
+        return False
+
+    def _is_text(self, node: m.Expr) -> bool:
+        """Whether an expression surely gives text or a path."""
+        if isinstance(node, m.Const):
+            return isinstance(node.value, str)
+        if isinstance(node, m.BinOp):
+            return self._is_text(node.left) or self._is_text(node.right)
+        if isinstance(node, m.Call):
+            return self._role(node.func, "makes-text") is not None
+        return isinstance(node, m.FString)
+
+    def _given(self, call: m.Call, child: Any, named: bool) -> bool | None:
+        """What a call makes of a value: a name (True), something else (False), or text (None)."""
+        if self._role(call.func, "makes-text") is not None:
+            return None
+        role = self._role(call.func, "named-by")
+        if role is None:
+            return False
+        if call.func is child:
+            return role.arg == "self"
+        if named:
+            if not isinstance(child, m.Keyword) or child.name not in (role.arg, *role.more):
+                return False
+        elif role.pos is None or not any(one is child for one in call.args[role.pos : role.pos + 1]):
+            return False
+        given = v.Args(
+            [_literal(one) for one in call.args], {k.name: _literal(k.value) for k in call.keywords if k.name}
+        )
+        return all_hold(given, role.when) is True
+
+    def _role(self, func: m.Expr, role: Role) -> RoleEntry | None:
+        kb = self._run.kb
+        name = func.id if isinstance(func, m.Name) else func.name if isinstance(func, m.Attr) else ""
+        found = self._run.eval(func) if isinstance(func, m.Name) else None
+        if isinstance(found, v.Ext):
+            return kb.role(kb.canonical(found.name), role)
+        if isinstance(found, (v.Func, v.Cls)) or (isinstance(func, m.Name) and "." not in name):
+            return None
+        return kb.role(f"?.{name.rpartition('.')[2]}", role)
+
+    def _stored(self, function: m.Function, stmt: Any, target: m.Expr, depth: int) -> bool:
+        """Whether a value names something in all that is done with what it is stored in."""
+        if isinstance(target, m.Subscript):
+            holder = self._run.eval(target.value) if isinstance(target.value, m.Name) else None
+            key = target.index.value if isinstance(target.index, m.Const) else None
+            return (
+                isinstance(holder, v.Ext)
+                and self._run.kb.role(f"{holder.name}.{key}", "named-by") is not None
+            )
+        if not isinstance(target, m.Name) or "." in target.id or depth >= _MOST_VARIABLES:
+            return False
+        facts = self._run.whole(self._run.frame.file)
+        if liveness.may_be_shared(facts, function, {target.id}):
+            return False
+        uses = 0
+        for one in nodes(function.body):
+            if not isinstance(one, m.Name) or one.id.partition(".")[0] != target.id:
+                continue
+            above = parents(function).get(id(one))
+            if isinstance(above, m.Assign) and any(x is one for x in above.targets):
+                continue
+            if isinstance(above, m.Call) and above.func is one:
+                # A method of it: its arguments are not what counts.
+                answer = self._given(above, one, False)
+                if answer is False or (answer is None and not self.all_name(function, above, depth + 1)):
+                    return False
+            elif not self.all_name(function, one, depth + 1):
+                return False
+            uses += 1
+        return uses > 0
+
+
+def _literal(node: m.Expr) -> v.Value:
+    return v.Lit(node.value) if isinstance(node, m.Const) else v.UNKNOWN
