@@ -99,9 +99,9 @@ class InstanceWriteEvent(NamedTuple):
 
 
 class InstanceReadEvent(NamedTuple):
-    """An attribute of an instance of a project class is read that holds an object of a library."""
+    """An attribute of an instance of a project class is read that holds an object of a library, or one of several."""
 
-    value: v.Obj
+    value: v.Obj | v.AnyOf
 
 
 class EnvironmentEvent(NamedTuple):

@@ -185,7 +185,7 @@ def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Val
             return bind_method(interp, found, inst, inst.cls, node)
     inst.attrs.note_read(name)
     if held is not None:
-        if type(held) is v.Obj:
+        if type(held) is v.Obj or type(held) is v.AnyOf:
             interp.listeners.tell(InstanceReadEvent(held))
         return held
     if name == "__class__":

@@ -63,7 +63,7 @@ class Replaced:
     @on(InstanceReadEvent)
     def read(self, event: InstanceReadEvent) -> None:
         """``instance.name``."""
-        self._loaded(event.value)
+        self._given(event.value, 0)
 
     @on(CallEvent)
     def call(self, event: CallEvent) -> None:
