@@ -282,6 +282,7 @@ _TESTS = {
     "distinct": "known to have no element twice",
     "requires_grad": "known to require grad",
     "last_size": "has a last dimension of the size",
+    "single": "has one element along",
     "sizes": "has sizes of which",
 }
 """The tests of a condition in words."""

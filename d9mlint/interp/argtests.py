@@ -109,6 +109,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
     if test.distinct is not msgspec.UNSET:
         form = shapes.form(value)
         return None if form == shapes.NOTHING else form.distinct == test.distinct
+    if test.single is not None:
+        return shapes.is_single(shapes.form(value), _other(args, test.single, owner))
     if test.requires_grad is not msgspec.UNSET:
         grad = shapes.form(value).grad
         return None if grad is None else grad == test.requires_grad

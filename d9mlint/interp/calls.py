@@ -1014,6 +1014,7 @@ _CERTAIN_METHODS = frozenset(
         "bfloat16",
         "argmax",
         "argsort",
+        "unsqueeze",
         "requires_grad_",
     }
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import nodes, receiver
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -141,7 +141,14 @@ def counted(interp: Interp, node: m.Expr | None) -> v.Value:
     frame = interp.frame
     body = frame.func.fn.body if frame.func is not None else frame.file.facts.functions[0].body
     counters: set[str] = set()
+    tables = _tables_of_numbers(body)
     for one in nodes(body):
+        if (
+            isinstance(one, m.Assign)
+            and isinstance(one.value, m.Subscript)
+            and _names(one.value.value, tables)
+        ):
+            counters |= {target.id for target in one.targets if isinstance(target, m.Name)}
         if isinstance(one, m.For) and isinstance(one.iter, m.Call) and isinstance(one.iter.func, m.Name):
             target = one.target
             if one.iter.func.id == "enumerate" and isinstance(target, m.Seq) and target.elts:
@@ -150,7 +157,61 @@ def counted(interp: Interp, node: m.Expr | None) -> v.Value:
                 continue
             if isinstance(target, m.Name):
                 counters.add(target.id)
+    counters -= _assigned_otherwise(body, counters, tables)
     return v.Obj("builtins.int") if is_number(node, counters) else v.UNKNOWN
+
+
+def _tables_of_numbers(body: list[m.Stmt]) -> set[str]:
+    """Dictionaries that a function begins empty and in which it stores numbers only, by name."""
+    made = {
+        target.id
+        for one in nodes(body)
+        if isinstance(one, m.Assign) and isinstance(one.value, m.Dict) and not one.value.values
+        for target in one.targets
+        if isinstance(target, m.Name)
+    }
+    if not made:
+        return made
+    counters = {
+        one.target.elts[0].id
+        for one in nodes(body)
+        if isinstance(one, m.For)
+        and isinstance(one.target, m.Seq)
+        and one.target.elts
+        and isinstance(one.target.elts[0], m.Name)
+        and isinstance(one.iter, m.Call)
+        and _names(one.iter.func, {"enumerate"})
+    }
+    for one in nodes(body):
+        if isinstance(one, m.Assign):
+            for target in one.targets:
+                if isinstance(target, m.Name) and not isinstance(one.value, m.Dict):
+                    made.discard(target.id)
+                elif isinstance(target, m.Subscript) and isinstance(target.value, m.Name):
+                    if not is_number(one.value, counters):
+                        made.discard(target.value.id)
+        elif isinstance(one, m.Call):
+            # A method may store anything, and so may whoever is given the dictionary.
+            made -= {arg.id for arg in one.args if isinstance(arg, m.Name) and not _names(one.func, {"len"})}
+            made.discard(receiver(one))
+    return made
+
+
+def _assigned_otherwise(body: list[m.Stmt], names: set[str], tables: set[str]) -> set[str]:
+    """Those of some names that are also assigned something that is not taken from tables of numbers."""
+    return {
+        target.id
+        for one in nodes(body)
+        if isinstance(one, m.Assign)
+        and not (isinstance(one.value, m.Subscript) and _names(one.value.value, tables))
+        and not is_number(one.value, names)
+        for target in one.targets
+        if isinstance(target, m.Name)
+    }
+
+
+def _names(node: m.Expr, names: set[str]) -> bool:
+    return isinstance(node, m.Name) and node.id in names
 
 
 _NUMERIC_CALLS = frozenset({"int", "len", "float", "ord", "round"})

@@ -38,13 +38,15 @@ MAX_RANK = 8
 
 class Form(NamedTuple):
     """What is known of a tensor: its sizes (None for an unknown one) and its element type; the device it is on
-    ("" for unknown), whether it requires grad (None for unknown), and whether its elements are all different."""
+    ("" for unknown), whether it requires grad (None for unknown), whether its elements are all different, and, where its
+    sizes are not known, a dimension of one element."""
 
     sizes: Sizes | None = None
     dtype: str | None = None
     device: str = ""
     grad: bool | None = None
     distinct: bool = False
+    single: int | None = None
 
 
 NOTHING = Form()
@@ -77,6 +79,7 @@ def _common(forms: list[Form]) -> Form:
             common(first.device, one.device),
             first.grad if first.grad is one.grad else None,
             first.distinct and one.distinct,
+            first.single if first.single == one.single else None,
         )
     return first
 
@@ -300,6 +303,45 @@ def of_item(old: Form, index: v.Value) -> Sizes | None:
             return None
     sizes = (*taken, *((None,) * (len(old.sizes) - at)))
     return sizes if at <= len(old.sizes) and len(sizes) <= MAX_RANK else None
+
+
+def added_dimension(entry: TensorEntry, old: Form, args: v.Args) -> int | None:
+    """The dimension of one element of what a call gives, where its sizes are not known: ``unsqueeze(1)``,
+    ``argmax(1, keepdim=True)``."""
+    if entry.sizes == "input":
+        return old.single
+    kept = args.kw.get("keepdim")
+    if entry.sizes != "widened" and (kept is None or v.truth(kept) is not True):
+        return None
+    named = args.kw.get("dim")
+    places = [
+        one.value
+        for one in ([named] if named is not None else args.pos)
+        if isinstance(one, v.Lit) and isinstance(one.value, int) and not isinstance(one.value, bool)
+    ]
+    return places[0] if len(places) == 1 else None
+
+
+def dimension_of_item(index: v.Value) -> int | None:
+    """The dimension of one element that ``tensor[:, None]`` adds."""
+    axes = index.elts if isinstance(index, v.Items) and index.kind == "t" else [index]
+    for at, one in enumerate(axes):
+        if isinstance(one, v.Lit) and one.value is None:
+            return at
+        if not (isinstance(one, v.Obj) and one.api == v.SLICE):
+            return None
+    return None
+
+
+def is_single(known: Form, dimension: object) -> bool | None:
+    """Whether a tensor has one element along a dimension; None for unknown."""
+    if not isinstance(dimension, int):
+        return None
+    if known.sizes is not None and -len(known.sizes) <= dimension < len(known.sizes):
+        size = known.sizes[dimension]
+        if size is not None:
+            return size == 1
+    return True if known.single == dimension else None
 
 
 def _wider(a: Form, b: Form) -> Sizes | None:

@@ -241,7 +241,7 @@ def _transfer(
         distinct = entry.distinct == "input" or (
             entry.distinct == "apart" and shapes.is_repeated_apart(old, args)
         )
-    return Form(sizes, dtype, where, grad, distinct)
+    return Form(sizes, dtype, where, grad, distinct, shapes.added_dimension(entry, old, args))
 
 
 def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.Value:
@@ -343,7 +343,8 @@ def of_item(interp: Interp, value: v.Obj, index: v.Value) -> Form:
         chosen = form(index)
         distinct = distinct and (chosen.distinct or chosen.dtype == "bool")
     sizes = shapes.of_item(old, index)
-    return Form(sizes, old.dtype, old.device, _recorded(interp, old.grad), distinct)
+    single = shapes.dimension_of_item(index)
+    return Form(sizes, old.dtype, old.device, _recorded(interp, old.grad), distinct, single)
 
 
 def second(interp: RunView, value: v.Value) -> v.Value | None:
@@ -378,7 +379,7 @@ def write(interp: Interp, owner: v.Value, name: str, *written: v.Value) -> None:
     old = owner.form
     new = old
     if name in shapes.RESIZING:
-        new = new._replace(sizes=None)
+        new = new._replace(sizes=None, single=None)
     if old.distinct:
         new = new._replace(distinct=False)
     if written and (old.grad is False or old.device == "cpu"):

@@ -147,8 +147,9 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     must exceed; ``less_than`` / ``greater_than``: another argument, component by component, one is enough;
     ``mentions``: the value is, or contains, this text or name (the last part of a dotted one); ``length``: of a
     sequence; ``rank``, ``dtype`` (a name, ``floating``, ``complex`` or ``integer``),
-    ``elements`` (at least so many), ``last_size`` (of its last dimension), ``sizes``, ``distinct``
-    (no element is there twice, as far as is seen) and ``requires_grad``: of a tensor.
+    ``elements`` (at least so many), ``last_size`` (of its last dimension), ``single`` (it has one element
+    along the dimension that another argument names), ``sizes``, ``distinct`` (no element is there twice, as far
+    as is seen) and ``requires_grad``: of a tensor.
 
     Instead of an argument and its test, ``all_of``, ``any_of`` or ``none_of`` hold conditions.
     """
@@ -175,6 +176,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     distinct: bool | msgspec.UnsetType = msgspec.UNSET
     requires_grad: bool | msgspec.UnsetType = msgspec.UNSET
     last_size: int | None = None
+    single: Other | None = None
     sizes: SizeSum | None = None
     all_of: list[Condition] | None = None
     any_of: list[Condition] | None = None
