@@ -129,9 +129,6 @@ class _Uses:
             )
         if not isinstance(target, m.Name) or "." in target.id or depth >= _MOST_VARIABLES:
             return False
-        facts = self._run.whole(self._run.frame.file)
-        if liveness.may_be_shared(facts, function, {target.id}):
-            return False
         uses = 0
         for one in nodes(function.body):
             if not isinstance(one, m.Name) or one.id.partition(".")[0] != target.id:
@@ -147,7 +144,9 @@ class _Uses:
             elif not self.all_name(function, one, depth + 1):
                 return False
             uses += 1
-        return uses > 0
+        if not uses:
+            return False
+        return not liveness.may_be_shared(self._run.whole(self._run.frame.file), function, {target.id})
 
 
 def _literal(node: m.Expr) -> v.Value:

@@ -48,10 +48,8 @@ class Replaced:
                 interp.state.flags.setdefault(_ALONE + new[0], new[1])
                 if REPLACED + new[0] in interp.state.modes:
                     interp.state.modes[REPLACED + new[0]] = Setting(None, new[1])
-                if self._keeps_its_attributes(event.owner):
+                if self._is_generator(event.value) and self._keeps_its_attributes(event.owner):
                     interp.state.flags.setdefault(f"{_KEPT}{event.name} {new[0]}", new[1])
-                else:
-                    interp.state.flags.setdefault(_LOADED + new[0], new[1])
         old = self._place(event.old)
         if old is None or event.old is event.value or interp.branching or interp.uncertain or interp.guessing:
             return
@@ -76,6 +74,9 @@ class Replaced:
         for value in (*event.args.pos, *event.args.kw.values()):
             if type(value) is v.Inst or type(value) in _HOLDING:
                 self._given(value, 0)
+
+    def _is_generator(self, value: v.Obj) -> bool:
+        return any(one.kind == "generator" for one in self._interp.kb.rng(value.api))
 
     def _keeps_its_attributes(self, owner: v.Inst) -> bool:
         """Whether no class of a library that an instance is derived from reads attributes that it does not know."""
