@@ -142,7 +142,8 @@ class Seeds(Rule):
         ):
             return
         if entry.kind == "split":
-            self._split(rng, level, entry, node)
+            if not self.run.unread(node):
+                self._split(rng, level, entry, node)
             return
         if entry.kind == "tf-shuffle":
             self._tf_shuffle(entry, node)
