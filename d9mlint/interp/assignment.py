@@ -10,6 +10,7 @@ from d9mlint.interp.data import binary, element, elements, has_elements, is_envi
 from d9mlint.interp.events import AttributeEvent, InstanceWriteEvent, ItemUpdateEvent, ObjectAttributeEvent
 from d9mlint.interp.heap import HEAP, Cells
 from d9mlint.interp.library.options import FLAGS, as_default
+from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.reflection import extend_path
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import counted_attributes
@@ -66,7 +67,7 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
     ]
     if fitting:
         others = any(
-            not isinstance(one, v.Items) and tensors.second(interp, one) is None
+            not isinstance(one, v.Items) and tensors.second(interp, one) is None and fields(one) is None
             for one in v.alternatives(value)
         )
         rows = [_spread(known, len(target.elts), starred[0]) if starred else known for known in fitting]

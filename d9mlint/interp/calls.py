@@ -22,7 +22,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
-from d9mlint.interp.library import reflection
+from d9mlint.interp.library import records, reflection
 from d9mlint.interp.library.builtins import METHOD_MODELS, MODELS, MethodModel
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER
@@ -1199,6 +1199,9 @@ def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
 
 def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
     interp.listeners.tell(ObjectCallEvent(obj, args))
+    record = records.make(interp, obj, args, node)
+    if record is not None:
+        return record
     if obj.api == "torch.nn.Sequential" and args.pos and not obj.args.star and parts(obj):
         value = args.pos[0]
         for part in parts(obj):

@@ -9,6 +9,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.containers import any_part, is_dict, named, parts, put
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
+from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_kinds import one_of, raw_kind_of_elements
@@ -170,6 +171,9 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
         return value.elts
     if isinstance(value, v.Mapping) and not value.open and all(isinstance(k, str) for k in value.items):
         return [v.Lit(key) for key in value.items]
+    held = fields(value)
+    if held is not None:
+        return held
     other = tensors.second(interp, value)
     return None if other is None else [tensors.make(tensors.PART, shapes.form(value)), other]
 
@@ -342,6 +346,10 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             return value
         if isinstance(index, v.Lit) and isinstance(index.value, str) and index.value in value.attrs:
             return value.attrs[index.value]
+        held = fields(value)
+        if held is not None:
+            at = index.value if isinstance(index, v.Lit) and isinstance(index.value, int) else None
+            return held[at] if at is not None and -len(held) <= at < len(held) else v.join(held)
         if value.type == TENSOR:
             if value.api == tensors.BATCH and isinstance(index, v.Lit):
                 return value

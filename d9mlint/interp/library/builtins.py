@@ -31,6 +31,7 @@ from d9mlint.interp.devices import runner
 from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.kinds import instance_of
 from d9mlint.interp.library import options as opt
+from d9mlint.interp.library import records
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
 from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
@@ -794,6 +795,7 @@ MODELS: dict[str, Model] = {
     "optparse.OptionParser": opt.new_parser,
     "argparse.Namespace": opt.make_namespace,
     "types.SimpleNamespace": opt.make_namespace,
+    records.TUPLE_TYPE: records.define,
     "easydict.EasyDict": opt.make_namespace,
     "munch.Munch": opt.make_namespace,
     "addict.Dict": opt.make_namespace,

@@ -1,0 +1,56 @@
+"""Named tuples: what their fields hold is known by name and by position."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.interp import values as v
+from d9mlint.interp.orders import merge
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+TUPLE_TYPE = "collections.namedtuple"
+_ONE = "collections.namedtuple.__new__"
+
+
+class Fields(NamedTuple):
+    """``Obj.data`` of a type of named tuples: the names of its fields."""
+
+    names: tuple[str, ...]
+
+
+def define(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``namedtuple("Point", ["x", "y"])``."""
+    given = args.get("field_names", 1)
+    if isinstance(given, v.Lit) and isinstance(given.value, str):
+        names = given.value.replace(",", " ").split()
+    elif isinstance(given, v.Items) and not given.open:
+        names = [one.value for one in given.elts if isinstance(one, v.Lit) and isinstance(one.value, str)]
+        if len(names) < len(given.elts):
+            return None
+    else:
+        return None
+    made = v.Obj(api, "", args, node)
+    made.file, made.data = interp.frame.file, Fields(tuple(names))
+    return made
+
+
+def make(interp: Interp, kind: v.Obj, args: v.Args, node: Any) -> v.Value | None:
+    """``Point(1, 2)``; None for what is no type of named tuples."""
+    if not isinstance(kind.data, Fields):
+        return None
+    one = v.Obj(_ONE, _ONE, args, node)
+    one.file, one.data = interp.frame.file, kind.data
+    for place, name in enumerate(kind.data.names):
+        one.attrs[name] = args.get(name, place) or v.UNKNOWN
+    if interp.orders.any:
+        return interp.orders.carried(one, merge(interp.orders.deep(value) for value in args.values()))
+    return one
+
+
+def fields(value: v.Value) -> list[v.Value] | None:
+    """What the fields of a named tuple hold, in their order; None for anything else."""
+    if not isinstance(value, v.Obj) or value.type != _ONE or not isinstance(value.data, Fields):
+        return None
+    return [value.attrs[name] for name in value.data.names]
