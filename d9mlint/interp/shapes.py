@@ -191,6 +191,8 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
         return _permuted(old, args)
     if kind == "widened":
         return _widened(old, args)
+    if kind in ("repeated", "expanded"):
+        return _multiplied(old, args, kind == "repeated")
     if kind in ("rank", "longer", "shorter"):
         if old.sizes is None:
             return None
@@ -232,6 +234,33 @@ def _widened(old: Form, args: v.Args) -> Sizes | None:
     if len(places) != 1 or not -len(sizes) - 1 <= places[0] <= len(sizes):
         return (None,) * (len(sizes) + 1)
     sizes.insert(places[0] if places[0] >= 0 else places[0] + len(sizes) + 1, 1)
+    return tuple(sizes)
+
+
+def _multiplied(old: Form, args: v.Args, repeats: bool) -> Sizes | None:
+    """``repeat(1, 1, 3)``: each size times a number; ``expand(-1, 3)``: these sizes, -1 for the old ones."""
+    counts = args.pos[0].elts if len(args.pos) == 1 and isinstance(args.pos[0], v.Items) else args.pos
+    if args.star or args.kw or not counts or len(counts) > MAX_RANK:
+        return None
+    if len(counts) == 1 and not isinstance(counts[0], v.Lit):
+        # Maybe a sequence.
+        return None
+    before: list[int | None] = [None] * len(counts)
+    if old.sizes is not None and len(old.sizes) <= len(counts):
+        before = [*([1] * (len(counts) - len(old.sizes))), *old.sizes]
+    sizes: list[int | None] = []
+    for size, count in zip(before, counts, strict=True):
+        number = (
+            count.value
+            if isinstance(count, v.Lit) and type(count.value) is int and not count.option
+            else None
+        )
+        if number is None:
+            sizes.append(None)
+        elif repeats:
+            sizes.append(None if size is None else size * number)
+        else:
+            sizes.append(size if number == -1 else number)
     return tuple(sizes)
 
 

@@ -546,16 +546,16 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     that says no), as its ``first`` input or one of its ``inputs`` does, or ``weights``: the module has parameters.
     ``device``: as its ``inputs``, where a ``new`` tensor is made, as the ``argument`` says, ``unknown``, or a
     name. ``sizes``: those of its first ``input``, of as many dimensions (``rank``), one more (``longer``,
-    ``widened`` where that has one element) or less (``shorter``), ``given`` as arguments, as the ``first``,
-    ``second`` or ``size`` argument, by a ``range``, by nested lists (``data``), or what flattening leaves
-    (``flat``; ``flat-module`` starts at the second dimension). ``rank`` is the number of dimensions where it is
-    always the same. ``dtype``: that of the ``input``, what an ``argument`` says, that of the first input
-    (``like``) or float32 (``stated``) unless an argument says another, that of what a test chooses from
-    (``chosen``), that of the input if it is no integer, else some ``floating`` one (``fractions``), or a name.
-    ``distinct``: no element is there twice in a row or column, always, where it is so of the ``input``, or where
-    it is so of that and it is repeated in dimensions of one element only (``apart``). ``second``: the call gives a
-    pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such as are ``distinct``. ``items``
-    is the rank of the tensors in a dictionary that the call gives.
+    ``widened`` where that has one element) or less (``shorter``), ``given`` as arguments, or as ``repeated`` or
+    ``expanded`` by them, as the ``first``, ``second`` or ``size`` argument, by a ``range``, by nested lists
+    (``data``), or what flattening leaves (``flat``; ``flat-module`` starts at the second dimension). ``rank`` is
+    the number of dimensions where it is always the same. ``dtype``: that of the ``input``, what an ``argument``
+    says, that of the first input (``like``) or float32 (``stated``) unless an argument says another, that of what
+    a test chooses from (``chosen``), that of the input if it is no integer, else some ``floating`` one
+    (``fractions``), or a name. ``distinct``: no element is there twice in a row or column, always, where it is so
+    of the ``input``, or where it is so of that and it is repeated in dimensions of one element only (``apart``).
+    ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
+    as are ``distinct``. ``items`` is the rank of the tensors in a dictionary that the call gives.
     """
 
     id: str
@@ -569,6 +569,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "permuted",
         "longer",
         "widened",
+        "repeated",
+        "expanded",
         "shorter",
         "given",
         "first",
