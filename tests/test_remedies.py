@@ -127,7 +127,9 @@ def test_only_the_entry_point_whose_session_runs_the_step_trains(tmp_path: Path)
 def test_a_transform_with_its_own_seed_is_told_to_use_it(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("albumentations==2.0.8\n")
     (found,) = findings(
-        tmp_path, "import albumentations as A\nt = A.Compose([A.HorizontalFlip()])\n", "DET106"
+        tmp_path,
+        "import albumentations as A\nt = A.Compose([A.HorizontalFlip()])\nprint(t(image=None))\n",
+        "DET106",
     )
     assert found.help == "pass `seed=0`"
 
