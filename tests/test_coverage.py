@@ -137,7 +137,10 @@ def test_the_configuration_names_entry_points(tmp_path: Path) -> None:
 
 
 def test_an_imported_module_that_does_not_parse_costs_that_module(run: Any, project: Any) -> None:
-    files = {"train.py": "import random\nimport layers\n\nrandom.random()\n", "layers.py": "def pool(x:\n"}
+    files = {
+        "train.py": "import random\nimport layers\n\nprint(random.random())\n",
+        "layers.py": "def pool(x:\n",
+    }
     got = run("--output-format", "concise", cwd=project(files))
     assert got.code == 1 and "internal error" not in got.err
     assert "DET001" in got.out and "DET103" in got.out
