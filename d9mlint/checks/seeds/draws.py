@@ -128,6 +128,8 @@ class Seeds(Rule):
     """Modules whose parameters were asked for."""
     fitted = remembered(list[v.Value])
     """What trains itself, or is a loss whose gradients are computed."""
+    trains_parts = remembered(bool)
+    """Whether the last mode that the program has put a module into is that of training."""
     unseeded = marks_path(Where)
     """Draws without a seed on this path, by generator."""
 
@@ -153,6 +155,9 @@ class Seeds(Rule):
             return
         kind: Kind = "weak" if entry.kind in _TRAINING_ONLY or _initialises(self.run, entry, node) else ""
         if entry.kind == "dropout" and TRAINING_CONTEXT in self.run.contexts:
+            kind = ""
+        if kind == "weak" and self.trains_parts and _masks(entry):
+            # Also where the program does not train, as for Monte Carlo dropout.
             kind = ""
         if kind == "weak" and _may_be_loaded(entry, node):
             kind = "head"
@@ -364,6 +369,14 @@ class Seeds(Rule):
             return
         if ("torch", site) in self.initial and site not in self.called:
             self.called[site] = self.run.steps
+
+    @on_method("eval", "train")
+    def mode_set(self, call: CallEvent) -> None:
+        """A module is put into a mode."""
+        if isinstance(call.owner, (v.Inst, v.Obj)) and not has_model(self.run, [call.owner]):
+            return
+        mode = call.args.get("mode", 0)
+        self.trains_parts = call.api.endswith("train") and (mode is None or v.truth(mode) is True)
 
     @on_method("parameters", "named_parameters")
     def parameters_asked(self, call: CallEvent) -> None:
