@@ -23,7 +23,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import records, reflection
-from d9mlint.interp.library.builtins import METHOD_MODELS, MODELS, MethodModel
+from d9mlint.interp.library.builtins import GIVEN_LATER, METHOD_MODELS, MODELS, MethodModel
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
@@ -696,10 +696,13 @@ def _handed_back(args: v.Args, moved: Runner) -> v.Value:
 _DERIVING = ("builtins.", "math.", "hashlib.", "struct.", "zlib.", "binascii.", "numpy.")
 
 
-def callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None = None) -> None:
-    """Functions handed to a library are run by it; so are the methods of objects it trains."""
+def callbacks(
+    interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None = None
+) -> v.Value | None:
+    """Functions handed to a library are run by it; so are the methods of objects it trains. Returns what a function
+    gives that is handed to an executor."""
     if _CALLED.isdisjoint(map(type, args.values())) or not _calls_back(api):
-        return
+        return None
     pipeline = api.rpartition(".")[2] in _PIPELINE_STAGES
     contexts = [CPU_CONTEXT] if pipeline else []
     outer = interp.sorting
@@ -708,10 +711,11 @@ def callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value 
         interp.sorting = node
     if contexts:
         with interp.within(*contexts):
-            _callbacks(interp, api, args, node, owner)
+            given = _callbacks(interp, api, args, node, owner)
     else:
-        _callbacks(interp, api, args, node, owner)
+        given = _callbacks(interp, api, args, node, owner)
     interp.sorting = outer
+    return given
 
 
 # Arguments that are called, or that hold what is: a library does nothing with others that the program would notice.
@@ -745,15 +749,21 @@ def _calls_back(api: str) -> bool:
 _PIPELINE_STAGES = frozenset({"map", "interleave", "flat_map", "filter", "from_generator", "set_transform"})
 
 
-def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None = None) -> None:
+def _callbacks(
+    interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None = None
+) -> v.Value | None:
     found = runner(interp, owner) if owner is not None else None
     without: frozenset[str] = frozenset()
     if found is not None and api.rpartition(".")[2] in found.entry.evaluates:
         without = frozenset(found.entry.training_hooks)
     if api == "*.submit" and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
         # An executor hands the other arguments on.
-        call(interp, args.pos[0], args.rest(), node)
-        return
+        return call(interp, args.pos[0], args.rest(), node)
+    if api == "*.apply_async" and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
+        handed, named = args.get("args", 1), args.get("kwds", 2)
+        known = handed is None or (isinstance(handed, v.Items) and not handed.open)
+        rest = list(handed.elts) if isinstance(handed, v.Items) else []
+        return call(interp, args.pos[0], v.Args(rest, star=not known, dstar=named is not None), node)
     if hands_over_training(interp, args):
         _train_elsewhere(interp, args, node)
     if is_validation(api):
@@ -774,7 +784,7 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
                 # A decorator gives a library what it wraps or registers; it does not run yet.
                 continue
             if isinstance(one, (v.Func, v.Partial)):
-                if api in KEYED and interp.orders.any:
+                if api in KEYED:
                     _rank(interp, api, one, args, node, owner)
                     continue
                 given = call(interp, one, v.Args(star=True, dstar=True), node)
@@ -788,6 +798,7 @@ def _callbacks(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value
                 for elt in one.elts:
                     if isinstance(elt, (v.Func, v.Partial)):
                         call(interp, elt, v.Args(star=True, dstar=True), node)
+    return None
 
 
 def _rank(
@@ -937,7 +948,7 @@ def _call_member(
             return result
     if types == ["?"] or isinstance(owner, v.Obj):
         guess_method(interp, owner, name, args, node)
-    callbacks(interp, f"*.{name}", args, node, owner)
+    given = callbacks(interp, f"*.{name}", args, node, owner)
     if isinstance(owner, v.Obj) and name.startswith("fit") and is_estimator(owner.api):
         _fit_parts(interp, owner, args, node)
     if isinstance(owner, v.Inst) and callback_instances(f"*.{name}"):
@@ -952,6 +963,8 @@ def _call_member(
     if isinstance(owner, v.Obj) and owner.form is not None and name in _HELD:
         # One of the tensors in a container, such as a loaded state dict.
         return tensors.make(tensors.BATCH, owner.form, likely=True)
+    if given is not None:
+        result_obj.attrs[GIVEN_LATER] = given
     if name == "state_dict":
         result_obj.attrs["@owner"] = owner
         result_obj.start_with(tensors.of_method(interp, v.UNKNOWN, name, args))

@@ -433,6 +433,10 @@ def _subscript(interp: Interp, node: m.Subscript) -> v.Value:
     return result
 
 
+def _is_key(value: Any) -> bool:
+    return isinstance(value, (str, int, bytes)) and not isinstance(value, bool)
+
+
 def _lambda(interp: Interp, node: m.Lambda) -> v.Value:
     return interp.make_function(interp.frame.file.facts.functions[node.function])
 
@@ -493,8 +497,15 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
             interp.orders.leave(loop)
             break
     if node.kind == "d":
-        held = {(UNKNOWN_KEY, index): one for index, one in enumerate(results)}
-        made = interp.orders.carried(v.Mapping(held, open=True), order)
+        names = [
+            key.value for key in keys if isinstance(key, v.Lit) and not key.option and _is_key(key.value)
+        ]
+        held: dict[Any, v.Value] = (
+            dict(zip(names, results, strict=True))
+            if not is_open and len(names) == len(results)
+            else {(UNKNOWN_KEY, index): one for index, one in enumerate(results)}
+        )
+        made = interp.orders.carried(v.Mapping(held, open=is_open or len(names) < len(results)), order)
         for key in keys if interp.orders.any else ():
             keyed(interp.orders, made, key)
         return made

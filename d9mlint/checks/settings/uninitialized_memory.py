@@ -36,6 +36,8 @@ from d9mlint.ir.scopes import assigned_names
 from d9mlint.ir.traversal import called_name, nodes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import RoleEntry
     from d9mlint.project.modules import ModuleFile
@@ -187,7 +189,11 @@ class UninitializedMemory(Rule):
 
     def _hand_over(self, value: v.Value, reads: bool) -> None:
         """An argument is given to a call that only ``reads`` it, or may fill it: an initializer, a collective, ``out=``."""
-        for one in value.elts if isinstance(value, v.Items) else v.alternatives(value):
+        if isinstance(value, v.Items):
+            given: Iterable[v.Value] = value.elts
+        else:
+            given = value.items.values() if isinstance(value, v.Mapping) else v.alternatives(value)
+        for one in given:
             memory = _watched(self.run, one)
             if memory is None:
                 continue
@@ -292,7 +298,7 @@ def _hands_on(fn: m.Function, attribute: str) -> bool:
     return False
 
 
-_MAY_HOLD = frozenset({v.Obj, v.Member, v.Items, v.AnyOf})
+_MAY_HOLD = frozenset({v.Obj, v.Member, v.Items, v.Mapping, v.AnyOf})
 """What may be uninitialized memory, or some of several values that are. Most arguments are none of it."""
 
 

@@ -357,7 +357,19 @@ def _other_available(interp: Interp, api: str, args: v.Args, node: Any) -> v.Val
     return v.Lit(f".{interp.device}." in api, A_GPU)
 
 
+GIVEN_LATER = "@given later"
+"""The attribute of what an executor gives for a function that holds what the function gives."""
+
+
+def _result(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``future.result()``, ``handle.get()``: what the function has given that was handed to an executor."""
+    return owner.attrs.get(GIVEN_LATER) if isinstance(owner, v.Obj) else None
+
+
 def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    later = _result(interp, owner, name, args, node)
+    if later is not None:
+        return later
     key = args.pos[0] if args.pos else None
     default = args.pos[1] if len(args.pos) > 1 else args.kw.get("default", v.NONE)
     if isinstance(owner, v.Mapping) and isinstance(key, v.Lit):
@@ -630,6 +642,10 @@ def _entry_call(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
         kw = opt.option_params(interp, target)
         pos: list[v.Value] = [v.UNKNOWN] if api.startswith(("absl.app", "tf.")) else []
         return interp.call(target, v.Args(pos, kw.kw), node)
+    if api == "fire.Fire" and not args.pos and "component" not in args.kw:
+        target = _globals(interp, api, args, node)
+    if isinstance(target, (v.Cls, v.Inst)):
+        return _commands_of(interp, target, node)
     if isinstance(target, (v.Mapping, v.Items)):
         for one in target.items.values() if isinstance(target, v.Mapping) else target.elts:
             if isinstance(one, v.Func):
@@ -638,8 +654,48 @@ def _entry_call(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
                     interp.call(one, opt.option_params(interp, one), node)
 
                 interp.branch([lambda: None, run])
+            elif isinstance(one, v.Cls) and isinstance(target, v.Mapping) and not target.open:
+                _commands_of(interp, one, node)
         return v.UNKNOWN
     return None
+
+
+def _commands_of(interp: Interp, target: v.Cls | v.Inst, node: Any) -> v.Value:
+    """Each public method of a class, or of an object, may be the command."""
+    made: v.Value = target
+    if isinstance(target, v.Cls):
+        start = target.find("__init__")
+        given = opt.option_params(interp, start) if isinstance(start, v.Func) else v.NO_ARGS
+        made = interp.call(target, given, node)
+    if not isinstance(made, v.Inst):
+        return v.UNKNOWN
+    names = {name for cls in made.cls.mro() for name in cls.env.all() if not name.startswith("_")}
+    for name in sorted(names):
+        method = made.cls.find(name)
+        if not isinstance(method, v.Func):
+            continue
+
+        bound = method.bind(made)
+
+        def run(bound: v.Func = bound) -> None:
+            interp.call(bound, opt.option_params(interp, bound), node)
+
+        interp.branch([lambda: None, run])
+    return v.UNKNOWN
+
+
+def _subclasses(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``Base.__subclasses__()``: those in the base's module and in the running one."""
+    if not isinstance(owner, v.Cls):
+        return None
+    modules = dict.fromkeys((owner.mod, interp.frame.mod))
+    found = [
+        one
+        for mod in modules
+        for one in mod.env.all().values()
+        if isinstance(one, v.Cls) and owner in one.bases
+    ]
+    return v.Items("l", list(dict.fromkeys(found))) if found else None
 
 
 def _parse_dataclass(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -846,6 +902,8 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.parse_args_into_dataclasses": opt.hf_parse,
     "*.parse_json_file": opt.hf_parse,
     "*.get": _namespace_dict,
+    "*.result": _result,
+    "*.__subclasses__": _subclasses,
     "*.pop": _namespace_dict,
     "*.setdefault": _setdefault,
     "*.update": _dict_update,
