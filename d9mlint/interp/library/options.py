@@ -129,7 +129,12 @@ def set_defaults(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     if options is None:
         return None
     for key, value in args.kw.items():
-        options[key] = as_option(value, f"--{key}")
+        known = options.get(key)
+        if known is not None and isinstance(value, v.Func):
+            # Each sub-parser has its own command: the command line says which of them is called.
+            options[key] = v.join([known, value])
+        else:
+            options[key] = as_option(value, f"--{key}")
     return v.NONE
 
 
