@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from d9mlint.interp.places import Where
     from d9mlint.project.modules import Found, ModuleFile
 
-MAX_VARIANTS = 4
-"""An import is remembered for at most this many different circumstances."""
+MAX_VARIANTS = 64
+"""An import is remembered for at most this many different circumstances. Packages that import one another in circles have
+one for each of their parts that may be the first: where one is not remembered, all that imports it runs again."""
 
 
 class Imported(NamedTuple):
