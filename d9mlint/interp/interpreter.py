@@ -124,6 +124,8 @@ class Interp:
             self.state.default_level = MAYBE
         self.frame: Frame = None  # type: ignore[assignment]
         self.loaded: dict[str, v.Mod] = {}
+        # Classes that a metaclass of the project is making.
+        self.making: list[v.Cls] = []
         self.steps = 0
         self.budget = MAX_STEPS
         self.exhausted = False
@@ -1006,6 +1008,7 @@ class Interp:
                 member.cls = cls
                 self.methods.setdefault(member.fn.name, []).append((cls, member))
         self._init_subclass(cls, keywords, stmt)
+        self._made_by_metaclass(cls, keywords.get("metaclass"), stmt)
         decorators = [(self.eval(node), node) for node in fact.decorators]
         cls.decorated = tuple(decorator for decorator, _ in decorators)
         value: v.Value = cls
@@ -1025,6 +1028,24 @@ class Interp:
                 }
                 self.call(hook.bind(cls), v.Args([], given), stmt)
                 return
+
+    def _made_by_metaclass(self, cls: v.Cls, given: v.Value | None, stmt: m.ClassDef) -> None:
+        """A metaclass of the project makes the class: it often registers it."""
+        inherited = (base.metaclass for base in cls.mro()[1:] if base.metaclass is not None)
+        cls.metaclass = given if isinstance(given, v.Cls) else next(inherited, None)
+        if cls.metaclass is None:
+            return
+        args: list[v.Value] = [
+            v.Lit(cls.cls.name),
+            v.Items("t", list(cls.bases)),
+            v.Mapping(dict(cls.env.vars)),
+        ]
+        for name, receiver in (("__new__", cls.metaclass), ("__init__", cls)):
+            hook = cls.metaclass.find(name)
+            if isinstance(hook, v.Func):
+                self.making.append(cls)
+                self.call(hook.bind(receiver), v.Args(args), stmt)
+                self.making.pop()
 
     def exec_import(self, stmt: m.Import) -> None:
         """``import a.b as c``."""

@@ -273,7 +273,19 @@ class Func:
 class Cls:
     """A project class. ``bases`` are values: other ``Cls``, ``Ext`` or unknown. ``made`` when its statement has ended."""
 
-    __slots__ = ("_external", "_mro", "bases", "cls", "decorated", "env", "fields", "file", "made", "mod")
+    __slots__ = (
+        "_external",
+        "_mro",
+        "bases",
+        "cls",
+        "decorated",
+        "env",
+        "fields",
+        "file",
+        "made",
+        "metaclass",
+        "mod",
+    )
 
     def __init__(self, mod: Mod, file: ModuleFile, cls: Class, bases: tuple[Value, ...], env: Env) -> None:
         self.mod = mod
@@ -284,6 +296,7 @@ class Cls:
         self.fields: list[str] = []
         self.decorated: tuple[Value, ...] = ()
         self.made = False
+        self.metaclass: Cls | None = None
         self._mro: tuple[Cls, ...] = ()
         self._external: list[str] | None = None
 

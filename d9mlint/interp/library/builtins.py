@@ -361,6 +361,25 @@ GIVEN_LATER = "@given later"
 """The attribute of what an executor gives for a function that holds what the function gives."""
 
 
+def _new_class(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``super().__new__(mcs, name, bases, namespace)`` in a metaclass: the class that is being made."""
+    return interp.making[-1] if interp.making and isinstance(owner, v.Super) else None
+
+
+def _reduce(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``functools.reduce(step, sequence, start)``: the function is called for each element."""
+    step, sequence = (args.pos[0], args.pos[1]) if len(args.pos) > 1 else (None, None)
+    if not isinstance(step, (v.Func, v.Partial)) or not isinstance(sequence, v.Items) or sequence.open:
+        return None
+    rest = list(sequence.elts)
+    if not interp.may_unroll(len(rest)) or (not rest and len(args.pos) < 3):
+        return None
+    value = args.pos[2] if len(args.pos) > 2 else rest.pop(0)
+    for one in rest:
+        value = interp.call(step, v.Args([value, one]), node)
+    return value
+
+
 def _result(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``future.result()``, ``handle.get()``: what the function has given that was handed to an executor."""
     return owner.attrs.get(GIVEN_LATER) if isinstance(owner, v.Obj) else None
@@ -784,6 +803,7 @@ _CONFIGURATIONS = (
 
 MODELS: dict[str, Model] = {
     "builtins.globals": _globals,
+    "functools.reduce": _reduce,
     "builtins.staticmethod": _first,
     "hydra.utils.instantiate": _instantiate,
     **{f"hydra.utils.get_{n}": _locate for n in ("class", "method", "object")},
@@ -902,6 +922,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.parse_args_into_dataclasses": opt.hf_parse,
     "*.parse_json_file": opt.hf_parse,
     "*.get": _namespace_dict,
+    "*.__new__": _new_class,
     "*.result": _result,
     "*.__subclasses__": _subclasses,
     "*.pop": _namespace_dict,
