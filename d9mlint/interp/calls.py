@@ -798,7 +798,14 @@ def _callbacks(
                 for elt in one.elts:
                     if isinstance(elt, (v.Func, v.Partial)):
                         call(interp, elt, v.Args(star=True, dstar=True), node)
+                    elif isinstance(elt, v.Inst) and callback_instances(api) and _is_called_back(interp, elt):
+                        run_methods(interp, elt, node, without, found.entry if found is not None else None)
     return None
+
+
+def _is_called_back(interp: Interp, inst: v.Inst) -> bool:
+    """Whether an object is of a class whose methods a trainer calls that is given a list of such objects."""
+    return any(interp.kb.role(base, "called-back") is not None for base in inst.cls.external_bases())
 
 
 def _rank(

@@ -47,6 +47,7 @@ Role = Literal[
     "async-copy",
     "averages",
     "base-only",
+    "called-back",
     "checkpoints",
     "clock",
     "copies",
