@@ -49,7 +49,6 @@ from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
-from d9mlint.ir.traversal import called_name
 from d9mlint.project.modules import Found, ModuleFile, Modules
 
 if TYPE_CHECKING:
@@ -77,10 +76,6 @@ found."""
 
 def _nowhere(violation: Violation) -> None:
     """There are no rules."""
-
-
-_CHANGING = frozenset({"inplace", "out"})
-"""Arguments that say where a result is stored."""
 
 
 class Interp:
@@ -481,11 +476,8 @@ class Interp:
         return file.facts
 
     def unread(self, node: m.Expr) -> bool:
-        """Whether the statement that is running throws what an expression gives away, or stores it in variables that nothing
-        reads. A notebook may show what it does not store."""
+        """Whether the statement that is running stores what an expression gives in variables that nothing reads."""
         stmt, frame = self.statement, self.frame
-        if isinstance(stmt, m.ExprStmt):
-            return not frame.file.notebook and self._only_gives(stmt.value, node)
         if frame.is_class or not isinstance(stmt, (m.Assign, m.AnnAssign)):
             return False
         if not liveness.gives(stmt.value, node):
@@ -494,29 +486,6 @@ class Interp:
         if stmt.start not in liveness.dead_stores(function):
             return False
         return not liveness.may_be_shared(self.whole(frame.file), function, liveness.stored_names(stmt))
-
-    def _only_gives(self, value: m.Expr, node: m.Expr) -> bool:
-        """Whether all that is made of what a node gives is the value of an expression: by calls that give something in
-        the order of what they are given and change nothing."""
-        if value is node:
-            return True
-        if not isinstance(value, m.Call) or any(one.name in _CHANGING for one in value.keywords):
-            return False
-        method = not isinstance(value.func, m.Name) or "." in value.func.id
-        name = called_name(value)
-        entry = self.kb.order(f"?.{name}", True) if method else self.kb.order(f"builtins.{name}")
-        if entry is None or entry.role not in ("carry", "end"):
-            return False
-        given = [*value.args, *(one.value for one in value.keywords)]
-        if isinstance(value.func, m.Attr):
-            given.append(value.func.value)
-        if any(isinstance(one, m.Lambda) or self._names_function(one) for one in given):
-            # What it does is not only to give something.
-            return False
-        return any(self._only_gives(one, node) for one in given)
-
-    def _names_function(self, node: m.Expr) -> bool:
-        return isinstance(node, m.Name) and isinstance(self.eval(node), (v.Func, v.Partial, v.Cls, v.Ext))
 
     statement: Any = None
 

@@ -154,8 +154,7 @@ class RunView(Protocol):
         """Where values were drawn that were overwritten before they were read."""
 
     def unread(self, node: m.Expr) -> bool:
-        """Whether the statement that is running throws what an expression gives away, or stores it in variables that nothing
-        reads."""
+        """Whether the statement that is running stores what an expression gives in variables that nothing reads."""
 
     @property
     def in_worker(self) -> bool:

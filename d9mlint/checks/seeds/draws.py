@@ -144,8 +144,7 @@ class Seeds(Rule):
         ):
             return
         if entry.kind == "split":
-            if not self.run.unread(node):
-                self._split(rng, level, entry, node)
+            self._split(rng, level, entry, node)
             return
         if entry.kind == "tf-shuffle":
             self._tf_shuffle(entry, node)
