@@ -9,6 +9,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT, THREAD
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
 from d9mlint.interp.listening import on
+from d9mlint.interp.rng import GENERATOR_TYPES
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
@@ -18,7 +19,6 @@ LIBRARY_SEED = "DET113"
 """The rule of generators that libraries keep for themselves."""
 OWN_SEED = "own seed"
 """What is drawn from a generator that only an argument of its transform seeds."""
-GENERATOR_TYPES = ("numpy.random.Generator", "numpy.random.RandomState", "random.Random")
 
 
 class Observer:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, InstanceReadEvent, InstanceWriteEvent
 from d9mlint.interp.listening import on
+from d9mlint.interp.rng import GENERATOR_TYPES
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
@@ -76,7 +77,10 @@ class Replaced:
                 self._given(value, 0)
 
     def _is_generator(self, value: v.Obj) -> bool:
-        return any(one.kind == "generator" for one in self._interp.kb.rng(value.api))
+        # One that does nothing but draw is reported wherever it is.
+        return value.type not in GENERATOR_TYPES and any(
+            one.kind == "generator" for one in self._interp.kb.rng(value.api)
+        )
 
     def _keeps_its_attributes(self, owner: v.Inst) -> bool:
         """Whether no class of a library that an instance is derived from reads attributes that it does not know."""

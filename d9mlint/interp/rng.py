@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from d9mlint.project.modules import ModuleFile
 
 
+GENERATOR_TYPES = ("numpy.random.Generator", "numpy.random.RandomState", "random.Random")
+"""Types of generators that do nothing but draw."""
+
+
 def apply(
     interp: Interp, entries: tuple[RngEntry, ...], args: v.Args, node: Any, *, at: str = "call"
 ) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Step
 from d9mlint.checks.base import Rule
-from d9mlint.checks.drawing import GENERATOR_TYPES, Observer, what_is_drawn
+from d9mlint.checks.drawing import Observer, what_is_drawn
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.context import THREAD
@@ -80,7 +80,7 @@ class RaceLog(Observer):
         if call.node is None:
             return
         owner = call.owner
-        if isinstance(owner, v.Obj) and owner.type in GENERATOR_TYPES:
+        if isinstance(owner, v.Obj) and owner.type in rng.GENERATOR_TYPES:
             shared = self._shared(owner) and call.api.rpartition(".")[2] not in _LOOKS
         else:
             shared = any(
@@ -91,7 +91,8 @@ class RaceLog(Observer):
                 if not {"own", "entropy", *self.own} & set(entry.draws)
             )
             owner = next(
-                (x for x in call.args.kw.values() if isinstance(x, v.Obj) and x.type in GENERATOR_TYPES), None
+                (x for x in call.args.kw.values() if isinstance(x, v.Obj) and x.type in rng.GENERATOR_TYPES),
+                None,
             )
             if owner is not None:
                 shared = self._shared(owner)

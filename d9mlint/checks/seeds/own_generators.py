@@ -14,7 +14,7 @@ from d9mlint.interp.events import CallEvent, DefaultGeneratorEvent, EndEvent, Ob
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
-from d9mlint.interp.rng import all_hold, any_holds, is_quiet
+from d9mlint.interp.rng import GENERATOR_TYPES, all_hold, any_holds, is_quiet
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
@@ -52,7 +52,9 @@ class OwnGenerators(Rule):
                 site = self.run.here(call.node)
                 self.defaults[site] = (Where(self.run, call.node, call.api), call)
             elif entry.kind == "generator":
-                self._remember_variable(call.node)
+                if (self.run.kb.result_type(call.api) or call.api) not in GENERATOR_TYPES:
+                    # A generator itself is reported wherever it is; one inside of what nobody calls draws nothing.
+                    self._remember_variable(call.node)
                 _generator(self, call, entry, call.node)
             elif entry.kind == "unseeded-op":
                 _unseeded_op(self, call, entry)
