@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from d9mlint.base.findings import Finding, Severity
 from d9mlint.config.settings import load_settings
 from d9mlint.fix_rounds import fix
 from d9mlint.pipeline import Result, check
@@ -294,3 +295,20 @@ def until_it_strikes(trace: Callable[[], dict[str, Any]], verdict: str) -> dict[
         if verdict != "op" or (report["difference"] and (replayed is None or replayed["distinct"] > 1)):
             return report
     return trace()
+
+
+def finding(subject: str, op: str = "", **fields: Any) -> Finding:
+    """A finding at the start of a file, for tests that need no linted program."""
+    code = "DET401" if op else "DET303"
+    return Finding(
+        code=code,
+        path="a.py",
+        start=0,
+        end=1,
+        message="m",
+        help="",
+        severity=Severity.ERROR,
+        subject=subject,
+        op=op,
+        **fields,
+    )

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from support import finding
 
-from d9mlint.base.findings import Finding, Severity
+from d9mlint.base.findings import Finding
 from d9mlint.base.known_calls import KnownCall, Operand
 from d9mlint.config.settings import load_settings
 from d9mlint.evidence.model import Control, Evidence, Given, Machine, Measurement
@@ -366,21 +367,6 @@ def test_the_call_of_a_tensorflow_program_is_what_is_run(tmp_path: Path) -> None
     compare(TENSORFLOW_CASES, recipes, run("tensorflow", recipes))
 
 
-def finding(subject: str, call: KnownCall, op: str = "an.op") -> Finding:
-    return Finding(
-        code="DET401",
-        path="a.py",
-        start=0,
-        end=1,
-        message="m",
-        help="",
-        severity=Severity.ERROR,
-        subject=subject,
-        op=op,
-        call=call,
-    )
-
-
 def called(*positional: Any, use: KnownCall | None = None, **named: Any) -> KnownCall:
     """A call with these arguments: operands, and literals."""
     every = {**{str(n): value for n, value in enumerate(positional)}, **named}
@@ -600,7 +586,9 @@ TENSORFLOW_DIRECT = [
     ],
 )
 def test_constructors_and_functions_are_run_as_they_are_called(library: str, cases: list[Direct]) -> None:
-    recipes = [taking.of_call(RECIPE[case.recipe], finding(case.subject, case.call)) for case in cases]
+    recipes = [
+        taking.of_call(RECIPE[case.recipe], finding(case.subject, "an.op", call=case.call)) for case in cases
+    ]
     made = [recipe for recipe in recipes if recipe is not None]
     assert len(made) == len(cases)
     for case, recipe, row in zip(cases, made, run(library, made), strict=True):
@@ -613,8 +601,8 @@ def test_constructors_and_functions_are_run_as_they_are_called(library: str, cas
 def test_what_is_left_of_a_call_is_said() -> None:
     one = finding(
         "torch.nn.Conv2d",
-        called(6, 4, 3, padding_mode="reflect", use=called(floats(2, 6, 9, 9))),
-        op="torch.conv",
+        "torch.conv",
+        call=called(6, 4, 3, padding_mode="reflect", use=called(floats(2, 6, 9, 9))),
     )
     recipe = taking.of_call(RECIPE["conv2d_backward"], one)
     assert recipe is not None
@@ -630,7 +618,7 @@ def test_what_is_left_of_a_call_is_said() -> None:
         runs=5,
         given=recipe.given,
     )
-    unknown = finding("torch.nn.Conv2d", KnownCall(), op="torch.conv")
+    unknown = finding("torch.nn.Conv2d", "torch.conv", call=KnownCall())
     generic = msgspec.structs.replace(row, recipe="conv2d_backward", given=Given())
     evidence = Evidence(
         tool="d9mlint",
@@ -642,12 +630,12 @@ def test_what_is_left_of_a_call_is_said() -> None:
         controls=tuple(Control(recipe=kind, expected=kind, outcome=kind) for kind in ("differs", "equal")),
         measurements=(row, generic),
     )
-    told = verdict(one, serving(one, evidence), evidence, "measured now")["summary"]
-    assert "run with this call's in_channels=6, out_channels=4, kernel_size=3, x 2x6x9x9" in told
-    assert "the recipe does not take its padding_mode" in told
-    assert "this call was run" not in told
-    told = verdict(unknown, serving(unknown, evidence), evidence, "measured now")["summary"]
-    assert "measured with default shapes: this call was not measured" in told
+    summary = verdict(one, serving(one, evidence), evidence, "measured now")["summary"]
+    assert "run with this call's in_channels=6, out_channels=4, kernel_size=3, x 2x6x9x9" in summary
+    assert "the recipe does not take its padding_mode" in summary
+    assert "this call was run" not in summary
+    summary = verdict(unknown, serving(unknown, evidence), evidence, "measured now")["summary"]
+    assert "measured with default shapes: this call was not measured" in summary
 
 
 def test_calls_at_one_place_are_told_by_what_they_share() -> None:
@@ -677,7 +665,8 @@ def test_large_shapes_are_reduced_together() -> None:
 def test_a_call_that_is_too_large_is_run_smaller() -> None:
     large = called(floats(8, 16, 8192, 64), floats(8, 16, 8192, 64), floats(8, 16, 8192, 64))
     recipe = taking.of_call(
-        RECIPE["sdpa_math_backward"], finding("torch.nn.functional.scaled_dot_product_attention", large)
+        RECIPE["sdpa_math_backward"],
+        finding("torch.nn.functional.scaled_dot_product_attention", "an.op", call=large),
     )
     assert recipe is not None
     (row,) = measure([recipe], [], Options(device="cpu", runs=2), lambda _: None).measurements
@@ -790,11 +779,11 @@ def test_the_report_has_the_shapes_of_the_call(tmp_path: Path) -> None:
         timeout=900,
     )
     assert done.returncode == 1, done.stderr
-    told = {Path(item["filename"]).name: item["evidence"] for item in json.loads(done.stdout)}
-    assert set(told) == set(PROGRAM)
+    evidence_by_file = {Path(item["filename"]).name: item["evidence"] for item in json.loads(done.stdout)}
+    assert set(evidence_by_file) == set(PROGRAM)
     for name, sizes in {"a.py": {"x": [2, 3, 16, 12]}, "b.py": {"i": [4], "w": [4]}}.items():
-        own = [m for m in told[name]["measurements"] if m.get("given")]
+        own = [m for m in evidence_by_file[name]["measurements"] if m.get("given")]
         assert [m["sizes"] for m in own] == [sizes]
-        assert "this call was run" in told[name]["summary"]
-    (outputs,) = [m["outputs"] for m in told["a.py"]["measurements"] if m.get("given")]
+        assert "this call was run" in evidence_by_file[name]["summary"]
+    (outputs,) = [m["outputs"] for m in evidence_by_file["a.py"]["measurements"] if m.get("given")]
     assert outputs[0]["shape"] == [2, 3, 5, 4]

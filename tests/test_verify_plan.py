@@ -10,10 +10,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from support import finding
 
 from d9mlint import knowledge
 from d9mlint.base.errors import UsageError
-from d9mlint.base.findings import Finding, Severity
+from d9mlint.base.findings import Finding
 from d9mlint.base.known_calls import CallCondition, KnownCall, Operand, holds
 from d9mlint.config.settings import load_settings
 from d9mlint.evidence.model import (
@@ -133,22 +134,6 @@ def test_what_prints_no_findings_is_refused_beside_verify(option: str) -> None:
     done = d9mlint("--verify", option, "tests/example_project")
     assert done.returncode == 2
     assert f"{option} does not report findings" in done.stderr
-
-
-def finding(subject: str, op: str = "", **fields: Any) -> Finding:
-    code = "DET401" if op else "DET303"
-    return Finding(
-        code=code,
-        path="a.py",
-        start=0,
-        end=1,
-        message="m",
-        help="",
-        severity=Severity.ERROR,
-        subject=subject,
-        op=op,
-        **fields,
-    )
 
 
 def measured(recipe: str, api: str, outcome: str = EQUAL, distinct: int = 1, **fields: Any) -> Measurement:

@@ -324,8 +324,8 @@ def _not_the_call(finding: Finding, m: Measurement, kind: str) -> str:
         return "; ".join(parts)
     if dtypes and m.dtype not in dtypes:
         return f"this call was not measured: it has {' and '.join(sorted(dtypes))}"
-    told = "this call was not measured"
-    return told if kind == POSSIBLE else f"measured with default shapes: {told}"
+    missing = "this call was not measured"
+    return missing if kind == POSSIBLE else f"measured with default shapes: {missing}"
 
 
 def _op_differs(own: Sequence[Measurement]) -> list[str]:

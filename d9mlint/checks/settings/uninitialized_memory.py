@@ -456,7 +456,7 @@ def _one_index(interp: RunView, index: v.Value, node: Any) -> tuple[int, int | s
         return None
     found: tuple[int, int | slice | None] | None = None
     for dimension, (part, value) in enumerate(zip(parts, values, strict=True)):
-        if isinstance(part, m.Slice) and part.lower is None and part.upper is None and part.step is None:
+        if _is_whole(part):
             continue
         if found is not None:
             return None
@@ -472,6 +472,11 @@ def _one_index(interp: RunView, index: v.Value, node: Any) -> tuple[int, int | s
         else:
             return None
     return found
+
+
+def _is_whole(part: Any) -> bool:
+    """Whether a part of an index is ``:``."""
+    return isinstance(part, m.Slice) and part.lower is part.upper is part.step is None
 
 
 def _bound(interp: RunView, node: Any) -> Any:
@@ -507,10 +512,7 @@ def _rows_from_ends(interp: RunView, memory: v.Obj, index: v.Value, node: Any) -
     if not isinstance(node, m.Subscript) or memory.file is not interp.frame.file:
         return None
     parts = node.index.elts if isinstance(node.index, m.Seq) else [node.index]
-    whole = [
-        isinstance(one, m.Slice) and one.lower is None and one.upper is None and one.step is None
-        for one in parts
-    ]
+    whole = [_is_whole(one) for one in parts]
     if whole.count(False) != 1:
         return None
     dimension = whole.index(False)
