@@ -13,7 +13,16 @@ from typing import Any
 
 from d9mlint.trace import causes
 from d9mlint.trace.causes import Suspect
-from d9mlint.trace.compare import Difference, Unequal, Verdict, first_difference, pair, with_earlier_draw
+from d9mlint.trace.compare import (
+    Cause,
+    Difference,
+    Unequal,
+    Verdict,
+    first_difference,
+    pair,
+    with_earlier_draw,
+    with_shared_draw,
+)
 from d9mlint.trace.journal import NOTE, Journal, journals
 from d9mlint.trace.runs import Session
 from d9mlint.trace.watcher import Watcher
@@ -37,10 +46,22 @@ def explained(
     if perturbed and difference.cause is None:
         session.progress("looking for the cause")
         difference = _by_change(session, first, difference, more)
+    suspects: Sequence[Suspect] = causes.FIXED
     if difference.cause is None and difference.verdict in ("input", "scalar"):
-        difference = with_earlier_draw(pair(first, second), difference)
+        difference = with_shared_draw(pair(first, second), difference)
+    if difference.cause is None and difference.verdict in ("input", "scalar"):
+        guess = with_earlier_draw(pair(first, second), difference)
+        if guess.cause is None or not perturbed:
+            difference = guess
+        else:
+            # It is the cause where two runs in which random bytes are the same are equal.
+            settled = _by_fixing(session, first, difference, more, suspects[:1], guess.cause)
+            difference, suspects = (
+                settled._replace(reason=guess.reason) if settled.cause else settled,
+                suspects[1:],
+            )
     if perturbed and difference.cause is None:
-        difference = _by_fixing(session, first, difference, more)
+        difference = _by_fixing(session, first, difference, more, suspects)
     return difference
 
 
@@ -78,10 +99,15 @@ def _same(found: Difference, known: Difference) -> bool:
 
 
 def _by_fixing(
-    session: Session, first: Sequence[Journal], difference: Difference, more: Mapping[str, Any]
+    session: Session,
+    first: Sequence[Journal],
+    difference: Difference,
+    more: Mapping[str, Any],
+    suspects: Sequence[Suspect],
+    known: Cause | None = None,
 ) -> Difference:
-    """Find what differs in every run, by pairs of runs in which it does not."""
-    end = time.monotonic() + 2 * len(causes.FIXED) * max(SLOWER * session.seconds, LEAST_SECONDS)
+    """Find what differs in every run, by pairs of runs in which it does not. ``known`` is the cause if there is one."""
+    end = time.monotonic() + 2 * len(suspects) * max(SLOWER * session.seconds, LEAST_SECONDS)
 
     def settles(suspect: Suspect) -> list[Journal] | None:
         """The recordings of one of the runs, where they are equal up to the place of the difference."""
@@ -92,9 +118,8 @@ def _by_fixing(
             until = _until(Watcher(first, directory, difference).passed, end)
             session.further(directory, suspect.perturbation, until, **more)
             found.append(list(journals(directory)))
-            if suspect.kind in causes.NOTED and not any(
-                causes.readers(one, suspect.kind) for one in found[-1]
-            ):
+            noted = suspect.kind in causes.NOTED and known is None
+            if noted and not any(causes.readers(one, suspect.kind) for one in found[-1]):
                 # Nobody has asked for it.
                 return None
         if not all(_reaches(one, difference) for one in found):
@@ -105,11 +130,11 @@ def _by_fixing(
             return None
         return found[0] if left is None or left.position > difference.position else None
 
-    for suspect in causes.FIXED:
+    for suspect in suspects:
         recording = settles(suspect)
         if recording is not None:
             journal = _process(recording, difference)
-            cause = causes.cause(suspect, journal, len(journal.records), difference.place)
+            cause = known or causes.cause(suspect, journal, len(journal.records), difference.place)
             verdicts: dict[str, Verdict] = {"entropy": "rng", "addresses": "input"}
             return difference._replace(cause=cause, verdict=verdicts.get(suspect.kind, difference.verdict))
     return difference

@@ -449,11 +449,11 @@ def _explain_value(
     since = _last_compared(first, a)
     pairs = zip(left, right, strict=False)
     differing = [(n, one) for (n, one), (_, other) in pairs if one.digest != other.digest]
-    recent = [(n, r) for n, r in differing if n > since and not _is_seed(first, r)]
+    # What a library draws when it is imported stands before the first data of most programs.
+    recent = [(n, r) for n, r in differing if n > since and not (_is_seed(first, r) or _at_import(first, r))]
     if not recent:
         return None
-    # What a library draws when it is imported is seldom the cause, though it comes first.
-    _, note = next((one for one in recent if not _at_import(first, one[1])), recent[0])
+    _, note = recent[0]
     name = first.text("name", note.name)
     path = frames(first.text("path", note.path))
     if name.startswith(("drew ", "made ")):
@@ -476,41 +476,52 @@ def _explain_value(
     return "rng", f"{library} {seeded}", Cause("draw", f"{library} is drawn from here", path)
 
 
-def with_earlier_draw(pairs: Sequence[tuple[Journal, Journal]], difference: Difference) -> Difference:
-    """The same difference, explained by a draw without a seed long before the data enters: weights that a library
-    draws when a model is made."""
+_LIBRARIES = (("python generator", "Python's `random`"), ("numpy generator", "`numpy.random`"))
+
+
+def with_shared_draw(pairs: Sequence[tuple[Journal, Journal]], difference: Difference) -> Difference:
+    """The same difference, explained by a generator that several threads draw from in another order."""
     for first, second in pairs:
         if first.header.get("key", "") != difference.process:
             continue
-        until = difference.position
-        left = [r for _, r in _notes(first, until)]
-        for name, library in (
-            ("python generator", "Python's `random`"),
-            ("numpy generator", "`numpy.random`"),
-        ):
-            draws = [r for r in left if first.text("name", r.name) == name]
-            others = [r for r in second.records if r.kind == NOTE and second.text("name", r.name) == name]
+        for name, library in _LIBRARIES:
+            draws, others = _draws(first, second, name, difference.position)
             shared = _shared(first, second, draws, others)
             if shared is not None:
-                reason = _several_threads(
-                    library, list(dict.fromkeys(first.text("stream", r.stream) for r in draws))
-                )
-                cause = Cause(
-                    "draw", f"{library} is drawn from here", frames(first.text("path", shared.path))
-                )
-                return difference._replace(verdict="rng", reason=reason, cause=cause)
+                threads = list(dict.fromkeys(first.text("stream", r.stream) for r in draws))
+                return _drawn(difference, first, shared, library, _several_threads(library, threads))
+    return difference
+
+
+def with_earlier_draw(pairs: Sequence[tuple[Journal, Journal]], difference: Difference) -> Difference:
+    """The same difference, perhaps explained by a draw without a seed long before the data enters: weights that a
+    library draws when a model is made. Whether the draw has to do with it is not known."""
+    for first, second in pairs:
+        if first.header.get("key", "") != difference.process:
+            continue
+        left = [r for _, r in _notes(first, difference.position)]
+        for name, library in _LIBRARIES:
             if any(_seeds(first, r, name) for r in left):
                 continue
-            pairs_of_draws = zip(draws, others, strict=False)
+            pairs_of_draws = zip(*_draws(first, second, name, difference.position), strict=False)
             differing = [one for one, other in pairs_of_draws if one.path and one.digest != other.digest]
             if differing:
                 drawn = min(differing, key=lambda r: _at_import(first, r))
-                path = frames(first.text("path", drawn.path))
-                cause = Cause("draw", f"{library} is drawn from here", path)
-                return difference._replace(
-                    verdict="rng", reason=f"{library} is used without a seed", cause=cause
-                )
+                return _drawn(difference, first, drawn, library, f"{library} is used without a seed")
     return difference
+
+
+def _draws(
+    first: Journal, second: Journal, name: str, until: int | None
+) -> tuple[list[Record], list[Record]]:
+    """The draws from a generator of Python or NumPy: those before a record, and all of the second run."""
+    draws = [r for _, r in _notes(first, until) if first.text("name", r.name) == name]
+    return draws, [r for r in second.records if r.kind == NOTE and second.text("name", r.name) == name]
+
+
+def _drawn(difference: Difference, found: Journal, draw: Record, library: str, reason: str) -> Difference:
+    cause = Cause("draw", f"{library} is drawn from here", frames(found.text("path", draw.path)))
+    return difference._replace(verdict="rng", reason=reason, cause=cause)
 
 
 def _shared(

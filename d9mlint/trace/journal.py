@@ -163,8 +163,14 @@ class Writer:
             self.json(b"H", {"format": FORMAT, **self.header})
         # Line buffers would split chunks: every chunk is one write.
         data = memoryview(CHUNK.pack(letter, len(payload)) + payload)
-        while data:
-            data = data[os.write(self._file, data) :]
+        whole = os.fstat(self._file).st_size
+        try:
+            while data:
+                data = data[os.write(self._file, data) :]
+        except OSError:
+            # A full disk: a part of a chunk would take in what comes after it.
+            os.ftruncate(self._file, whole)
+            raise
 
     def close(self) -> None:
         """Close the file."""

@@ -136,11 +136,13 @@ def plan_of(func: Any) -> Plan:
 class Stream:
     """What one thread does: its own order of operations and its own copies of small tensors."""
 
-    __slots__ = ("boundary", "busy", "count", "digester", "last_sequence", "number")
+    __slots__ = ("boundary", "busy", "count", "digester", "last_sequence", "number", "ready")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.count = 0
+        self.ready = False
+        """Whether there is a digester: another thread may look before that."""
         self.digester: Digester
         self.last_sequence = names.sequence_number()
         self.busy = True
@@ -213,6 +215,7 @@ class Recorder:
             found = self._threads[identity] = Stream(self._tables.streams.number(key))
             # Busy until here: making the buffers is no operation of the program.
             found.digester = Digester()
+            found.ready = True
             found.busy = False
         return found
 
@@ -220,10 +223,10 @@ class Recorder:
         """Name the running thread; its identity may be that of a thread that has ended."""
         identity = threading.get_ident()
         self._thread_keys[identity] = key
-        old = self._threads.pop(identity, None)
-        if old is not None:
-            with self._lock:
-                self.flush()
+        if identity in self._threads:
+            # Its digests are completed while they are known.
+            self.flush()
+            del self._threads[identity]
 
     def thread_key(self) -> str:
         """A name for a thread that the running thread starts: the same in every run."""
@@ -305,6 +308,12 @@ class Recorder:
 
     def flush(self) -> None:
         """Write what is known."""
+        try:
+            self._flush()
+        except Exception as error:
+            self.failed(error)
+
+    def _flush(self) -> None:
         with self._lock:
             own = self._threads.get(threading.get_ident())
             busy = own is not None and own.busy
@@ -313,7 +322,8 @@ class Recorder:
                 own.busy = True
             try:
                 for stream in list(self._threads.values()):
-                    stream.digester.flush()
+                    if stream.ready:
+                        stream.digester.flush()
             finally:
                 if own is not None:
                     own.busy = busy

@@ -8,6 +8,7 @@ further runs in which functions are executed eagerly.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import re
 import sys
@@ -66,6 +67,7 @@ class Recorder:
         self._eager = tf_names.eager_tensor()
         self._made: dict[int, int] = {}
         self._lines: dict[int, int] = {}
+        self._reads: dict[tuple[str, int, int], list[int]] = {}
         self._training: set[str] = set()
         self._optimizers: list[weakref.ref[Any]] = []
         self._last_taken = 0
@@ -126,6 +128,12 @@ class Recorder:
 
     def flush(self) -> None:
         """Write what is known."""
+        try:
+            self._flush()
+        except Exception as error:
+            self.failed(error)
+
+    def _flush(self) -> None:
         with self._lock:
             pending, self._pending = self._pending, []
             if os.getpid() != self._process or not (pending or self._writer.open):
@@ -153,7 +161,7 @@ class Recorder:
     def failed(self, error: Exception) -> None:
         """A mistake of the tracer must not become one of the program: stop, and say so in the journal."""
         self.on = False
-        with self._lock:
+        with contextlib.suppress(Exception), self._lock:
             self._writer.failed(error)
 
     # Operations
@@ -166,7 +174,7 @@ class Recorder:
             return
         self._busy = True
         try:
-            kind = name.decode() if isinstance(name, bytes) else str(name)
+            kind = _kind(name)
             if graph is not None:
                 self._in_graph(kind, attrs)
             else:
@@ -211,6 +219,8 @@ class Recorder:
         written = [t for t in outputs if _has_value(t)]
         variables = [t for t in inputs if _is_resource(t)] if function or _writes(kind) else []
         contents = [v for v in map(tf_names.variable_value, variables) if v is not None]
+        if not self._backward:
+            self._note_reads(kind, inputs, path)
         if kind in _MEMORY or not (written or contents):
             # A handle, or nothing that has content.
             return
@@ -285,12 +295,34 @@ class Recorder:
                 for old in list(table)[: KNOWN // 2]:
                     del table[old]
 
+    def _note_reads(self, kind: str, inputs: tuple[Any, ...], path: int) -> None:
+        """Where an operation reads its inputs: its gradient function may be given nothing else of it."""
+        for position, tensor in enumerate(inputs):
+            if isinstance(tensor, self._eager):
+                self._reads.setdefault((kind, position, tensor._id), []).append(path)
+        if len(self._reads) > KNOWN:
+            for old in list(self._reads)[: KNOWN // 2]:
+                del self._reads[old]
+
+    def _line_of(self, kind: str, inputs: Any, outputs: Any) -> int:
+        """The line of an operation whose gradient function is given these tensors; 0 where it is not known. TensorFlow
+        keeps only those that the function needs."""
+        for tensor in outputs or ():
+            if isinstance(tensor, self._eager) and tensor._id in self._lines:
+                return self._lines[tensor._id]
+        for position, tensor in enumerate(inputs or ()):
+            if isinstance(tensor, self._eager):
+                lines = self._reads.get((kind, position, tensor._id))
+                if lines:
+                    # Backward in reverse order.
+                    return lines.pop() if len(lines) > 1 else lines[0]
+        return 0
+
     def gradient(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """The gradient function of an operation runs: its operations belong to the forward line."""
         before = self._forward, self._backward
-        tensors = [t for part in (arguments[4], arguments[3]) for t in (part or ()) if t is not None]
-        lines = [self._lines[t._id] for t in tensors if isinstance(t, self._eager) and t._id in self._lines]
-        self._forward, self._backward = lines[0] if lines else 0, True
+        kind, inputs, outputs = arguments[0], arguments[3], arguments[4]
+        self._forward, self._backward = self._line_of(_kind(kind), inputs, outputs), True
         try:
             return function(*arguments)
         finally:
@@ -345,6 +377,10 @@ def begin(path: str, header: dict[str, Any], settings: dict[str, Any], sites: Si
     if settings.get("eager"):
         tensorflow.config.run_functions_eagerly(True)
     watch.applied = recorder.applied
+
+
+def _kind(name: Any) -> str:
+    return name.decode() if isinstance(name, bytes) else str(name)
 
 
 def _pairs(attrs: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ TABLES = {
     "name": list(NAMES),
     "path": ["/p/train.py:3:train\t/p/train.py:9:<module>", "/p/train.py:1:<module>"],
     "shape": ["float32[4]", "float32[5]"],
-    "args": ["alpha=1", "alpha=2"],
+    "args": ["alpha=1", "alpha=2", journal.AT_IMPORT],
 }
 
 
@@ -145,6 +145,18 @@ def test_a_draw_long_before_the_data_explains_it_unless_there_is_a_seed(tmp_path
         assert found is not None and (found.verdict, found.cause) == ("input", None)
         verdicts.append(with_earlier_draw(pair_, found).verdict)
     assert verdicts == ["rng", "input"]
+
+
+@pytest.mark.parametrize(("at_import", "expected"), [(0, "rng"), (3, "input")])
+def test_what_a_library_draws_when_it_is_imported_does_not_explain_the_first_data(
+    at_import: int, expected: str, tmp_path: Path
+) -> None:
+    draw = NAMES["python generator"]
+    one = [record(NOTE, draw, 5, args=at_import), record(INPUT)]
+    other = [record(NOTE, draw, 6, args=at_import), record(INPUT, digest=8)]
+    pairs = [(written(tmp_path / "a", *one), written(tmp_path / "b", *other))]
+    found = first_difference(pairs, complete=True)
+    assert found is not None and found.verdict == expected
 
 
 def test_the_step_is_counted_from_one(tmp_path: Path) -> None:

@@ -89,3 +89,62 @@ def test_forked_processes_write_their_own_journals(tmp_path: Path) -> None:
     }
     assert found["rank 0"].events[0]["failed"] == "ValueError: of the tracer"
     assert found["rank 0/fork 1"].header["worker"] and not found["rank 0"].header.get("worker")
+
+
+def test_a_disk_that_is_full_ends_the_recording_and_not_the_program(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    code = RECORDER + (
+        "import resource, signal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "found.add(5, 'before')\n"
+        "found.flush()\n"
+        "size = os.path.getsize(sys.argv[1])\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (size + 50, resource.RLIM_INFINITY))\n"
+        "found.add(5, 'lost')\n"
+        "found.optimizer_step(found)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))\n"
+        "found.add(5, 'after')\n"
+        "found.finish()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "0.journal")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    (found,) = journal.journals(str(tmp_path))
+    assert [found.text("name", r.name) for r in found.records] == ["before"]
+    assert found.end is None
+
+
+def test_a_thread_that_is_starting_does_not_disturb_another_one(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    code = RECORDER + (
+        "import threading\n"
+        "made, go = threading.Event(), threading.Event()\n"
+        "class Slow(recorder.Digester):\n"
+        "    def __init__(self):\n"
+        "        made.set()\n"
+        "        go.wait(60)\n"
+        "        super().__init__()\n"
+        "found.add(5, 'main')\n"
+        "recorder.Digester = Slow\n"
+        "thread = threading.Thread(target=lambda: found.add(5, 'thread'))\n"
+        "thread.start()\n"
+        "made.wait(60)\n"
+        "found.flush()\n"
+        "go.set()\n"
+        "thread.join()\n"
+        "found.finish()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "0.journal")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    (found,) = journal.journals(str(tmp_path))
+    assert [found.text("name", r.name) for r in found.records] == ["main", "thread"]
+    assert found.events == [] and found.end is not None
