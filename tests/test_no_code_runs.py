@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import venv
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -222,12 +223,35 @@ def test_the_action_in_a_workspace_of_planted_modules(
     assert ran(planted) == [] and not (root / ".d9mlint_cache").exists()
 
 
+def imported_for_a_command() -> set[str]:
+    """What Python itself imports from the working directory for ``python -c``, before the first line of the command:
+    nothing up to 3.12, ``linecache`` and what it imports from 3.13 on."""
+    code = "import sys; print(*sys.modules)"
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as script:
+        script.write(code)
+        script.flush()
+        command, file = (
+            subprocess.run([sys.executable, "-S", *start], capture_output=True, text=True, check=True)
+            for start in (("-c", code), (script.name,))
+        )
+    return set(command.stdout.split()) - set(file.stdout.split())
+
+
 @pytest.mark.full
+@pytest.mark.parametrize("safe_path", [False, True])
 def test_the_hook_of_pre_commit_in_a_repository_of_planted_modules(
-    project: Project, tmp_path_factory: pytest.TempPathFactory
+    project: Project, tmp_path_factory: pytest.TempPathFactory, safe_path: bool
 ) -> None:
-    """With pre-commit itself, which clones and installs the hook's repository."""
+    """With pre-commit itself, which clones and installs the hook's repository.
+
+    In the linted repository, pre-commit asks the Python of a hook for its version by ``python -S -c``, before it runs
+    the hook. What Python imports for that is not ours to prevent; ``PYTHONSAFEPATH`` prevents it.
+    """
     pytest.importorskip("pre_commit", reason="pre-commit is not installed (extra `test`)")
+    of_python = imported_for_a_command()
+    assert not of_python or sys.version_info >= (3, 13)
+    if safe_path and not of_python:
+        pytest.skip("this Python imports nothing from the working directory for `python -c`")
     hooks = tmp_path_factory.mktemp("hooks")
     for name in ("d9mlint", "rules"):
         shutil.copytree(ROOT / name, hooks / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -240,7 +264,7 @@ def test_the_hook_of_pre_commit_in_a_repository_of_planted_modules(
     revision = call(hooks, "git", "rev-parse", "HEAD", code=0).strip()
     hook = {"repo": str(hooks), "rev": revision, "hooks": [{"id": "d9mlint", "args": list(OPTIONS)}]}
     root = project({"train.py": CODE, ".pre-commit-config.yaml": json.dumps({"repos": [hook]})})
-    planted = plant(root, but={"torch"})
+    planted = plant(root, but={"torch"} if safe_path else {"torch", *of_python})
     call(root, "git", "init", "-q", code=0)
     call(root, "git", "add", "-A", code=0)
     # -I: pre-commit itself must not import what is planted in the working directory.
@@ -253,6 +277,7 @@ def test_the_hook_of_pre_commit_in_a_repository_of_planted_modules(
         "run",
         "--all-files",
         PRE_COMMIT_HOME=str(tmp_path_factory.mktemp("home")),
+        **({"PYTHONSAFEPATH": "1"} if safe_path else {}),
     )
     assert "train.py:3:1" in out
     assert ran(planted) == []
