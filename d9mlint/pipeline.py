@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from d9mlint.evidence.model import Evidence
     from d9mlint.fix.builders import FixMemory
     from d9mlint.interp.entry_run import Project
-    from d9mlint.ir.nodes import FileFacts
+    from d9mlint.ir.nodes import FileFacts, Unread
     from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.layers import LayerFile
     from d9mlint.knowledge.plugins import Plugin
@@ -551,7 +551,9 @@ def findings_of(
     findings += _problems(sources, by_path)
     # Of some findings alone not all fixes are seen that are to be kept.
     memory = fixes if merged is None else None
-    findings, unfixed = _with_fixes(findings, found, sources, parts, targets, runs, known, memory)
+    findings, unfixed = _with_fixes(
+        findings, found, sources, parts, targets, runs, known, memory, _unread(by_path)
+    )
     return Analysis(
         findings=sorted(findings, key=lambda f: f.sort_key),
         comments={p: f.comments for p, f in by_path.items() if f.comments},
@@ -612,6 +614,7 @@ def _with_fixes(
     runs: Runs,
     known: Knowledge,
     memory: FixMemory | None,
+    unread: Mapping[str, Sequence[Unread]],
 ) -> tuple[list[Finding], list[str]]:
     """The findings with their fixes, and a warning for each rule whose fixes could not be built."""
     from d9mlint.fix.builders import with_fixes
@@ -628,7 +631,8 @@ def _with_fixes(
         return chosen.with_inferred(releases.get(path, {}))
 
     entries = {relative_to(path, found.root): path for path in sources}
-    return with_fixes(sorted(findings, key=lambda f: f.sort_key), sources, entries, versions, known, memory)
+    ordered = sorted(findings, key=lambda f: f.sort_key)
+    return with_fixes(ordered, sources, entries, versions, known, memory, unread)
 
 
 def _jobs(settings: Settings) -> int:
@@ -682,9 +686,14 @@ def _problems(sources: Sources, facts: Mapping[str, FileFacts]) -> list[Finding]
     return result
 
 
+def _unread(facts: Mapping[str, FileFacts]) -> dict[str, Sequence[Unread]]:
+    """The parts of notebooks that do not parse."""
+    return {path: one.unread for path, one in facts.items() if one.unread}
+
+
 def _read(findings: list[Finding], facts: Mapping[str, FileFacts]) -> list[Finding]:
     """The findings that are not about statements which could not be read."""
-    parts = {path: one.unread for path, one in facts.items() if one.unread}
+    parts = _unread(facts)
     return [f for f in findings if not any(p.start <= f.start < p.end for p in parts.get(f.path, ()))]
 
 

@@ -197,6 +197,41 @@ def test_a_notebook_is_seeded_in_its_own_cells(project: Project) -> None:
     ]
 
 
+BROKEN = [
+    # A statement of Python 2 in a cell of its own.
+    (
+        ["import torch", "print 'torch', torch.__version__", "print(torch.randn(2))"],
+        ["import torch\n\ntorch.manual_seed(0)", None, None],
+    ),
+    # The import would go into the cell that does not parse.
+    (["import torch\nprint 'x'", "print(torch.randn(2))"], [None, None]),
+    # What is fixed stands in such a cell, or beside one.
+    (["print(list({'a', 'b'}))\nprint 'x'"], [None]),
+    (["print 'x'", "print(list({'a', 'b'}))"], [None, "print(sorted({'a', 'b'}))"]),
+    # It may give the name of the module another meaning, before or after.
+    (
+        ["import numpy as np", "print 'x'", "print(np.random.rand())"],
+        ["import numpy as np\n\nnp.random.seed(0)", None, None],
+    ),
+    (
+        ["from numpy.random import rand", "print 'x'; np = 1", "print(rand())"],
+        ["import numpy as _np\nfrom numpy.random import rand\n\n_np.random.seed(0)", None, None],
+    ),
+]
+
+
+@pytest.mark.parametrize(("cells", "expected"), BROKEN)
+def test_cells_that_parse_are_fixed_and_the_others_stay(
+    project: Project, cells: list[str], expected: list[str | None]
+) -> None:
+    root = project({"a.ipynb": notebook(cells)})
+    select = ["DET101", "DET102", "DET103", "DET209", "DET210"]
+    fixed = _fixed(root, {"select": select})
+    after = [old if new is None else new for old, new in zip(cells, expected, strict=True)]
+    data = next(iter(fixed.changes.values()), (root / "a.ipynb").read_bytes())
+    assert ["".join(cell["source"]) for cell in json.loads(data)["cells"]] == after
+
+
 @pytest.mark.parametrize(
     ("version", "call"),
     [

@@ -82,7 +82,9 @@ def test_only_the_fixes_that_read_an_edited_file_are_built_again(
     parsed: list[str] = []
     parse = context.parse
     monkeypatch.setattr(
-        context, "parse", lambda source, own: (parsed.append(Path(source.path).name), parse(source, own))[1]
+        context,
+        "parse",
+        lambda source, *more: (parsed.append(Path(source.path).name), parse(source, *more))[1],
     )
     for name, expected in {"augment.py": {"train.py", "augment.py"}, "other.py": {"other.py"}}.items():
         with (tmp_path / name).open("a") as stream:

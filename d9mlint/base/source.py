@@ -73,6 +73,10 @@ class Source:
     def __repr__(self) -> str:
         return f"Source({self.path})"
 
+    def with_text(self, text: str) -> Source:
+        """The same file with another text of the same length."""
+        return Source(self.path, self.data, text, self.encoding, self.cells, self.problem, self.raw)
+
     @property
     def starts(self) -> list[int]:
         """Offsets at which the lines start."""

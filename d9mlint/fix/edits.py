@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from d9mlint.base.findings import Edit, Finding
-from d9mlint.base.notebooks import load_notebook
+from d9mlint.base.notebooks import Cell, load_notebook
 from d9mlint.base.source import Source, make_source
 
 
@@ -71,12 +71,17 @@ def _edit(text: str, edits: Sequence[Edit], base: int, newline: str) -> str:
     return text
 
 
+def cell_of(cells: Sequence[Cell], edit: Edit) -> Cell | None:
+    """The cell of a notebook that an edit is made in; None where it reaches over several."""
+    return next((cell for cell in cells if cell.start <= edit.start and edit.end <= cell.end), None)
+
+
 def _edit_notebook(source: Source, edits: Sequence[Edit]) -> bytes:
     notebook = load_notebook(source.data)
     _must_survive(source.data)
     assert source.cells is not None
     for cell in source.cells:
-        inside = [e for e in edits if cell.start <= e.start and e.end <= cell.end]
+        inside = [e for e in edits if cell_of(source.cells, e) is cell]
         if inside:
             text = _edit(source.raw[cell.start : cell.end], inside, cell.start, "\n")
             written = notebook["cells"][cell.number - 1]
@@ -117,6 +122,12 @@ def _must_parse(old: Source, new: Source) -> None:
     # Python 2 or newer syntax than ours: the parser of the analysis judges in the next round.
     if error is not None and _syntax_error(old.text) is None:
         raise BrokenFix(f"the file would no longer parse: {error}")
+    if error is not None and old.cells and new.cells:
+        for one, other in zip(old.cells, new.cells, strict=True):
+            before, after = old.text[one.start : one.end], new.text[other.start : other.end]
+            error = None if before == after else _syntax_error(after)
+            if error is not None and _syntax_error(before) is None:
+                raise BrokenFix(f"cell {one.number} would no longer parse: {error}")
 
 
 def _syntax_error(text: str) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
@@ -40,13 +40,17 @@ def read_rest(
         spans = statements(text[cell.start : cell.end])
         found = _refused(text, [(cell.start + start, cell.start + end) for start, end in spans], parse)
         unread += found or [cell]
-    rest = text
-    for one in unread:
-        rest = rest[: one.start] + as_comments(rest[one.start : one.end]) + rest[one.end :]
-    (now,) = parse([rest])
+    (now,) = parse([without(text, unread)])
     if now.problem is not None or not now.functions[0].body:
         return facts
     return _filled(msgspec.structs.replace(now, digest=facts.digest), text, unread)
+
+
+def without(text: str, unread: Iterable[m.Unread]) -> str:
+    """A text with the parts that are not read made comments of the same length."""
+    for one in unread:
+        text = text[: one.start] + as_comments(text[one.start : one.end]) + text[one.end :]
+    return text
 
 
 def _refused(
@@ -103,21 +107,33 @@ def _names(text: str, one: m.Unread) -> Iterable[tuple[str, int, bool, bool]]:
         yield name.rstrip("."), one.start + found.start(), called, made
 
 
+def changed_names(text: str, one: m.Unread, made: Collection[str]) -> list[str]:
+    """The variables that may have another value behind a part. ``made`` are the names that the rest of the text gives to
+    modules, functions and classes."""
+    return _changed(_names(text, one), made)
+
+
+def _changed(names: Iterable[tuple[str, int, bool, bool]], made: Collection[str]) -> list[str]:
+    changed: dict[str, None] = {}
+    for name, _, _, is_made in names:
+        root = name.partition(".")[0]
+        if is_made or root not in made:
+            changed[root] = None
+    return list(changed)
+
+
 def _statements(
     names: list[tuple[str, int, bool, bool]], made: set[str], one: m.Unread
 ) -> list[m.ExprStmt | m.Assign]:
     start, end = one.start, one.end
     unknown = m.Name(UNKNOWN, start, end)
     calls: list[m.ExprStmt | m.Assign] = []
-    changed: dict[str, None] = {}
-    for name, offset, is_called, is_made in names:
-        root = name.partition(".")[0]
+    for name, offset, is_called, _ in names:
         if is_called:
             func = m.Name(name, offset, offset + len(name))
             call = m.Call(func, [m.Star(unknown)], [m.Keyword(None, unknown)], offset, offset + len(name))
             calls.append(m.ExprStmt(call, start, end))
-        if is_made or root not in made:
-            changed[root] = None
+    changed = _changed(names, made)
     if changed:
         targets: list[m.Expr] = [m.Name(name, start, end) for name in changed]
         given: list[m.Expr] = [m.Name(name, start, end) for name in changed]

@@ -7,6 +7,7 @@ writes the change for this file, this framework and this version. Findings that 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from d9mlint.base.source import Source
     from d9mlint.config.targets import Targets
     from d9mlint.fix.builders.context import Context
+    from d9mlint.ir.nodes import Unread
     from d9mlint.knowledge import Knowledge
 
 
@@ -39,11 +41,13 @@ def with_fixes(
     targets: Callable[[str], Targets],
     known: Knowledge,
     memory: FixMemory | None = None,
+    unread: Mapping[str, Sequence[Unread]] = MappingProxyType({}),
 ) -> tuple[list[Finding], list[str]]:
     """The findings with the fixes that can be built for them, and a warning for each builder that failed.
 
     ``entries`` maps the names of entry points to files; ``targets`` gives the versions for a file. Of the fixes in
-    ``memory`` those are taken over for which nothing has changed.
+    ``memory`` those are taken over for which nothing has changed. ``unread`` are the parts of notebooks that do not parse:
+    their cells are left as they are.
     """
     from d9mlint.fix.builders import arguments, checkpoints, order, seeds, settings
     from d9mlint.fix.builders.context import Context, digest
@@ -55,7 +59,7 @@ def with_fixes(
         **seeds.BUILDERS,
         **settings.BUILDERS,
     }
-    context = Context(findings, sources, entries, targets, known)
+    context = Context(findings, sources, entries, targets, known, unread)
     result: list[Finding] = []
     failed: dict[str, str] = {}
     before = memory.known if memory is not None else {}
@@ -85,9 +89,14 @@ def _built(
     context: Context, finding: Finding, builder: Callable[[Context, Finding], Fix | None] | None
 ) -> Fix | None:
     """The fix that a check made, or else the one that the rule's builder makes."""
-    if finding.fix is not None:
-        return _judged(context, finding, finding.fix)
-    return builder(context, finding) if builder is not None else None
+    fix = finding.fix
+    if fix is not None:
+        fix = _judged(context, finding, fix)
+    elif builder is not None:
+        fix = builder(context, finding)
+    if fix is None or not context.is_readable(fix.path or finding.path, fix.edits):
+        return None
+    return fix
 
 
 def _judged(context: Context, finding: Finding, fix: Fix) -> Fix:

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 from d9mlint.base.source import Source
+from d9mlint.ir.nodes import Unread
+from d9mlint.ir.unread import UNKNOWN, changed_names, without
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
 MOST_PARSED = 2_000_000
@@ -258,16 +260,48 @@ class Code:
                 yield node
 
 
-def parse(source: Source, is_own: Callable[[str], bool]) -> Code | None:
-    """The code of a source; None where Python's own parser cannot read it."""
+def parse(source: Source, is_own: Callable[[str], bool], unread: Sequence[Unread] = ()) -> Code | None:
+    """The code of a source without what is not read of it; None where Python's own parser cannot read it."""
     if source.problem is not None or len(source.text) > MOST_PARSED:
         return None
+    if unread:
+        source = source.with_text(without(source.text, unread))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return Code(source, ast.parse(source.text), is_own)
+            tree = ast.parse(source.text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    made = {name for stmt in tree.body for name in _made(stmt)}
+    for one in unread:
+        at = next((i for i, s in enumerate(tree.body) if source.starts[s.lineno - 1] > one.start), None)
+        stmt = _in_place_of(source, one, changed_names(source.raw, one, made))
+        tree.body.insert(len(tree.body) if at is None else at, stmt)
+    return Code(source, tree, is_own)
+
+
+def _made(stmt: ast.stmt) -> Iterator[str]:
+    """The names that a statement gives to modules, functions and classes."""
+    if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield stmt.name
+    elif isinstance(stmt, (ast.Import, ast.ImportFrom)):
+        for alias in stmt.names:
+            yield alias.asname or alias.name.partition(".")[0]
+
+
+def _in_place_of(source: Source, one: Unread, names: list[str]) -> ast.stmt:
+    """A statement that assigns something to the names which a part that is not read may assign to."""
+    stmt: ast.stmt = ast.Pass()
+    if names:
+        targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+        stmt = ast.Assign(targets, ast.Name(UNKNOWN, ast.Load()))
+    first, column = source.row_column(one.start)
+    last, _ = source.row_column(max(one.end - 1, one.start))
+    for node in ast.walk(stmt):
+        if isinstance(node, (ast.stmt, ast.expr)):
+            node.lineno, node.col_offset = first, column - 1
+            node.end_lineno, node.end_col_offset = last, len(source.line(last).encode("utf-8", "replace"))
+    return stmt
 
 
 def _bound(scope: ast.AST) -> Iterator[str]:

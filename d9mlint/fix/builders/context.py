@@ -12,6 +12,8 @@ from d9mlint.base.findings import Applicability, Edit, Finding, Fix
 from d9mlint.base.known_fix import FixRead, KnownFix, ReadKind
 from d9mlint.base.source import Source
 from d9mlint.fix.builders.code import Code, parse
+from d9mlint.fix.edits import cell_of
+from d9mlint.ir.nodes import Unread
 
 if TYPE_CHECKING:
     from d9mlint.config.targets import Targets
@@ -26,7 +28,8 @@ class Context:
     """The findings of a run and what they are about. Files are parsed when a fix of theirs is built. What is read
     for a fix is noted, so that the fix can be kept as long as it reads the same.
 
-    ``entries`` maps the names of entry points to files; ``targets`` gives the versions for a file.
+    ``entries`` maps the names of entry points to files; ``targets`` gives the versions for a file; ``unread`` are the parts
+    of notebooks that do not parse.
     """
 
     def __init__(
@@ -36,8 +39,10 @@ class Context:
         entries: Mapping[str, str],
         targets: Callable[[str], Targets],
         known: Knowledge,
+        unread: Mapping[str, Sequence[Unread]],
     ) -> None:
         self.known = known
+        self._unread = unread
         self._findings = findings
         self._sources = sources
         self._entries = entries
@@ -134,8 +139,22 @@ class Context:
         """A file as code; None where it cannot be parsed."""
         self._read["file", path] = None
         if path not in self._codes:
-            self._codes[path] = parse(self._sources[path], self.is_own) if path in self._sources else None
+            self._codes[path] = (
+                parse(self._sources[path], self.is_own, self._unread.get(path, ()))
+                if path in self._sources
+                else None
+            )
         return self._codes[path]
+
+    def is_readable(self, path: str, edits: Sequence[Edit]) -> bool:
+        """Whether a file can be parsed wherever edits change it."""
+        unread = self._unread.get(path)
+        if not unread:
+            return True
+        self._read["file", path] = None
+        cells = self._sources[path].cells or ()
+        broken = {cell for cell in cells if any(cell.start <= one.start < cell.end for one in unread)}
+        return all(cell_of(cells, edit) not in broken for edit in edits)
 
     def op(self, finding: Finding) -> OpEntry | None:
         """The knowledge entry of the op that a finding is about."""
