@@ -92,6 +92,20 @@ def test_nothing_is_reported_inside_of_it(tmp_path: Path) -> None:
     assert found(tmp_path, "import random", "print random.random()\n") == [("DET001", 2, 1)]
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("import random", "print random.random()", "print(random.random())"),
+        ("import random\ndef f():\n    return random.random()", "print f(), random.random()", "print(f())"),
+        ("import torch", "print torch.rand(2)", "print(torch.rand(2))"),
+        ("import torch", "print torch.rand(2)", "torch.manual_seed(0)\nprint(torch.rand(2))"),
+    ],
+)
+def test_a_draw_in_it_is_not_the_first_one(tmp_path: Path, cells: tuple[str, ...]) -> None:
+    without = [(c, cell + (cell > 1), row) for c, cell, row in found(tmp_path, cells[0], *cells[2:])]
+    assert found(tmp_path, *cells) == sorted([("DET001", 2, 1), *without], key=lambda f: f[1:])
+
+
 def test_a_notebook_of_which_nothing_can_be_read_is_one_finding(tmp_path: Path) -> None:
     assert found(tmp_path, "print 'a'", "print 'b'") == [("DET001", 1, 1)]
 

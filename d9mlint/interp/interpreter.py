@@ -475,6 +475,11 @@ class Interp:
         self.trail += [(file.path, index) for index in range(len(file.facts.functions))]
         return file.facts
 
+    def is_unparsed(self, node: Any) -> bool:
+        """Whether a node stands for code of a notebook that does not parse."""
+        parts = self.frame.file.facts.unread
+        return bool(parts) and any(one.start <= getattr(node, "start", -1) < one.end for one in parts)
+
     def unread(self, node: m.Expr) -> bool:
         """Whether the statement that is running stores what an expression gives in variables that nothing reads."""
         stmt, frame = self.statement, self.frame

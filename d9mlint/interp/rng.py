@@ -137,6 +137,9 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
     if interp.captured is not None:
         interp.captured.append(Draw(rng, level, entry, node, interp.frame.file))
         return level.level == UNSEEDED
+    if interp.is_unparsed(node):
+        # Whether it draws, and whether that is run, is not known: what draws next is reported.
+        return False
     interp.state.flags.setdefault(f"draw:{rng}", interp.here(node))
     if level.helper and interp.entry is not None:
         interp.listeners.tell(DoubtfulDrawEvent(rng, level, entry, node))
