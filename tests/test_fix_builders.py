@@ -481,3 +481,78 @@ def test_a_list_of_a_listing_is_sorted_in_its_place(project: Project, before: st
         _after(project, f"{head}torch.save({before}, 'x.pt')\n", "DET209")
         == f"{head}torch.save({after}, 'x.pt')\n"
     )
+
+
+SETS = """\
+import sys
+
+import numpy as np
+
+
+class Part:
+    def __init__(self, n):
+        self.n = n
+
+    def __hash__(self):
+        return self.n
+
+    def __eq__(self, other):
+        return self.n == other.n
+
+
+def order(items, others):
+    {}
+
+
+def unknown():
+    with open(sys.argv[1], "rb") as stream:
+        return eval(stream.read(), {{"Part": Part}})
+
+
+if __name__ == "__main__":
+    print([getattr(x, "n", x) for x in order(unknown(), unknown())])
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "fixed"),
+    [
+        ("return list(set(items))", "return list(dict.fromkeys(items))"),
+        ("return [x for x in {*items, *others}]", "return [x for x in dict.fromkeys([*items, *others])]"),
+        ("return [*{x for x in items}]", "return [*dict.fromkeys(x for x in items)]"),
+        (
+            "return np.array({*items}, dtype=object)",
+            "return np.array(list(dict.fromkeys([*items])), dtype=object)",
+        ),
+        (
+            "kept = frozenset(items)\n    return [x for x in kept if x in kept][: len(kept)]",
+            "kept = dict.fromkeys(items)\n    return [x for x in kept if x in kept][: len(kept)]",
+        ),
+        # It is used as a set, or made of others.
+        ("kept = set(items)\n    kept.update(others)\n    return list(kept)", None),
+        ("kept = set(items)\n    kept |= set(others)\n    return list(kept)", None),
+        ("kept = set(items)\n    print(kept & set(others))\n    return list(kept)", None),
+        ("return list(set(items) - set(others))", None),
+        ("dict = {}\n    return list(set(items))", None),
+    ],
+)
+def test_a_set_of_unknown_elements_becomes_keys_in_their_order(
+    project: Project, body: str, fixed: str | None
+) -> None:
+    """They may not be comparable."""
+    code = SETS.format(body)
+    root = project({"train.py": code})
+    (found,) = check(
+        [str(root)], load_settings(str(root), overrides={"cache": False, "select": ["DET210"]})
+    ).items
+    assert found.finding.help.startswith("use `dict.fromkeys(...)`")
+    text = _after(project, code, "DET210")
+    assert text == (SETS.format(fixed) if fixed else code)
+    for elements in ("[Part(2), Part(1), Part(2)]", "['b', 'a', 1, 'b']"):
+        if fixed is None:
+            break
+        namespace: dict[str, Any] = {"__name__": "train"}
+        exec(text, namespace)
+        items = eval(elements, namespace)
+        kept = [getattr(x, "n", x) for x in namespace["order"](items, items)]
+        assert kept == list(dict.fromkeys(getattr(x, "n", x) for x in items))

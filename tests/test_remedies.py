@@ -168,7 +168,7 @@ PARAMETERS = (
 def test_tensors_and_modules_are_not_to_be_sorted(tmp_path: Path, written: str) -> None:
     """They cannot be compared, or not to one number."""
     (found,) = findings(tmp_path, PARAMETERS.format(written), "DET210")
-    assert found.fix is None
+    assert found.fix is None or not any("sorted" in edit.content for edit in found.fix.edits)
     assert "dict.fromkeys" in found.help and "sorted" not in found.help
     assert not findings(tmp_path, PARAMETERS.format("[*dict.fromkeys(net.parameters())]"), "DET210")
 

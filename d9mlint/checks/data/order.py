@@ -63,9 +63,7 @@ def _report(rule: Rule, key: Key, origin: Origin) -> None:
             code,
             origin.place,
             _SETS[origin.elements],
-            "use `sorted(...)`, or `dict.fromkeys(...)` to keep the order of first appearance"
-            if origin.elements != OBJECT
-            else "use `dict.fromkeys(...)`, which keeps the order of first appearance",
+            _REMEDIES[origin.elements],
             subject="set",
             severity=None if known else Severity.WARNING,
             confidence=None if known else Confidence.MEDIUM,
@@ -77,6 +75,12 @@ _SETS = {
     TEXT: "iteration order of this set of strings differs between runs (hash randomization)",
     OBJECT: "iteration order of this set differs between runs: its objects are hashed by address",
     "": "iteration order of this set differs between runs if it contains strings (hash randomization)",
+}
+_REMEDIES = {
+    TEXT: "use `sorted(...)`, or `dict.fromkeys(...)` to keep the order of first appearance",
+    OBJECT: "use `dict.fromkeys(...)`, which keeps the order of first appearance",
+    "": "use `dict.fromkeys(...)`, which keeps the order of first appearance, or `sorted(...)` if the elements can be "
+    "compared",
 }
 
 

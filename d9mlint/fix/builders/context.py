@@ -102,7 +102,7 @@ class Context:
         self._read["place", path] = None
         return self._group("place").get(path, [])
 
-    def others_contain(self, path: str, text: str, unless: str) -> bool:
+    def others_contain(self, path: str, text: str, unless: str = "") -> bool:
         """Whether a file other than one contains a text, and not another one."""
         name = "\0".join((path, text, unless))
         self._read["others", name] = None
@@ -115,7 +115,7 @@ class Context:
             found = self._containing[text, unless] = [
                 other
                 for other, source in self._sources.items()
-                if source.problem is None and text in source.text and unless not in source.text
+                if source.problem is None and text in source.text and not (unless and unless in source.text)
             ]
         return any(other != path for other in found)
 

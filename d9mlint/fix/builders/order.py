@@ -15,6 +15,7 @@ from d9mlint.fix.builders.context import SAFE, UNSAFE, Context, made
 
 _SEQUENCES = frozenset({"enumerate", "tuple", "zip", "map", "filter", "iter", "reversed", "join", "next"})
 _ARRAYS = frozenset({"array", "asarray", "DataFrame", "Series", "stack", "cat", "concatenate", "tensor"})
+_SETS = frozenset({"set", "frozenset", "builtins.set", "builtins.frozenset"})
 _CHOICES = frozenset({"sample", "choice", "choices", "extend", "cycle", "chain", "permutation"})
 
 
@@ -63,29 +64,106 @@ def listing(context: Context, finding: Finding) -> Fix | None:
     return made("sort the names of each directory", edits_, SAFE)
 
 
-def sorted_set(context: Context, finding: Finding) -> Fix | None:
-    """DET210: sort a set where its order is used."""
+def ordered_set(context: Context, finding: Finding) -> Fix | None:
+    """DET210: sort a set of text where its order is used; keep what may not be comparable in the order of first
+    appearance, where it becomes a set."""
     code = context.own(finding)
     node = code.at(finding.start, finding.end) if code else None
-    if code is None or not isinstance(node, ast.expr) or "object" in finding.remedy:
-        # Objects that are hashed by their address can hardly be compared.
+    if code is None or not isinstance(node, ast.expr):
         return None
+    if "text" not in finding.remedy:
+        return made("keep the order of first appearance", _without_set(context, code, node))
     direct = _sort_here(code, node)
     if direct is not None:
         return made("sort the elements", direct)
-    above = code.parents[node]
-    if not isinstance(above, (ast.Assign, ast.AnnAssign)):
-        return None
-    target = above.targets[0] if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
-    if isinstance(above, ast.AnnAssign):
-        target = above.target
-    if not isinstance(target, (ast.Name, ast.Attribute)):
+    target = _assigned_to(code, node)
+    if target is None:
         return None
     edits: list[Edit] = []
     for use in _uses(code, target):
-        if code.start(use) > code.end(above) or isinstance(target, ast.Attribute):
+        if code.start(use) > code.end(node) or isinstance(target, ast.Attribute):
             edits += _sort_here(code, use) or ()
     return made("sort the elements", edits)
+
+
+def _assigned_to(code: Code, node: ast.expr) -> ast.Name | ast.Attribute | None:
+    """The one variable or attribute that an expression is assigned to."""
+    above = code.parents[node]
+    target: ast.expr | None = None
+    if isinstance(above, ast.Assign) and len(above.targets) == 1:
+        target = above.targets[0]
+    elif isinstance(above, ast.AnnAssign):
+        target = above.target
+    return target if isinstance(target, (ast.Name, ast.Attribute)) else None
+
+
+def _without_set(context: Context, code: Code, node: ast.expr) -> tuple[Edit, ...] | None:
+    """The edits that make the keys of a dictionary of what is made a set, where only the elements are used."""
+    if "dict" in code.bound(code.tree):
+        return None
+    if isinstance(node, ast.Name):
+        # It is reported where its order is used.
+        values = code.assigned(node)
+        if len(values) != 1:
+            return None
+        node = values[0]
+    keys = _as_keys(code, node)
+    if keys is None or _is_iterated(code, node):
+        return keys
+    if _used_by(code, node) in _ARRAYS | _CHOICES:
+        return (
+            Edit(code.start(node), keys[0].end, f"list({keys[0].content}"),
+            *keys[1:],
+            Edit(code.end(node), code.end(node), ")"),
+        )
+    above, target = code.parents[node], _assigned_to(code, node)
+    if not isinstance(above, ast.Assign) or not isinstance(target, ast.Name):
+        return None
+    if isinstance(code.scope(above), ast.Module) and context.others_contain(code.source.path, target.id):
+        # Another module may use it as a set.
+        return None
+    if any(isinstance(n, ast.AugAssign) and ast.unparse(n.target) == target.id for n in code.nodes):
+        return None
+    uses = _uses(code, target)
+    return keys if uses and all(_is_iterated(code, use) or _is_asked(code, use) for use in uses) else None
+
+
+def _as_keys(code: Code, node: ast.expr) -> tuple[Edit, ...] | None:
+    """The edits that write ``dict.fromkeys(...)`` for an expression that makes a set of elements."""
+    start, end = code.start(node), code.end(node)
+    if isinstance(node, ast.Set):
+        return (Edit(start, start + 1, "dict.fromkeys(["), Edit(end - 1, end, "])"))
+    if isinstance(node, ast.SetComp):
+        return (Edit(start, start + 1, "dict.fromkeys("), Edit(end - 1, end, ")"))
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+        if code.qualified(node.func) in _SETS and not isinstance(node.args[0], ast.Starred):
+            return (changes.replace(code, node.func, "dict.fromkeys"),)
+    return None
+
+
+def _is_iterated(code: Code, node: ast.expr) -> bool:
+    """Whether an expression is used for its elements alone, one after the other."""
+    above = code.parents[node]
+    if isinstance(above, (ast.For, ast.AsyncFor, ast.comprehension)):
+        return above.iter is node
+    return isinstance(above, (ast.Starred, ast.YieldFrom)) or _used_by(code, node) in {"list", *_SEQUENCES}
+
+
+def _is_asked(code: Code, node: ast.expr) -> bool:
+    """Whether an expression is used in a way in which a set and the keys of a dictionary are the same."""
+    above = code.parents[node]
+    if isinstance(above, ast.Compare):
+        return all(isinstance(op, (ast.In, ast.NotIn)) for op in above.ops) and above.left is not node
+    return _used_by(code, node) in ("len", "sorted", "min", "max", "sum", "any", "all", "bool", "set")
+
+
+def _used_by(code: Code, node: ast.expr) -> str:
+    """The last name of the function or method that an expression is an argument of."""
+    above = code.parents[node]
+    if not isinstance(above, ast.Call) or node not in above.args:
+        return ""
+    name = code.qualified(above.func).rpartition(".")[2]
+    return above.func.attr if isinstance(above.func, ast.Attribute) and not name else name
 
 
 def _uses(code: Code, target: ast.Name | ast.Attribute) -> list[ast.expr]:
@@ -110,9 +188,7 @@ def _sort_here(code: Code, node: ast.expr) -> tuple[Edit, ...] | None:
     """The edits that sort an expression where its order is used; None where it is not."""
     above = code.parents[node]
     if isinstance(above, ast.Call) and node in above.args:
-        name = code.qualified(above.func).rpartition(".")[2]
-        if isinstance(above.func, ast.Attribute) and not name:
-            name = above.func.attr
+        name = _used_by(code, node)
         if (in_list := _in_list(code, node)) is not None:
             return in_list
         if name in _SEQUENCES | _ARRAYS | _CHOICES:
@@ -272,6 +348,6 @@ BUILDERS: dict[str, Callable[[Context, Finding], Fix | None]] = {
     "DET201": seeded_workers,
     "DET203": epoch_set,
     "DET209": listing,
-    "DET210": sorted_set,
+    "DET210": ordered_set,
     "DET211": input_order,
 }
