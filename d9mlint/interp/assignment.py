@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.data import binary, element, elements, has_elements, is_environ, joined, set_item
-from d9mlint.interp.events import AttributeEvent, InstanceWriteEvent, ItemUpdateEvent, ObjectAttributeEvent
+from d9mlint.interp.events import (
+    AttributeEvent,
+    ForeignWriteEvent,
+    InstanceWriteEvent,
+    ItemUpdateEvent,
+    ObjectAttributeEvent,
+)
 from d9mlint.interp.heap import HEAP, Cells
 from d9mlint.interp.library.options import FLAGS, as_default
 from d9mlint.interp.library.records import fields
@@ -135,6 +141,10 @@ def delete(interp: Interp, target: m.Expr) -> None:
             owner.open = True
 
 
+_FOREIGN = frozenset({v.Obj, v.Member, v.Unknown})
+_HELD = frozenset({v.Obj, v.Inst, v.AnyOf, v.Items, v.Mapping})
+
+
 def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, node: Any) -> None:
     """``owner.name = value``."""
     if isinstance(owner, v.Ext):
@@ -154,6 +164,8 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         elif f"{owner.name}.{name}" not in interp.library_attributes:
             interp.set_library_attribute(f"{owner.name}.{name}", v.UNKNOWN)
         return
+    if type(owner) in _FOREIGN and type(value) in _HELD:
+        interp.listeners.tell(ForeignWriteEvent(value))
     if isinstance(owner, v.Inst):
         if name not in owner.attrs and isinstance(owner.cls.find(name), v.Func):
             HEAP.rebind(name)

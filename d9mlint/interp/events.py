@@ -104,6 +104,12 @@ class InstanceReadEvent(NamedTuple):
     value: v.Obj | v.AnyOf
 
 
+class ForeignWriteEvent(NamedTuple):
+    """An attribute is set of something that is no instance, class or module of the project: a library may read it."""
+
+    value: v.Value
+
+
 class EnvironmentEvent(NamedTuple):
     """An environment variable is set; the state still has its old value."""
 
@@ -279,6 +285,7 @@ Event = (
     | ObjectAttributeEvent
     | InstanceWriteEvent
     | InstanceReadEvent
+    | ForeignWriteEvent
     | EnvironmentEvent
     | ImportEvent
     | DrawEvent

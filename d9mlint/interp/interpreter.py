@@ -40,7 +40,7 @@ from d9mlint.interp.listening import Listeners
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.orders import Orders
 from d9mlint.interp.overwritten import overwritten_places
-from d9mlint.interp.replaced import kept_places, replaced_places
+from d9mlint.interp.replaced import kept_places, replaced_places, uncalled_parts
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
 from d9mlint.interp.tensors import forget, unless_option
@@ -400,7 +400,8 @@ class Interp:
         found = overwritten_places(self.state) | replaced_places(self.state)
         if self.entry is None or self.exhausted:
             return found
-        return found | kept_places(self.state, self._may_be_read)
+        parts = uncalled_parts(self.state, self._may_be_named)
+        return found | parts | kept_places(self.state, self._may_be_read)
 
     @property
     def marks(self) -> StateTable[Any]:
@@ -460,6 +461,14 @@ class Interp:
         read = liveness.readers(self.whole(file), word)
         return read is None or any(index == 0 or (file.path, index) in entered for index in read)
 
+    def mentions(self, parts: Iterable[str]) -> bool:
+        """Whether a file of the program that has run, or may have, uses names which contain one of these texts."""
+        if self.exhausted:
+            return True
+        entered = functions(self.trail)
+        files = [one for one in self.modules.files if (one.path, 0) in entered]
+        return any(part in word for one in files for word in self.whole(one).words for part in parts)
+
     def _may_be_read(self, name: str) -> bool:
         """Whether code of the program that has not run reads attributes of a name."""
         entered = functions(self.trail)
@@ -468,6 +477,16 @@ class Interp:
                 read = liveness.attribute_readers(self.whole(one), name)
                 if read is None or any((one.path, index) not in entered for index in read):
                     return True
+        return False
+
+    def _may_be_named(self, name: str) -> bool:
+        """Whether code of the program that has not run uses a name, as a variable or as an attribute."""
+        entered = functions(self.trail)
+        for one in self.modules.files:
+            if (one.path, 0) in entered and name in self.whole(one).words:
+                for index, function in enumerate(one.facts.functions):
+                    if (one.path, index) not in entered and liveness.names(function, name):
+                        return True
         return False
 
     def whole(self, file: ModuleFile) -> m.FileFacts:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import order_identifiers, order_sorting, order_sums
+from d9mlint.interp import order_identifiers, order_single, order_sorting, order_sums
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.heap import FIELD, HEAP
@@ -372,6 +372,10 @@ class Orders:
                 order_sorting.settle(self, args.get(argument, place))
         if role == "source":
             assert entry is not None
+            if entry.pattern is not None:
+                given = node.args[entry.pattern] if len(getattr(node, "args", ())) > entry.pattern else None
+                if order_single.names_one(interp, given, _running(interp)):
+                    return result
             return self._source(interp, entry, api, args, node, result, owner)
         if entry is not None and entry.key and takes_key_by_address(interp, args.kw.get(entry.key)):
             place = node if role == "end" else getattr(node, "func", node)
@@ -411,6 +415,8 @@ class Orders:
                 walk = _walk_of(interp, args.pos[0]) if args.pos else None
                 if walk is not None:
                     return self._walked(walk)
+            if args.pos and order_single.is_known_single(_running(interp), node.args[0]):
+                return result
             given = merge((given, self._accumulated(interp, node)))
             return self._decisive(entry, given, result)
         elif role == "draw":
@@ -801,7 +807,7 @@ class Orders:
         if isinstance(node.index, m.Slice) and node.index.lower is node.index.upper is None:
             # All of them, forwards or backwards.
             return self.carried(result, order)
-        if _compared_with_one(interp, node) or _asked_for_form(interp, node):
+        if order_single.is_known_single(_running(interp), node.value) or _asked_for_form(interp, node):
             return result
         position = self.of(index)
         if (
@@ -1211,21 +1217,6 @@ def _is_sequence(interp: Interp, value: v.Obj) -> bool:
 
 
 _LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.reversed", "names of a walk", "?.readlines"})
-
-
-def _compared_with_one(interp: Interp, node: m.Subscript) -> bool:
-    """Whether the function compares the length of what is taken apart with 1: one entry has no order."""
-    if not isinstance(node.value, m.Name):
-        return False
-    fn = _running(interp)
-    return fn is not None and any(
-        isinstance(one, m.Compare)
-        and isinstance(one.left, m.Call)
-        and called_name(one.left) == "len"
-        and any(isinstance(a, m.Name) and a.id == node.value.id for a in one.left.args)
-        and any(isinstance(c, m.Const) and c.value == 1 for c in one.comparators)
-        for one in nodes(fn.body)
-    )
 
 
 def _asked_for_form(interp: Interp, node: m.Subscript) -> bool:

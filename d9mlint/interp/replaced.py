@@ -3,19 +3,34 @@
 ``self.transform = RandomCrop(8)`` and later ``data.transform = CenterCrop(8)``: what was made first draws nothing that
 matters. An attribute counts as read where the program reads it, and where a library gets the instance or one that holds
 it. What is known is kept with the path, as in ``overwritten``.
+
+A part of a dictionary, list or tuple, as in ``{"train": Compose(...), "val": Compose(...)}``, draws where it is called,
+and counts as called where a library gets it or something that holds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent, InstanceReadEvent, InstanceWriteEvent
+from d9mlint.interp.events import (
+    CallEvent,
+    ForeignWriteEvent,
+    InstanceReadEvent,
+    InstanceWriteEvent,
+    ItemEvent,
+    ItemWriteEvent,
+    IterationEvent,
+    ObjectCallEvent,
+    OperatorEvent,
+    ResultEvent,
+)
 from d9mlint.interp.listening import on
 from d9mlint.interp.rng import GENERATOR_TYPES
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.storage import made_at
+from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -26,7 +41,13 @@ REPLACED = "draw replaced:"
 _ALONE = "draw alone:"
 _LOADED = "draw loaded:"
 _KEPT = "draw kept:"
+_PARTS = "draw parts"
+"""Set where any such part was made: only then what happens to values is looked at."""
+_PART = "draw part:"
+_USED = "draw used:"
 _MOST_NESTED = 3
+_MOST_HELD = 5
+_PLAIN = frozenset({v.Lit, v.Ext, v.Unknown})
 _HOLDING = frozenset({v.Items, v.Mapping, v.AnyOf})
 _MAKING = frozenset({"draw", "init", "generator"})
 
@@ -70,11 +91,105 @@ class Replaced:
         if self._interp.kb.role(event.api, "takes-items") is not None:
             # What a dataset of the program reads then is seen.
             return
+        if _PARTS in self._interp.state.flags:
+            for value in (event.owner, *event.args.pos, *event.args.kw.values()):
+                self._follow(value, 0)
         if type(event.owner) is v.Inst:
             self._given(event.owner, 0)
         for value in (*event.args.pos, *event.args.kw.values()):
             if type(value) is v.Inst or type(value) in _HOLDING:
                 self._given(value, 0)
+
+    @on(ResultEvent)
+    def made(self, event: ResultEvent) -> None:
+        """A call gave something: it may be made as a part of something."""
+        made, stmt = event.result, self._interp.statement
+        if not isinstance(made, v.Obj) or not isinstance(stmt, (m.Assign, m.AnnAssign, m.Return)):
+            return
+        if not isinstance(stmt.value, (m.Dict, m.Seq)) or self._interp.frame.is_class:
+            return
+        place = self._place(made)
+        if place is None or not self._is_generator(made) or not _has_part(stmt.value, event.call.node):
+            return
+        names: list[str] = []
+        if not isinstance(stmt, m.Return):
+            for target in stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]:
+                if not isinstance(target, (m.Name, m.Attr)):
+                    return
+                names.append((target.id if isinstance(target, m.Name) else target.name).rpartition(".")[2])
+        flags = self._interp.state.flags
+        flags.setdefault(_PARTS, place[1])
+        flags.setdefault(f"{_PART}{','.join(names)} {place[0]}", place[1])
+
+    @on(ObjectCallEvent)
+    def object_called(self, event: ObjectCallEvent) -> None:
+        """Something that was made is called."""
+        if _PARTS in self._interp.state.flags:
+            for value in (event.obj, *event.args.values()):
+                self._follow(value, 0)
+
+    @on(IterationEvent)
+    def iterated(self, event: IterationEvent) -> None:
+        """Something is iterated."""
+        self._use(event.value)
+
+    @on(ForeignWriteEvent)
+    def handed_on(self, event: ForeignWriteEvent) -> None:
+        """Something becomes part of an object of a library."""
+        self._use(event.value)
+
+    @on(OperatorEvent)
+    def operated(self, event: OperatorEvent) -> None:
+        """An operator is applied."""
+        self._use(event.left)
+        self._use(event.right)
+
+    @on(ItemEvent)
+    def item(self, event: ItemEvent) -> None:
+        """``owner[key]``, which gives any part of the owner unless the key is known."""
+        if not isinstance(event.key, v.Lit) or event.key.option:
+            self._use(event.owner)
+
+    @on(ItemWriteEvent)
+    def item_written(self, event: ItemWriteEvent) -> None:
+        """``owner[key] = value``."""
+        if not isinstance(event.owner, (v.Items, v.Mapping)):
+            self._use(event.value)
+
+    def _use(self, value: v.Value) -> None:
+        """Something may call a value, or what it holds."""
+        if type(value) not in _PLAIN and _PARTS in self._interp.state.flags:
+            self._follow(value, 0)
+
+    def _follow(self, value: v.Value | None, depth: int) -> None:
+        if value is None or type(value) in _PLAIN or (isinstance(value, v.Obj) and value.type == TENSOR):
+            return
+        inner: list[v.Value] | tuple[v.Value, ...] = ()
+        if isinstance(value, v.Obj):
+            place = self._place(value)
+            if place is not None and self._is_generator(value):
+                self._interp.state.flags.setdefault(_USED + place[0], place[1])
+            if self._interp.kb.role(value.api, "takes-items") is None:
+                inner = value.args.values()
+        elif isinstance(value, v.Member):
+            inner = (value.owner,)
+        elif isinstance(value, v.Inst):
+            inner = list(dict.values(value.attrs))
+        elif isinstance(value, v.Items):
+            inner = value.elts
+        elif isinstance(value, v.Mapping):
+            inner = list(value.items.values())
+        elif isinstance(value, v.AnyOf):
+            inner = value.values
+        elif isinstance(value, v.Func):
+            # What it closes over; variables of modules are read by name.
+            closed = value.env if value.env.parent is not None else None
+            inner = [*(closed.vars.values() if closed is not None else ()), value.receiver or v.NONE]
+        elif isinstance(value, v.Partial):
+            inner = [value.func, *value.args.values()]
+        if depth < _MOST_HELD:
+            for one in inner:
+                self._follow(one, depth + 1)
 
     def _is_generator(self, value: v.Obj) -> bool:
         # One that does nothing but draw is reported wherever it is.
@@ -130,6 +245,26 @@ def kept_places(state: State, is_read: Callable[[str], bool]) -> frozenset[Site]
     return frozenset(
         site for name, place, site in kept if _LOADED + place not in state.flags and not is_read(name)
     )
+
+
+def uncalled_parts(state: State, is_read: Callable[[str], bool]) -> frozenset[Site]:
+    """Where something random was made as a part of something, and nothing called it; ``is_read`` says whether code that has
+    not run may read a name."""
+    found: set[Site] = set()
+    for flag, site in state.flags.starting(_PART):
+        names, _, place = flag.removeprefix(_PART).partition(" ")
+        if _USED + place not in state.flags and not any(is_read(name) for name in names.split(",") if name):
+            found.add(site)
+    return frozenset(found)
+
+
+def _has_part(whole: m.Expr, part: Any) -> bool:
+    """Whether an expression is made of another one: ``{"a": part}``, ``(part, x)``."""
+    if isinstance(whole, m.Dict):
+        return any(_has_part(one, part) for one in whole.values if one is not None)
+    if isinstance(whole, m.Seq):
+        return any(_has_part(one, part) for one in whole.elts)
+    return whole is part
 
 
 def replaced_places(state: State) -> frozenset[Site]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -204,6 +204,9 @@ class RunView(Protocol):
 
     def reads_variable(self, file: ModuleFile, name: str) -> bool:
         """Whether anything that has run may have read a variable of a module."""
+
+    def mentions(self, parts: Iterable[str]) -> bool:
+        """Whether a file of the program that has run, or may have, uses names which contain one of these texts."""
 
     def whole(self, file: ModuleFile) -> m.FileFacts:
         """All code of a file that is looked at without running it, noted as ``body`` is."""

@@ -86,6 +86,17 @@ def attribute_readers(facts: m.FileFacts, name: str) -> list[int] | None:
     return found
 
 
+def names(function: m.Function, name: str) -> bool:
+    """Whether a function uses a name, as a variable, attribute or text."""
+    for one in nodes([*function.body, *function.decorators]):
+        if isinstance(one, (m.Name, m.Attr)):
+            if name in (one.id if isinstance(one, m.Name) else one.name).split("."):
+                return True
+        elif isinstance(one, m.Const) and one.value == name:
+            return True
+    return False
+
+
 def _reads_attribute(parts: Iterable[Any], name: str) -> bool:
     """Whether some nodes do more with attributes of a name than assign them."""
     named = stored = 0

@@ -50,6 +50,7 @@ Role = Literal[
     "called-back",
     "checkpoints",
     "clock",
+    "compiles",
     "copies",
     "discards-batches",
     "draws-weight",
@@ -499,7 +500,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     remedy; ``sortable`` allows the fix ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two
     listings, and ``turns`` where the rounds of the loop around the call deal with whatever is ready first; ``taken`` is
     that for what several workers have put into a queue, and ``identifier`` a value that differs between runs, so that
-    sorting by it gives an arbitrary order, and ``element`` the smallest or largest one. ``key``
+    sorting by it gives an arbitrary order, and ``element`` the smallest or largest one. ``pattern`` is the position of
+    an argument that names one entry where it has no wildcard characters. ``key``
     names the argument that is a sort key. ``library`` must have been imported for a method of an unknown receiver to
     be meant. It holds when all of ``when`` and the tests of ``texts`` hold, and none of ``unless``; ``made_with`` are
     conditions on the arguments of the call that gave the receiver, where it is known. ``value`` is the
@@ -517,6 +519,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     role: OrderRole
     rule: Literal["", "DET209", "DET210", "DET211", "DET213", "DET215"] = ""
     gives: Literal["sequence", "walk", "turns", "taken", "identifier", "element"] = "sequence"
+    pattern: int | None = None
     what: str = ""
     help: str = ""
     sortable: bool = False

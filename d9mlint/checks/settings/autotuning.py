@@ -9,7 +9,7 @@ from d9mlint.checks.base import Rule
 from d9mlint.checks.settings.literals import is_true
 from d9mlint.interp import values as v
 from d9mlint.interp.events import AttributeEvent, CallEvent, EndEvent, EnvironmentEvent
-from d9mlint.interp.listening import on, on_attribute, on_call
+from d9mlint.interp.listening import on, on_attribute, on_call, on_call_if
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.switches import DETERMINISTIC
@@ -17,6 +17,8 @@ from d9mlint.interp.switches import DETERMINISTIC
 _TUNED = ("max_autotune", "max_autotune_gemm", "max_autotune_pointwise", "coordinate_descent_tuning")
 """Options of Inductor: attributes of its configuration, keys of ``options=``, and the last part of variables."""
 _ATTRIBUTES = [f"torch._inductor.config.{name}" for name in _TUNED]
+_COMPILING = ("compile", "dynamo", "aoti", "export")
+"""Parts of the names of functions, methods and arguments that compile."""
 _VARIABLES = frozenset(f"TORCHINDUCTOR_{name.upper()}" for name in _TUNED)
 
 
@@ -24,15 +26,18 @@ class Autotuning(Rule):
     """DET310: kernels that are selected by timing."""
 
     codes = ("DET310",)
-    places = remembered(list[tuple[Where, str]])
+    places = remembered(list[tuple[Where, str, bool]])
+    """What selects kernels by timing, and whether that is a call that compiles."""
+    compiles = remembered(bool)
+    """Whether something was called that compiles."""
 
-    def tuned(self, node: Any, what: str, api: str, inductor: bool = True) -> None:
+    def tuned(self, node: Any, what: str, api: str, *, inductor: bool = True, compiles: bool = False) -> None:
         """Something is selected by timing."""
         if self.run.device != "cuda":
             return
         place = Where(self.run, node, api)
         if inductor:
-            self.places.append((place, what))
+            self.places.append((place, what, compiles))
         else:
             _report_tuned(self, place, what)
 
@@ -41,11 +46,17 @@ class Autotuning(Rule):
         """A model is compiled."""
         mode = call.args.kw.get("mode")
         if isinstance(mode, v.Lit) and str(mode.value).startswith("max-autotune"):
-            self.tuned(call.node, f'`torch.compile(mode="{mode.value}")`', call.api)
+            self.tuned(call.node, f'`torch.compile(mode="{mode.value}")`', call.api, compiles=True)
         options = call.args.kw.get("options")
         for name in _TUNED:
             if isinstance(options, v.Mapping) and is_true(options.items.get(name, v.UNKNOWN)):
-                self.tuned(call.node, f"`torch.compile(options={{'{name}': True}})`", call.api)
+                what = f"`torch.compile(options={{'{name}': True}})`"
+                self.tuned(call.node, what, call.api, compiles=True)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "compiles") is not None)
+    def compiling(self, call: CallEvent) -> None:
+        """A library compiles of its own accord."""
+        self.compiles = True
 
     @on(EnvironmentEvent)
     def variable(self, event: EnvironmentEvent) -> None:
@@ -80,8 +91,13 @@ class Autotuning(Rule):
             or (env is not None and env.value == "1")
         ):
             return
-        for place, what in self.places:
-            _report_tuned(self, place, what)
+        for place, what, compiles in self.places:
+            if compiles or self._may_compile():
+                _report_tuned(self, place, what)
+
+    def _may_compile(self) -> bool:
+        """Whether the program may give Inductor something to compile, whose options alone change nothing."""
+        return self.compiles or self.run.entry is None or self.run.mentions(_COMPILING)
 
 
 def _report_tuned(rule: Rule, place: Where, what: str) -> None:

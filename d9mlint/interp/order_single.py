@@ -1,0 +1,106 @@
+"""Listings in which there is one entry: what has one entry has no order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import called_name, nodes
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+_WILD = frozenset("*?[")
+_SEPARATORS = ("/", "\\")
+_MOST_NAMES = 4
+_JOINING = frozenset({"os.path.join", "builtins.str", "pathlib.Path", "pathlib.PurePath"})
+
+
+def names_one(interp: Interp, pattern: m.Expr | None, fn: m.Function | None) -> bool:
+    """Whether a pattern names one file: it ends in text, and no text of it has wildcard characters. What is put into
+    the text is taken for a name."""
+    if pattern is None:
+        return False
+    pieces = list(_pieces(interp, pattern, fn, 0))
+    if not pieces or any(piece is not None and not _WILD.isdisjoint(piece) for piece in pieces):
+        return False
+    last = pieces[-1]
+    return bool(last) and last is not None and not last.endswith(_SEPARATORS)
+
+
+def _pieces(interp: Interp, node: m.Expr, fn: m.Function | None, names: int) -> Iterator[str | None]:
+    """The texts that a path is put together from, None for what is not known."""
+    if isinstance(node, m.FString):
+        for part in node.parts:
+            yield from _pieces(interp, part, fn, names)
+    elif isinstance(node, m.BinOp) and node.op in ("+", "/"):
+        yield from _pieces(interp, node.left, fn, names)
+        yield from _pieces(interp, node.right, fn, names)
+    elif isinstance(node, m.Call) and _joins(interp, node):
+        for one in node.args:
+            yield from _pieces(interp, one, fn, names)
+    elif isinstance(node, (m.Const, m.Name)):
+        value = interp.eval(node)
+        if isinstance(value, v.Lit) and isinstance(value.value, (str, int)):
+            yield str(value.value)
+            return
+        made = _only_value(fn, node.id) if isinstance(node, m.Name) and names < _MOST_NAMES else None
+        if made is None:
+            yield None
+        else:
+            yield from _pieces(interp, made, fn, names + 1)
+    else:
+        yield None
+
+
+def _joins(interp: Interp, node: m.Call) -> bool:
+    """Whether a call joins texts to a path, or turns a path into text or back."""
+    if not node.args or any(isinstance(one, m.Star) for one in node.args):
+        return False
+    called = interp.eval(node.func) if isinstance(node.func, m.Name) else None
+    return isinstance(called, v.Ext) and interp.kb.canonical(called.name) in _JOINING
+
+
+def _only_value(fn: m.Function | None, name: str) -> m.Expr | None:
+    """What a function gives a variable, if it does so in one place."""
+    if fn is None or any(param.name == name for param in fn.params):
+        return None
+    found = [
+        one.value
+        for one in nodes(fn.body)
+        if isinstance(one, m.Assign)
+        and any(isinstance(target, m.Name) and target.id == name for target in one.targets)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def is_known_single(fn: m.Function | None, entries: m.Expr) -> bool:
+    """Whether the function asks if a variable has one entry, and not only whether it has any."""
+    while isinstance(entries, m.Call) and len(entries.args) == 1:
+        # `iter(files)`, `list(files)`
+        entries = entries.args[0]
+    if fn is None or not isinstance(entries, m.Name):
+        return False
+    demanded = {
+        id(one) for stmt in nodes(fn.body) if isinstance(stmt, m.Assert) for one in nodes([stmt.test])
+    }
+    return any(
+        isinstance(one, m.Compare)
+        and isinstance(one.left, m.Call)
+        and called_name(one.left) == "len"
+        and any(isinstance(given, m.Name) and given.id == entries.id for given in one.left.args)
+        and len(one.ops) == 1
+        and _asks_for_one(one.ops[0], one.comparators[0], id(one) in demanded)
+        for one in nodes(fn.body)
+    )
+
+
+def _asks_for_one(op: str, number: Any, demanded: bool) -> bool:
+    """``== 1``, ``> 1``; where the comparison has to hold, ``> 1`` says that there are several."""
+    if not isinstance(number, m.Const) or number.value not in (1, 2):
+        return False
+    if number.value == 1:
+        return op in ("==", "<=") or (not demanded and op in ("!=", ">"))
+    return op == "<" or (not demanded and op == ">=")
