@@ -89,7 +89,24 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
         interp.listeners.tell(LookedAtEvent(values))
     if interp.orders.any:
         interp.orders.compared(interp, node, values[0], values[1:])
+    if len(node.ops) == 1 and node.ops[0] in ("in", "not in") and _lacks(interp, node, *values):
+        return Outcome(node.ops[0] == "not in"), values
     return _compare(node, values), values
+
+
+def _lacks(interp: Interp, node: m.Compare, key: v.Value, held: v.Value) -> bool:
+    """Whether a dictionary of known items lacks a key that the code names. An earlier round of a loop may have added it,
+    and so may have done whoever fills one that began empty."""
+    return (
+        isinstance(held, v.Mapping)
+        and not held.open
+        and bool(held.items)
+        and held.birth >= interp.repeating
+        and all(isinstance(one, str) for one in held.items)
+        and isinstance(node.left, m.Const)
+        and isinstance(key, v.Lit)
+        and key.value not in held.items
+    )
 
 
 def _compare(node: m.Compare, values: list[v.Value]) -> Outcome:

@@ -174,8 +174,22 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
     held = fields(value)
     if held is not None:
         return held
+    if isinstance(value, v.Obj) and value.api == "builtins.range" and _is_empty(value.args):
+        return []
     other = tensors.second(interp, value)
     return None if other is None else [tensors.make(tensors.PART, shapes.form(value)), other]
+
+
+def _is_empty(bounds: v.Args) -> bool:
+    """Whether a range with these bounds has no number, whatever options are given."""
+    numbers = [
+        one.value
+        for one in bounds.pos
+        if isinstance(one, v.Lit) and type(one.value) is int and not one.option
+    ]
+    if bounds.star or bounds.kw or len(numbers) < len(bounds.pos) or not 2 <= len(numbers) <= 3:
+        return False
+    return (len(numbers) < 3 or numbers[2] != 0) and not range(*numbers)
 
 
 def element(interp: Interp, value: v.Value) -> v.Value:

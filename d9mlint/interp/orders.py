@@ -415,7 +415,7 @@ class Orders:
                 walk = _walk_of(interp, args.pos[0]) if args.pos else None
                 if walk is not None:
                     return self._walked(walk)
-            if args.pos and order_single.is_known_single(_running(interp), node.args[0]):
+            if given is not None and _taken_from_one(interp, node):
                 return result
             given = merge((given, self._accumulated(interp, node)))
             return self._decisive(entry, given, result)
@@ -677,11 +677,12 @@ class Orders:
             return None
         names = {t.id for t in stmt.targets if isinstance(t, m.Name)}
         loop = self.loops[-1]
-        if loop.env is not interp.frame.env or not any(name in loop.before for name in names):
+        if loop.env is not interp.frame.env:
             return None
         given: Any = stmt.value
-        used = {one.id for one in nodes([given]) if isinstance(one, m.Name)}
-        return loop.order if names & used else None
+        names &= {one.id for one in nodes([given]) if isinstance(one, m.Name)}
+        kept = any(name in loop.before or _begun_in_another_round(interp, stmt, name) for name in names)
+        return loop.order if kept else None
 
     def _shown(self, interp: Interp, order: Order | None, within: bool = False) -> None:
         """Printed: what a function has collected and returned counts, the names in a folder do not."""
@@ -1217,6 +1218,27 @@ def _is_sequence(interp: Interp, value: v.Obj) -> bool:
 
 
 _LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.reversed", "names of a walk", "?.readlines"})
+
+
+def _begun_in_another_round(interp: Interp, stmt: m.Assign, name: str) -> bool:
+    """Whether a statement stands in one branch and the other one begins what it goes on with:
+    ``if first: data = x else: data = append(data, x)``."""
+    for one in nodes([interp.loops[-1].stmt]) if interp.loops else ():
+        if isinstance(one, m.If) and one.orelse:
+            branches = [list(nodes(one.body)), list(nodes(one.orelse))]
+            here = [any(inner is stmt for inner in branch) for branch in branches]
+            if here[0] != here[1] and any(
+                isinstance(inner, m.Assign)
+                and any(isinstance(target, m.Name) and target.id == name for target in inner.targets)
+                for inner in branches[here[0]]
+            ):
+                return True
+    return False
+
+
+def _taken_from_one(interp: Interp, node: Any) -> bool:
+    """Whether a call gets a list of which the function knows that it has one entry."""
+    return bool(getattr(node, "args", None)) and order_single.is_known_single(_running(interp), node.args[0])
 
 
 def _asked_for_form(interp: Interp, node: m.Subscript) -> bool:

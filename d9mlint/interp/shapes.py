@@ -208,6 +208,9 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
         return _sizes(args.get("size", 0))
     if kind == "second":
         return _sizes(args.get("shape", 1))
+    if kind == "steps":
+        steps = args.get("steps", 2)
+        return (_size(steps) if steps is not None else None,)
     if kind == "size":
         at = 1 if isinstance(args.get("size", 1), v.Items) else 2
         return _sizes(args.get("size", at))

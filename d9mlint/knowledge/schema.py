@@ -551,7 +551,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``device``: as its ``inputs``, where a ``new`` tensor is made, as the ``argument`` says, ``unknown``, or a
     name. ``sizes``: those of its first ``input``, of as many dimensions (``rank``), one more (``longer``,
     ``widened`` where that has one element) or less (``shorter``), ``given`` as arguments, or as ``repeated`` or
-    ``expanded`` by them, as the ``first``, ``second`` or ``size`` argument, by a ``range``, by nested lists
+    ``expanded`` by them, as the ``first``, ``second``, ``steps`` or ``size`` argument, by a ``range``, by nested lists
     (``data``), or what flattening leaves (``flat``; ``flat-module`` starts at the second dimension). ``rank`` is
     the number of dimensions where it is always the same. ``dtype``: that of the ``input``, what an ``argument``
     says, that of the first input (``like``) or float32 (``stated``) unless an argument says another, that of what
@@ -579,6 +579,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "given",
         "first",
         "second",
+        "steps",
         "size",
         "range",
         "data",
