@@ -242,6 +242,9 @@ BOMBS = {
     "digits": "x: " + "9" * 900_000 + "\n",
     "tagged": 'x: !!int "1' + ":59" * 300_000 + '"\n',
     "many": "[" + "1," * 900_000 + "]",
+    "equal hashes": "".join(f"{k * (2**61 - 1)}: 1\n" for k in range(1, 40_000)),
+    "equal hashes, hexadecimal": "".join(f"{k * (2**61 - 1):#x}: 1\n" for k in range(1, 40_000)),
+    "equal hashes, quoted": "".join(f'!!int "{k * (2**61 - 1)}": 1\n' for k in range(1, 40_000)),
 }
 
 
@@ -262,6 +265,8 @@ def test_yaml_as_people_write_it_is_read() -> None:
     data = load_yaml(text)
     assert data["train"] == {"lr": 0.1, "seed": 0}
     assert data["eval"] == [{"lr": "1e-3", "seed": 0}] * 2
+    weights = load_yaml("[" + "0.1234567890123456789, " * 5000 + "]")
+    assert len(weights) == 5000
 
 
 @pytest.mark.parametrize("name", ["mappings", "itself", "deep", "sexagesimal"])

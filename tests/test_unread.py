@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,29 @@ def test_nothing_is_reported_inside_of_it(tmp_path: Path) -> None:
 def test_a_draw_in_it_is_not_the_first_one(tmp_path: Path, cells: tuple[str, ...]) -> None:
     without = [(c, cell + (cell > 1), row) for c, cell, row in found(tmp_path, cells[0], *cells[2:])]
     assert found(tmp_path, *cells) == sorted([("DET001", 2, 1), *without], key=lambda f: f[1:])
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "print a " + ",a" * 150_000,
+        "print 1\nimport a " + ",a" * 60_000,
+        "print " + "'''\n'''," * 60_000,
+        "print 'x'\n" * 20_000,
+        "x = 1\n" * 20_000 + "print 'x'",
+    ],
+    ids=["names", "imported names", "strings", "statements", "others"],
+)
+def test_it_is_read_in_time_proportional_to_its_length(tmp_path: Path, cell: str) -> None:
+    began = time.process_time()
+    found_in = [cell for _, cell, _ in found(tmp_path, "import random", cell, "print(random.random())")]
+    assert found_in[0] == 2 and len(found_in) <= 3
+    assert time.process_time() - began < 20
+
+
+def test_a_notebook_of_thousands_of_cells_is_not_read_in_part(tmp_path: Path) -> None:
+    assert len(found(tmp_path, *["x = 1"] * 1901, *["print 'x'"] * 99)) == 99
+    assert len(found(tmp_path, *["x = 1"] * 1902, *["print 'x'"] * 99)) == 1
 
 
 def test_a_notebook_of_which_nothing_can_be_read_is_one_finding(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ of the parser, before anything is built.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 MOST_VALUES = 200_000
@@ -18,6 +19,11 @@ DEEPEST = 100
 LONGEST_NUMBER = 300
 """Characters of the longest plain scalar that may be a number or a date."""
 
+MOST_LONG_NUMBERS = 1000
+"""Integers that may have more digits than a machine word: their hashes are known to whoever writes them, and a mapping of
+keys with equal hashes takes time that grows with the square of their number."""
+
+_LONG = re.compile(r"[-+]?(?:[0-9_:]{19,}|0x[0-9a-fA-F_]{16,}|0b[01_]{61,})")
 _NUMERIC = frozenset("+-.:_0123456789abcdefoxABCDEFOX")
 
 
@@ -41,7 +47,7 @@ def check_yaml(text: str) -> None:
     parser: Any = getattr(yaml, "CLoader", yaml.Loader)
     sizes: dict[str, int] = {}
     open_values: list[tuple[str | None, int]] = []  # the anchor of each, and the total where it began
-    total = 0
+    total = long = 0
     for event in yaml.parse(text, Loader=parser):
         if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
             open_values.append((event.anchor, total))
@@ -56,6 +62,9 @@ def check_yaml(text: str) -> None:
                 sizes[event.anchor] = 1
             if len(event.value) > LONGEST_NUMBER and (event.tag or _NUMERIC.issuperset(event.value)):
                 raise YamlLimitError("a number has too many digits")
+            long += _LONG.fullmatch(event.value) is not None
+            if long > MOST_LONG_NUMBERS:
+                raise YamlLimitError(f"it has more than {MOST_LONG_NUMBERS:,} integers of 19 and more digits")
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in sizes:
                 raise YamlLimitError("an alias stands inside of what it refers to")

@@ -11,6 +11,7 @@ Expressions are in ``expressions``, targets in ``assignment``, calls in ``calls`
 from __future__ import annotations
 
 import functools
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -497,7 +498,11 @@ class Interp:
     def is_unparsed(self, node: Any) -> bool:
         """Whether a node stands for code of a notebook that does not parse."""
         parts = self.frame.file.facts.unread
-        return bool(parts) and any(one.start <= getattr(node, "start", -1) < one.end for one in parts)
+        if not parts:
+            return False
+        start = getattr(node, "start", -1)
+        behind = bisect_right(parts, start, key=lambda one: one.start)
+        return behind > 0 and start < parts[behind - 1].end
 
     def unread(self, node: m.Expr) -> bool:
         """Whether the statement that is running stores what an expression gives in variables that nothing reads."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
@@ -21,12 +22,17 @@ from d9mlint.ir import nodes as m
 UNKNOWN = "<unread>"
 """A name that no program has, for a value that is not known."""
 
+MOST_CELLS = 2000
+"""A notebook with more cells is generated, and not read in part: each cell is parsed by itself."""
+MOST_STATEMENTS = 2000
+"""How many statements of cells that do not parse are parsed by themselves; of further cells nothing is read."""
+
 _WORD = re.compile(
     r"\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|#[^\n]*|(?P<name>[^\W\d][\w.]*)",
     re.DOTALL,
 )
 _CALLED = re.compile(r"[ \t]*\(")
-_MADE = re.compile(r"\b(?:def|class|import|as)[ \t]+$|\bimport\b[^\n]*,[ \t]*$")
+_MAKES = frozenset({"def", "class", "import", "as"})
 _PLAIN = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "exec", "print"})
 
 
@@ -35,10 +41,16 @@ def read_rest(
 ) -> m.FileFacts:
     """The facts of a notebook without the statements that do not parse. ``facts`` are those of all of it, and the
     answer where nothing is left; ``parse`` gives the facts of texts."""
+    if len(cells) > MOST_CELLS:
+        return facts
     unread: list[m.Unread] = []
+    left = MOST_STATEMENTS
     for cell in _refused(text, [(cell.start, cell.end) for cell in cells], parse):
         spans = statements(text[cell.start : cell.end])
-        found = _refused(text, [(cell.start + start, cell.start + end) for start, end in spans], parse)
+        left -= len(spans)
+        found: list[m.Unread] = []
+        if left >= 0:
+            found = _refused(text, [(cell.start + start, cell.start + end) for start, end in spans], parse)
         unread += found or [cell]
     (now,) = parse([without(text, unread)])
     if now.problem is not None or not now.functions[0].body:
@@ -47,10 +59,13 @@ def read_rest(
 
 
 def without(text: str, unread: Iterable[m.Unread]) -> str:
-    """A text with the parts that are not read made comments of the same length."""
+    """A text with the parts that are not read, which are in order, made comments of the same length."""
+    kept: list[str] = []
+    end = 0
     for one in unread:
-        text = text[: one.start] + as_comments(text[one.start : one.end]) + text[one.end :]
-    return text
+        kept += text[end : one.start], as_comments(text[one.start : one.end])
+        end = one.end
+    return "".join([*kept, text[end:]])
 
 
 def _refused(
@@ -72,10 +87,12 @@ def _filled(facts: m.FileFacts, text: str, unread: list[m.Unread]) -> m.FileFact
     body = list(module.body)
     made = {name for stmt in body for name in _definitions(facts, stmt)}
     words = set(facts.words)
-    for one in unread:
-        at = next((i for i, stmt in enumerate(body) if stmt.start > one.start), len(body))
+    starts = [stmt.start for stmt in body]
+    # From behind, so that the places of the others stay.
+    for one in reversed(unread):
         names = list(_names(text, one))
         words |= {part for name, *_ in names for part in name.split(".")}
+        at = bisect_right(starts, one.start)
         body[at:at] = _statements(names, made, one)
     return msgspec.structs.replace(
         facts,
@@ -98,13 +115,23 @@ def _definitions(facts: m.FileFacts, stmt: m.Stmt) -> Iterable[str]:
 def _names(text: str, one: m.Unread) -> Iterable[tuple[str, int, bool, bool]]:
     """The dotted names in a part: with their offsets, whether they are called, and whether they are defined there."""
     part = text[one.start : one.end]
+    last, end, imports = (
+        "",
+        0,
+        False,
+    )  # the token before, where it ends, and whether its line imports something
     for found in _WORD.finditer(part):
+        gap = part[end : found.start()]
+        before, last, end = last, found.group(), found.end()
+        imports = imports and "\n" not in gap and "\n" not in before
         name = found["name"]
-        if name is None or name in _PLAIN or part[: found.start()].rstrip().endswith("."):
-            continue
-        made = _MADE.search(part, part.rfind("\n", 0, found.start()) + 1, found.start()) is not None
-        called = not made and _CALLED.match(part, found.end()) is not None
-        yield name.rstrip("."), one.start + found.start(), called, made
+        dotted = (gap.rstrip() or before).endswith(".")
+        blank = bool(gap) and not gap.strip(" \t")
+        made = (blank and before in _MAKES) or (imports and gap.rstrip(" \t").endswith(","))
+        imports = imports or name == "import"
+        if name is not None and name not in _PLAIN and not dotted:
+            called = not made and _CALLED.match(part, end) is not None
+            yield name.rstrip("."), one.start + found.start(), called, made
 
 
 def changed_names(text: str, one: m.Unread, made: Collection[str]) -> list[str]:

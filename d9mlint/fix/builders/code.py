@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
 from d9mlint.base.source import Source
@@ -273,10 +274,10 @@ def parse(source: Source, is_own: Callable[[str], bool], unread: Sequence[Unread
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     made = {name for stmt in tree.body for name in _made(stmt)}
-    for one in unread:
-        at = next((i for i, s in enumerate(tree.body) if source.starts[s.lineno - 1] > one.start), None)
+    starts = [source.starts[stmt.lineno - 1] for stmt in tree.body]
+    for one in reversed(unread):
         stmt = _in_place_of(source, one, changed_names(source.raw, one, made))
-        tree.body.insert(len(tree.body) if at is None else at, stmt)
+        tree.body.insert(bisect_right(starts, one.start), stmt)
     return Code(source, tree, is_own)
 
 
