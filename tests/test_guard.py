@@ -118,6 +118,7 @@ def test_nesting_counts_through_brackets() -> None:
         "if a: pass\n" + "elif a: pass\n" * 9000,
         "f(a)\n" * 300_000,
         "x" + "[0]" * 700 + "\n" + ("x" + ".a(1)[2]" * 300 + "\n") * 200,
+        ("x = " + 'f"""{' * 300 + "a" + '}"""' * 300 + "\n") * 20,
     ],
     ids=[
         "brackets",
@@ -130,6 +131,7 @@ def test_nesting_counts_through_brackets() -> None:
         "elif",
         "tokens",
         "work",
+        "formatted",
     ],
 )
 def test_other_shapes_are_refused(text: str) -> None:

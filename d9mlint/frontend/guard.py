@@ -182,7 +182,8 @@ class _Counter:
                 elif token == "elif":
                     self.arms += 1
                 elif token[-1] in "'\"" and "{" in token and _FORMATTED.match(token):
-                    work += 25 * token.count("{")
+                    # One inside of others is copied for each of them.
+                    work += 25 * token.count("{") + 4 * count
                     self._field(token, count, len(outer))
             if count > nesting:
                 nesting = count
