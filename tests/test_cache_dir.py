@@ -210,6 +210,25 @@ def test_damage_to_any_file_of_the_cache_is_a_miss(project: Project) -> None:
         assert render(result, "json", plain) == expected and result.warnings == ()
 
 
+def test_a_file_of_the_cache_that_does_not_fit_into_memory_is_a_miss(project: Project) -> None:
+    root = project({"train.py": CODE})
+    settings = load_settings(str(root), overrides={"jobs": 1})
+    expected = check([str(root)], settings).items
+    for path in (root / ".d9mlint_cache").glob("*.bin"):
+        os.truncate(path, 1 << 40)
+    result = check([str(root)], settings)
+    assert result.items == expected and result.warnings == ()
+
+
+def test_a_file_that_is_too_large_for_a_run_is_not_read_for_the_cache_either(project: Project) -> None:
+    code = "import yaml, torch\nwith open('c.yaml') as f:\n    print(yaml.safe_load(f), torch.rand(3))\n"
+    root = project({"train.py": code, "c.yaml": ""})
+    os.truncate(root / "c.yaml", 1 << 40)
+    settings = load_settings(str(root), overrides={"jobs": 1, "select": ["DET101"]})
+    for _ in range(2):
+        assert [item.finding.code for item in check([str(root)], settings).items] == ["DET101"]
+
+
 def test_damage_to_the_compiled_knowledge_is_a_miss(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

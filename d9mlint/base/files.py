@@ -21,8 +21,13 @@ def is_below(path: str, directory: str) -> bool:
     return path == (top or "/") or path.startswith(f"{top}/")
 
 
+LARGEST_KEPT = 2 << 30
+"""Bytes of the largest file that is read back: another one is damaged."""
+
+
 def read_regular(path: str) -> bytes | None:
-    """The content of a regular file; None where there is none, or a link, a FIFO or a device instead."""
+    """The content of a regular file that d9mlint has written; None where there is none, or a link, a FIFO, a device or more
+    than fits into memory instead."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
     try:
         handle = os.open(path, flags | getattr(os, "O_BINARY", 0))
@@ -30,8 +35,9 @@ def read_regular(path: str) -> bytes | None:
         return None
     try:
         with open(handle, "rb") as stream:
-            return stream.read() if stat.S_ISREG(os.fstat(handle).st_mode) else None
-    except OSError:
+            about = os.fstat(handle)
+            return stream.read() if stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST_KEPT else None
+    except (OSError, MemoryError):
         return None
 
 

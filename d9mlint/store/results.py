@@ -19,6 +19,7 @@ import msgspec
 from d9mlint import __version__
 from d9mlint.base.coverage import Coverage
 from d9mlint.base.findings import Finding
+from d9mlint.base.paths import read_limited
 from d9mlint.base.source import Trouble
 from d9mlint.ir.nodes import SCHEMA, Comment
 from d9mlint.knowledge.loader import rules_directory
@@ -164,9 +165,8 @@ class ResultCache:
 
 
 def file_digest(path: str) -> str:
-    """A digest of a file's content, ``missing`` where it cannot be read."""
+    """A digest of a file's content, ``missing`` where it cannot be read or is larger than what a run reads."""
     try:
-        with open(path, "rb") as stream:
-            return content_digest(stream.read())
+        return content_digest(read_limited(path))
     except OSError:
         return "missing"
