@@ -23,7 +23,7 @@ from d9mlint.interp.events import EndEvent
 from d9mlint.interp.frames import BudgetExceeded
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.import_cache import ImportCache, ImportLog
-from d9mlint.interp.interpreter import MAX_STEPS, Interp
+from d9mlint.interp.interpreter import MAIN, MAX_STEPS, Interp
 from d9mlint.interp.library.loaders import Loaders
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.overwritten import Overwritten
@@ -32,6 +32,7 @@ from d9mlint.interp.replaced import Replaced
 from d9mlint.interp.storage import Storage
 from d9mlint.interp.switches import Switches
 from d9mlint.interp.trail import functions
+from d9mlint.ir import nodes as m
 from d9mlint.project.entry_points import Entry, find_entries, imported_files
 from d9mlint.project.modules import ModuleFile, Modules
 
@@ -297,7 +298,10 @@ class Analyzer:
             findings=findings(),
             reached=self._by_file(interp.visited),
             files=sorted(
-                self.project.index[path] for path, mod in interp.loaded.items() if mod.file is not None
+                {
+                    self.project.index[path]
+                    for path in (file.path, *(p for p, mod in interp.loaded.items() if mod.file is not None))
+                }
             ),
             config_files=sorted(interp.config_files),
             steps=interp.steps,
@@ -333,8 +337,17 @@ def start_models(interp: Interp) -> None:
 
 
 def _run_program(interp: Interp, entry: Entry) -> None:
-    name = "__main__" if entry.function is None else interp.modules.name_of(entry.file)
-    mod = interp.run_file(entry.file, name)
+    name = interp.modules.name_of(entry.file)
+    parents = name.split(".")[:-1]
+    if parents and (entry.function is not None or _is_run_as_module(entry.file)):
+        # Started from the directory of the outermost package; Python imports the packages around a module before it.
+        interp.first_on_path = interp.modules.package_root(entry.file.directory)
+        interp.frame = interp.base_frame(v.Mod(name, entry.file), entry.file)
+        interp.import_parents(entry.file, parents)
+        interp.frame = None  # type: ignore[assignment]
+    mod = interp.loaded.get(entry.file.path) if entry.function is not None else None
+    if mod is None:
+        mod = interp.run_file(entry.file, MAIN if entry.function is None else name)
     interp.frame = interp.base_frame(mod, entry.file)
     interp.statement = None
     if entry.function is not None:
@@ -356,6 +369,11 @@ def _run_program(interp: Interp, entry: Entry) -> None:
         # Every command is a program of its own: none sees what another one has seeded.
         interp.branch(starts)
     interp.drain()
+
+
+def _is_run_as_module(file: ModuleFile) -> bool:
+    """Whether a file can be started as a module of its package only, by ``python -m``: it imports relative to it."""
+    return any(isinstance(stmt, m.ImportFrom) and stmt.level for stmt in file.facts.functions[0].body)
 
 
 def _run_module(interp: Interp, file: ModuleFile) -> None:

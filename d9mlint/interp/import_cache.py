@@ -9,6 +9,7 @@ something, are never taken over.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
@@ -20,6 +21,8 @@ from d9mlint.interp.state import MODE, RNG, Effect, effect
 from d9mlint.interp.trail import FunctionKey, functions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from d9mlint.base.coverage import Cut, Gap
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.orders import Key, Numbered, Origin
@@ -38,7 +41,7 @@ class Imported(NamedTuple):
     # Modules it loaded, and those that it found loaded already.
     loaded: dict[str, v.Mod]
     used: dict[str, v.Mod]
-    lookups: dict[tuple[str, str], Found | None]
+    lookups: dict[tuple[str, str, bool], Found | None]
     asked: dict[str, bool]
     blanks_found: dict[v.Cls, v.Inst | None]
     blanks_made: dict[v.Cls, v.Inst]
@@ -47,7 +50,9 @@ class Imported(NamedTuple):
     places: dict[str, Where]
     releases: tuple[dict[str, str], dict[str, str]]
     depth: int
-    methods: dict[str, list[tuple[v.Cls, v.Func]]]
+    # Methods of classes that it made; and those of the names that it asked for which were there before.
+    methods: list[tuple[v.Cls, v.Func]]
+    guessed: dict[str, list[tuple[v.Cls, v.Func]]]
     visited: set[tuple[str, int]]
     entered: frozenset[FunctionKey]
     origins: dict[Key, Origin]
@@ -80,15 +85,17 @@ class Imported(NamedTuple):
 class ImportLog:
     """What is noted while an import runs that may be remembered."""
 
-    __slots__ = ("blanks", "imported", "libraries", "lookups", "places", "releases", "used")
+    __slots__ = ("blanks", "guessed", "imported", "libraries", "lookups", "places", "releases", "used")
 
     def __init__(self) -> None:
-        self.lookups: dict[tuple[str, str], Found | None] = {}
+        self.lookups: dict[tuple[str, str, bool], Found | None] = {}
         self.used: dict[str, v.Mod] = {}
         # Whether libraries that were asked for had been imported.
         self.libraries: dict[str, bool] = {}
         # Instances of which only the class is known, as they were found.
         self.blanks: dict[v.Cls, v.Inst | None] = {}
+        # Names of methods that it called on objects of which nothing is known.
+        self.guessed: set[str] = set()
         # What it imported and was seen to do, also where the run had done the same before.
         self.imported: set[str] = set()
         self.places: dict[str, Where] = {}
@@ -97,12 +104,14 @@ class ImportLog:
 
     def add(
         self,
-        lookups: dict[tuple[str, str], Found | None],
+        lookups: dict[tuple[str, str, bool], Found | None],
         used: dict[str, v.Mod],
         libraries: dict[str, bool],
         blanks: dict[v.Cls, v.Inst | None],
+        guessed: Iterable[str],
     ) -> None:
         """An import inside of this one has read these."""
+        self.guessed.update(guessed)
         self.lookups.update(lookups)
         for path, mod in used.items():
             self.used.setdefault(path, mod)
@@ -188,7 +197,7 @@ class ImportCache:
         origins, decided, excused = set(orders.origins), set(orders.decided), set(orders.excused)
         holders, kept, settled = len(orders.holders), len(orders.kept), len(orders.settled)
         numbered = len(orders.numbered)
-        methods = {method: len(found) for method, found in interp.methods.items()}
+        methods = len(interp.methods_seen)
         outer_log, interp.import_log = interp.import_log, ImportLog()
         outer_trail, interp.trail = interp.trail, []
         act = HEAP.push()
@@ -200,7 +209,7 @@ class ImportCache:
         interp.trail.append(entered)
         log, interp.import_log = interp.import_log, outer_log
         if outer_log is not None:
-            outer_log.add(log.lookups, log.used, log.libraries, log.blanks)
+            outer_log.add(log.lookups, log.used, log.libraries, log.blanks, log.guessed)
             outer_log.add_effects(log.imported, log.places)
             outer_log.tell(log.releases)
         done = effect(act, before, interp.state)
@@ -213,10 +222,11 @@ class ImportCache:
         if quiet:
             fresh_libraries = interp.libraries - libraries
             fresh = {path: one for path, one in interp.loaded.items() if path not in loaded}
-            added = {
-                method: found[methods.get(method, 0) :]
-                for method, found in interp.methods.items()
-                if len(found) > methods.get(method, 0)
+            added = interp.methods_seen[methods:]
+            new = Counter(method.fn.name for _, method in added)
+            guessed = {
+                name: found[: len(found) - new[name]]
+                for name, found in ((name, interp.methods.get(name, [])) for name in sorted(log.guessed))
             }
             variants.append(
                 Imported(
@@ -236,6 +246,7 @@ class ImportCache:
                     log.releases,
                     depth,
                     added,
+                    guessed,
                     interp.visited - visited,
                     entered,
                     {key: origin for key, origin in orders.origins.items() if key not in origins},
@@ -307,7 +318,9 @@ def _still_true(interp: Interp, known: Imported) -> bool:
         return False
     if any(interp.blanks.get(cls) is not found for cls, found in known.blanks_found.items()):
         return False
-    if any(interp.resolve(base, name) != found for (base, name), found in known.lookups.items()):
+    if any(interp.resolve(*asked) != found for asked, found in known.lookups.items()):
+        return False
+    if any(interp.methods.get(name, []) != found for name, found in known.guessed.items()):
         return False
     if not known.effect.holds(interp.state) or not interp.circumstances_hold(known.circumstances):
         return False
@@ -328,11 +341,10 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     }
     for flag, place in places.items():
         interp.places.setdefault(flag, place)
-    for method, found in known.methods.items():
+    for cls, method in known.methods:
         # What the run had imported before is imported once.
-        interp.methods.setdefault(method, []).extend(
-            one for one in found if not again or one[0].file.path not in again
-        )
+        if not again or cls.file.path not in again:
+            interp.add_method(cls, method)
     interp.libraries |= known.libraries
     interp.visited |= known.visited
     interp.trail.append(known.entered)
@@ -357,14 +369,14 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     interp.blanks.update(known.blanks_made)
     interp.steps += known.steps
     if interp.import_log is not None:
-        interp.import_log.add(known.lookups, known.used, known.asked, known.blanks_found)
+        interp.import_log.add(known.lookups, known.used, known.asked, known.blanks_found, known.guessed)
         interp.import_log.add_effects(known.libraries, places)
         interp.import_log.tell(known.releases)
     interp.infer_releases(known.releases)
     HEAP.act.named |= known.named
     HEAP.act.circumstances.update(question for question, _ in known.circumstances)
     HEAP.take_over(known.reads, known.writes)
-    interp.memory.take_over(known.memory)
+    interp.memory.take_over(known.memory, lambda one: one.replayed(interp, known.mod.name, known.depth))
     for violation in known.memory.reports:
         interp.report(violation.replayed(interp, known.mod.name, known.depth))
     return known.mod

@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from d9mlint.interp.violations import Violation
     from d9mlint.knowledge import Knowledge
 
+MAIN = "__main__"
+"""The name of the module that a program is started with."""
 MAX_STEPS = 400_000
 """Statements run for one entry point before calls are no longer followed."""
 MAX_UNROLL = 16
@@ -110,6 +112,8 @@ class Interp:
         self.imported_files = imported
         self.imports = imports if imports is not None else ImportCache()
         self.entry_directory = entry.directory if entry else ""
+        # Where Python looks first for what the program imports.
+        self.first_on_path = self.entry_directory
         self.visited: set[tuple[str, int]] = set()
         # In a run over unreached code: whether functions that it calls are called where gradients may be recorded.
         self.gradient_calls: dict[tuple[str, int], bool] = {}
@@ -131,6 +135,8 @@ class Interp:
         # The draws of a default argument that is being evaluated.
         self.captured: list[Draw] | None = None
         self.methods: dict[str, list[tuple[v.Cls, v.Func]]] = {}
+        # The same in the order in which they were seen.
+        self.methods_seen: list[tuple[v.Cls, v.Func]] = []
         self.contexts = Active(CONTEXT)
         # Loops that are running, outermost first.
         self.loops: list[Loop] = []
@@ -194,7 +200,9 @@ class Interp:
     def run_file(self, file: ModuleFile, name: str) -> v.Mod:
         """Run a module's body under ``__name__`` = name; the module's names are in the result's env."""
         mod = v.Mod(name, file)
-        self.loaded[file.path] = mod
+        if name != MAIN:
+            # A program that imports the file that it was started with runs it again, under its own name.
+            self.loaded[file.path] = mod
         mod.env.vars["__name__"] = v.Lit(name)
         mod.env.vars["__file__"] = v.UNKNOWN
         site = self.here() if self.frame is not None else None
@@ -252,17 +260,21 @@ class Interp:
 
     def find_module(self, file: ModuleFile, name: str) -> Found | None:
         """The project module that an absolute import means in ``file``."""
-        found = self.resolve(file.directory, name)
+        found = self.resolve(file.directory, name, False)
         if self.import_log is not None:
-            self.import_log.lookups[file.directory, name] = found
+            self.import_log.lookups[file.directory, name, False] = found
+        if found is None and self.uses(SEARCH_PATH):
+            found = self.resolve(file.directory, name, True)
+            if self.import_log is not None:
+                self.import_log.lookups[file.directory, name, True] = found
         return found
 
-    def resolve(self, directory: str, name: str) -> Found | None:
-        """The project module that an absolute import means in a file of ``directory``."""
-        found = self.modules.absolute_in(directory, self.entry_directory, name)
-        if found is None and SEARCH_PATH in self.libraries:
+    def resolve(self, directory: str, name: str, anywhere: bool) -> Found | None:
+        """The project module that an absolute import means in a file of ``directory``; ``anywhere`` in the project
+        where the program has extended the search path and it is on none of the usual ones."""
+        if anywhere:
             return self.modules.anywhere(name)
-        return found
+        return self.modules.absolute_in(directory, self.first_on_path, name)
 
     def uses(self, library: str) -> bool:
         """Whether the program has imported a library."""
@@ -360,6 +372,7 @@ class Interp:
                 self.loaded = loaded
                 for name, found in self.methods.items():
                     self.methods[name] = [one for one in found if id(one[0].mod) not in gone]
+                self.methods_seen = [one for one in self.methods_seen if id(one[0].mod) not in gone]
 
     def use(self, value: v.Value) -> None:
         """Use a dataset, a sampler or a transform, as a loader does."""
@@ -1004,7 +1017,7 @@ class Interp:
         for member in env.vars.values():
             if isinstance(member, v.Func) and member.cls is None:
                 member.cls = cls
-                self.methods.setdefault(member.fn.name, []).append((cls, member))
+                self.add_method(cls, member)
         self._init_subclass(cls, keywords, stmt)
         self._made_by_metaclass(cls, keywords.get("metaclass"), stmt)
         decorators = [(self.eval(node), node) for node in fact.decorators]
@@ -1067,8 +1080,7 @@ class Interp:
         file = self.frame.file
         mod: v.Mod | None
         if stmt.level:
-            found = self.modules.relative(file, stmt.level, stmt.module)
-            mod = self.import_found(found, self._absolute_name(stmt)) if found else None
+            mod = self._import_relative(file, stmt)
             if mod is None:
                 self.gap(
                     "project-import", f"`{'.' * stmt.level}{stmt.module}` is no file of the project", stmt
@@ -1100,6 +1112,19 @@ class Interp:
                 value = v.Ext(f"{mod.env.stars[-1]}.{alias.name}")
             self.bind(alias.asname or alias.name, value if value is not None else v.UNKNOWN)
 
+    def _import_relative(self, file: ModuleFile, stmt: m.ImportFrom) -> v.Mod | None:
+        """The module of ``from ..a.b import names``; the packages on the way to it are imported before it."""
+        found = self.modules.relative(file, stmt.level, stmt.module)
+        if found is None:
+            return None
+        name = self._absolute_name(stmt)
+        parts = stmt.module.split(".")
+        for count in range(1, len(parts)):
+            part = self.modules.relative(file, stmt.level, ".".join(parts[:count]))
+            if part is not None:
+                self.import_found(part, name.removesuffix("." + ".".join(parts[count:])))
+        return self.import_found(found, name)
+
     def _missing_module(self, name: str, stmt: Any) -> None:
         """A module that is not found in a package of the project."""
         top, _, rest = name.partition(".")
@@ -1112,8 +1137,9 @@ class Interp:
         return all(self.submodule(mod, a.name) is not None for a in stmt.names if a.name != "*")
 
     def _absolute_name(self, stmt: m.ImportFrom) -> str:
-        parts = self.frame.mod.name.split(".")
-        drop = stmt.level - (1 if self.frame.file.is_package else 0)
+        file, name = self.frame.file, self.frame.mod.name
+        parts = (self.modules.name_of(file) if name == MAIN else name).split(".")
+        drop = stmt.level - (1 if file.is_package else 0)
         base = parts[: len(parts) - drop] if drop else parts
         return ".".join([*base, stmt.module] if stmt.module else base) or stmt.module
 
@@ -1210,7 +1236,14 @@ class Interp:
 
     def methods_named(self, name: str) -> list[tuple[v.Cls, v.Func]]:
         """Methods of this name in the project classes seen so far."""
+        if self.import_log is not None:
+            self.import_log.guessed.add(name)
         return self.methods.get(name, [])
+
+    def add_method(self, cls: v.Cls, method: v.Func) -> None:
+        """A class of the project defines a method."""
+        self.methods.setdefault(method.fn.name, []).append((cls, method))
+        self.methods_seen.append((cls, method))
 
 
 _PLAIN = (m.Const, m.Name, m.Attr, m.Unary)

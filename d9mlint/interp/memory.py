@@ -3,14 +3,15 @@
 A rule declares what it remembers as fields of its class::
 
     class Rule:
-        places = remembered(list[Where])
+        places = noted(Where)
         released = remembered(bool)
         first = remembered_table(str, Where)
 
 Each run has its own memory, so that what one entry point does is never known to another. While an import is
-recorded, the memory says which fields it read and whether it changed any: an import that changes what a rule
-remembers is not taken over by another run, and one that read something only where it is the same. What an import
-reports is reported again by the run that takes it over.
+recorded, the memory says which fields it read, what it noted and which plain values it set: a run that takes the
+import over notes and sets the same. An import that changes anything else that a rule remembers is not taken over by
+another run, and one that read something only where it is the same. What an import reports is reported again by the
+run that takes it over.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, o
 
 if TYPE_CHECKING:
     from d9mlint.interp.state import StateTable
+    from d9mlint.interp.view import RunView
     from d9mlint.interp.violations import Violation
 
 T = TypeVar("T")
@@ -56,12 +58,25 @@ CHANGING = _Changing()
 class MemoryLog:
     """What happened to the memory during an import."""
 
-    __slots__ = ("quiet", "reads", "reports")
+    __slots__ = ("notes", "quiet", "reads", "reports", "written")
 
     def __init__(self) -> None:
         self.quiet = True
         self.reports: list[Violation] = []
         self.reads: dict[Cell, Plain | _Changing] = {}
+        self.written: dict[Cell, Any] = {}
+        self.notes: list[tuple[Cell, Any]] = []
+
+    def read(self, cell: Cell, held: Plain | _Changing) -> None:
+        """A cell was read, that may have been written meanwhile."""
+        if cell not in self.written:
+            self.reads.setdefault(cell, held)
+
+    def add(self, inner: MemoryLog) -> None:
+        """An import inside of this one has done this."""
+        for cell, held in inner.reads.items():
+            self.read(cell, held)
+        self.written.update(inner.written)
 
 
 class Memory:
@@ -87,8 +102,8 @@ class Memory:
                 outer = self._logs[-1]
                 outer.quiet = outer.quiet and log.quiet
                 outer.reports += log.reports
-                for cell, held in log.reads.items():
-                    outer.reads.setdefault(cell, held)
+                outer.notes += log.notes
+                outer.add(log)
 
     def forked(self) -> Memory:
         """The same memory for a speculation: what happens there is forgotten."""
@@ -113,11 +128,26 @@ class Memory:
         """Whether all that an import read is the same here."""
         return all(isinstance(held, Plain) and self._held(cell) == held for cell, held in log.reads.items())
 
-    def take_over(self, log: MemoryLog) -> None:
-        """An import that read this was taken over."""
+    def take_over(self, log: MemoryLog, replayed: Callable[[Replayable], Any]) -> None:
+        """An import that did this was taken over. What it noted is noted as ``replayed`` gives it."""
         if self._logs:
-            for cell, held in log.reads.items():
-                self._logs[-1].reads.setdefault(cell, held)
+            self._logs[-1].add(log)
+        self._cells.update(log.written)
+        for cell, item in log.notes:
+            self.note(cell, item if isinstance(item, _FIXED) and _plain(item) else replayed(item))
+
+    def note(self, cell: Cell, item: Any) -> None:
+        """Add an item to a cell that only grows."""
+        self._cells.setdefault(cell, []).append(item)
+        if self._logs:
+            self._logs[-1].notes.append((cell, item))
+
+    def notes(self, cell: Cell) -> list[Any]:
+        """What a cell that only grows holds."""
+        if self._logs:
+            self.changed()
+        found: list[Any] = self._cells.get(cell, [])
+        return found
 
     def get(self, cell: Cell, default: Any = None) -> Any:
         """What a cell holds."""
@@ -143,7 +173,10 @@ class Memory:
             # Nothing changes where it is the same already.
             self._read(cell)
             return
-        self.changed()
+        if self._logs and _plain(value):
+            self._logs[-1].written[cell] = value
+        else:
+            self.changed()
         self._cells[cell] = value
 
     def forget(self, cell: Cell) -> None:
@@ -172,9 +205,23 @@ class Memory:
     def _read(self, cell: Cell) -> None:
         if self._logs:
             held = self._held(cell)
-            self._logs[-1].reads.setdefault(cell, held)
+            self._logs[-1].read(cell, held)
             if held is CHANGING:
                 self.changed()
+
+
+def _plain(value: object) -> bool:
+    """Whether a value is the same in any run: it holds no place and nothing that the program made."""
+    if isinstance(value, (tuple, frozenset)):
+        return all(map(_plain, value))
+    return isinstance(value, (str, int, type(None)))
+
+
+class Replayable(Protocol):
+    """What can be noted in another run, which came by other calls to the import that noted it."""
+
+    def replayed(self, run: RunView, name: str, dropped: int) -> Any:
+        """The same in another run; see ``Where.replayed``."""
 
 
 class Remembering(Protocol):
@@ -225,6 +272,46 @@ def remembered_once(kind: type[T]) -> Remembered[T | None]:
         return None
 
     return Remembered(nothing)
+
+
+class Notes(Generic[T]):
+    """A list that is state of one run and only grows. What an import notes, a run that takes it over notes too."""
+
+    __slots__ = ("_cell", "_memory")
+
+    def __init__(self, memory: Memory, cell: Cell) -> None:
+        self._memory = memory
+        self._cell = cell
+
+    def add(self, item: T) -> None:
+        """Note an item: one that can be replayed, or a plain value."""
+        self._memory.note(self._cell, item)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._memory.notes(self._cell))
+
+    def __bool__(self) -> bool:
+        return bool(self._memory.notes(self._cell))
+
+
+class Noted(Generic[T]):
+    """A field of a listener's class that is a list of notes."""
+
+    __slots__ = ("_cell",)
+
+    def __init__(self) -> None:
+        self._cell = Cell("", "")
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self._cell = Cell(f"{owner.__module__}.{owner.__qualname__}", name)
+
+    def __get__(self, listener: Remembering, owner: type[Any]) -> Notes[T]:
+        return Notes(listener.memory, self._cell)
+
+
+def noted(kind: type[T]) -> Noted[T]:
+    """A field that holds a list of ``kind`` that only grows."""
+    return Noted()
 
 
 class Table(Generic[K, T]):

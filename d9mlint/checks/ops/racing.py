@@ -37,7 +37,7 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
 )
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
-from d9mlint.interp.memory import remembered, remembered_table
+from d9mlint.interp.memory import noted, remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.tensors import detached, device, no_gradient, together
 from d9mlint.interp.text import call_text
@@ -84,12 +84,16 @@ class Candidate(NamedTuple):
     fixed: bool
     """Whether no variable takes part in the input that its gradient is of."""
 
+    def replayed(self, run: RunView, name: str, dropped: int) -> Candidate:
+        """The same in another run; see ``Where.replayed``."""
+        return self._replace(place=self.place.replayed(run, name, dropped))
+
 
 class Ops(Rule):
     """DET401-DET405 and DET407: all calls of ops that the knowledge base knows."""
 
     codes = tuple(sorted(CODES))
-    candidates = remembered(list[Candidate])
+    candidates = noted(Candidate)
     elsewhere = remembered_table(tuple[str, int], bool)
     """Where modules that are ops are made, by the file and the end of the call, and whether one was called with
     anything but tensors on the CPU."""
@@ -99,9 +103,9 @@ class Ops(Rule):
     """The same of whether one was called as its entry, which is named, does not excuse."""
     used = remembered_table(tuple[str, int], KnownCall)
     """What is known of all calls of a module together, by where it is made."""
-    composed = remembered(list[bool])
+    composed = noted(bool)
     """Models of Keras that are called with what others gave: gradients may go through them to their inputs."""
-    one_thread = remembered(list[bool])
+    one_thread = noted(bool)
     """For each call that sets the number of threads on the CPU: whether that is one."""
 
     watches = remembered(bool)
@@ -133,14 +137,14 @@ class Ops(Rule):
     def set_threads(self, call: CallEvent) -> None:
         """The number of threads is set."""
         number = call.args.get("int", 0)
-        self.one_thread.append(isinstance(number, v.Lit) and number.value == 1)
+        self.one_thread.add(isinstance(number, v.Lit) and number.value == 1)
 
     @on(ObjectCallEvent)
     def module(self, event: ObjectCallEvent) -> None:
         """A module that was made earlier is called."""
         obj, args = event
         if self.run.kb.role(f"{obj.api}.fit", "trains") and not all(map(detached, args.values())):
-            self.composed.append(True)
+            self.composed.add(True)
         if obj.node is None or obj.file is None or not self.run.kb.ops(obj.api):
             return
         made = (obj.file.path, obj.node.end)
@@ -333,7 +337,7 @@ def _candidate(
         entry.passes == "backward" and entry.library in TF_LIBRARIES and _needs_no_gradient(call, entry),
         fixed,
     )
-    rule.candidates.append(found)
+    rule.candidates.add(found)
 
 
 def _silent(interp: RunView, entry: OpEntry, place: Any, reason: str) -> None:
