@@ -776,18 +776,31 @@ SHARED = {
 }
 
 
-def test_an_import_is_run_once_for_programs_that_replaced_what_it_never_looks_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ran: list[str] = []
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The modules that programs run, by name, as often as they do."""
+    names: list[str] = []
     run_file = Interp.run_file
 
     def counted(self: Interp, file: ModuleFile, name: str) -> Mod:
         if self.entry is not None:
-            ran.append(name)
+            names.append(name)
         return run_file(self, file, name)
 
     monkeypatch.setattr(Interp, "run_file", counted)
+    return names
+
+
+def alike(files: Mapping[str, str], *programs: str) -> Runs:
+    """The reports of a project, whose programs are shown to be reported as if each were the only one."""
+    together = run(files)
+    for name in programs:
+        alone = run({n: text for n, text in files.items() if n == name or n not in programs})
+        assert of_entry(alone, name).findings == of_entry(together, name).findings, name
+    return together
+
+
+def test_an_import_is_run_once_for_programs_that_replaced_what_it_never_looks_for(ran: list[str]) -> None:
     run(SHARED)
     assert [ran.count(name) for name in ("package", "package.a", "package.b")] == [1, 1, 1]
 
@@ -815,3 +828,96 @@ def test_a_module_is_a_program_of_its_own_once_nothing_imports_it() -> None:
     assert {report.relative for report in alone.entries} == {"world.py", "other.py"}
     assert "DET101" in codes(alone, "world.py")
     assert codes(alone, "other.py") == codes(imported, "other.py")
+
+
+MAIN = "if __name__ == '__main__':\n"
+ADDS = "torch.zeros(5).cuda().index_add(0, torch.tensor([0, 0]).cuda(), torch.ones(2).cuda())"
+
+
+@pytest.mark.parametrize(
+    ("does", "expected"),
+    [
+        (f"TOTAL = {ADDS}\n", {"DET401"}),
+        ("torch.set_num_threads(1)\nTOTAL = 1\n", set()),
+        ("net = torch.nn.ReflectionPad2d(1).cuda()\nTOTAL = net(torch.zeros(1, 1, 3, 3).cuda())\n", set()),
+    ],
+)
+def test_an_import_that_rules_note_something_of_is_run_once(
+    does: str, expected: set[str], ran: list[str]
+) -> None:
+    files = {
+        "pkg/__init__.py": "from pkg import first\nfrom pkg.second import TOTAL\n",
+        "pkg/first.py": "import pkg\n",
+        "pkg/second.py": f"import torch\nimport pkg.first\n{does}",
+        "run_a.py": "import pkg\nprint(pkg.TOTAL)\n",
+        "run_b.py": "import os\ndef main():\n    import pkg\n    print(pkg.TOTAL)\nmain()\n",
+    }
+    found = run(files)
+    assert [ran.count(name) for name in ("pkg", "pkg.first", "pkg.second")] == [1, 1, 1]
+    for name in ("run_a.py", "run_b.py"):
+        assert codes(found, name) >= expected
+    alike(files, "run_a.py", "run_b.py")
+
+
+def test_the_packages_around_a_module_are_imported_before_it(ran: list[str]) -> None:
+    files = {
+        "pkg/__init__.py": "import torch\ntorch.manual_seed(0)\nfrom pkg import nets\n",
+        "pkg/nets.py": "from pkg import tools\n",
+        "pkg/tools/__init__.py": "from pkg import nets\n",
+        "pkg/tools/noise.py": "import torch\ndef noise():\n    return torch.rand(3)\n",
+        "pkg/train.py": "from .tools.noise import noise\nprint(noise())\n",
+        "pkg/sub/eval.py": "from ..tools.noise import noise\nprint(noise())\n",
+        "pkg/sub/__init__.py": "",
+        "script.py": "from pkg.tools.noise import noise\nprint(noise())\n",
+    }
+    programs = ("pkg/train.py", "pkg/sub/eval.py", "script.py")
+    found = alike(files, *programs)
+    assert [codes(found, name) for name in programs] == [set(), set(), set()]
+    ran.clear()
+    unseeded = run({**files, "pkg/__init__.py": "import torch\nfrom pkg import nets\n"})
+    assert [codes(unseeded, name) for name in programs] == [{"DET101"}] * 3
+    assert [ran.count(name) for name in ("pkg", "pkg.nets", "pkg.tools", "pkg.tools.noise")] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("name", "expected"), [("train", set()), ("other", {"DET101"})])
+def test_a_program_that_imports_the_file_it_was_started_with_runs_it_again(
+    name: str, expected: set[str]
+) -> None:
+    files = {
+        "train.py": (
+            f"import torch\nif __name__ == '{name}':\n    torch.manual_seed(0)\n"
+            "import helper\nprint(torch.rand(3))\n"
+        ),
+        "helper.py": "import train\n",
+    }
+    assert codes(run(files), "train.py") == expected
+
+
+def test_an_import_that_extends_the_search_path_is_run_once(ran: list[str]) -> None:
+    files = {
+        "pkg/__init__.py": "import sys\nsys.path.append(sys.argv[1])\nimport elsewhere\nfrom pkg import b\n",
+        "pkg/b.py": "import elsewhere\nimport pkg\n",
+        "far/away/elsewhere.py": f"import torch\nTOTAL = {ADDS}\n",
+        "run_a.py": f"{MAIN}    import pkg\n",
+        "run_b.py": f"{MAIN}    import pkg\n    print(1)\n",
+        "run_c.py": f"import sys\n{MAIN}    sys.path.append(sys.argv[1])\n    import pkg\n",
+        "run_d.py": f"{MAIN}    import elsewhere\n",
+    }
+    found = run(files)
+    assert ran.count("pkg.b") == 2
+    assert [codes(found, f"run_{name}.py") for name in "abcd"] == [{"DET401"}] * 3 + [set()]
+    alike(files, "run_a.py", "run_b.py", "run_c.py", "run_d.py")
+
+
+def test_an_import_that_calls_a_method_that_any_class_may_have_is_taken_over_only_where_they_are_the_same() -> (
+    None
+):
+    files = {
+        "user.py": "import third\nthird.make().add_all()\n",
+        "maker.py": (f"import torch\nclass Maker:\n    def add_all(self):\n        print({ADDS})\n"),
+        "run_a.py": f"{MAIN}    import user\n",
+        "run_b.py": f"{MAIN}    import maker\n    import user\n",
+        "run_c.py": f"{MAIN}    import user\n    import maker\n",
+    }
+    found = alike(files, "run_a.py", "run_b.py", "run_c.py")
+    assert [codes(found, f"run_{name}.py") for name in "abc"] == [set(), {"DET401"}, set()]

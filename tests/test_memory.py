@@ -8,7 +8,7 @@ import pytest
 
 from d9mlint.interp.events import CallEvent, EndEvent
 from d9mlint.interp.listening import Listeners, on, on_call, on_call_if, on_method
-from d9mlint.interp.memory import Memory, remembered, remembered_once, remembered_table
+from d9mlint.interp.memory import Memory, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.values import NO_ARGS
 
 
@@ -19,6 +19,7 @@ class Counting:
     first = remembered_once(str)
     names = remembered(list[str])
     table = remembered_table(str, int)
+    notes = noted(str)
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
@@ -70,6 +71,14 @@ def _set(rule: Counting) -> None:
     rule.seen = True
 
 
+def _note(rule: Counting) -> None:
+    rule.notes.add("x")
+
+
+def _read_notes(rule: Counting) -> None:
+    list(rule.notes)
+
+
 def _ask(rule: Counting) -> None:
     _ = rule.seen
     _ = "a" in rule.table
@@ -80,9 +89,17 @@ def _set_again(rule: Counting) -> None:
 
 
 @pytest.mark.parametrize(
-    ("does", "quiet"), [(_append, False), (_set, False), (_ask, True), (_set_again, True)]
+    ("does", "quiet"),
+    [
+        (_append, False),
+        (_read_notes, False),
+        (_note, True),
+        (_set, True),
+        (_ask, True),
+        (_set_again, True),
+    ],
 )
-def test_an_import_that_changes_what_is_remembered_is_not_quiet(
+def test_an_import_that_changes_what_another_run_cannot_repeat_is_not_quiet(
     does: Callable[[Counting], None], quiet: bool
 ) -> None:
     rule = Counting(Memory())
@@ -102,6 +119,36 @@ def test_an_import_holds_only_where_what_it_read_is_the_same() -> None:
     assert other.memory.agrees(log)
     other.table["a"] = 1
     assert not other.memory.agrees(log)
+
+
+class _Placed:
+    """What says how a run came to the import that noted it."""
+
+    def __init__(self, way: str) -> None:
+        self.way = way
+
+    def replayed(self, way: str) -> _Placed:
+        return _Placed(way)
+
+
+def test_a_run_that_takes_an_import_over_notes_and_sets_the_same() -> None:
+    rule = Counting(Memory())
+    places = noted(_Placed)
+    places.__set_name__(Counting, "places")
+    with rule.memory.recorded() as outer:
+        with rule.memory.recorded() as inner:
+            rule.seen = True
+            rule.notes.add("x")
+            places.__get__(rule, Counting).add(_Placed("first"))
+        assert rule.seen
+    assert outer.quiet and inner.quiet
+    # What it had set itself is not what it read.
+    assert outer.written == inner.written and not outer.reads.keys() & outer.written.keys()
+    other = Counting(Memory())
+    other.notes.add("before")
+    other.memory.take_over(outer, lambda one: one.replayed("second"))  # type: ignore[call-arg]
+    assert (other.seen, list(other.notes)) == (True, ["before", "x"])
+    assert [one.way for one in places.__get__(other, Counting)] == ["second"]
 
 
 def test_listeners_hear_of_what_they_asked_for_in_order() -> None:

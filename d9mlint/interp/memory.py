@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
+import msgspec
+
 if TYPE_CHECKING:
     from d9mlint.interp.state import StateTable
     from d9mlint.interp.view import RunView
@@ -134,7 +136,7 @@ class Memory:
             self._logs[-1].add(log)
         self._cells.update(log.written)
         for cell, item in log.notes:
-            self.note(cell, item if isinstance(item, _FIXED) and _plain(item) else replayed(item))
+            self.note(cell, item if _fixed(item) and _plain(item) else replayed(item))
 
     def note(self, cell: Cell, item: Any) -> None:
         """Add an item to a cell that only grows."""
@@ -160,7 +162,7 @@ class Memory:
         if found is self:
             self._read(cell)
             found = make()
-            if not isinstance(found, _FIXED):
+            if not _fixed(found):
                 self.changed()
                 self._cells[cell] = found
             return found
@@ -169,11 +171,11 @@ class Memory:
 
     def set(self, cell: Cell, value: Any) -> None:
         """Remember a value."""
-        if isinstance(value, _FIXED) and self._held(cell) == Plain(True, value):
+        if _fixed(value) and self._held(cell) == Plain(True, value):
             # Nothing changes where it is the same already.
             self._read(cell)
             return
-        if self._logs and _plain(value):
+        if self._logs and _fixed(value) and _plain(value):
             self._logs[-1].written[cell] = value
         else:
             self.changed()
@@ -200,7 +202,7 @@ class Memory:
         if cell not in self._cells:
             return Plain(False, None)
         value = self._cells[cell]
-        return Plain(True, value) if isinstance(value, _FIXED) else CHANGING
+        return Plain(True, value) if _fixed(value) else CHANGING
 
     def _read(self, cell: Cell) -> None:
         if self._logs:
@@ -210,11 +212,23 @@ class Memory:
                 self.changed()
 
 
+def _fixed(value: object) -> bool:
+    """Whether a value stays what it is and can be compared."""
+    return isinstance(value, _FIXED) or (
+        isinstance(value, msgspec.Struct) and bool(value.__struct_config__.frozen)
+    )
+
+
 def _plain(value: object) -> bool:
     """Whether a value is the same in any run: it holds no place and nothing that the program made."""
     if isinstance(value, (tuple, frozenset)):
         return all(map(_plain, value))
-    return isinstance(value, (str, int, type(None)))
+    if isinstance(value, msgspec.Struct):
+        return _fixed(value) and all(_plain(getattr(value, name)) for name in value.__struct_fields__)
+    if isinstance(value, dict):
+        # In a frozen struct: nobody changes it.
+        return all(_plain(key) and _plain(held) for key, held in value.items())
+    return isinstance(value, (str, bytes, int, float, complex, type(None)))
 
 
 class Replayable(Protocol):
