@@ -488,7 +488,7 @@ def reports(entries: Mapping[str, str]) -> dict[str, EntryReport]:
             report,
             reached={names[i]: functions for i, functions in report.reached.items()},
             files=[names[i] for i in report.files],
-            entered={names[i]: functions for i, functions in report.entered.items()},
+            entered={names[i]: functions for i, functions in report.functions_entered().items()},
         )
         for name, report in found.items()
     }

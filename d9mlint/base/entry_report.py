@@ -11,8 +11,9 @@ from d9mlint.base.findings import Finding
 class EntryReport(msgspec.Struct):
     """What an analysis run found, reached and read. ``entry`` is the path of the entry point, or of the module
     whose unreached code was looked at. Files are meant by their place among the project's files: ``reached``
-    has the functions of each (by their index in its facts), ``files`` are those that were run; ``entered`` are all
-    functions whose code was read, also where that decided nothing.
+    has the functions of each (by their index in its facts), ``files`` are those that a program ran; ``entered`` packs all
+    functions whose code was read, also where that decided nothing: each run over a module of a large package reads
+    some of every other module, and a list for each of them would be most of what a large tree needs of memory.
     ``config_files`` are the configuration files that were opened; ``cuts`` say where the run was cut
     off, ``gaps`` what else it did not follow, ``trains`` whether a model is trained. ``releases`` are
     those of libraries for which the names in the program tell that it was written."""
@@ -29,5 +30,14 @@ class EntryReport(msgspec.Struct):
     relative: str = ""
     trains: bool = False
     gaps: list[Gap] = []
-    entered: dict[int, list[int]] = {}
+    entered: bytes = b"\x80"
     releases: dict[str, str] = {}
+
+    def functions_entered(self) -> dict[int, list[int]]:
+        """All functions whose code was read, of each file."""
+        return msgspec.msgpack.decode(self.entered, type=dict[int, list[int]])
+
+
+def packed(functions: dict[int, list[int]]) -> bytes:
+    """The functions of each file, as ``EntryReport.entered`` holds them."""
+    return msgspec.msgpack.encode(functions)

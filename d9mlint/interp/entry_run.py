@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from d9mlint.base.entry_report import EntryReport
+from d9mlint.base.entry_report import EntryReport, packed
 from d9mlint.base.findings import Finding
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import TRAIN, Activity
@@ -203,6 +203,10 @@ class Analyzer:
             found.setdefault(self.project.index[path], []).append(index)
         return found
 
+    def _run_files(self, interp: Interp, file: ModuleFile) -> list[int]:
+        paths = {file.path, *(path for path, mod in interp.loaded.items() if mod.file is not None)}
+        return sorted(self.project.index[path] for path in paths)
+
     def _run(self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None]) -> EntryReport:
         report, inferred = self._run_for(self.targets, (), file, entry, start)
         targets = self.targets.with_inferred(dict(inferred))
@@ -210,11 +214,12 @@ class Analyzer:
             # Versions decide what calls do: the program is run as one of the releases that it was written for.
             final, _ = self._run_for(targets, inferred, file, entry, start)
             # What the first run read has chosen the release.
+            one, other = report.functions_entered(), final.functions_entered()
             both = {
-                index: sorted({*report.entered.get(index, ()), *final.entered.get(index, ())})
-                for index in sorted(report.entered.keys() | final.entered.keys())
+                index: sorted({*one.get(index, ()), *other.get(index, ())})
+                for index in sorted(one.keys() | other.keys())
             }
-            report = msgspec.structs.replace(final, entered=both, releases=dict(inferred))
+            report = msgspec.structs.replace(final, entered=packed(both), releases=dict(inferred))
         return report
 
     def _run_for(
@@ -297,12 +302,7 @@ class Analyzer:
             function=(entry.function or "") if entry else "",
             findings=findings(),
             reached=self._by_file(interp.visited),
-            files=sorted(
-                {
-                    self.project.index[path]
-                    for path in (file.path, *(p for p, mod in interp.loaded.items() if mod.file is not None))
-                }
-            ),
+            files=self._run_files(interp, file) if entry is not None else [],
             config_files=sorted(interp.config_files),
             steps=interp.steps,
             cuts=sorted(interp.cuts),
@@ -310,7 +310,7 @@ class Analyzer:
             relative=file.relative,
             trains=entry is not None and TRAIN in interp.places,
             gaps=sorted(interp.gaps),
-            entered=self._by_file(functions(interp.trail)),
+            entered=packed(self._by_file(functions(interp.trail))),
         )
 
 

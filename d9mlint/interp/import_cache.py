@@ -9,7 +9,6 @@ something, are never taken over.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from d9mlint.base.coverage import Cut, Gap
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.method_index import Layer, Method
     from d9mlint.interp.orders import Key, Numbered, Origin
     from d9mlint.interp.places import Where
     from d9mlint.project.modules import Found, ModuleFile
@@ -51,8 +51,8 @@ class Imported(NamedTuple):
     releases: tuple[dict[str, str], dict[str, str]]
     depth: int
     # Methods of classes that it made; and those of the names that it asked for which were there before.
-    methods: list[tuple[v.Cls, v.Func]]
-    guessed: dict[str, list[tuple[v.Cls, v.Func]]]
+    methods: Layer
+    guessed: dict[str, list[Method]]
     visited: set[tuple[str, int]]
     entered: frozenset[FunctionKey]
     origins: dict[Key, Origin]
@@ -197,7 +197,7 @@ class ImportCache:
         origins, decided, excused = set(orders.origins), set(orders.decided), set(orders.excused)
         holders, kept, settled = len(orders.holders), len(orders.kept), len(orders.settled)
         numbered = len(orders.numbered)
-        methods = len(interp.methods_seen)
+        methods = interp.methods.mark()
         outer_log, interp.import_log = interp.import_log, ImportLog()
         outer_trail, interp.trail = interp.trail, []
         act = HEAP.push()
@@ -222,12 +222,7 @@ class ImportCache:
         if quiet:
             fresh_libraries = interp.libraries - libraries
             fresh = {path: one for path, one in interp.loaded.items() if path not in loaded}
-            added = interp.methods_seen[methods:]
-            new = Counter(method.fn.name for _, method in added)
-            guessed = {
-                name: found[: len(found) - new[name]]
-                for name, found in ((name, interp.methods.get(name, [])) for name in sorted(log.guessed))
-            }
+            guessed = {name: interp.methods.before(methods, name) for name in sorted(log.guessed)}
             variants.append(
                 Imported(
                     mod,
@@ -245,7 +240,7 @@ class ImportCache:
                     },
                     log.releases,
                     depth,
-                    added,
+                    interp.methods.close(methods),
                     guessed,
                     interp.visited - visited,
                     entered,
@@ -320,7 +315,7 @@ def _still_true(interp: Interp, known: Imported) -> bool:
         return False
     if any(interp.resolve(*asked) != found for asked, found in known.lookups.items()):
         return False
-    if any(interp.methods.get(name, []) != found for name, found in known.guessed.items()):
+    if any(interp.methods.named(name) != found for name, found in known.guessed.items()):
         return False
     if not known.effect.holds(interp.state) or not interp.circumstances_hold(known.circumstances):
         return False
@@ -341,10 +336,8 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     }
     for flag, place in places.items():
         interp.places.setdefault(flag, place)
-    for cls, method in known.methods:
-        # What the run had imported before is imported once.
-        if not again or cls.file.path not in again:
-            interp.add_method(cls, method)
+    # What the run had imported before is imported once.
+    interp.methods.take_over(known.methods.without(again) if again else known.methods)
     interp.libraries |= known.libraries
     interp.visited |= known.visited
     interp.trail.append(known.entered)

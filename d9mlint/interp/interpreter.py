@@ -39,6 +39,7 @@ from d9mlint.interp.library.reflection import SEARCH_PATH
 from d9mlint.interp.library.weights import loaded_places
 from d9mlint.interp.listening import Listeners
 from d9mlint.interp.memory import Memory
+from d9mlint.interp.method_index import MethodIndex
 from d9mlint.interp.orders import Orders
 from d9mlint.interp.overwritten import overwritten_places
 from d9mlint.interp.replaced import kept_places, replaced_places, uncalled_parts
@@ -134,9 +135,7 @@ class Interp:
         self.uncertain = 0
         # The draws of a default argument that is being evaluated.
         self.captured: list[Draw] | None = None
-        self.methods: dict[str, list[tuple[v.Cls, v.Func]]] = {}
-        # The same in the order in which they were seen.
-        self.methods_seen: list[tuple[v.Cls, v.Func]] = []
+        self.methods = MethodIndex()
         self.contexts = Active(CONTEXT)
         # Loops that are running, outermost first.
         self.loops: list[Loop] = []
@@ -368,11 +367,8 @@ class Interp:
             self.orders.loops = order_loops
             if len(loaded) != len(self.loaded):
                 # A module that was only imported in speculation is imported again when it is.
-                gone = {id(mod) for path, mod in self.loaded.items() if path not in loaded}
+                self.methods.drop(self.loaded.keys() - loaded.keys())
                 self.loaded = loaded
-                for name, found in self.methods.items():
-                    self.methods[name] = [one for one in found if id(one[0].mod) not in gone]
-                self.methods_seen = [one for one in self.methods_seen if id(one[0].mod) not in gone]
 
     def use(self, value: v.Value) -> None:
         """Use a dataset, a sampler or a transform, as a loader does."""
@@ -1017,7 +1013,7 @@ class Interp:
         for member in env.vars.values():
             if isinstance(member, v.Func) and member.cls is None:
                 member.cls = cls
-                self.add_method(cls, member)
+                self.methods.add(cls, member)
         self._init_subclass(cls, keywords, stmt)
         self._made_by_metaclass(cls, keywords.get("metaclass"), stmt)
         decorators = [(self.eval(node), node) for node in fact.decorators]
@@ -1238,12 +1234,7 @@ class Interp:
         """Methods of this name in the project classes seen so far."""
         if self.import_log is not None:
             self.import_log.guessed.add(name)
-        return self.methods.get(name, [])
-
-    def add_method(self, cls: v.Cls, method: v.Func) -> None:
-        """A class of the project defines a method."""
-        self.methods.setdefault(method.fn.name, []).append((cls, method))
-        self.methods_seen.append((cls, method))
+        return self.methods.named(name)
 
 
 _PLAIN = (m.Const, m.Name, m.Attr, m.Unary)

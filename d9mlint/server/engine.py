@@ -244,7 +244,7 @@ class Engine:
         again, as when a change is undone or a line that did not parse is finished."""
         place = places[path]
         for name, report in list(self._reports.items()):
-            if place in report.entered:
+            if place in report.functions_entered():
                 del self._reports[name]
                 # A run over a text that did not parse followed less than the one before.
                 if name not in self._stale or was.facts.problem is None:
@@ -258,7 +258,7 @@ class Engine:
             return edits[key]
 
         for name, old in list(self._stale.items()):
-            if place in old.report.entered:
+            if place in old.report.functions_entered():
                 old.states.setdefault(path, was)
             if path not in old.states or name in self._reports:
                 continue

@@ -84,7 +84,7 @@ class EntryCache:
         report = self._old.reports.get(name) if self._old is not None else None
         if report is None or any(path not in self._configs for path in report.config_files):
             return None
-        entered = self._changed & report.entered.keys()
+        entered = self._changed & report.functions_entered().keys() if self._changed else set()
         edits = {index: (self._files[index].path, self._edit(index)) for index in entered}
         report = after_edits(report, edits)
         if report is None:

@@ -19,8 +19,9 @@ def after_edits(report: EntryReport, edits: Mapping[int, tuple[str, Edited | Non
     """What a run would report now; None where that is not known without making it. ``edits`` has, by their places among
     the project's files, the edited files whose code the run read, with their paths."""
     moves: dict[str, Edited] = {}
+    entered = report.functions_entered() if edits else {}
     for index, (path, edit) in edits.items():
-        if edit is None or 0 in edit.changed or not edit.changed.isdisjoint(report.entered[index]):
+        if edit is None or 0 in edit.changed or not edit.changed.isdisjoint(entered[index]):
             return None
         moves[path] = edit
     if not moves:
