@@ -6,10 +6,13 @@ This is the evidence for the verdict ``op``: the same inputs, in the same proces
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
+import random
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import torch
 
@@ -111,25 +114,52 @@ def _session(func: Any, args: Any, kwargs: Any, plan: Plan, runs: int) -> dict[s
 
 def _once(func: Any, args: Any, kwargs: Any, plan: Plan, number: int) -> list[Array]:
     copies: dict[int, torch.Tensor] = {}
-    copied_args = copy_tensors(args, copies)
-    copied_kwargs = copy_tensors(kwargs, copies)
+    copied_args, copied_kwargs = copy_tensors((args, kwargs), copies)
     _leave_junk(number)
-    states = generator_states(args, kwargs)
+    generators = generators_of(plan, args, kwargs)
+    states = [generator.get() for generator in generators]
     try:
         result = func(*copied_args, **copied_kwargs)
     finally:
-        for generator, state in states:
-            generator.set_state(state)
+        put(generators, states)
     return [array(tensor) for tensor in written_by(plan, copied_args, copied_kwargs, result)]
 
 
-def generator_states(args: Any, kwargs: Any) -> list[tuple[torch.Generator, torch.Tensor]]:
-    """The states of the generators that an operation may draw from."""
-    found = [torch.default_generator]
+class Generator(NamedTuple):
+    """Access to the state of a random number generator."""
+
+    get: Callable[[], Any]
+    put: Callable[[Any], object]
+
+
+def generators_of(plan: Plan, args: Any, kwargs: Any) -> list[Generator]:
+    """The generators that an operation may draw from. One of a library may be written in Python and draw from any."""
+    torchs = [torch.default_generator]
     if torch.cuda.is_initialized():
-        found += list(torch.cuda.default_generators)
-    found += [value for value in (*args, *kwargs.values()) if isinstance(value, torch.Generator)]
-    return [(generator, generator.get_state()) for generator in found]
+        torchs += list(torch.cuda.default_generators)
+    torchs += [value for value in (*args, *kwargs.values()) if type(value) is torch.Generator]
+    found = [Generator(one.get_state, one.set_state) for one in torchs]
+    if plan.known:
+        return found
+    # Not the functions of the module: a call of those is a seed of the program.
+    of_python = random._inst
+    found.append(Generator(of_python.getstate, of_python.setstate))
+    legacy = getattr(sys.modules.get("numpy.random.mtrand"), "_rand", None)
+    if legacy is not None:
+        found.append(Generator(functools.partial(legacy.get_state, legacy=False), legacy.set_state))
+    return found
+
+
+def of_numpy(generator: Any) -> Generator:
+    """Access to the state of a generator of NumPy that is no global one."""
+    bits = generator.bit_generator
+    return Generator(lambda: bits.state, functools.partial(setattr, bits, "state"))
+
+
+def put(generators: Sequence[Generator], states: Sequence[Any]) -> None:
+    """Give generators their states back."""
+    for generator, state in zip(generators, states, strict=True):
+        generator.put(state)
 
 
 def _leave_junk(number: int) -> None:
@@ -142,16 +172,49 @@ def _leave_junk(number: int) -> None:
 
 
 def copy_tensors(value: Any, copies: dict[int, torch.Tensor]) -> Any:
-    """Copies of the tensors in arguments; the same tensor twice is the same copy twice."""
+    """Copies of the tensors in arguments; the same tensor twice is the same copy twice, and what shares memory
+    shares that of the copy."""
+    found: list[torch.Tensor] = []
+    _gather(value, found)
+    owners: dict[int, list[torch.Tensor]] = {}
+    for tensor in {id(one): one for one in found}.values():
+        if id(tensor) not in copies and _is_view_like(tensor):
+            owners.setdefault(names.storage_id(tensor), []).append(tensor)
+    for sharing in owners.values():
+        if len(sharing) > 1:
+            memory = sharing[0].untyped_storage().clone()
+            for tensor in sharing:
+                own = torch.empty((0,), dtype=tensor.dtype, device=tensor.device)
+                own.set_(memory, tensor.storage_offset(), tensor.size(), tensor.stride())
+                copies[id(tensor)] = own
+    return _copied(value, copies)
+
+
+def _is_view_like(tensor: torch.Tensor) -> bool:
+    plain = type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout is torch.strided
+    return plain and not (tensor.is_quantized or tensor.is_nested or tensor.is_conj() or tensor.is_neg())
+
+
+def _gather(value: Any, found: list[torch.Tensor]) -> None:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _gather(item, found)
+    elif isinstance(value, torch.Tensor):
+        found.append(value)
+
+
+def _copied(value: Any, copies: dict[int, torch.Tensor]) -> Any:
     if isinstance(value, torch.Tensor):
         found = copies.get(id(value))
         if found is None:
             found = copies[id(value)] = value.detach().clone()
         return found
     if isinstance(value, (list, tuple)):
-        return type(value)(copy_tensors(item, copies) for item in value)
+        return type(value)(_copied(item, copies) for item in value)
     if isinstance(value, dict):
-        return {key: copy_tensors(item, copies) for key, item in value.items()}
+        return {key: _copied(item, copies) for key, item in value.items()}
     return value
 
 

@@ -6,8 +6,10 @@ directly where they are needed.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from importlib import import_module
+from types import CodeType
 from typing import Any, NamedTuple
 
 import torch
@@ -46,6 +48,7 @@ NEEDS = (
         "torch.utils._python_dispatch.TorchDispatchMode",
         lambda: import_module("torch.utils._python_dispatch").TorchDispatchMode,
     ),
+    _Need("torch._dynamo.eval_frame.skip_code", lambda: skip_in_dynamo((lambda: None).__code__)),
 )
 
 
@@ -102,10 +105,23 @@ def loader_iterator() -> Any:
     return _loader_iterator()
 
 
-def skip_in_dynamo(function: Any) -> None:
-    """Have torch.compile leave a function of ours alone: it runs inside of compiled programs."""
+def skip_in_dynamo(code: CodeType) -> None:
+    """Have torch.compile leave code of ours alone: it runs inside of compiled programs."""
+    _skip_code()(code)
+
+
+@functools.cache
+def _skip_code() -> Callable[[CodeType], object]:
     from torch._C._dynamo import eval_frame
 
-    skip = getattr(eval_frame, "skip_code", None)
-    if skip is not None:
-        skip(function.__code__)
+    if hasattr(eval_frame, "skip_code"):
+        old: Callable[[CodeType], object] = eval_frame.skip_code
+        return old
+    try:
+        action, set_strategy = eval_frame._FrameAction, eval_frame.set_code_exec_strategy
+        strategy = eval_frame._FrameExecStrategy(action.SKIP, action.DEFAULT)
+    except AttributeError:
+        # There in every release; it imports the compiler.
+        found: Callable[[CodeType], object] = import_module("torch._dynamo.eval_frame").skip_code
+        return found
+    return lambda code: set_strategy(code, strategy)

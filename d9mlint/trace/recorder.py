@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import torch
@@ -190,6 +190,7 @@ class Recorder:
         self.at_target: Callable[..., Any] | None = None
         self.rearm: Callable[[], None] | None = None
         self.look: Callable[[], None] | None = None
+        self.numpy_generators: Callable[[], list[Any]] = list
         self.mode = _Mode(self)
         self._process = os.getpid()
         self._worker = False
@@ -639,7 +640,8 @@ class Recorder:
     def _generator(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Generator | None:
         """The generator that a drawing operation uses."""
         for value in (*args, *kwargs.values()):
-            if isinstance(value, torch.Generator):
+            # Not isinstance(): its metaclass is written in Python, and torch.compile looks at that.
+            if type(value) is torch.Generator:
                 return value
         device = kwargs.get("device")
         if device is None:
@@ -987,16 +989,22 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
 
 
 def exclude_from_dynamo() -> None:
-    """Have torch.compile leave the functions of this module alone."""
-    import d9mlint.trace.digest
-    import d9mlint.trace.hashing
-    import d9mlint.trace.sites
+    """Have torch.compile leave the functions of the tracer alone: where it gives up on a function of the program, it
+    compiles what that function calls, and the tracer runs inside of operations."""
+    package = __name__.partition(".")[0]
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == package:
+            for value in vars(module).values():
+                members = [value, *vars(value).values()] if isinstance(value, type) else [value]
+                for member in members:
+                    function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+                    if isinstance(function, FunctionType) and function.__module__ == name:
+                        _exclude(function.__code__)
 
-    modules = (sys.modules[__name__], d9mlint.trace.digest, d9mlint.trace.hashing, d9mlint.trace.sites)
-    for module in modules:
-        for value in vars(module).values():
-            functions = [value, *vars(value).values()] if isinstance(value, type) else [value]
-            for function in functions:
-                function = getattr(function, "__func__", function)
-                if isinstance(function, FunctionType):
-                    names.skip_in_dynamo(function)
+
+def _exclude(code: CodeType) -> None:
+    names.skip_in_dynamo(code)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            # Generators, comprehensions and functions in functions.
+            _exclude(inner)

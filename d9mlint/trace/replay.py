@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import torch
-
 from d9mlint.trace import names
-from d9mlint.trace.confirm import copy_tensors, generator_states
+from d9mlint.trace.confirm import Generator, copy_tensors, generators_of, of_numpy, put
 from d9mlint.trace.digest import digest
 from d9mlint.trace.recorder import Plan, Recorder, written_by
 
@@ -41,27 +39,30 @@ class Replay:
         if not (writes or plan.fresh) or plan.name.startswith(_LEFT_OUT):
             return func(*args, **kwargs)
         with names.no_torch_function():
-            copies: dict[int, torch.Tensor] = {}
-            again_args = copy_tensors(args, copies) if writes else args
-            again_kwargs = copy_tensors(kwargs, copies) if writes else kwargs
-            before = generator_states(args, kwargs) if plan.draws else []
+            again_args, again_kwargs = copy_tensors((args, kwargs), {}) if writes else (args, kwargs)
+            generators = self._generators(plan, args, kwargs)
+            before = [generator.get() for generator in generators]
         result = func(*args, **kwargs)
         with names.no_torch_function():
             first = written_by(plan, args, kwargs, result)
-            after = [(generator, generator.get_state()) for generator, _ in before]
-            for generator, state in before:
-                generator.set_state(state)
+            after = [generator.get() for generator in generators]
+            put(generators, before)
             try:
                 again = func(*again_args, **again_kwargs)
             finally:
-                for generator, state in after:
-                    generator.set_state(state)
+                put(generators, after)
             second = written_by(plan, again_args, again_kwargs, again)
             self._count += 1
             if any(digest(one) != digest(other) for one, other in zip(first, second, strict=True)):
                 site = Site(plan.name, path, forward)
                 self._differing.setdefault(site, []).append(step + 1)
         return result
+
+    def _generators(self, plan: Plan, args: Any, kwargs: Any) -> list[Generator]:
+        """The generators that an operation may draw from."""
+        if plan.known:
+            return generators_of(plan, args, kwargs) if plan.draws else []
+        return [*generators_of(plan, args, kwargs), *map(of_numpy, self._recorder.numpy_generators())]
 
     def summary(self) -> dict[str, Any]:
         """The operations that differed, with their call paths as text."""

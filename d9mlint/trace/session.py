@@ -12,7 +12,6 @@ from d9mlint.trace.watch import Watch
 def begin(path: str, header: dict[str, Any], settings: dict[str, Any], sites: Sites, watch: Watch) -> None:
     """Record from now on."""
     recorder = Recorder(path, header, settings["level"], sites, int(settings.get("steps") or 0))
-    exclude_from_dynamo()
     target = settings.get("target")
     if target and target["process"] == header["key"]:
         from d9mlint.trace.confirm import Confirmation
@@ -35,5 +34,7 @@ def begin(path: str, header: dict[str, Any], settings: dict[str, Any], sites: Si
         from d9mlint.trace.steps import Steps
 
         Steps(recorder, watch)
-    else:
+    # After all that is imported here.
+    exclude_from_dynamo()
+    if settings["level"] == FULL:
         recorder.mode.__enter__()

@@ -211,6 +211,7 @@ class Watch:
         def state() -> int:
             return number(torch.default_generator.get_state().numpy().tobytes())
 
+        recorder.numpy_generators = lambda: [entry[0] for entry in self._generators]
         seeds = [(torch.random, name) for name in ("manual_seed", "seed", "set_rng_state")]
         seeds += [(torch.cuda, name) for name in ("manual_seed", "manual_seed_all", "seed", "set_rng_state")]
         for owner, name in seeds:

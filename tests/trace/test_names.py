@@ -42,3 +42,23 @@ def test_sequence_numbers_lead_from_backward_to_forward() -> None:
     assert names.sequence_number() == first + 1
     assert names.node_number(result.grad_fn) == first
     assert names.current_node() is None
+
+
+def test_code_that_is_skipped_is_not_compiled() -> None:
+    compiled = []
+
+    def backend(graph: object, _: object) -> object:
+        compiled.append(graph)
+        return graph
+
+    def skipped(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    def other(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    names.skip_in_dynamo(skipped.__code__)
+    assert torch.compile(skipped, backend=backend)(torch.ones(2)).tolist() == [2.0, 2.0]
+    assert compiled == []
+    torch.compile(other, backend=backend)(torch.ones(2))
+    assert len(compiled) == 1

@@ -8,6 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from d9mlint.trace.confirm import copy_tensors  # noqa: E402
+from d9mlint.trace.names import storage_id  # noqa: E402
 from d9mlint.trace.recorder import FULL, Recorder, plan_of, results  # noqa: E402
 from d9mlint.trace.sites import Sites  # noqa: E402
 
@@ -62,3 +64,18 @@ def test_a_view_by_the_schema_of_a_copy_is_no_operation(tmp_path: Path) -> None:
         value.clone()
     recorder.on = False
     assert [recorder._tables.names.texts[one[3]] for one in recorder._pending] == ["aten.ones", "aten.clone"]
+
+
+def test_a_replay_writes_to_memory_that_arguments_share() -> None:
+    whole = torch.arange(6.0).reshape(2, 3)
+    single = torch.ones(2)
+    arguments = ([whole, whole.view(-1), whole.t()[1:], single, single],), {"out": whole[0]}
+    (copied,), named = copy_tensors(arguments, {})
+    assert [t.tolist() for t in copied] == [t.tolist() for t in arguments[0][0]]
+    assert copied[0].stride() == whole.stride() and copied[2].stride() == whole.t()[1:].stride()
+    torch._foreach_mul_(copied, 2)
+    torch._foreach_mul_(arguments[0][0], 2)
+    assert [t.tolist() for t in copied] == [t.tolist() for t in arguments[0][0]]
+    assert named["out"].tolist() == whole[0].tolist() == copied[0][0].tolist()
+    assert len({storage_id(t) for t in copied}) == 2
+    assert not {storage_id(t) for t in copied} & {storage_id(whole), storage_id(single)}
