@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.base.errors import UsageError
 from d9mlint.trace.compare import Difference, Frame
+from d9mlint.trace.facts import unseeded
 from d9mlint.trace.model import Report, StaticFinding
 from d9mlint.trace.places import places, source_lines
 
@@ -23,9 +24,13 @@ BY_CAUSE = {
 }
 """The rules about what a further run has shown to be the cause: the run does not show the line, the rule does."""
 
+MISSING_SEED = {"torch": "DET101", "numpy": "DET102", "python": "DET103", "tensorflow": "DET104"}
+"""The rules about programs that never seed a generator."""
+
 
 def with_finding(report: Report) -> Report:
-    """The report with the finding at the cause, the forward line, the line itself, or the call path, in this order."""
+    """The report with the finding at the cause, the forward line, the line itself, or the call path, in this order; else
+    with the only one about the cause, or about the generator that nothing seeds."""
     difference = report.difference
     if difference is None or not report.source:
         return report
@@ -47,6 +52,11 @@ def with_finding(report: Report) -> Report:
     about = [f for f in dict.fromkeys(found.values()) if f.code in BY_CAUSE.get(kind, ())]
     if len(about) == 1:
         return _at(report, difference, about[0])
+    code = MISSING_SEED.get(unseeded(difference), "")
+    about = [f for f in dict.fromkeys(found.values()) if f.code == code]
+    if len(about) == 1:
+        # At the first draw of the program, which need not be the first whose numbers differ.
+        return report._replace(finding=about[0])
     cut = [item.finding.message for item in result.items if item.finding.code == INCOMPLETE]
     if result.incomplete:
         note = f"no finding of the static analysis at this place: {'; '.join(cut) or 'it was cut off'}"

@@ -83,12 +83,12 @@ def cause(suspect: Suspect, first: Journal, position: int, place: tuple[Frame, .
 
 def readers(found: Journal, name: str) -> list[tuple[Frame, ...]]:
     """The lines that have read the clock or random bytes, the last first."""
-    lines: dict[Frame, tuple[Frame, ...]] = {}
+    lines: dict[tuple[str, int], tuple[Frame, ...]] = {}
     for record in reversed(found.records):
         if record.kind == NOTE and found.text("name", record.name) == name:
             path = frames(found.text("path", record.path))
             if path:
-                lines.setdefault(path[0], path)
+                lines.setdefault((path[0].filename, path[0].row), path)
     return list(lines.values())
 
 
@@ -104,7 +104,7 @@ def enclosing_loop(place: tuple[Frame, ...]) -> tuple[Frame, ...]:
     for depth, frame in enumerate(place):
         row = _loop(frame)
         if row:
-            return (frame._replace(row=row), *place[depth + 1 :])
+            return (frame._replace(row=row, columns=()), *place[depth + 1 :])
     return ()
 
 

@@ -37,11 +37,13 @@ VERDICTS: tuple[Verdict, ...] = (
 
 
 class Frame(NamedTuple):
-    """A line of the user's program."""
+    """A line of the user's program. ``columns`` is what of it was running, where that is known: the column of its
+    beginning, the line and the column of its end."""
 
     filename: str
     row: int
     function: str
+    columns: tuple[int, ...] = ()
 
 
 class Side(NamedTuple):
@@ -105,7 +107,8 @@ def frames(text: str) -> tuple[Frame, ...]:
     found = []
     for part in text.split("\t") if text else ():
         filename, row, function = part.rsplit(":", 2)
-        found.append(Frame(filename, int(row), function))
+        line, *columns = map(int, row.split(","))
+        found.append(Frame(filename, line, function, tuple(columns)))
     return tuple(found)
 
 

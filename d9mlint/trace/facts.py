@@ -21,6 +21,8 @@ _GENERATORS = {
     "TensorFlow generator": "tensorflow",
 }
 _LIBRARIES = {"Python's `random`": "python", "`numpy.random`": "numpy"}
+_RESULT = "?"
+"""Stands for what a call returns."""
 _KEY = "behaviour"
 """As the knowledge base spells it."""
 _RUN = "run-to-run difference seen by d9mlint trace"
@@ -73,12 +75,18 @@ def _op(difference: Difference, found: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _draw(difference: Difference) -> str:
-    """A call of a library that draws from a global generator."""
+def unseeded(difference: Difference) -> str:
+    """The library whose global generator was used without a seed, where that is the reason for a difference."""
     generator = _GENERATORS.get(difference.side.name, "")
     if not generator and difference.cause is not None and difference.cause.kind == "draw":
         generator = next((g for text, g in _LIBRARIES.items() if text in difference.cause.text), "")
-    if not generator or "without a seed" not in difference.reason:
+    return generator if difference.verdict == "rng" and "without a seed" in difference.reason else ""
+
+
+def _draw(difference: Difference) -> str:
+    """A call of a library that draws from a global generator."""
+    generator = unseeded(difference)
+    if not generator:
         return ""
     api = api_at(difference.place[0], difference.side.name)
     if not api:
@@ -101,8 +109,9 @@ def _library(api: str) -> str:
 
 
 def api_at(frame: Frame, operation: str) -> str:
-    """The canonical name of the library call at a line: the one that is named like the operation, or the only
-    one. Empty where that is not certain, and for functions of the project."""
+    """The canonical name of the library call at a line: the one that was running, or where Python does not say which,
+    the one that is named like the operation, or the only one. Empty where that is not certain, and for functions of
+    the project."""
     try:
         with open(frame.filename, encoding="utf-8") as stream:
             tree = ast.parse(stream.read())
@@ -110,19 +119,26 @@ def api_at(frame: Frame, operation: str) -> str:
         return ""
     imported = _imports(tree, os.path.dirname(frame.filename))
     base = _base(operation)
-    named = [name for name in map(_dotted, _calls(tree, frame.row)) if name]
-    found = []
-    for name in named:
+    calls = list(_calls(tree, frame.row))
+    if frame.columns:
+        # No two calls end at the same place.
+        calls = [call for call in calls if (call.end_lineno, call.end_col_offset) == frame.columns[1:]]
+    found, certain = [], True
+    for name in filter(None, (_dotted(call.func) for call in calls)):
         head, _, rest = name.partition(".")
         if head in imported:
             found.append(f"{imported[head]}.{rest}" if rest else imported[head])
         elif rest and _alike(name, base):
             # A method of a tensor.
             found.append(f"torch.Tensor.{name.rpartition('.')[2]}")
+        elif head == _RESULT:
+            # A method of what a library returns may be what runs.
+            certain = False
     alike = [name for name in found if _alike(name, base)]
     chosen = alike or [name for name in found if _library(name) not in ("torch", "tensorflow", "numpy")]
     candidates = dict.fromkeys(chosen or found)
-    return _canonical(next(iter(candidates))) if len(candidates) == 1 else ""
+    known = len(candidates) == 1 and (certain or bool(alike))
+    return _canonical(next(iter(candidates))) if known else ""
 
 
 def _canonical(name: str) -> str:
@@ -141,10 +157,10 @@ def _alike(name: str, base: str) -> bool:
     return own == base or own.replace("_", "") == base.replace("_", "") or base.startswith(own + "_")
 
 
-def _calls(tree: ast.AST, row: int) -> Iterator[ast.expr]:
+def _calls(tree: ast.AST, row: int) -> Iterator[ast.Call]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and node.lineno <= row <= (node.end_lineno or node.lineno):
-            yield node.func
+            yield node
 
 
 def _dotted(node: ast.expr) -> str:
@@ -152,7 +168,7 @@ def _dotted(node: ast.expr) -> str:
         return node.id
     if isinstance(node, ast.Attribute):
         inner = _dotted(node.value)
-        return f"{inner}.{node.attr}" if inner else f"?.{node.attr}"
+        return f"{inner}.{node.attr}" if inner else f"{_RESULT}.{node.attr}"
     return ""
 
 

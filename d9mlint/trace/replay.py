@@ -10,6 +10,7 @@ from d9mlint.trace import names
 from d9mlint.trace.confirm import Generator, copy_tensors, generators_of, of_numpy, put
 from d9mlint.trace.digest import digest
 from d9mlint.trace.recorder import Plan, Recorder, written_by
+from d9mlint.trace.sites import without_columns
 
 _LEFT_OUT = ("fsdp.", "symm_mem.", "profiler.", "streams.", "inductor.")
 """Libraries whose operations act on more than their arguments."""
@@ -67,16 +68,20 @@ class Replay:
     def summary(self) -> dict[str, Any]:
         """The operations that differed, with their call paths as text."""
         texts = self._recorder.sites.texts
+        lines: dict[tuple[str, str, str], list[int]] = {}
+        for site, steps in self._differing.items():
+            key = (site.name, without_columns(texts[site.path]), without_columns(texts[site.forward]))
+            lines.setdefault(key, []).extend(steps)
         return {
             "replayed": self._count,
             "flaky": [
                 {
-                    "name": site.name,
-                    "path": texts[site.path],
-                    "forward": texts[site.forward],
+                    "name": name,
+                    "path": path,
+                    "forward": forward,
                     "count": len(steps),
-                    "first_step": steps[0],
+                    "first_step": min(steps),
                 }
-                for site, steps in self._differing.items()
+                for (name, path, forward), steps in lines.items()
             ],
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import site
 import sys
@@ -27,7 +28,8 @@ def _library_directories() -> tuple[str, ...]:
 
 class Sites:
     """Numbers for the call paths of user code. A path is the user's frames from the innermost outwards, each
-    ``file:line:function``, joined with tabs. ``redirected`` has pairs of a directory and the one that stands
+    ``file:line:function``, joined with tabs; the innermost also says which columns of its line are running, as
+    ``file:line,column,end line,end column:function``. ``redirected`` has pairs of a directory and the one that stands
     for it in this run."""
 
     def __init__(self, roots: tuple[str, ...] = (), redirected: Sequence[Sequence[str]] = ()) -> None:
@@ -103,7 +105,7 @@ class Sites:
         while frame is not None:
             if self._user.get(id(frame.f_code)):
                 graph = graph or (not texts and frame.f_code.co_filename.startswith(GRAPH))
-                texts += self._describe(frame)
+                texts += self._describe(frame, innermost=not texts)
             frame = frame.f_back
         text = "\t".join(texts)
         number = self._numbers.get(text)
@@ -115,7 +117,7 @@ class Sites:
             self.graphs.add(number)
         return number
 
-    def _describe(self, frame: FrameType) -> list[str]:
+    def _describe(self, frame: FrameType, innermost: bool) -> list[str]:
         code = frame.f_code
         name = getattr(code, "co_qualname", code.co_name)
         if code.co_filename.startswith(GRAPH):
@@ -123,7 +125,8 @@ class Sites:
         if any(used.startswith("__compiled_fn") for used in code.co_names):
             # What torch.compile has put in the place of a function has no lines.
             return []
-        return [f"{self._file(code.co_filename)}:{frame.f_lineno}:{name}"]
+        columns = _columns(frame) if innermost else ""
+        return [f"{self._file(code.co_filename)}:{frame.f_lineno}{columns}:{name}"]
 
     def _file(self, name: str) -> str:
         found = self._files.get(name)
@@ -134,6 +137,21 @@ class Sites:
                     found = original + found[len(own) :]
             self._files[name] = found
         return found
+
+
+def _columns(frame: FrameType) -> str:
+    """The part of the source that a frame runs; empty where Python does not say so (before 3.11)."""
+    positions = getattr(frame.f_code, "co_positions", None)
+    if positions is None:
+        return ""
+    _, end, column, last = next(itertools.islice(positions(), frame.f_lasti // 2, None), (None,) * 4)
+    return "" if end is None or column is None or last is None else f",{column},{end},{last}"
+
+
+def without_columns(text: str) -> str:
+    """A path that says only lines."""
+    parts = [part.rsplit(":", 2) for part in text.split("\t") if part]
+    return "\t".join(f"{name}:{row.partition(',')[0]}:{function}" for name, row, function in parts)
 
 
 def _graph_lines(frame: FrameType, is_user: Any) -> list[str]:

@@ -9,10 +9,10 @@ import pytest
 
 START = """
 from d9mlint.trace import perturb
-from d9mlint.trace.sites import Sites
+from d9mlint.trace.sites import Sites, without_columns
 noted = []
 sites = Sites()
-note = lambda name, path: noted.append((name, sites.texts[path].rsplit(":", 2)[-2]))
+note = lambda name, path: noted.append((name, without_columns(sites.texts[path]).rsplit(":", 2)[-2]))
 """
 ENTROPY = """
 import os, random, secrets, uuid

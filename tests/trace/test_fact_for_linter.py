@@ -98,6 +98,8 @@ def test_a_draw_of_a_library_is_reported_next_time(tmp_path: Path) -> None:
         ("tensorflow.image.crop_and_resize(x)", "tf.CropAndResize", "tf.image.crop_and_resize"),
         ("lib.go(torch.ones(2))", "lib.kernel", "lib.go"),
         ("go_on()", "aten.mm", ""),
+        ("lib.make(x).shuffle(3)", "TensorFlow generator", ""),
+        ("lib.make(x).cumsum(0)", "aten.cumsum", "torch.Tensor.cumsum"),
     ],
 )
 def test_the_call_that_an_operation_belongs_to(
@@ -109,6 +111,26 @@ def test_the_call_that_an_operation_belongs_to(
         "import torch, lib, mine, tensorflow\nimport torch.nn.functional as F\ndef go_on(): ...\n" + line
     )
     assert api_at(Frame(str(program), 4, "f"), operation) == expected
+
+
+@pytest.mark.parametrize(
+    ("running", "operation", "expected"),
+    [
+        ("lib.make(x)", "aten.mm", "lib.make"),
+        ("lib.make(x).shuffle(3)", "TensorFlow generator", ""),
+        ("lib.use(lib.make(x).shuffle(3))", "aten.mm", "lib.use"),
+        ("lib.use(lib.make(x).shuffle(3)) @ y", "aten.mm", ""),
+    ],
+)
+def test_the_call_that_was_running_is_the_one(
+    running: str, operation: str, expected: str, tmp_path: Path
+) -> None:
+    line = "z = lib.use(lib.make(x).shuffle(3)) @ y"
+    program = tmp_path / "train.py"
+    program.write_text("import lib\n" + line)
+    start = line.index(running)
+    frame = Frame(str(program), 2, "f", (start, 2, start + len(running)))
+    assert api_at(frame, operation) == expected
 
 
 def test_nothing_is_printed_for_what_the_linter_reports_or_nobody_knows(tmp_path: Path) -> None:

@@ -57,6 +57,21 @@ def test_the_finding_at_the_place_or_the_only_one_about_the_cause(
     assert found.difference is not None and found.difference.place[0].row == (named or row)
 
 
+def test_a_draw_without_a_seed_has_the_finding_that_the_seed_is_missing(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(OTHER + "for x in torch.utils.data.DataLoader([1, 2], shuffle=True):\n    print(x)\n")
+    path = (Frame(str(program), 5, "<module>"),)
+    side = Side("generator", "torch CPU generator", path, (), "", "", "0" * 16, 0)
+    reason = "the torch CPU generator is used without a seed"
+    difference = Difference("rng", "main", "main", 0, 0, 1, side, side, reason, None)
+    one = Report(DIVERGED, ("python",), "full", "", (), difference=difference, source=str(program))
+    found = with_finding(one)
+    assert found.finding is not None and (found.finding.code, found.finding.row) == ("DET101", 3)
+    assert found.difference is not None and found.difference.place[0].row == 5
+    seeded = difference._replace(reason="the torch CPU generator was seeded differently")
+    assert with_finding(one._replace(difference=seeded)).finding is None
+
+
 def test_other_programs_of_the_project_are_not_analyzed(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
