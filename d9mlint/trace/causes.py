@@ -116,13 +116,14 @@ def _loop(frame: Frame) -> int:
     except (OSError, SyntaxError, ValueError):
         return 0
     best = 0
-    for node, iterated in _loops(tree):
+    for node, iterated in loops(tree):
         if node.lineno <= frame.row <= (node.end_lineno or node.lineno) and not _ordered(iterated):
             best = max(best, iterated.lineno)
     return best
 
 
-def _loops(tree: ast.AST) -> Iterator[tuple[ast.For | ast.AsyncFor | ast.expr, ast.expr]]:
+def loops(tree: ast.AST) -> Iterator[tuple[ast.For | ast.AsyncFor | ast.expr, ast.expr]]:
+    """The loops and comprehensions of a program, with what they go through."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.For, ast.AsyncFor)):
             yield node, node.iter

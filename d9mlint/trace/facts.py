@@ -7,9 +7,11 @@ from __future__ import annotations
 import ast
 import os
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
+from d9mlint.trace import causes
 from d9mlint.trace.compare import Difference, Frame
 from d9mlint.trace.journal import BACKWARD
 from d9mlint.trace.model import Report
@@ -21,6 +23,11 @@ _GENERATORS = {
     "TensorFlow generator": "tensorflow",
 }
 _LIBRARIES = {"Python's `random`": "python", "`numpy.random`": "numpy"}
+_ORDERS = {
+    "hash seed": ("DET210", "a set"),
+    "addresses": ("DET210", "a set of objects"),
+    "listing": ("DET209", "a directory listing"),
+}
 _RESULT = "?"
 """Stands for what a call returns."""
 _KEY = "behaviour"
@@ -38,7 +45,7 @@ def fact(report: Report) -> str:
         return _op(difference, report.confirmation)
     if difference.verdict == "rng":
         return _draw(difference)
-    return ""
+    return _order(difference)
 
 
 def _op(difference: Difference, found: dict[str, Any]) -> str:
@@ -104,6 +111,72 @@ def _draw(difference: Difference) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _order(difference: Difference) -> str:
+    """A call of a library that gives elements in arbitrary order."""
+    cause = difference.cause
+    if cause is None or cause.kind not in _ORDERS:
+        return ""
+    rule, of = _ORDERS[cause.kind]
+    frame = (cause.path or difference.place)[0]
+    api = api_at(frame, "") if cause.kind == "listing" else iterated_at(frame)
+    if not api or _library(api) in (*sys.stdlib_module_names, "torch", "tensorflow", "numpy"):
+        return ""
+    lines = [
+        "orders:",
+        f"  - id: {api}.traced",
+        f"    apis: [{api}]",
+        "    role: source",
+        f"    library: {_library(api)}",
+        f"    rule: {rule}",
+        f"    what: 'result depends on the order of `{{name}}()`, which is that of {of}'",
+        "    help: sort the elements",
+        "    confidence: medium",
+        f"    provenance: ['{_RUN}: {cause.text}']",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def iterated_at(frame: Frame) -> str:
+    """The canonical name of the library call whose result the loop at a line goes through, there or by the only name
+    that it was assigned to. Empty where that is not certain."""
+    tree = _parsed(frame)
+    if tree is None:
+        return ""
+    loops = [iterated for _, iterated in causes.loops(tree) if iterated.lineno == frame.row]
+    if len(loops) != 1:
+        return ""
+    value: ast.expr | None = loops[0]
+    if not isinstance(value, ast.Call):
+        value = _assigned(tree, _dotted(loops[0]))
+    return _canonical(_called(value, _imports(tree, os.path.dirname(frame.filename))))
+
+
+def _assigned(tree: ast.AST, name: str) -> ast.expr | None:
+    """What is assigned to a name, where that is done once in the file."""
+    found = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and any(_dotted(target) == name for target in node.targets)
+    ]
+    return found[0] if name and len(found) == 1 else None
+
+
+def _called(value: ast.expr | None, imported: dict[str, str]) -> str:
+    """The name of the library's function or class that an expression calls."""
+    head, _, rest = _dotted(value.func).partition(".") if isinstance(value, ast.Call) else ("", "", "")
+    if head not in imported:
+        return ""
+    return f"{imported[head]}.{rest}" if rest else imported[head]
+
+
+def _parsed(frame: Frame) -> ast.Module | None:
+    try:
+        with open(frame.filename, encoding="utf-8") as stream:
+            return ast.parse(stream.read())
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
 def _library(api: str) -> str:
     return {"tf": "tensorflow"}.get(api.partition(".")[0], api.partition(".")[0])
 
@@ -112,10 +185,8 @@ def api_at(frame: Frame, operation: str) -> str:
     """The canonical name of the library call at a line: the one that was running, or where Python does not say which,
     the one that is named like the operation, or the only one. Empty where that is not certain, and for functions of
     the project."""
-    try:
-        with open(frame.filename, encoding="utf-8") as stream:
-            tree = ast.parse(stream.read())
-    except (OSError, SyntaxError, ValueError):
+    tree = _parsed(frame)
+    if tree is None:
         return ""
     imported = _imports(tree, os.path.dirname(frame.filename))
     base = _base(operation)
@@ -131,6 +202,9 @@ def api_at(frame: Frame, operation: str) -> str:
         elif rest and _alike(name, base):
             # A method of a tensor.
             found.append(f"torch.Tensor.{name.rpartition('.')[2]}")
+        elif made := _called(_assigned(tree, name), imported):
+            # An object of a library, such as a module.
+            found.append(made)
         elif head == _RESULT:
             # A method of what a library returns may be what runs.
             certain = False

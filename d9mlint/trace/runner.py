@@ -143,7 +143,8 @@ def _wait(signals: set[signal.Signals], seconds: float) -> tuple[int, int] | Non
     """The next of some blocked signals and where it comes from."""
     if hasattr(signal, "sigtimedwait"):
         info = signal.sigtimedwait(signals, seconds)
-        return (info.si_signo, info.si_code) if info is not None else None
+        # Where this process was stopped (Ctrl-Z) until the time was over, Python returns what was in memory.
+        return (info.si_signo, info.si_code) if info is not None and info.si_signo in signals else None
     time.sleep(seconds)
     pending = signal.sigpending() & signals
     for one in pending:

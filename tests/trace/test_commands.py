@@ -229,6 +229,22 @@ def test_nothing_is_left_when_the_program_crashes(tmp_path: Path) -> None:
     assert [p.name for p in temporary.iterdir() if p.name.startswith("d9mlint")] == []
 
 
+@pytest.mark.skipif(not hasattr(signal, "sigtimedwait"), reason="waits for signals")
+def test_a_session_that_was_stopped_for_a_while_sends_the_program_no_signal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from d9mlint.trace import runner
+
+    class Garbage:
+        si_signo, si_code = 1 << 20, 0
+
+    wait, returned = signal.sigtimedwait, [Garbage]
+    monkeypatch.setattr(signal, "sigtimedwait", lambda *a: returned.pop() if returned else wait(*a))
+    code = [sys.executable, "-c", "import time; time.sleep(0.5); raise SystemExit(7)"]
+    assert runner.run(code, env=os.environ, cwd=os.getcwd()) == runner.Ended(7)
+    assert not returned
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="sends signals")
 def test_a_signal_between_two_runs_ends_the_session_too(tmp_path: Path) -> None:
     code = (

@@ -88,6 +88,57 @@ def test_a_draw_of_a_library_is_reported_next_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "row", "api", "rule"),
+    [("hash seed", 4, "corpus.words", "DET210"), ("listing", 6, "corpus.files", "DET209")],
+)
+def test_an_order_of_a_library_is_reported_next_time(
+    kind: str, row: int, api: str, rule: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(
+        "import torch\n"
+        "import corpus\n"
+        "words = corpus.words('a b c')\n"
+        "x = torch.tensor([float(ord(word)) for word in words])\n"
+        "print(x.cumsum(0))\n"
+        "names = corpus.files('data')\n"
+        "print(torch.tensor([float(open(name).read()) for name in names]).cumsum(0))\n"
+    )
+    found = difference(program, row, "input", "new tensor")
+    found = found._replace(cause=Cause(kind, "the order is arbitrary", found.place))
+    text = fact(Report(DIVERGED, (), "full", "", (), difference=found))
+    assert f"apis: [{api}]" in text
+    assert codes(program, "") == []
+    assert codes(program, text) == [rule]
+
+
+def test_an_order_of_python_is_no_fact_about_a_library(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("import os\nfor name in os.listdir('data'):\n    print(name)\n")
+    found = difference(program, 2, "input", "new tensor")
+    for kind in ("hash seed", "listing", "clock"):
+        one = found._replace(cause=Cause(kind, "the order is arbitrary", found.place))
+        assert fact(Report(DIVERGED, (), "full", "", (), difference=one)) == ""
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("import lib\nnet = lib.Pool()\nnet(1)\n", "lib.Pool"),
+        ("import lib\nnet = lib.Pool()\nnet = lib.Other()\nnet(1)\n", ""),
+        (
+            "import lib\nclass A:\n    def f(self):\n        self.net = lib.Pool()\n        self.net(1)\n",
+            "lib.Pool",
+        ),
+    ],
+)
+def test_an_object_of_a_library_is_called(program: str, expected: str, tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(program)
+    assert api_at(Frame(str(path), program.count("\n"), "f"), "aten.mm") == expected
+
+
+@pytest.mark.parametrize(
     ("line", "operation", "expected"),
     [
         ("F.grid_sample(a, b)", "aten.grid_sampler_2d_backward", "torch.nn.functional.grid_sample"),
