@@ -39,7 +39,7 @@ def fact(report: Report) -> str:
     """The YAML of a fact, for a file that ``knowledge = [...]`` names; empty where the linter has reported the place, or
     where it is not known which call of a library it is about."""
     difference = report.difference
-    if difference is None or report.finding is not None or not difference.place:
+    if difference is None or report.finding is not None or report.known or not difference.place:
         return ""
     if difference.verdict == "op" and report.confirmation is not None:
         return _op(difference, report.confirmation)

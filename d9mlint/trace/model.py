@@ -56,6 +56,8 @@ class Report(NamedTuple):
     """Lines of source by ``file:row``."""
     source: str = ""
     """The file of the program, for the static analysis; empty where it is not known."""
+    known: bool = False
+    """Whether the linter has facts about the call that has diverged."""
 
 
 class FlakySite(NamedTuple):

@@ -130,14 +130,14 @@ def _values(report: Report, difference: Difference) -> str:
             (f"{i.kind}: {i.name}", i.first, i.second) for i in report.resume.items if i.first or i.second
         ]
     body = "".join(
-        f'<tr><th>{_e(label)}</th><td class="value">{_e(a)}</td><td class="value">{_e(b)}</td></tr>\n'
+        f'<tr><th>{_inline(label)}</th><td class="value">{_e(a)}</td><td class="value">{_e(b)}</td></tr>\n'
         for label, a, b in rows
     )
     return f"<table>\n<tr><th></th><th>first run</th><th>second run</th></tr>\n{body}</table>\n"
 
 
 def _name(side: Side | None) -> str:
-    return f"{side.name} {side.shape}".strip() if side is not None else "nothing here"
+    return f"{side.name} {side.shape}".strip().replace("`", "") if side is not None else "nothing here"
 
 
 def _args(side: Side | None) -> str:

@@ -167,7 +167,8 @@ def what(difference: Difference) -> str:
         where += f", process {process}"
     if difference.stream not in ("", "main"):
         where += f", thread {difference.stream}"
-    return f"{side.kind} `{side.name}` {side.shape} in {where}".replace("  ", " ")
+    name = side.name if "`" in side.name else f"`{side.name}`"
+    return f"{side.kind} {name} {side.shape} in {where}".replace("  ", " ")
 
 
 def called(difference: Difference) -> list[str]:

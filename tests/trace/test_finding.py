@@ -9,6 +9,7 @@ import pytest
 from d9mlint.analysis import AnalysisJob, Task
 from d9mlint.cli.trace_finding import with_finding
 from d9mlint.trace.compare import Cause, Difference, Frame, Side
+from d9mlint.trace.facts import fact
 from d9mlint.trace.model import DIVERGED, Report
 
 PROGRAM = """\
@@ -70,6 +71,37 @@ def test_a_draw_without_a_seed_has_the_finding_that_the_seed_is_missing(tmp_path
     assert found.difference is not None and found.difference.place[0].row == 5
     seeded = difference._replace(reason="the torch CPU generator was seeded differently")
     assert with_finding(one._replace(difference=seeded)).finding is None
+
+
+RACE = """\
+import torch
+
+torch.manual_seed(0)
+index = torch.randint(0, 1000, (SIZE,))
+total = torch.zeros(1000)
+total.index_put_((index,), torch.randn(SIZE, dtype=DTYPE), accumulate=True)
+"""
+
+
+@pytest.mark.parametrize(("dtype", "code"), [("float32", "DET401"), ("float64", "")])
+def test_of_an_op_that_the_linter_knows_there_is_a_finding_or_a_note_but_no_fact(
+    dtype: str, code: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "train.py"
+    lines = "import torch\nimport sys\n" + RACE.replace("SIZE", "int(sys.argv[1])")
+    program.write_text(lines.replace("DTYPE", f"torch.{dtype}"))
+    path = (Frame(str(program), 8, "<module>"),)
+    side = Side("operation", "aten.index_put_.default", path, (), "", "", "0" * 16, 0)
+    difference = Difference("op", "main", "main", 0, 0, 1, side, side, "differs", None)
+    mode = {"distinct": 1, "raises": None}
+    replays = {"distinct": 7, "runs": 10, "inputs": [], "versions": {}, "deterministic": mode}
+    one = Report(DIVERGED, ("python",), "full", "", (), difference=difference, confirmation=replays)
+    assert "torch.Tensor.index_put_" in fact(one)
+    found = with_finding(one._replace(source=str(program)))
+    assert fact(found) == ""
+    # The number of elements is not known: the finding has low confidence.
+    assert (found.finding.code if found.finding else "") == code
+    assert any("d9mlint knows" in note for note in found.notes) is (not code)
 
 
 def test_other_programs_of_the_project_are_not_analyzed(
