@@ -1,5 +1,6 @@
 """What tracing costs: time of a training step and peak memory, as ratios to the untraced program, beside torch's
-own DebugMode, which writes down calls, and DebugMode with its hashes of tensors, which is the work of level full.
+own DebugMode, which writes down calls and reads no values, and DebugMode with its hashes of tensors, which is the work of
+level full. The table in the README is from here.
 
     python tests/perf/bench_trace.py [ROUNDS [MODEL]]     # 5 unless given; the five variants alternate in every round
 
