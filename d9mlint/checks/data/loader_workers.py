@@ -113,6 +113,9 @@ class LoaderWorkers(Rule):
                 "every earlier draw"
             )
         elif not reasons:
+            if self.run.entry is None and not isinstance(workers, v.Lit):
+                # A part of a library of which neither is known: whether it has workers, and what they would run.
+                return
             reasons.append("its dataset could not be resolved and may draw from NumPy or `random`")
             confidence = Confidence.MEDIUM
         generator = args.get("generator", 12)
