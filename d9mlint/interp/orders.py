@@ -13,7 +13,7 @@ Orders are part of the tracked heap: a call is not replayed where an order that 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from d9mlint.interp import order_identifiers, order_single, order_sorting, order_sums
 from d9mlint.interp import values as v
@@ -798,7 +798,7 @@ class Orders:
                 return result
             if _triple_of_walk(value):
                 return result
-        elif isinstance(value, v.Mapping):
+        elif isinstance(value, v.Mapping) or _counts_keys(value):
             return result
         else:
             by_key = isinstance(index, v.Lit) and isinstance(index.value, str)
@@ -951,7 +951,7 @@ class Orders:
         order = self.of(index)
         if order is not None and order.kind == HASH and not isinstance(owner, v.Mapping):
             self.decide(order)
-        if self.loops and isinstance(owner, (v.Mapping, v.Items)):
+        if self.loops and (isinstance(owner, (v.Mapping, v.Items)) or _counts_keys(owner)):
             around = self.around(owner.birth)
             if around is not None:
                 self.put(owner, merge((self.of(owner), around)))
@@ -1234,6 +1234,11 @@ def _begun_in_another_round(interp: Interp, stmt: m.Assign, name: str) -> bool:
             ):
                 return True
     return False
+
+
+def _counts_keys(value: v.Value) -> TypeGuard[v.Obj]:
+    """Whether a value is a counter, which has its keys in the order in which they came first."""
+    return isinstance(value, v.Obj) and value.type == "collections.Counter"
 
 
 def _taken_from_one(interp: Interp, node: Any) -> bool:
