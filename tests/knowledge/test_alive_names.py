@@ -137,7 +137,7 @@ def source_program(entry: OrderEntry, api: str) -> str:
         name = entry.texts[0].arg
         first = given.pop(name)
     else:
-        first = "'data'"
+        first = "'data'" if entry.pattern is None else "'data/*'"
     imports = [f"import {entry.library}"] if entry.library else []
     if api.startswith("*."):
         before = ["def run(thing):", f"    torch.save(list(thing{api[1:]}({first})), 'kept.pt')"]
