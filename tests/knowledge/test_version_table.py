@@ -21,7 +21,7 @@ TORCH = {
     "scatter_reduce, sum or mean": 'x1.scatter_reduce(0, i, x1, "sum")',
     "scatter_reduce, prod": 'x1.scatter_reduce(0, i, x1, "prod")',
     "cumsum, one dimension": "torch.cumsum(x1, 0)",
-    "cumprod, one dimension": "torch.cumprod(x1, 0)",
+    "cumprod, one dimension": "torch.cumprod(torch.randn(4000, device='cuda', requires_grad=True), 0)",
     "histc": "torch.histc(x1.detach(), 4)",
     "bincount, weights": "torch.bincount(i, x1.detach())",
     "bincount": "torch.bincount(i)",
