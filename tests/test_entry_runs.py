@@ -16,6 +16,8 @@ import pytest
 from d9mlint import knowledge
 from d9mlint.analysis import Runs, analyze
 from d9mlint.base.entry_report import EntryReport
+from d9mlint.base.findings import Step
+from d9mlint.checks.merge import merge
 from d9mlint.checks.registry import Rules
 from d9mlint.config.targets import find_targets
 from d9mlint.frontend.extract import extract
@@ -921,3 +923,24 @@ def test_an_import_that_calls_a_method_that_any_class_may_have_is_taken_over_onl
     }
     found = alike(files, "run_a.py", "run_b.py", "run_c.py")
     assert [codes(found, f"run_{name}.py") for name in "abc"] == [set(), {"DET401"}, set()]
+
+
+@pytest.mark.parametrize("helper", ["import train\n", "def again():\n    import train\nagain()\n"])
+def test_what_the_started_file_does_twice_is_one_finding(helper: str) -> None:
+    files = {
+        "train.py": (
+            "import torch\nimport helper\ntorch.backends.cudnn.benchmark = True\n"
+            "if __name__ == '__main__':\n    print(torch.nn.Linear(3, 3).cuda()(torch.ones(3).cuda()))\n"
+        ),
+        "helper.py": helper,
+    }
+    found = [f for f in run(files).findings() if f.code == "DET301"]
+    assert [f.path for f in found] == [f"{ROOT}/train.py"]
+
+
+def test_findings_that_differ_in_their_flow_only_are_joined_in_any_order() -> None:
+    [one] = [f for f in of_entry(run(ENVIRONMENT), "run_a.py").findings if f.code == "DET111"]
+    others = [
+        msgspec.structs.replace(one, flow=(Step(f"{ROOT}/{name}", 0, 1, "starts here"),)) for name in "ba"
+    ]
+    assert merge([others]) == merge([others[::-1]]) == [others[1]]

@@ -70,7 +70,7 @@ class Fix(msgspec.Struct, frozen=True):
     path: str = ""
 
 
-class Step(msgspec.Struct, frozen=True):
+class Step(msgspec.Struct, frozen=True, order=True):
     """One step of a flow: from the entry point, call by call, to the place of the finding."""
 
     path: str
