@@ -10,7 +10,7 @@ and counts as called where a library gets it or something that holds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
@@ -164,7 +164,7 @@ class Replaced:
     def _follow(self, value: v.Value | None, depth: int) -> None:
         if value is None or type(value) in _PLAIN or (isinstance(value, v.Obj) and value.type == TENSOR):
             return
-        inner: list[v.Value] | tuple[v.Value, ...] = ()
+        inner = _parts(value) or ()
         if isinstance(value, v.Obj):
             place = self._place(value)
             if place is not None and self._is_generator(value):
@@ -173,14 +173,6 @@ class Replaced:
                 inner = value.args.values()
         elif isinstance(value, v.Member):
             inner = (value.owner,)
-        elif isinstance(value, v.Inst):
-            inner = list(dict.values(value.attrs))
-        elif isinstance(value, v.Items):
-            inner = value.elts
-        elif isinstance(value, v.Mapping):
-            inner = list(value.items.values())
-        elif isinstance(value, v.AnyOf):
-            inner = value.values
         elif isinstance(value, v.Func):
             # What it closes over; variables of modules are read by name.
             closed = value.env if value.env.parent is not None else None
@@ -203,19 +195,10 @@ class Replaced:
         return all(role(base, "base-only") is not None for base in owner.cls.external_bases())
 
     def _given(self, value: v.Value, depth: int) -> None:
-        inner: list[v.Value] | tuple[v.Value, ...]
-        if isinstance(value, v.Inst):
-            inner = list(dict.values(value.attrs))
-        elif isinstance(value, v.Items):
-            inner = value.elts
-        elif isinstance(value, v.Mapping):
-            inner = list(value.items.values())
-        elif isinstance(value, v.AnyOf):
-            inner = value.values
-        else:
+        inner = _parts(value)
+        if inner is None:
             self._loaded(value)
-            return
-        if depth < _MOST_NESTED:
+        elif depth < _MOST_NESTED:
             for one in inner:
                 self._given(one, depth + 1)
 
@@ -236,6 +219,17 @@ class Replaced:
             known = any(one.kind in _MAKING and one.at == "call" and not one.in_place for one in entries)
             self._random[value.api] = known
         return (f"{site.path}:{site.start}", site) if known else None
+
+
+def _parts(value: v.Value) -> Sequence[v.Value] | None:
+    """The values that an instance or a container holds, or that a value may be; None for anything else."""
+    if isinstance(value, v.Inst):
+        return list(dict.values(value.attrs))
+    if isinstance(value, v.Items):
+        return value.elts
+    if isinstance(value, v.Mapping):
+        return list(value.items.values())
+    return value.values if isinstance(value, v.AnyOf) else None
 
 
 def kept_places(state: State, is_read: Callable[[str], bool]) -> frozenset[Site]:

@@ -30,6 +30,18 @@ found = recorder.Recorder(sys.argv[1], {"key": "rank 0"}, "full", Sites((os.getc
 """
 
 
+def recorded(directory: Path, code: str) -> list[journal.Journal]:
+    """The journals that a program leaves in a directory."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(directory / "0.journal")],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return list(journal.journals(str(directory)))
+
+
 def test_a_journal_without_content_is_no_file(tmp_path: Path) -> None:
     writer = journal.Writer(str(tmp_path / "a.journal"), {"key": "main"})
     writer.close()
@@ -74,14 +86,7 @@ def test_forked_processes_write_their_own_journals(tmp_path: Path) -> None:
         "found.failed(ValueError('of the tracer'))\n"
         "found.finish()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "0.journal")],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    found = {one.header["key"]: one for one in journal.journals(str(tmp_path))}
+    found = {one.header["key"]: one for one in recorded(tmp_path, code)}
     assert {key: [one.text("name", r.name) for r in one.records] for key, one in found.items()} == {
         "rank 0": ["parent"],
         "rank 0/fork 1": ["child"],
@@ -106,14 +111,7 @@ def test_a_disk_that_is_full_ends_the_recording_and_not_the_program(tmp_path: Pa
         "found.add(5, 'after')\n"
         "found.finish()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "0.journal")],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    (found,) = journal.journals(str(tmp_path))
+    (found,) = recorded(tmp_path, code)
     assert [found.text("name", r.name) for r in found.records] == ["before"]
     assert found.end is None
 
@@ -138,13 +136,6 @@ def test_a_thread_that_is_starting_does_not_disturb_another_one(tmp_path: Path) 
         "thread.join()\n"
         "found.finish()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "0.journal")],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    (found,) = journal.journals(str(tmp_path))
+    (found,) = recorded(tmp_path, code)
     assert [found.text("name", r.name) for r in found.records] == ["main", "thread"]
     assert found.events == [] and found.end is not None
