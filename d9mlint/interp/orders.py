@@ -951,6 +951,9 @@ class Orders:
         order = self.of(index)
         if order is not None and order.kind == HASH and not isinstance(owner, v.Mapping):
             self.decide(order)
+        if isinstance(owner, v.Items) and isinstance(value, v.Lit):
+            # Every round writes the same into a list, whose places stay what they are.
+            return
         if self.loops and (isinstance(owner, (v.Mapping, v.Items)) or _counts_keys(owner)):
             around = self.around(owner.birth)
             if around is not None:
