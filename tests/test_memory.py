@@ -8,7 +8,7 @@ import pytest
 
 from d9mlint.interp.events import CallEvent, EndEvent
 from d9mlint.interp.listening import Listeners, on, on_call, on_call_if, on_method
-from d9mlint.interp.memory import Memory, noted, remembered, remembered_once, remembered_table
+from d9mlint.interp.memory import Memory, Moment, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.values import NO_ARGS
 
 
@@ -19,7 +19,7 @@ class Counting:
     first = remembered_once(str)
     names = remembered(list[str])
     table = remembered_table(str, int)
-    notes = noted(str)
+    notes = noted(list[str])
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
@@ -79,6 +79,10 @@ def _read_notes(rule: Counting) -> None:
     list(rule.notes)
 
 
+def _set_time(rule: Counting) -> None:
+    rule.table["a"] = Moment(3)
+
+
 def _ask(rule: Counting) -> None:
     _ = rule.seen
     _ = "a" in rule.table
@@ -95,6 +99,7 @@ def _set_again(rule: Counting) -> None:
         (_read_notes, False),
         (_note, True),
         (_set, True),
+        (_set_time, False),
         (_ask, True),
         (_set_again, True),
     ],
@@ -133,7 +138,7 @@ class _Placed:
 
 def test_a_run_that_takes_an_import_over_notes_and_sets_the_same() -> None:
     rule = Counting(Memory())
-    places = noted(_Placed)
+    places = noted(list[_Placed])
     places.__set_name__(Counting, "places")
     with rule.memory.recorded() as outer:
         with rule.memory.recorded() as inner:

@@ -249,7 +249,14 @@ SMALL = [
     recipe("draw", "return torch.rand(8)"),
     recipe("owner", "import os\nreturn torch.tensor([os.getpid()])", process="both"),
     recipe("count", COUNT + "return torch.tensor([len(i.calls)])", make=MADE, process="both"),
-    recipe("stale", "return torch.empty(1 << 20)", make="return dict(x=rn(1 << 20))"),
+    # Memory that was just given back, with something else in it each time.
+    recipe(
+        "stale",
+        "import time\n"
+        "junk = torch.full((1 << 12,), float(time.perf_counter_ns() % 99991))\n"
+        "del junk\n"
+        "return torch.empty(1 << 12)",
+    ),
     recipe("once", ONCE, process="fresh"),
     recipe("far", "import os\nreturn i.x + (os.getpid() % 1000) * 1e-6", process="fresh"),
     recipe("fine", "return i.x + 1"),

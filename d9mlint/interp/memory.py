@@ -3,7 +3,7 @@
 A rule declares what it remembers as fields of its class::
 
     class Rule:
-        places = noted(Where)
+        places = noted(list[Where])
         released = remembered(bool)
         first = remembered_table(str, Where)
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload, runtime_checkable
 
 import msgspec
 
@@ -48,6 +48,13 @@ class Plain(NamedTuple):
 
 _FIXED = (str, int, bool, tuple, frozenset, type(None))
 """Types of values that stay what they are, and can be compared."""
+
+
+_PLAIN = frozenset({str, bytes, bool, int, float, complex, type(None)})
+
+
+class Moment(int):
+    """A time of the run, in its steps or by the clock of the heap: the same import has another one in another run."""
 
 
 class _Changing:
@@ -136,7 +143,7 @@ class Memory:
             self._logs[-1].add(log)
         self._cells.update(log.written)
         for cell, item in log.notes:
-            self.note(cell, item if _fixed(item) and _plain(item) else replayed(item))
+            self.note(cell, replayed(item) if isinstance(item, Replayable) else item)
 
     def note(self, cell: Cell, item: Any) -> None:
         """Add an item to a cell that only grows."""
@@ -228,11 +235,12 @@ def _plain(value: object) -> bool:
     if isinstance(value, dict):
         # In a frozen struct: nobody changes it.
         return all(_plain(key) and _plain(held) for key, held in value.items())
-    return isinstance(value, (str, bytes, int, float, complex, type(None)))
+    return type(value) in _PLAIN
 
 
+@runtime_checkable
 class Replayable(Protocol):
-    """What can be noted in another run, which came by other calls to the import that noted it."""
+    """What is noted otherwise in another run, which came by other calls to the import that noted it."""
 
     def replayed(self, run: RunView, name: str, dropped: int) -> Any:
         """The same in another run; see ``Where.replayed``."""
@@ -298,7 +306,8 @@ class Notes(Generic[T]):
         self._cell = cell
 
     def add(self, item: T) -> None:
-        """Note an item: one that can be replayed, or a plain value."""
+        """Note an item: one that can be replayed, a plain value, or a value of the program, which runs that take an
+        import over share."""
         self._memory.note(self._cell, item)
 
     def __iter__(self) -> Iterator[T]:
@@ -323,8 +332,8 @@ class Noted(Generic[T]):
         return Notes(listener.memory, self._cell)
 
 
-def noted(kind: type[T]) -> Noted[T]:
-    """A field that holds a list of ``kind`` that only grows."""
+def noted(kind: type[list[T]]) -> Noted[T]:
+    """A field that holds a list that only grows."""
     return Noted()
 
 

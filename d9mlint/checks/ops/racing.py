@@ -93,7 +93,7 @@ class Ops(Rule):
     """DET401-DET405 and DET407: all calls of ops that the knowledge base knows."""
 
     codes = tuple(sorted(CODES))
-    candidates = noted(Candidate)
+    candidates = noted(list[Candidate])
     elsewhere = remembered_table(tuple[str, int], bool)
     """Where modules that are ops are made, by the file and the end of the call, and whether one was called with
     anything but tensors on the CPU."""
@@ -103,9 +103,9 @@ class Ops(Rule):
     """The same of whether one was called as its entry, which is named, does not excuse."""
     used = remembered_table(tuple[str, int], KnownCall)
     """What is known of all calls of a module together, by where it is made."""
-    composed = noted(bool)
+    composed = noted(list[bool])
     """Models of Keras that are called with what others gave: gradients may go through them to their inputs."""
-    one_thread = noted(bool)
+    one_thread = noted(list[bool])
     """For each call that sets the number of threads on the CPU: whether that is one."""
 
     watches = remembered(bool)

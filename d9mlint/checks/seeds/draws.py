@@ -25,7 +25,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.library.weights import is_loaded
 from d9mlint.interp.listening import on, on_method
-from d9mlint.interp.memory import marks_path, remembered, remembered_once, remembered_table
+from d9mlint.interp.memory import Moment, marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.naming import names_only
 from d9mlint.interp.places import Where, scope
 from d9mlint.interp.rng import seed_value
@@ -114,7 +114,7 @@ class Seeds(Rule):
     """The places of initial weights over which others had been loaded wherever the program trained."""
     load_order = remembered(int)
     """When weights were loaded for the last time."""
-    restored = remembered(list[v.Value])
+    restored = noted(list[v.Value])
     """What was asked to load a state."""
     loads_more = remembered(bool)
     """Whether weights may have been loaded into what is not known."""
@@ -124,9 +124,9 @@ class Seeds(Rule):
     """Where generators took a seed from another one."""
     seeded_again = remembered(set[Site])
     """Those of these places whose seed was replaced by one of the program's."""
-    optimized = remembered(list[v.Value])
+    optimized = noted(list[v.Value])
     """Modules whose parameters were asked for."""
-    fitted = remembered(list[v.Value])
+    fitted = noted(list[v.Value])
     """What trains itself, or is a loss whose gradients are computed."""
     trains_parts = remembered(bool)
     """Whether the last mode that the program has put a module into is that of training."""
@@ -349,11 +349,11 @@ class Seeds(Rule):
     @on_method("load_state_dict", "load_weights")
     def weights_loaded(self, call: CallEvent) -> None:
         """Weights may be loaded."""
-        self.load_order = self.run.steps
+        self.load_order = Moment(self.run.steps)
         if not isinstance(call.owner, (v.Inst, v.Obj)):
             self.loads_more = True
-        elif call.owner not in self.restored:
-            self.restored.append(call.owner)
+        else:
+            self.restored.add(call.owner)
 
     @on_method("restore", "set_weights", "from_pretrained", "load_from_checkpoint")
     def model_loaded(self, call: CallEvent) -> None:
@@ -367,7 +367,7 @@ class Seeds(Rule):
         if site is None or is_loaded(event.obj):
             return
         if ("torch", site) in self.initial and site not in self.called:
-            self.called[site] = self.run.steps
+            self.called[site] = Moment(self.run.steps)
 
     @on_method("eval", "train")
     def mode_set(self, call: CallEvent) -> None:
@@ -380,8 +380,8 @@ class Seeds(Rule):
     @on_method("parameters", "named_parameters")
     def parameters_asked(self, call: CallEvent) -> None:
         """Some module is trained, or looked at."""
-        if isinstance(call.owner, (v.Inst, v.Obj)) and call.owner not in self.optimized:
-            self.optimized.append(call.owner)
+        if isinstance(call.owner, (v.Inst, v.Obj)):
+            self.optimized.add(call.owner)
 
     @on_method("backward", "fit", "train", "minimize", "manual_backward")
     def training(self, call: CallEvent) -> None:
@@ -389,8 +389,8 @@ class Seeds(Rule):
         if call.api.endswith(".train") and has_model(self.run, [call.owner]):
             # The mode of a module.
             return
-        if isinstance(call.owner, (v.Inst, v.Obj)) and call.owner not in self.fitted:
-            self.fitted.append(call.owner)
+        if isinstance(call.owner, (v.Inst, v.Obj)):
+            self.fitted.add(call.owner)
         known = self.loaded
         here = self.run.loaded_weights
         self.loaded = here if known is None else known & here
