@@ -944,3 +944,18 @@ def test_findings_that_differ_in_their_flow_only_are_joined_in_any_order() -> No
         msgspec.structs.replace(one, flow=(Step(f"{ROOT}/{name}", 0, 1, "starts here"),)) for name in "ba"
     ]
     assert merge([others]) == merge([others[::-1]]) == [others[1]]
+
+
+def test_the_name_of_a_library_is_not_looked_for_in_a_package() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/random.py": "def random():\n    return 4\n",
+        "pkg/types.py": "import pkg.use\n",
+        "pkg/use.py": "import random\nimport types\ndef draw():\n    print(random.random())\n",
+        "main.py": "from pkg.use import draw\ndraw()\n",
+        "pkg/inside.py": "import random\nif __name__ == '__main__':\n    print(random.random())\n",
+    }
+    found = run(files)
+    assert codes(found, "main.py") == {"DET103"}
+    # Python looks in the directory of the file that it is started with first.
+    assert codes(found, "pkg/inside.py") == set()

@@ -97,18 +97,21 @@ class Modules:
 
     def package_root(self, directory: str) -> str:
         """The first directory upwards that is no package."""
-        while posixpath.join(directory, "__init__.py") in self.by_path:
+        while self._is_package(directory):
             parent = posixpath.dirname(directory)
             if parent == directory:
                 break
             directory = parent
         return directory
 
+    def _is_package(self, directory: str) -> bool:
+        return posixpath.join(directory, "__init__.py") in self.by_path
+
     def search_path(self, directory: str, entry_directory: str, library: bool = False) -> tuple[str, ...]:
         """Directories in which a top-level name is looked for by a file in ``directory``.
 
         The directories above it are on the path only if the program puts them there: the name of a
-        ``library`` is not looked for in them."""
+        ``library`` is not looked for in them, nor in packages, unless the program is started in one."""
         key = (directory, entry_directory, library)
         known = self._roots.get(key)
         if known is not None:
@@ -119,6 +122,8 @@ class Modules:
         while not library and is_below(above, self.root) and above != self.root:
             above = posixpath.dirname(above)
             roots += [above, posixpath.join(above, "src")]
+        if library:
+            roots = [one for one in roots if one == entry_directory or not self._is_package(one)]
         result = tuple(dict.fromkeys(roots))
         self._roots[key] = result
         return result
