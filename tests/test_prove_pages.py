@@ -41,3 +41,10 @@ def test_a_wrong_example_is_told(tmp_path: Path) -> None:
     same = Block("python", (), "print(sorted({'a', 'b'}))  # error: [DET210]\n", 1, ())
     assert verdict("DET103", differs, run(differs, "DET103", tmp_path / "a")) == "WRONG"
     assert verdict("DET210", same, run(same, "DET210", tmp_path / "b")) == "not shown"
+
+
+def test_what_an_advice_is_about_may_differ(tmp_path: Path) -> None:
+    """It holds under a condition, which the processes may bring about; another line of the block changes nothing."""
+    text = "import random\nprint(random.random())  # advice: [DET103]\nprint(1)  # ok\n"
+    differs = Block("python", (), text, 1, ())
+    assert verdict("DET103", differs, run(differs, "DET103", tmp_path)) == "shown"

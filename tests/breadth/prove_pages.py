@@ -6,9 +6,10 @@
 
 The blocks of the pages and of ``tests/cases/DETnnn/`` are run. The processes of a block differ in hash seed, in the order
 in which its directories are listed, in the clock and in their process id (see ``page_runner.py``). A block without a line
-marked ``# error`` has to give the same each time, one with such a line must not. The verdicts:
+marked ``# error`` has to give the same each time, one with such a line must not. What an advice (``# advice``) is about
+holds under a condition that the processes may bring about, so its program may do both. The verdicts:
 
-    shown       a hazard whose results differ
+    shown       a hazard whose results differ, or something that an advice is about
     equal       a program without a finding whose results are equal
     needs: X    what cannot be shown here says what it needs (cuda, a release, a library, another claim)
     not shown   a hazard whose results were equal
@@ -104,6 +105,11 @@ def example_blocks(path: Path) -> list[Block]:
 def is_hazard(block: Block) -> bool:
     """Whether a line of the block is marked as an error."""
     return "# error: [" in block.text
+
+
+def is_advice(block: Block) -> bool:
+    """Whether a line of the block is marked as an advice."""
+    return "# advice: [" in block.text
 
 
 def on_cpu(text: str) -> str:
@@ -278,7 +284,7 @@ def verdict(code: str, block: Block, outcome: Outcome) -> str:
         return f"needs: {outcome.reason}"
     if outcome.verdict == "equal":
         return "equal"
-    return "WRONG"
+    return "shown" if is_advice(block) else "WRONG"
 
 
 def table(results: dict[str, Counter[str]]) -> str:
