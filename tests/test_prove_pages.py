@@ -48,3 +48,33 @@ def test_what_an_advice_is_about_may_differ(tmp_path: Path) -> None:
     text = "import random\nprint(random.random())  # advice: [DET103]\nprint(1)  # ok\n"
     differs = Block("python", (), text, 1, ())
     assert verdict("DET103", differs, run(differs, "DET103", tmp_path)) == "shown"
+
+
+RESUMES = """
+import os
+import torch
+
+torch.manual_seed(0)
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+start = 0
+if os.path.exists("last.pt"):
+    state = torch.load("last.pt")
+    model.load_state_dict(state["model"])
+    {load}
+    start = state["epoch"] + 1
+for epoch in range(start, 4):
+    optimizer.zero_grad()
+    model(torch.ones(1, 2)).square().sum().backward()
+    optimizer.step()
+    torch.save({{"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}}, "last.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("load", "expected"), [('optimizer.load_state_dict(state["optimizer"])', "equal"), ("pass", "differs")]
+)
+def test_a_program_that_resumes_is_interrupted(load: str, expected: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    block = Block("python", (), RESUMES.format(load=load), 1, ())
+    assert run(block, "DET601", tmp_path).verdict == expected

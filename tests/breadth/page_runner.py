@@ -9,7 +9,8 @@ with ``cwd``, ``program``, ``code``, ``env`` and ``timeout``. The answer is a li
 
 ``PROVE_RUN`` numbers the process. It decides what may be different in another run on the same machine: the order in
 which directories are listed, the clock and, where a rule is about them, what the program drew earlier (DET201, DET202),
-the random states that a process has when it loads a checkpoint (DET602), how long threads take (DET208) and which of two
+whether it is interrupted and goes on from a checkpoint (DET601), the random states that a process has when it
+loads one (DET602), how long threads take (DET208) and which of two
 processes comes first to a collective (DET502). For rules about other machines it also decides the number of processors
 (DET803) and of processes, of which the last is observed (DET804).
 
@@ -292,8 +293,9 @@ class Observed:
 SEEN = Observed()
 
 
-def watch_torch(code: str) -> None:
-    """Observe losses, steps, outputs and batches of PyTorch programs."""
+def watch_torch(code: str, resumes: bool) -> None:
+    """Observe losses, steps, outputs and batches of PyTorch programs, and what is in checkpoints of those that write
+    some."""
     import torch
     from torch.optim.optimizer import register_optimizer_step_post_hook
     from torch.utils.data import dataloader
@@ -325,7 +327,9 @@ def watch_torch(code: str) -> None:
         draw_before_loaders(torch, dataloader)
     if code == "DET602":
         other_state_at_load(torch)
-    if code == "DET601":
+    if code == "DET601" and resumes:
+        interrupt_once(torch, register_optimizer_step_post_hook)
+    elif code == "DET601":
         complete_checkpoints(torch)
 
 
@@ -435,6 +439,31 @@ def complete_checkpoints(torch: Any) -> None:
     torch.save = new_save
 
 
+STEPPED: dict[int, Any] = {}
+"""The optimizers of a program that resumes, in the order of their first steps."""
+
+
+def interrupt_once(torch: Any, after_steps: Callable[[Any], Any]) -> None:
+    """End all processes but the first one at the step that follows their first checkpoint, and start them again. What
+    they have at the end is compared, not the way that leads there."""
+    save = torch.save
+    mark = Path(HERE) / "interrupted"
+    saved: list[bool] = []
+
+    def new_save(*args: Any, **kwargs: Any) -> Any:
+        save(*args, **kwargs)
+        saved.append(True)
+
+    def stepped(optimizer: Any, *_: Any) -> None:
+        STEPPED.setdefault(id(optimizer), optimizer)
+        if RUN > 1 and saved and not mark.exists():
+            mark.touch()
+            os._exit(AGAIN)
+
+    torch.save = new_save
+    after_steps(stepped)
+
+
 def watch_keras() -> None:
     """Observe the weights after each ``fit``."""
     import keras
@@ -494,7 +523,8 @@ def run_program(program: str, code: str) -> int:
         re.search(r"\b(torch\w*|lightning|transformers|accelerate|monai|diffusers)\b", texts)
         and not settings_first
     ):
-        watch_torch(code)
+        # A program that looks for a checkpoint and loads it goes on from there.
+        watch_torch(code, "torch.load(" in texts and "exists(" in texts)
     if re.search(r"\b(tensorflow|keras)\b", texts) and not settings_first:
         watch_keras()
     if "gymnasium" in texts:
@@ -528,6 +558,11 @@ def run_program(program: str, code: str) -> int:
     if missing:
         make_missing(missing)
         return AGAIN
+    if STEPPED:
+        SEEN.__init__()  # type: ignore[misc]
+        printed.truncate(0)
+        groups = [group for one in STEPPED.values() for group in one.param_groups]
+        SEEN.add(list({id(one): one for group in groups for one in group["params"]}.values()))
     text = re.sub(r"0x[0-9a-f]{6,}|\d+(\.\d+)?m?s(/step)?\b|" + re.escape(HERE), "", printed.getvalue())
     if text.strip():
         SEEN.put(text.encode())
