@@ -14,7 +14,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.calls import can_train, hands_over_training, has_model, owner_types
 from d9mlint.interp.context import OTHER_DEVICE, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS, selecting_option
-from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, named, runner, runner_of
+from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, asked, named, runner, runner_of
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
 from d9mlint.interp.library.weights import are_initial
@@ -220,7 +220,8 @@ class Activity:
             return
         if TORCH_TRAIN not in self._interp.places:
             self.trainer_switch = found.entry.switch
-        _trains_torch(self._interp, call.node, name, found.device or tensors.device(call.args.values()))
+        device = asked(self._interp, found.entry, call.args) or found.device
+        _trains_torch(self._interp, call.node, name, device or tensors.device(call.args.values()))
 
     @on_call_if(lambda activity, api: bool(activity.kb.runners(api)))
     def constructed(self, call: CallEvent) -> None:

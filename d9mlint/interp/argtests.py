@@ -59,10 +59,18 @@ def holds(args: v.Args, test: Condition, owner: v.Value | None = None) -> bool |
 
 
 def item(value: v.Value, key: str) -> v.Value | None:
-    """What a mapping has under a key: None for nothing, unknown where it is not all seen."""
+    """What a mapping, or an object to which a program gave attributes, has under a key (``a.b`` of a mapping in another
+    one): None for nothing, unknown where it is not all seen."""
+    first, _, rest = key.partition(".")
+    found: v.Value | None
     if isinstance(value, v.Mapping):
-        return value.items.get(key) or (v.UNKNOWN if value.open else None)
-    return None if v.is_none(value) is True else v.UNKNOWN
+        absent = v.UNKNOWN if value.open and value.option != v.LIBRARY_DEFAULTS else None
+        found = value.items.get(first) or absent
+    elif isinstance(value, v.Obj) and first in value.attrs:
+        found = value.attrs[first]
+    else:
+        return None if v.is_none(value) is True else v.UNKNOWN
+    return item(found, rest) if rest and found is not None else found
 
 
 def _argument(args: v.Args, name: str, pos: int | None, owner: v.Value | None) -> v.Value | None:

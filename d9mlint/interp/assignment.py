@@ -15,7 +15,7 @@ from d9mlint.interp.events import (
     ObjectAttributeEvent,
 )
 from d9mlint.interp.heap import HEAP, Cells
-from d9mlint.interp.library.options import FLAGS, as_default
+from d9mlint.interp.library.options import FLAGS, as_default, section
 from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.reflection import extend_path
 from d9mlint.ir import nodes as m
@@ -185,6 +185,10 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         _store(interp, owner.attrs, name, value)
     elif isinstance(owner, v.Member) and isinstance(owner.owner, v.Obj):
         interp.listeners.tell_object_attribute(ObjectAttributeEvent(owner, name, value, node))
+    elif isinstance(owner, v.Member):
+        into = _section_of(owner)
+        if into is not None:
+            set_attribute(interp, into, name, value, node)
     elif isinstance(owner, (v.Mod, v.Cls)):
         if interp.branching:
             old = owner.env.read(name)
@@ -202,6 +206,13 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         for one in owner.values:
             set_attribute(interp, one, name, value, node)
         interp.branching -= 1
+
+
+def _section_of(member: v.Member) -> v.Mapping | None:
+    """The part of a configuration that an attribute names which the program has not set so far."""
+    owner = _section_of(member.owner) if isinstance(member.owner, v.Member) else member.owner
+    found = section(owner, member.name) if owner is not None else None
+    return found if isinstance(found, v.Mapping) else None
 
 
 def _counts(cls: v.Cls, name: str, value: object) -> bool:

@@ -23,7 +23,13 @@ from d9mlint.interp.events import (
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import records, reflection
-from d9mlint.interp.library.builtins import GIVEN_LATER, METHOD_MODELS, MODELS, MethodModel
+from d9mlint.interp.library.builtins import (
+    GIVEN_LATER,
+    METHOD_MODELS,
+    MODELS,
+    MethodModel,
+    configuration,
+)
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
@@ -659,6 +665,8 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any, base_of: v
         wrapped = args.get(role.arg, role.pos)
         if isinstance(wrapped, (v.Inst, v.Obj, v.Func, v.AnyOf, v.Partial)):
             return wrapped
+    elif (role := interp.kb.role(api, "configuration")) is not None:
+        return configuration(role, args)
     else:
         callbacks(interp, api, args, node)
         moved = runner_of(interp, api, args)

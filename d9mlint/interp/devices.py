@@ -5,10 +5,11 @@ What libraries do is in ``rules/knowledge/devices.yaml`` and ``runners.yaml``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
-from d9mlint.interp.argtests import any_holds, holds
+from d9mlint.interp.argtests import any_holds, holds, item
 from d9mlint.interp.device_names import ACCELERATORS, DEVICES, by_default, together
 
 if TYPE_CHECKING:
@@ -134,17 +135,34 @@ def _cpu(interp: RunView, args: v.Args, entry: RunnerEntry) -> str:
     return by_default(options[0]) if all(selects(interp, option) for option in options) else "cpu"
 
 
-def _works_on(interp: RunView, entry: RunnerEntry, args: v.Args) -> str:
-    if entry.settings is not None:
-        given = args.get(entry.settings.arg, entry.settings.pos)
-        for one in v.alternatives(given) if given is not None else ():
-            if isinstance(one, (v.Obj, v.Inst)) and any_holds(one.args, entry.cpu):
-                return _cpu(interp, one.args, entry)
-    if any_holds(args, entry.cpu):
-        return _cpu(interp, args, entry)
-    for name in ("device", "accelerator"):
-        given = args.kw.get(name)
+def _settings(entry: RunnerEntry, args: v.Args) -> Iterator[v.Args]:
+    """The arguments of the objects that hold the settings, with the attributes that they were given later."""
+    given = args.get(entry.settings.arg, entry.settings.pos) if entry.settings is not None else None
+    for one in v.alternatives(given) if given is not None else ():
+        if isinstance(one, (v.Obj, v.Inst)):
+            later = {test.arg: one.attrs[test.arg] for test in entry.cpu if test.arg in one.attrs}
+            yield v.Args(one.args.pos, {**one.args.kw, **later}, one.args.star, one.args.dstar)
+
+
+def asked(interp: RunView, entry: RunnerEntry, args: v.Args) -> str:
+    """The device that the arguments of a call ask for ("" for unknown, or for none)."""
+    for one in entry.asked:
+        given = args.get(one.arg, one.pos)
+        if given is not None and one.item:
+            given = item(given, one.item) or (v.Lit(one.default) if one.default else None)
         device = named(interp, given) if given is not None else ""
         if device:
             return device
-    return "" if entry.device == "unknown" else entry.device
+    return ""
+
+
+def _works_on(interp: RunView, entry: RunnerEntry, args: v.Args) -> str:
+    for settings in _settings(entry, args):
+        if any_holds(settings, entry.cpu):
+            return _cpu(interp, settings, entry)
+    if any_holds(args, entry.cpu):
+        return _cpu(interp, args, entry)
+    places = [asked(interp, entry, one) for one in (args, *_settings(entry, args))]
+    places += [named(interp, args.kw.get(name)) for name in ("device", "accelerator")]
+    places.append(named(interp, v.Lit(interp.mode(entry.mode).value)) if entry.mode else "")
+    return next((place for place in places if place), "" if entry.device == "unknown" else entry.device)

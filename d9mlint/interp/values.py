@@ -531,6 +531,8 @@ class Args:
 
 
 NO_ARGS = Args()
+LIBRARY_DEFAULTS = "configuration of a library"
+"""``option`` of a mapping whose keys have the library's defaults until the program sets them."""
 TEXT = "builtins.str"
 """``api`` of a text of which only the beginning is known: its first argument."""
 SLICE = "builtins.slice"

@@ -51,6 +51,7 @@ Role = Literal[
     "checkpoints",
     "clock",
     "compiles",
+    "configuration",
     "copies",
     "discards-batches",
     "draws-weight",
@@ -627,17 +628,28 @@ class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     provenance: list[str] = []
 
 
+class Asked(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An argument that names a device, or its key ``item`` (``A.B`` of a configuration in another one), which is
+    ``default`` where the program does not set it."""
+
+    arg: str
+    pos: int | None = None
+    item: str = ""
+    default: str = ""
+
+
 class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Objects that train models or move them to a device. ``apis`` are classes and functions; ``*`` stands for a part
     of a name.
 
     ``device`` is where they work unless one of ``cpu`` holds of their arguments, or of those of the object that is
-    their argument ``settings``. ``trains`` are the methods that train, ``evaluates`` those that do not:
-    ``training_hooks`` are the methods of a model that only training calls, ``without_gradient`` those that are called
-    with gradients switched off. ``batches`` are methods of a model with
-    the name of the argument that is a batch of data. ``returns`` are positions or names of the arguments that a
-    call gives back, moved to the device, and ``calls`` those of objects whose methods it calls. ``constructs``: making
-    one trains. ``switch`` says how to make it deterministic.
+    their argument ``settings``, or of the attributes that it was given later. ``asked`` are arguments that name the
+    device, of the constructor or of a method that trains; ``mode`` is a mode that names it where no argument does.
+    ``trains`` are the methods that train, ``evaluates`` those that do not: ``training_hooks`` are the methods of a
+    model that only training calls, ``without_gradient`` those that are called with gradients switched off.
+    ``batches`` are methods of a model with the name of the argument that is a batch of data. ``returns`` are positions
+    or names of the arguments that a call gives back, moved to the device, and ``calls`` those of objects whose methods
+    it calls. ``constructs``: making one trains. ``switch`` says how to make it deterministic.
     """
 
     id: str
@@ -647,6 +659,8 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     device: Literal["cpu", "cuda", "xpu", "mps", "unknown"] = "cuda"
     cpu: list[Condition] = []
     settings: Other | None = None
+    asked: list[Asked] = []
+    mode: str = ""
     trains: list[str] = []
     evaluates: list[str] = []
     training_hooks: list[str] = []

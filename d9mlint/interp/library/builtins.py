@@ -51,6 +51,7 @@ from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import RoleEntry
 
 Model = Callable[["Interp", str, v.Args, Any], "v.Value | None"]
 MethodModel = Callable[["Interp", v.Value, str, v.Args, Any], "v.Value | None"]
@@ -503,11 +504,13 @@ def _shuffled(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any
     return owner if isinstance(owner, v.Obj) and is_graph_dataset([owner.api]) else None
 
 
-def _configuration(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``CfgNode({...})`` of yacs: what is stored in it are defaults, like those of options."""
-    first = args.get("init_dict", 0)
-    made = v.Mapping({}, open=first is not None and not isinstance(first, v.Mapping), attributes=True)
-    made.option = "configuration"
+def configuration(role: RoleEntry, args: v.Args) -> v.Value:
+    """``CfgNode({...})`` of yacs: what is stored in it are defaults, like those of options. What a function gives
+    that takes no content has the library's own."""
+    first = args.get(role.arg, role.pos) if role.arg else None
+    unknown = first is not None and not isinstance(first, v.Mapping)
+    made = v.Mapping({}, open=unknown or not role.arg, attributes=True)
+    made.option = "configuration" if role.arg else v.LIBRARY_DEFAULTS
     if isinstance(first, v.Mapping):
         for key, value in first.items.items():
             made.items[key] = opt.as_default(value, str(key))
@@ -544,7 +547,7 @@ def _merge_from(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
                 *above, last = key.value.split(".")
                 into: v.Value = owner
                 for part in above:
-                    into = into.items.get(part, v.UNKNOWN) if isinstance(into, v.Mapping) else v.UNKNOWN
+                    into = opt.section(into, part)
                 if isinstance(into, v.Mapping):
                     into.items[last] = value
     return v.NONE
@@ -795,12 +798,6 @@ def _locate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None
     )
 
 
-_CONFIGURATIONS = (
-    "yacs.config.CfgNode",
-    "fvcore.common.config.CfgNode",
-    "detectron2.config.CfgNode",
-)
-
 MODELS: dict[str, Model] = {
     "builtins.globals": _globals,
     "functools.reduce": _reduce,
@@ -863,7 +860,6 @@ MODELS: dict[str, Model] = {
         ("torch.xpu.is_available", "torch.mps.is_available", "torch.backends.mps.is_available"),
         _other_available,
     ),
-    **dict.fromkeys(_CONFIGURATIONS, _configuration),
     "argparse.ArgumentParser": opt.new_parser,
     "configargparse.ArgParser": opt.new_parser,
     "configargparse.ArgumentParser": opt.new_parser,

@@ -118,6 +118,17 @@ def as_default(value: v.Value, name: str) -> v.Value:
     return v.Lit(value.value, name) if isinstance(value, v.Lit) and not value.option else value
 
 
+def section(owner: v.Value, name: str) -> v.Value:
+    """A part of a configuration; of one with the defaults of a library it has what the program gives it."""
+    if not isinstance(owner, v.Mapping):
+        return v.UNKNOWN
+    found: v.Value | None = owner.items.get(name)
+    if found is None and owner.option == v.LIBRARY_DEFAULTS:
+        found = owner.items[name] = v.Mapping({}, open=True, attributes=True)
+        found.option = v.LIBRARY_DEFAULTS
+    return found or v.UNKNOWN
+
+
 def same_parser(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """Argument groups and sub-parsers add to the parser they belong to."""
     return owner if _is_parser(interp, owner) else None
