@@ -61,9 +61,12 @@ class Reporter:
         page = self.rules[code]
         level = violation.severity or Severity(page.severity)
         sure = violation.confidence or Confidence(page.confidence)
-        if (place.guessed or run.entry is None) and sure is Confidence.HIGH:
+        if (place.guessed or place.aside or run.entry is None) and sure is Confidence.HIGH:
             sure = Confidence.MEDIUM
         steps = place.flow
+        if place.aside and place.aside not in violation.message:
+            note = f"only if `{place.aside}` has another value than its default"
+            steps = (*steps, Step(*place.site, note))
         if run.entry is None:
             steps = (unreached_step(run, place.function), *steps)
         subject = violation.subject or place.subject

@@ -354,7 +354,7 @@ def call_function(
             result = tensors.unless_option(interp, result, value, option)
     if interp.orders.any and interp.entry is None and node is None and outer.caller is None:
         # Who calls it is not known, nor that the order is of no account there.
-        interp.orders.decide(interp.orders.deep(result))
+        interp.orders.decide(interp.orders.handed_out(result))
     HEAP.pop()
     interp.rounds = rounds
     interp.recursions.discard(name)

@@ -187,6 +187,22 @@ class Orders:
             return merge((own, *(self.deep(x, depth + 1) for x in list(value.items.values())[:MAX_PARTS])))
         return own
 
+    def handed_out(self, value: v.Value, depth: int = 0) -> Order | None:
+        """The order of what a caller that is not known gets: it looks up in a mapping by key, so that only the orders in
+        its items count."""
+        if isinstance(value, v.AnyOf):
+            return merge(self.handed_out(one, depth) for one in value.values)
+        own = self.of(value)
+        if (isinstance(value, v.Mapping) or _counts_keys(value)) and own is not None and own.kind == SEQUENCE:
+            own = None
+        inner: Any = ()
+        if depth < MAX_NESTING:
+            if isinstance(value, v.Items) and value.kind != "s":
+                inner = value.elts[:MAX_PARTS]
+            elif isinstance(value, v.Mapping):
+                inner = list(value.items.values())[:MAX_PARTS]
+        return merge((own, *(self.handed_out(one, depth + 1) for one in inner)))
+
     def iterated(self, interp: Interp, value: v.Value, node: Any) -> Order | None:
         """The order in which a value is iterated; that of a set comes about here."""
         if isinstance(value, v.AnyOf):
@@ -225,7 +241,9 @@ class Orders:
             node = _placed(node) or interp.statement
         site = interp.here(node)
         key = (rule, site.path, site.start, site.end)
-        if key not in self.origins:
+        known = self.origins.get(key)
+        if known is None or (known.place.aside and not interp.state.aside):
+            # It also comes about where no option has to be given.
             place = Where(interp, node, subject)
             self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node)
         return Order((key,), kind)
@@ -309,7 +327,7 @@ class Orders:
         order = self.of(iterated)
         if order is not None and order.kind == SORTING:
             return self.carried(element if isinstance(element, v.Obj) else v.UNKNOWN, order)
-        if order is not None and order.kind in (NESTED, INNER):
+        if order is not None and order.kind in (NESTED, INNER) and not isinstance(iterated, v.Mapping):
             inner_order = Order(order.keys)
             if isinstance(target, m.Seq):
                 # The items of a mapping: names, and lists in arbitrary order.
@@ -389,7 +407,9 @@ class Orders:
                 return self._counted(interp, args, node, result)
             if api == "builtins.sorted" and self.origins and args.pos:
                 ranked = order_sorting.positions(self.keyed.pop(id(node), None))
-                return self.carried(result, self._inner(self.of(args.pos[0])) or ranked)
+                given = args.pos[0]
+                inner = None if isinstance(given, v.Mapping) else self._inner(self.of(given))
+                return self.carried(result, inner or ranked)
             if entry is not None and entry.sorts:
                 self._sorted(owner if owner is not None else args.get("", 0), args)
             return result
@@ -399,6 +419,9 @@ class Orders:
                 order_sorting.settle(self, value)
             return self.carried(result, order_sorting.positions(ranked))
         if role == "sum":
+            if isinstance(args.get("start", 1), v.Items):
+                # Lists, one behind the other.
+                return self.carried(result, self._given(interp, args, node, True))
             self._added(interp, args)
             return result
         if role == "pair":
@@ -428,7 +451,7 @@ class Orders:
                 loop.figures = True
         elif role == "show":
             self._shown(interp, given)
-            if given is not None and not self.loops and all(isinstance(x, v.Items) for x in args.pos):
+            if given is not None and not self.loops and all(_is_collection(x) for x in args.pos):
                 # Nothing but texts of a set, in its order: that is what the program puts out.
                 self.decide(self._of_texts(given))
             if any(not isinstance(value, v.Lit) for value in args.pos):
@@ -1104,6 +1127,13 @@ def _is_set(value: v.Value) -> bool:
     return isinstance(value, v.AnyOf) and any(_is_set(one) for one in value.values)
 
 
+def _is_collection(value: v.Value) -> bool:
+    """Whether a value is surely a list, a set or a dictionary."""
+    if isinstance(value, v.Obj):
+        return value.api in _LISTS or _counts_keys(value)
+    return isinstance(value, (v.Items, v.Mapping))
+
+
 def _any_set(args: v.Args, owner: v.Value | None = None) -> bool:
     return (owner is not None and _is_set(owner)) or any(_is_set(value) for value in args.values())
 
@@ -1345,6 +1375,11 @@ def _kept_in(interp: Interp, owner: v.Value, node: Any) -> tuple[v.Value, str]:
             # What is there may be of an earlier round.
             found = interp.eval(m.Name(".".join(parts[:-1]), inner.start, inner.end))
             return found, NESTED
+    if isinstance(inner, m.Subscript) and isinstance(inner.value, m.Name):
+        groups = interp.eval(inner.value)
+        if isinstance(groups, v.Mapping) and groups.factory is not None:
+            # What is there may be of an earlier round.
+            return groups, NESTED
     if isinstance(owner, (v.Items, v.Mapping)):
         return owner, SEQUENCE
     while isinstance(inner, m.Subscript):
