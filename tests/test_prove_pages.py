@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from breadth.prove_pages import SERVERS, example_blocks, is_hazard, run, verdict
+from breadth.prove_pages import SERVERS, example_blocks, is_hazard, run, verdict, with_releases
 from support import CASES, RULES, Block
 
 FILES = [
@@ -78,3 +78,15 @@ def test_a_program_that_resumes_is_interrupted(load: str, expected: str, tmp_pat
     pytest.importorskip("torch")
     block = Block("python", (), RESUMES.format(load=load), 1, ())
     assert run(block, "DET601", tmp_path).verdict == expected
+
+
+def test_what_a_program_lacks_is_told(tmp_path: Path) -> None:
+    """A file that is made for it has another content; a fixed program is for the releases of the one before it."""
+    text = 'import json\nwith open("c.json") as file:\n    print(json.load(file)["size"])\n'
+    reads = Block("python", (), text, 1, ())
+    assert verdict("DET103", reads, run(reads, "DET103", tmp_path)) == "needs: the content of c.json"
+    old = Block("python", ("tensorflow=1.15",), "", 1, ())
+    assert [one.info for one in with_releases([old, Block("python", ("fixed",), "", 2, ())])] == [
+        ("tensorflow=1.15",),
+        ("fixed", "tensorflow=1.15"),
+    ]

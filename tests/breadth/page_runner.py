@@ -49,6 +49,8 @@ HERE = ""
 AGAIN = 77
 SUFFIXES = (".txt", ".png", ".jpg", ".npy", ".csv", ".json", ".wav", ".pt")
 CLAIM = "PROVE-CLAIM "
+MADE = ".made"
+"""The end of the name of a list of the files that the program lacked, beside its directory."""
 
 
 def png(value: int) -> bytes:
@@ -69,6 +71,8 @@ def png(value: int) -> bytes:
 
 def make_file(path: Path, number: int = 0) -> None:
     """A small file of the kind that its suffix names."""
+    with contextlib.suppress(OSError), open(HERE + MADE, "a", encoding="utf-8") as made:
+        made.write(f"{path.name}\n")
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix in (".png", ".jpg"):
         path.write_bytes(png(number))

@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +42,7 @@ RUNNER = Path(__file__).with_name("page_runner.py")
 
 # What the rules say that is no difference between two runs on this CPU.
 OTHER_CLAIMS = {
+    "DET001": "a claim about files that cannot be parsed",
     "DET003": "a claim about comments",
     "DET112": "a claim about redundant calls",
     "DET114": "a claim about one run: keys give equal numbers where independent ones are meant",
@@ -97,9 +99,19 @@ def example_blocks(path: Path) -> list[Block]:
     """The Python blocks of a file that are programs as they stand."""
     return [
         block
-        for block in blocks(path.read_text(encoding="utf-8"))
+        for block in with_releases(blocks(path.read_text(encoding="utf-8")))
         if block.language == "python" and "ignore" not in block.info
     ]
+
+
+def with_releases(found: list[Block]) -> Iterator[Block]:
+    """The blocks; one with fixed code is for the releases that the block before it is for."""
+    info: tuple[str, ...] = ()
+    for block in found:
+        if "fixed" in block.info:
+            block = block._replace(info=(*block.info, *(word for word in info if "=" in word)))
+        info = block.info
+        yield block
 
 
 def is_hazard(block: Block) -> bool:
@@ -199,15 +211,22 @@ class Servers:
 SERVERS = Servers()
 
 
-def why(done: Answer) -> str:
-    """What a program that stopped needs."""
+def why(done: Answer, made: list[str]) -> str:
+    """What a program that stopped needs; ``made`` are the files that it lacked, which were made with other contents."""
     lines = [line for line in done.error.strip().splitlines() if line.strip()]
     last = lines[-1] if lines else f"exit status {done.status}"
     found = re.search(r"No module named '([^']+)'", last)
     if found:
         return f"module {found[1]}"
-    if "CUDA" in last or "NVIDIA" in last or "cuda" in last:
+    if any(word in last for word in ("CUDA", "NVIDIA", "cuda", "gpu backend")):
         return "cuda"
+    if "internet connection" in last:
+        return "a model from the network"
+    absent = re.search(r"File not found: filepath=(\S+?)\.? ", last)
+    if absent or made:
+        return f"the content of {absent[1] if absent else made[0]}"
+    if not done.status:
+        return "a program that stays in its process"
     return last[:100]
 
 
@@ -230,7 +249,8 @@ def run_program(
             return Outcome("not run", "more time")
         found = re.search(r"^PROVE (\d+) (\w+)$", done.out, re.MULTILINE)
         if done.status or not found:
-            return Outcome("not run", why(done))
+            made = workplace.with_name(f"{workplace.name}.made")
+            return Outcome("not run", why(done, made.read_text().split() if made.exists() else []))
         claims |= set(re.findall(r"^PROVE-CLAIM (.*)$", done.out, re.MULTILINE))
         if code == "DET601" and claims:
             return Outcome("equal" if claims == {"lacks: "} else "differs", " ".join(claims))
