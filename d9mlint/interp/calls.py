@@ -712,7 +712,7 @@ def callbacks(
     if _CALLED.isdisjoint(map(type, args.values())) or not _calls_back(api):
         return None
     pipeline = api.rpartition(".")[2] in _PIPELINE_STAGES
-    contexts = [CPU_CONTEXT] if pipeline else []
+    contexts = [*([CPU_CONTEXT] if pipeline else []), *_called_by(interp, api)]
     outer = interp.sorting
     if api in KEYED and interp.orders.any:
         contexts.append(SORT_KEY)
@@ -724,6 +724,12 @@ def callbacks(
         given = _callbacks(interp, api, args, node, owner)
     interp.sorting = outer
     return given
+
+
+def _called_by(interp: Interp, api: str) -> tuple[str, ...]:
+    """The context of what a library calls, where some entry asks for it."""
+    library = f"{api.partition('.')[0]}.*"
+    return (library,) if library in interp.kb.calling_libraries else ()
 
 
 # Arguments that are called, or that hold what is: a library does nothing with others that the program would notice.
@@ -1221,6 +1227,10 @@ def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
         return wrapped
     if obj.api.startswith("torch.nn.") and tensors.frozen(obj):
         with interp.within(FROZEN):
+            return _call_object(interp, obj, args, node)
+    called_by = _called_by(interp, obj.api)
+    if called_by:
+        with interp.within(*called_by):
             return _call_object(interp, obj, args, node)
     return _call_object(interp, obj, args, node)
 

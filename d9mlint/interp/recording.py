@@ -563,7 +563,8 @@ def matches(interp: Interp, call: CallEvent) -> Iterator[Match]:
     bare = call.api.rpartition(".")[2]
     unknown = call.api.startswith("?.")
     for rng in kb.rng(call.api) or (kb.rng_methods(bare) if unknown else ()):
-        yield _of_rng(interp, rng, args)
+        if set(rng.unless_inside).isdisjoint(interp.contexts.held):
+            yield _of_rng(interp, rng, args)
     used = call.api.endswith(CALLED)
     api = call.api.removesuffix(CALLED)
     for op in kb.ops(api) or (kb.op_methods(bare) if unknown else ()):

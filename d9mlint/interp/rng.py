@@ -44,6 +44,8 @@ def apply(
             continue
         if entry.only_env and permits(interp, entry.only_env) is False:
             continue
+        if entry.unless_inside and interp.contexts.innermost(frozenset(entry.unless_inside)) is not None:
+            continue
         if at == "call" and (entry.seeds or entry.kind in ("seeder", "anti-seed")):
             _seed(interp, entry, args, node)
         if entry.draws and (entry.at == "use") == (at == "use") and draws_now(interp.kb, args, entry):

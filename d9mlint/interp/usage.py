@@ -26,7 +26,7 @@ def keep_base(interp: Interp, inst: v.Inst, base: v.Value) -> None:
     """The base class of a library was given its arguments: what it does with them later, the instance does."""
     if not isinstance(base, v.Obj) or is_module(interp, base):
         return
-    if interp.kb.rng(base.api) or any(isinstance(one, _HOLDING) for one in base.args.values()):
+    if interp.kb.rng(base.api) or any(isinstance(one, (*_HOLDING, v.Lit)) for one in base.args.values()):
         inst.attrs[BASE] = base
 
 

@@ -86,6 +86,8 @@ class Knowledge:
         self._devices: dict[str, DeviceEntry] = {}
         self._runners: dict[str, tuple[RunnerEntry, ...]] = {}
         self._runner_patterns: Patterns[RunnerEntry] = Patterns()
+        self.calling_libraries: set[str] = set()
+        """Libraries, as `name.*`, of which some entry asks whether they call the function that is running."""
         self.training_methods: dict[str, None] = {}
         """The methods of trainers that train, in the order of the entries."""
         self._order_functions: dict[str, OrderEntry | None] = {}
@@ -131,6 +133,7 @@ class Knowledge:
                     self._rng_wild.add(api, entry, entry.not_apis)
                     continue
                 name = self.canonical(api)
+                self.calling_libraries.update(one for one in entry.unless_inside if one.endswith(".*"))
                 if entry not in self._rng.get(name, ()):
                     self._rng[name] = (*self._rng.get(name, ()), entry)
                 if entry.method:

@@ -309,6 +309,8 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``entropy``, ``environment``, ``stateless``, ``unseeded-op``, ``sampling`` (generation by a model).
     ``only_env``: it holds only where these environment variables have one of these values (an empty one: are not
     set).
+    ``unless_inside``: contexts in which it need not draw: of ``with`` or a decorator, or, with ``library.*``, anything
+    that this library calls.
     ``in_place``: it changes an argument, its receiver or a graph; what it gives is not all that it does.
     ``method`` is true when the names are methods that are recognised on an instance
     (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``. ``not_apis`` are names that
@@ -335,6 +337,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sets: list[Effect] = []
     does_not_seed: list[str] = []
     only_env: dict[str, list[str]] = {}
+    unless_inside: list[str] = []
     not_apis: list[str] = []
     in_place: bool = False
     versions: str = ""

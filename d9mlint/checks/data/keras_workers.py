@@ -7,6 +7,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.listening import on_method
+from d9mlint.interp.usage import BASE
 
 
 class KerasWorkers(Rule):
@@ -40,7 +41,8 @@ class KerasWorkers(Rule):
             ):
                 message = "training and validation share one pipeline and race for it unless `workers=0`"
         elif isinstance(data, v.Inst) and self.run.kb_matches("tensorflow", ">=2.16"):
-            count = data.args.kw.get("workers")
+            base = data.attrs.get(BASE)
+            count = (base if isinstance(base, v.Obj) else data).args.kw.get("workers")
             if isinstance(count, v.Lit) and isinstance(count.value, int) and count.value > 1:
                 message = f"`PyDataset` with `workers={count.value}`: draw order depends on scheduling"
         if message:
