@@ -28,7 +28,7 @@ class Suspect(NamedTuple):
 SUSPECTS = (
     Suspect(
         "hash seed",
-        "the order of a set of strings depends on the hash seed, which differs in every run",
+        "the order of a set of strings and `hash()` depend on the hash seed, which differs in every run",
         NONE._replace(hash_seed=SECOND.hash_seed),
     ),
     Suspect(
@@ -46,7 +46,7 @@ FIXED = (
     ),
     Suspect(
         "addresses",
-        "the order of a set of objects depends on their addresses, which differ in every run",
+        "the order of a set of objects and `id()` depend on addresses, which differ in every run",
         SECOND._replace(addresses=True),
     ),
     Suspect("clock", "the program reads the clock", SECOND._replace(still=True)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from d9mlint.trace import journal
@@ -215,7 +215,7 @@ def _of_process(first: Journal, second: Journal, complete: bool) -> Difference |
     one, other = Streams.of(first).by_name, Streams.of(second).by_name
     found = []
     for name in one:
-        ordinal = _mismatch(first, second, one[name], other.get(name, []), names)
+        ordinal = next(differing(first, second, one[name], other.get(name, []), names), None)
         if ordinal is None:
             short = min(len(one[name]), len(other.get(name, [])))
             if not complete or len(one[name]) == len(other.get(name, [])):
@@ -230,12 +230,35 @@ def _of_process(first: Journal, second: Journal, complete: bool) -> Difference |
     return _judge(first, second, name, ordinal, a, b)
 
 
-def _mismatch(first: Journal, second: Journal, one: list[int], other: list[int], names: Names) -> int | None:
+def differing(
+    first: Journal, second: Journal, one: Sequence[int], other: Sequence[int], names: Names
+) -> Iterator[int]:
+    """The ordinals of the records of a stream that differ.
+
+    Memory that was never written has other contents in every run. An operation may read it without effect: a
+    permutation is written over all of it, an index selects what has been written. It counts where the result of the
+    operation differs too. An operation that writes only a part of such memory leaves the rest as it was: what reads
+    it later decides."""
     left, right = first.records, second.records
+    unwritten: list[int] = []
     for ordinal, (a, b) in enumerate(zip(one, other, strict=False)):
-        if record_key(left[a]) != names.key(right[b]):
-            return ordinal
-    return None
+        record, partner = left[a], right[b]
+        mine, theirs = record_key(record), names.key(partner)
+        if mine == theirs:
+            if unwritten and record.kind == OP:
+                unwritten.clear()
+            continue
+        contents = mine[:-1] == theirs[:-1] and record.flags & UNINITIALIZED
+        if contents and record.kind == INPUT:
+            unwritten.append(ordinal)
+            continue
+        if record.kind == OP:
+            if contents and unwritten:
+                unwritten.clear()
+                continue
+            yield from unwritten
+            unwritten.clear()
+        yield ordinal
 
 
 def side(found: Journal, index: int) -> Side:

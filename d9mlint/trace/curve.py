@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from d9mlint.trace.compare import Names, Streams, record_key
+from d9mlint.trace.compare import Names, Streams, differing
 from d9mlint.trace.journal import STEP, Journal
 
 BINS = 240
@@ -49,10 +49,10 @@ def _bins(
 ) -> tuple[Bin, ...]:
     differs: list[tuple[int, bool]] = []
     step = 1
-    for a, b in zip(mine, theirs, strict=False):
-        record = first.records[a]
-        differs.append((step, record_key(record) != names.key(second.records[b])))
-        if record.kind == STEP:
+    found = set(differing(first, second, mine, theirs, names))
+    for ordinal in range(min(len(mine), len(theirs))):
+        differs.append((step, ordinal in found))
+        if first.records[mine[ordinal]].kind == STEP:
             step += 1
     size = max(1, -(-len(differs) // BINS))
     bins: list[Bin] = []

@@ -40,8 +40,8 @@ KINDS = {
     NOTE: "note",
 }
 UNINITIALIZED, COLLECTIVE, DRAWS, BACKWARD, COMPILED = 1, 2, 4, 8, 16
-"""Flags of records: read from memory that no recorded operation has written; result of a collective; draws
-random numbers; ran in a backward pass; ran inside of a compiled function."""
+"""Flags of records: read from memory that no recorded operation has written, or has written only a part of it;
+result of a collective; draws random numbers; ran in a backward pass; ran inside of a compiled function."""
 
 
 MASK = (1 << 64) - 1

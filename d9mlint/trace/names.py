@@ -81,6 +81,9 @@ no_torch_function: Callable[[], Any] = torch._C.DisableTorchFunction
 expired: Callable[[int], bool] = torch.UntypedStorage._expired
 free_weak_reference: Callable[[int], None] = torch.UntypedStorage._free_weak_ref
 
+RUNS_BACKWARD: tuple[CodeType, ...] = (torch.autograd.backward.__code__, torch.autograd.grad.__code__)
+"""What calls the autograd engine."""
+
 
 def weak_reference(tensor: torch.Tensor) -> int:
     """A weak reference to a tensor's storage: while it is held, no other storage gets the same identity."""

@@ -166,6 +166,7 @@ class Recorder:
     def __init__(self, path: str, header: dict[str, Any], level: str, sites: Sites, steps: int = 0) -> None:
         self.level = level
         self.sites = sites
+        sites.engine(names.RUNS_BACKWARD)
         self._steps = steps
         self._lock = threading.RLock()
         self._tables = Tables(sites.texts)
@@ -495,8 +496,9 @@ class Recorder:
         forward, flags = 0, 0
         if node is not None:
             flags = BACKWARD
-            # A line of a compiled backward graph says itself which line it is of.
-            if path not in self.sites.graphs:
+            # A line of a compiled backward graph says itself which line it is of; so does the user's own code that a
+            # backward pass calls: a function's backward(), a hook, a forward pass that is repeated.
+            if not path or path in self.sites.of_engine:
                 forward = self._forward.get(names.node_number(node), 0)
         last = stream.last_sequence
         if number > last:
@@ -704,14 +706,19 @@ class Recorder:
     ) -> None:
         written: list[torch.Tensor] = []
         given: list[torch.Tensor] = []
+        kept: set[int] = set()
         count = len(args)
-        for position, name, writes, _ in plan.tensors:
+        for position, name, writes, reads in plan.tensors:
             if writes or plan.collective:
                 value = args[position] if position < count else kwargs.get(name)
+                already = len(written)
                 if isinstance(value, torch.Tensor):
                     written.append(value)
                 elif value is not None:
                     flatten(value, written)
+                if reads and self._raw and not plan.collective:
+                    # What it has not written is still what nothing has written.
+                    kept.update(self._raw.keys() & {self._storage(t) for t in written[already:]})
             elif not plan.known:
                 flatten(args[position] if position < count else kwargs.get(name), given)
         workspaces: list[torch.Tensor] = []
@@ -734,6 +741,8 @@ class Recorder:
             flags |= COLLECTIVE
         else:
             digest = stream.digester.add(*written)
+            if kept:
+                flags |= UNINITIALIZED
         made_by, raw, weak, storage_id = self._made, self._raw, self._weak, names.storage_id
         for tensor in (*written, *workspaces):
             try:
@@ -745,6 +754,8 @@ class Recorder:
             if plan.collective:
                 self._waiting.add(key)
             if key in raw:
+                if key in kept:
+                    continue
                 if not plan.collective and tensor.nbytes < tensor.untyped_storage().nbytes():
                     continue
                 del raw[key]

@@ -7,13 +7,16 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import CodeType, FrameType
 from typing import Any
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 _LIBRARIES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+_ENGINE = 2
+"""The mark of code that runs a backward pass."""
 
 GRAPH = "<eval_with_key>"
 """How the file names of captured graphs begin."""
@@ -34,16 +37,22 @@ class Sites:
 
     def __init__(self, roots: tuple[str, ...] = (), redirected: Sequence[Sequence[str]] = ()) -> None:
         self.texts: list[str] = [""]
-        self.graphs: set[int] = set()
-        """The paths whose innermost line comes from a graph that torch.compile has captured."""
+        self.of_engine: set[int] = set()
+        """The paths whose innermost line runs a backward pass: no line of the user is behind the operation itself."""
         self._paths: dict[tuple[int, ...], int] = {(): 0}
         self._numbers: dict[str, int] = {"": 0}
-        self._user: dict[int, bool] = {}
+        self._user: dict[int, int] = {}
         self._codes: list[CodeType] = []
         self._files: dict[str, str] = {}
         self._libraries = _library_directories()
         self._roots = roots
         self._redirected = redirected
+
+    def engine(self, codes: Iterable[CodeType]) -> None:
+        """Name the functions that run a backward pass."""
+        for code in codes:
+            self._codes.append(code)
+            self._user[id(code)] = _ENGINE
 
     def here(self, depth: int) -> int:
         """The number of the path of the caller, ``depth`` frames up."""
@@ -56,8 +65,11 @@ class Sites:
             if known is None:
                 known = self._look(code)
             if known:
-                key.append(id(code))
-                key.append(frame.f_lasti)
+                if known != _ENGINE:
+                    key.append(id(code))
+                    key.append(frame.f_lasti)
+                elif not key:
+                    key.append(_ENGINE)
             frame = frame.f_back
         found = self._paths.get(tuple(key))
         if found is None:
@@ -72,7 +84,7 @@ class Sites:
             if code.co_filename.startswith("<frozen importlib"):
                 return True
             known = self._user.get(id(code))
-            if known or (known is None and self._look(code)):
+            if known == 1 or (known is None and self._look(code)):
                 return False
             frame = frame.f_back
         return False
@@ -101,10 +113,8 @@ class Sites:
     def _add(self, depth: int, key: tuple[int, ...]) -> int:
         frame: FrameType | None = sys._getframe(depth)
         texts: list[str] = []
-        graph = False
         while frame is not None:
-            if self._user.get(id(frame.f_code)):
-                graph = graph or (not texts and frame.f_code.co_filename.startswith(GRAPH))
+            if self._user.get(id(frame.f_code)) == 1:
                 texts += self._describe(frame, innermost=not texts)
             frame = frame.f_back
         text = "\t".join(texts)
@@ -113,8 +123,8 @@ class Sites:
             number = self._numbers[text] = len(self.texts)
             self.texts.append(text)
         self._paths[key] = number
-        if graph:
-            self.graphs.add(number)
+        if key[:1] == (_ENGINE,):
+            self.of_engine.add(number)
         return number
 
     def _describe(self, frame: FrameType, innermost: bool) -> list[str]:

@@ -66,6 +66,11 @@ def verdict(tmp_path: Path, one: list[bytes], other: list[bytes]) -> str:
     return found.verdict if found is not None else "equal"
 
 
+UNWRITTEN, OTHER_UNWRITTEN = (record(INPUT, flags=UNINITIALIZED, digest=n) for n in (7, 8))
+IN_PLACE, OTHER_IN_PLACE = (record(flags=UNINITIALIZED, digest=n) for n in (7, 8))
+"""An operation that leaves a part of memory that nobody has written."""
+
+
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
@@ -77,7 +82,17 @@ def verdict(tmp_path: Path, one: list[bytes], other: list[bytes]) -> str:
         ([record(args=1)], [record(args=2)], "scalar"),
         ([record()], [record(inputs=5)], "input"),
         ([record(INPUT)], [record(INPUT, digest=8)], "input"),
-        ([record(INPUT, flags=UNINITIALIZED)], [record(INPUT, digest=8)], "uninitialized"),
+        ([UNWRITTEN, record()], [OTHER_UNWRITTEN, record(digest=8)], "uninitialized"),
+        ([UNWRITTEN, record()], [OTHER_UNWRITTEN, record()], "equal"),
+        ([UNWRITTEN, IN_PLACE, record()], [OTHER_UNWRITTEN, OTHER_IN_PLACE, record()], "equal"),
+        ([UNWRITTEN, IN_PLACE, record()], [OTHER_UNWRITTEN, OTHER_IN_PLACE, record(digest=8)], "op"),
+        (
+            [UNWRITTEN, IN_PLACE, UNWRITTEN, record()],
+            [OTHER_UNWRITTEN, OTHER_IN_PLACE, OTHER_UNWRITTEN, record(digest=8)],
+            "uninitialized",
+        ),
+        ([UNWRITTEN, IN_PLACE], [UNWRITTEN, OTHER_IN_PLACE], "op"),
+        ([UNWRITTEN, record(), IN_PLACE], [OTHER_UNWRITTEN, record(), OTHER_IN_PLACE], "op"),
         ([record(RNG, GENERATOR)], [record(RNG, GENERATOR, 8)], "rng"),
         ([record(), record(NOTE, SEED), record()], [record(), record()], "equal"),
     ],

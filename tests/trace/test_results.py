@@ -8,7 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from d9mlint.trace.compare import first_difference  # noqa: E402
 from d9mlint.trace.confirm import copy_tensors  # noqa: E402
+from d9mlint.trace.journal import BACKWARD, Journal  # noqa: E402
 from d9mlint.trace.names import storage_id  # noqa: E402
 from d9mlint.trace.recorder import FULL, Recorder, plan_of, results  # noqa: E402
 from d9mlint.trace.sites import Sites  # noqa: E402
@@ -54,6 +56,51 @@ def test_identities_of_storages_that_are_gone_are_given_back_soon(tmp_path: Path
             most = max(most, len(recorder._weak))
     recorder.on = False
     assert most <= 48
+
+
+@pytest.mark.parametrize(
+    ("read", "expected"),
+    [("whole", "uninitialized"), ("first", None), ("rest", "uninitialized"), ("filled", None)],
+)
+def test_what_is_left_of_fresh_memory_counts_where_it_changes_a_result(
+    tmp_path: Path, read: str, expected: str | None
+) -> None:
+    """An operation that writes a part of fresh memory says nothing about the rest, which differs between runs."""
+    mask = torch.tensor([True, True, False])
+    journals = []
+    for garbage in (1.0, 2.0):
+        path = tmp_path / f"{garbage}.journal"
+        recorder = Recorder(str(path), {"key": "main"}, FULL, Sites())
+        with recorder.mode:
+            value = torch.empty(3)
+            value.numpy()[:] = garbage
+            value[mask] = 5.0
+            if read == "filled":
+                value[~mask] = 6.0
+            index = {"first": [0, 1], "rest": [2]}.get(read, [0, 1, 2])
+            value[torch.tensor(index)].sum()
+        recorder.finish()
+        journals.append(Journal(str(path)).update())
+    found = first_difference([(journals[0], journals[1])], complete=True)
+    assert (found.verdict if found else None) == expected
+
+
+def test_a_line_of_the_user_in_a_backward_pass_is_no_line_of_the_forward_pass(tmp_path: Path) -> None:
+    recorder = Recorder(str(tmp_path / "one.journal"), {"key": "main"}, FULL, Sites())
+    with recorder.mode:
+        value = torch.ones(2, requires_grad=True)
+        product = value * 3
+        product.register_hook(lambda gradient: gradient.exp())
+        product.sum().backward()
+    recorder.on = False
+    names, paths = recorder._tables.names.texts, recorder._tables.paths
+    backward = {
+        names[one[3]]: (paths[one[4]], paths[one[5]]) for one in recorder._pending if one[1] & BACKWARD
+    }
+    path, forward = backward["aten.exp"]
+    assert not forward and "<lambda>" in path.split("\t")[0]
+    path, forward = backward["aten.mul.Tensor"]
+    assert forward and "<lambda>" not in path
 
 
 def test_a_view_by_the_schema_of_a_copy_is_no_operation(tmp_path: Path) -> None:
