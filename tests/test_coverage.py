@@ -71,6 +71,36 @@ def test_what_is_not_followed_is_listed(tmp_path: Path) -> None:
     )
 
 
+DATA = """
+import numpy as np
+
+
+class Data:
+    def __init__(self, names, size):
+        self.names = names
+
+    def __getitem__(self, index):
+        return np.random.rand(3)
+"""
+CELLS = ["from data import Data", "data = Data(%s)", "print(data[0])"]
+
+
+@pytest.mark.parametrize(
+    ("given", "codes"), [("['a']", []), ("['a'], 3", ["DET102"]), ("*open('names')", ["DET102"])]
+)
+def test_a_notebook_that_its_modules_have_left_behind(tmp_path: Path, given: str, codes: list[str]) -> None:
+    source = [cell % given if "%s" in cell else cell for cell in CELLS]
+    cells = [
+        {"cell_type": "code", "source": one, "outputs": [], "execution_count": 1, "metadata": {}}
+        for one in source
+    ]
+    notebook = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    result = lint(tmp_path, {"data.py": DATA, "look.ipynb": notebook})
+    assert [item.finding.code for item in result.items] == codes
+    kinds = [one["kind"] for data in coverage_data(result) for one in data["not_followed"]]
+    assert kinds == ([] if codes else ["failing-call"])
+
+
 def test_it_is_advice_that_changes_no_exit_code(tmp_path: Path) -> None:
     result = lint(tmp_path, {"train.py": TRAIN, "nets.py": NETS}, select=("DET004",))
     assert {item.finding.severity.value for item in result.items} == {"advice"}

@@ -6,13 +6,14 @@ from typing import Literal
 
 import msgspec
 
-GapKind = Literal["dynamic-call", "project-import", "library-call", "device", "budget"]
+GapKind = Literal["dynamic-call", "project-import", "library-call", "failing-call", "device", "budget"]
 
 
 class Gap(msgspec.Struct, frozen=True, order=True):
     """Something that a run did not follow and that may matter: a call whose target is not known, an import that
     no project file answers, a library function that nothing is known of and that receives a model, loss, loader or
-    optimizer, a device that could not be determined, or what was cut by a budget. ``text`` says which."""
+    optimizer, a call that raises TypeError, a device that could not be determined, or what was cut by a budget. ``text``
+    says which."""
 
     path: str
     start: int

@@ -22,6 +22,8 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.rng import all_hold, any_holds, plain
 from d9mlint.interp.state import UNSEEDED
 from d9mlint.interp.text import call_text
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
 from d9mlint.knowledge.versions import split
 
 if TYPE_CHECKING:
@@ -162,6 +164,11 @@ class Hazards(Rule):
         ):
             self.silent(entry.rule, node, "an option of the program decides")
             return
+        if entry.literal and self.run.branching and _is_chosen(self.run, node):
+            self.silent(
+                entry.rule, node, "the other branch does it with another value: the program lets one choose"
+            )
+            return
         context = (
             entry.unless_called
             or entry.unless_env
@@ -244,6 +251,35 @@ def _names_of_class(interp: RunView, call: CallEvent) -> list[str]:
         return []
     method = call.api.rpartition(".")[2]
     return [f"{one}.{method}" for one in owner_types(interp, call.owner)[1:]]
+
+
+def _is_chosen(run: RunView, node: Any) -> bool:
+    """Whether the other branch of an ``if`` makes the same call, or the same assignment, with another value."""
+    func = run.frame.func
+    body = func.fn.body if func is not None else run.frame.file.facts.functions[0].body
+    mine = _written(node)
+    if not mine:
+        return False
+    for one in nodes(body):
+        if isinstance(one, m.If) and one.orelse:
+            branches = [list(nodes(one.body)), list(nodes(one.orelse))]
+            here = [any(part is node for part in branch) for branch in branches]
+            if here[0] != here[1]:
+                others = [_written(part) for part in branches[here[0]]]
+                if any(other[:1] == mine[:1] and other != mine for other in others if other):
+                    return True
+    return False
+
+
+def _written(node: Any) -> tuple[Any, ...]:
+    """What a call or an assignment sets, as it is written, and to which constant; empty for anything else."""
+    if isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.args:
+        target, value = node.func, node.args[0]
+    elif isinstance(node, m.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], m.Name):
+        target, value = node.targets[0], node.value
+    else:
+        return ()
+    return (target.id, value.value) if isinstance(value, m.Const) else ()
 
 
 def _unseen(args: v.Args, tests: list[Condition]) -> bool:

@@ -530,6 +530,17 @@ def decorate_class(interp: Interp, decorator: v.Value, value: v.Value, node: Any
 
 def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
     """Make an instance: run ``__init__``, fill dataclass fields, or run what a library base does."""
+    if (
+        interp.frame.file.notebook
+        and not interp.guessing
+        and not interp.uncertain
+        and _raises(cls, args, node)
+    ):
+        # It has stayed behind the modules that it imports: a script that fails is repaired, a notebook is kept.
+        interp.gap("failing-call", f"`{cls.cls.name}()` is called without an argument that it needs", node)
+        interp.state.alive = False
+        interp.state.raised = True
+        return v.UNKNOWN
     inst = v.Inst(cls, args, node if isinstance(node, m.Call) else None)
     interp.listeners.tell(InstanceEvent(inst))
     init = cls.find("__init__")
@@ -547,6 +558,24 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
         call(interp, bind_method(interp, post, inst, cls, node), v.NO_ARGS, node)
     _forget_devices(inst)
     return inst
+
+
+def _raises(cls: v.Cls, args: v.Args, node: Any) -> bool:
+    """Whether making an instance raises TypeError: its constructor is known, and an argument is missing."""
+    if not isinstance(node, m.Call) or not isinstance(node.func, m.Name):
+        return False
+    if node.func.id.rpartition(".")[2] != cls.cls.name:
+        # A library makes it, or it has another name here.
+        return False
+    if any(one.decorated or one.metaclass is not None for one in cls.mro()):
+        return False
+    init = cls.find("__init__")
+    return (
+        isinstance(init, v.Func)
+        and not init.decorated
+        and cls.find("__new__") is None
+        and not _accepts(init.bind(v.Inst(cls)), args)
+    )
 
 
 def _forget_devices(inst: v.Inst) -> None:
