@@ -4,6 +4,9 @@
 matters. An attribute counts as read where the program reads it, and where a library gets the instance or one that holds
 it. What is known is kept with the path, as in ``overwritten``.
 
+A layer that is written into a container of modules, ``Sequential(Linear(3, 4), ReLU())``, and replaced or taken out before
+anything gets the container, decides nothing either.
+
 A part of a dictionary, list or tuple, as in ``{"train": Compose(...), "val": Compose(...)}``, draws where it is called,
 and counts as called where a library gets it or something that holds it.
 """
@@ -14,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.containers import CONTAINERS, parts
 from d9mlint.interp.events import (
     CallEvent,
     ForeignWriteEvent,
@@ -43,6 +47,10 @@ _LOADED = "draw loaded:"
 _KEPT = "draw kept:"
 _PARTS = "draw parts"
 """Set where any such part was made: only then what happens to values is looked at."""
+_LAYER = REPLACED + "layer "
+_LAYERS = "draw layers"
+"""Set where any such layer was replaced: made once more, it is there again."""
+_CHANGING = frozenset({"append", "extend", "insert", "pop"})
 _PART = "draw part:"
 _USED = "draw used:"
 _MOST_NESTED = 3
@@ -83,7 +91,8 @@ class Replaced:
     @on(InstanceReadEvent)
     def read(self, event: InstanceReadEvent) -> None:
         """``instance.name``."""
-        self._given(event.value, 0)
+        if not _is_container(event.value):
+            self._given(event.value, 0)
 
     @on(CallEvent)
     def call(self, event: CallEvent) -> None:
@@ -94,16 +103,23 @@ class Replaced:
         if _PARTS in self._interp.state.flags:
             for value in (event.owner, *event.args.pos, *event.args.kw.values()):
                 self._follow(value, 0)
-        if type(event.owner) is v.Inst:
+        name = event.api.rpartition(".")[2]
+        if _is_container(event.owner) and name == "pop":
+            self._taken(event.owner, event.args.get("key", 0))
+        elif type(event.owner) is v.Inst or (_is_container(event.owner) and name not in _CHANGING):
             self._given(event.owner, 0)
         for value in (*event.args.pos, *event.args.kw.values()):
-            if type(value) is v.Inst or type(value) in _HOLDING:
+            if type(value) is v.Inst or type(value) in _HOLDING or _is_container(value):
                 self._given(value, 0)
 
     @on(ResultEvent)
     def made(self, event: ResultEvent) -> None:
         """A call gave something: it may be made as a part of something."""
         made, stmt = event.result, self._interp.statement
+        if _LAYERS in self._interp.state.flags and isinstance(made, v.Obj):
+            found = self._place(made)
+            if found is not None and _LAYER + found[0] in self._interp.state.modes:
+                self._interp.state.modes[_LAYER + found[0]] = Setting(None, found[1])
         if not isinstance(made, v.Obj) or not isinstance(stmt, (m.Assign, m.AnnAssign, m.Return)):
             return
         if not isinstance(stmt.value, (m.Dict, m.Seq)) or self._interp.frame.is_class:
@@ -124,6 +140,8 @@ class Replaced:
     @on(ObjectCallEvent)
     def object_called(self, event: ObjectCallEvent) -> None:
         """Something that was made is called."""
+        if _is_container(event.obj):
+            self._given(event.obj, 0)
         if _PARTS in self._interp.state.flags:
             for value in (event.obj, *event.args.values()):
                 self._follow(value, 0)
@@ -131,6 +149,8 @@ class Replaced:
     @on(IterationEvent)
     def iterated(self, event: IterationEvent) -> None:
         """Something is iterated."""
+        if _is_container(event.value):
+            self._given(event.value, 0)
         self._use(event.value)
 
     @on(ForeignWriteEvent)
@@ -147,14 +167,38 @@ class Replaced:
     @on(ItemEvent)
     def item(self, event: ItemEvent) -> None:
         """``owner[key]``, which gives any part of the owner unless the key is known."""
+        if _is_container(event.owner):
+            self._given(event.owner, 0)
         if not isinstance(event.key, v.Lit) or event.key.option:
             self._use(event.owner)
 
     @on(ItemWriteEvent)
     def item_written(self, event: ItemWriteEvent) -> None:
         """``owner[key] = value``."""
+        if _is_container(event.owner):
+            self._taken(event.owner, event.key)
         if not isinstance(event.owner, (v.Items, v.Mapping)):
             self._use(event.value)
+
+    def _taken(self, container: v.Value | None, key: v.Value | None) -> None:
+        """A layer is replaced, or taken out."""
+        interp = self._interp
+        assert isinstance(container, v.Obj)
+        if key is None:
+            key = v.Lit(-1)
+        if not isinstance(key, v.Lit) or not isinstance(key.value, int) or key.option or container.args.star:
+            return
+        if interp.branching or interp.uncertain or interp.guessing:
+            return
+        layers = parts(container)
+        old = layers[key.value] if -len(layers) <= key.value < len(layers) else None
+        place = self._place(old)
+        written = container.node.args if isinstance(container.node, m.Call) else []
+        if place is None or not isinstance(old, v.Obj) or all(one is not old.node for one in written):
+            return
+        if _LOADED + place[0] not in interp.state.flags:
+            interp.state.flags.setdefault(_LAYERS, place[1])
+            interp.state.modes[_LAYER + place[0]] = Setting(True, place[1])
 
     def _use(self, value: v.Value) -> None:
         """Something may call a value, or what it holds."""
@@ -223,6 +267,8 @@ class Replaced:
 
 def _parts(value: v.Value) -> Sequence[v.Value] | None:
     """The values that an instance or a container holds, or that a value may be; None for anything else."""
+    if isinstance(value, v.Obj) and value.api in CONTAINERS:
+        return parts(value)
     if isinstance(value, v.Inst):
         return list(dict.values(value.attrs))
     if isinstance(value, v.Items):
@@ -230,6 +276,10 @@ def _parts(value: v.Value) -> Sequence[v.Value] | None:
     if isinstance(value, v.Mapping):
         return list(value.items.values())
     return value.values if isinstance(value, v.AnyOf) else None
+
+
+def _is_container(value: v.Value | None) -> bool:
+    return isinstance(value, v.Obj) and value.api in CONTAINERS
 
 
 def kept_places(state: State, is_read: Callable[[str], bool]) -> frozenset[Site]:
