@@ -2,10 +2,14 @@
 
 What is known is a mode of the path for each place at which such a value was drawn, and a flag for each place of which
 a value was read. A place counts as read as soon as one of the values that were drawn there is.
+
+What is only given to a call that looks at its form, such as the example that a model is exported with, does not matter
+either.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.schema import RoleEntry
 
 OVERWRITTEN = "draw overwritten:"
+_FORM = "form "
 _READ = "draw read:"
 _WITHOUT_READING = frozenset({"looks-only", "holds"})
 """Roles of calls that read nothing of what they are given."""
@@ -75,11 +80,26 @@ class Overwritten:
                 target = args.get(role.arg, role.pos)
             elif not _WITHOUT_READING.isdisjoint(self._interp.kb.by_role(event.api)):
                 return
+        example = self._interp.kb.role(event.api, "form-only")
+        shown = args.get(example.arg, example.pos) if example is not None else None
         for value in (*args.pos, *args.kw.values()):
-            if value is not target and type(value) in _HOLDING:
+            if value is not target and value is not shown and type(value) in _HOLDING:
                 self._read(value)
+        if shown is not None:
+            self._shown(shown)
         if target is not None:
             self._lost(target)
+
+    def _shown(self, value: v.Value, depth: int = 0) -> None:
+        """A call looks at the form of a value."""
+        if isinstance(value, (v.Items, v.Mapping)):
+            for one in _held(value) if depth < _MOST_NESTED else ():
+                self._shown(one, depth + 1)
+            return
+        drawn = self._drawn(value)
+        site = made_at(drawn[0]) if drawn is not None and not drawn[1] else None
+        if site is not None and not self._interp.guessing:
+            self._interp.state.modes.setdefault(OVERWRITTEN + _FORM + _place(site), Setting(True, site))
 
     def _overwrites(self, event: CallEvent, owner: v.Value) -> RoleEntry | None:
         found = self._interp.kb.role(event.api, "overwrites")
@@ -181,11 +201,7 @@ class Overwritten:
             if drawn is not None:
                 self._note_read(drawn[0])
         elif depth < _MOST_NESTED and isinstance(value, (v.Items, v.Mapping, v.AnyOf)):
-            inner: Any = (
-                value.elts if isinstance(value, v.Items) else
-                list(value.items.values()) if isinstance(value, v.Mapping) else value.values
-            )  # fmt: skip
-            for one in inner:
+            for one in _held(value):
                 if type(one) in _HOLDING:
                     self._read(one, depth + 1)
 
@@ -218,17 +234,29 @@ class Overwritten:
         modes[OVERWRITTEN + place] = Setting(True if every else names, site)
 
 
+def _held(value: v.Items | v.Mapping | v.AnyOf) -> Sequence[v.Value]:
+    if isinstance(value, v.Mapping):
+        return list(value.items.values())
+    return value.elts if isinstance(value, v.Items) else value.values
+
+
 def _place(site: Site) -> str:
     return f"{site.path}:{site.start}"
 
 
 def overwritten_places(state: State) -> frozenset[Site]:
-    """Where values were drawn that were overwritten before they were read."""
+    """Where values were drawn that were overwritten before they were read, or of which only the form is looked at."""
     return frozenset(
         setting.site
-        for _, setting in state.modes.starting(OVERWRITTEN)
-        if setting.value is True and setting.site is not None
+        for name, setting in state.modes.starting(OVERWRITTEN)
+        if setting.value is True and setting.site is not None and not _is_read(state, name)
     )
+
+
+def _is_read(state: State, name: str) -> bool:
+    """Whether something else reads what was drawn, of which a call looks at the form."""
+    what = name.removeprefix(OVERWRITTEN)
+    return what.startswith(_FORM) and _READ + what.removeprefix(_FORM) in state.flags
 
 
 def _is_all(index: Any, key: v.Value) -> bool:

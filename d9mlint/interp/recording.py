@@ -703,6 +703,7 @@ _ROLES = {
     "base-only": "is a base class that reads only attributes that it knows",
     "takes-items": "takes the items of a dataset, and nothing else of it",
     "looks-only": "looks at sizes, types or places, at no element",
+    "form-only": "takes an example, of which only the form counts",
     "wraps": "gives what acts like its argument",
     "writes": "fills a tensor",
     "overwrites": "overwrites all elements of a tensor",

@@ -14,7 +14,7 @@ and counts as called where a library gets it or something that holds it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import CONTAINERS, parts
@@ -180,10 +180,9 @@ class Replaced:
         if not isinstance(event.owner, (v.Items, v.Mapping)):
             self._use(event.value)
 
-    def _taken(self, container: v.Value | None, key: v.Value | None) -> None:
+    def _taken(self, container: v.Obj, key: v.Value | None) -> None:
         """A layer is replaced, or taken out."""
         interp = self._interp
-        assert isinstance(container, v.Obj)
         if key is None:
             key = v.Lit(-1)
         if not isinstance(key, v.Lit) or not isinstance(key.value, int) or key.option or container.args.star:
@@ -278,7 +277,7 @@ def _parts(value: v.Value) -> Sequence[v.Value] | None:
     return value.values if isinstance(value, v.AnyOf) else None
 
 
-def _is_container(value: v.Value | None) -> bool:
+def _is_container(value: v.Value | None) -> TypeGuard[v.Obj]:
     return isinstance(value, v.Obj) and value.api in CONTAINERS
 
 

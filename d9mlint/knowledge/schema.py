@@ -57,6 +57,7 @@ Role = Literal[
     "draws-weight",
     "draws-with-key",
     "fills-parameters",
+    "form-only",
     "free-memory",
     "gives-something",
     "graph-gradient",

@@ -267,6 +267,10 @@ def _candidate(
     excused = any_holds(call.args, entry.unless, call.owner)
     if answer is False or excused is True:
         return
+    if answer is None and call.args.dstar and not call.args.star:
+        if all_hold(v.Args(call.args.pos, call.args.kw), entry.when, call.owner) is False:
+            _silent(rule.run, entry, call.node, "it would need an argument that only `**kwargs` may hold")
+            return
     if call.base_of is not None and _runs_otherwise(call.base_of.cls):
         _silent(
             rule.run, entry, call.node, "the class that is derived from it has its own `forward` or `call`"
