@@ -507,6 +507,7 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
         interp.listeners.tell(DecoratorEvent(decorator, value, node))
         if isinstance(value, v.Func):
             value.decorated = (*value.decorated, decorator)
+            _answer_later(interp, decorator, value, node)
         reflection.keep(decorator, value)
         return value
     outer = interp.decorated
@@ -515,6 +516,21 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
     result = call(interp, decorator, v.Args([value]), node)
     interp.decorated = outer
     return value if result is v.UNKNOWN or isinstance(result, v.Lit) else result
+
+
+def _answer_later(interp: Interp, decorator: v.Value, handler: v.Func, node: Any) -> None:
+    """A function is registered with a server, which calls it when the program has started: only where the program itself
+    does that, not in a module that it imports."""
+    if isinstance(decorator, v.Obj) and interp.entry is interp.frame.file and not interp.importing:
+        if interp.kb.role(decorator.api, "registers") is not None:
+            interp.later(lambda: _answer(interp, handler, node))
+
+
+def _answer(interp: Interp, handler: v.Func, node: Any) -> None:
+    interp.state.alive = True
+    answer = call(interp, handler, v.Args(star=True, dstar=True), node)
+    if interp.orders.any:
+        interp.orders.decide(interp.orders.deep(answer))
 
 
 def decorate_class(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v.Value:

@@ -717,6 +717,7 @@ _ROLES = {
     "async-collective": "communicates, and returns before it is done",
     "updates": "changes a tensor by what it held before",
     "averages": "keeps an average of weights",
+    "registers": "registers a function that a server calls",
     "called-back": "is called by a trainer at certain times",
     "checkpoints": "runs a function again in the backward pass",
     "restores-rng": "puts a random number generator back into an earlier state",

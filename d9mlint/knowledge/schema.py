@@ -74,6 +74,7 @@ Role = Literal[
     "processor-count",
     "rank",
     "reads",
+    "registers",
     "restores-rng",
     "saves-loader",
     "sets-stop",
