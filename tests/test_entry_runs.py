@@ -842,6 +842,9 @@ ADDS = "torch.zeros(5).cuda().index_add(0, torch.tensor([0, 0]).cuda(), torch.on
         (f"TOTAL = {ADDS}\n", {"DET401"}),
         ("torch.set_num_threads(1)\nTOTAL = 1\n", set()),
         ("net = torch.nn.ReflectionPad2d(1).cuda()\nTOTAL = net(torch.zeros(1, 1, 3, 3).cuda())\n", set()),
+        ("import random\nTOTAL = random.random() + random.randint(0, 5)\n", {"DET103"}),
+        ("net = torch.nn.Linear(3, 3)\nTOTAL = net(torch.rand(2, 3))\nprint(TOTAL)\n", {"DET101"}),
+        ("net = torch.nn.Dropout(0.5)\nTOTAL = net(torch.ones(3))\nprint(TOTAL)\n", {"DET101"}),
     ],
 )
 def test_an_import_that_rules_note_something_of_is_run_once(
@@ -859,6 +862,21 @@ def test_an_import_that_rules_note_something_of_is_run_once(
     for name in ("run_a.py", "run_b.py"):
         assert codes(found, name) >= expected
     alike(files, "run_a.py", "run_b.py")
+
+
+def test_a_draw_of_an_import_is_seen_from_each_program_that_seeds_later(ran: list[str]) -> None:
+    files = {
+        "pkg/__init__.py": "from pkg import draws\n",
+        "pkg/draws.py": "import random\nimport torch\nSTART = [random.random(), torch.rand(2)]\nEND = random.random()\n",
+        "run_a.py": "import random\nimport pkg\nrandom.seed(0)\nprint(pkg.draws.START)\n",
+        "run_b.py": "import random\ndef main():\n    import pkg\n    random.seed(0)\n    print(pkg.draws.END)\nmain()\n",
+        "run_c.py": "import random, torch\nprint(random.random())\nimport pkg\nrandom.seed(0)\nprint(pkg)\n",
+    }
+    found = run(files)
+    assert [ran.count(name) for name in ("pkg", "pkg.draws")] == [2, 2]
+    for name in ("run_a.py", "run_b.py", "run_c.py"):
+        assert codes(found, name) >= {"DET101", "DET108"}
+    alike(files, "run_a.py", "run_b.py", "run_c.py")
 
 
 def test_the_packages_around_a_module_are_imported_before_it(ran: list[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from d9mlint.interp.events import CallEvent, EndEvent
 from d9mlint.interp.listening import Listeners, on, on_call, on_call_if, on_method
-from d9mlint.interp.memory import Memory, Moment, noted, remembered, remembered_once, remembered_table
+from d9mlint.interp.memory import Memory, Tick, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.values import NO_ARGS
 
 
@@ -80,7 +80,7 @@ def _read_notes(rule: Counting) -> None:
 
 
 def _set_time(rule: Counting) -> None:
-    rule.table["a"] = Moment(3)
+    rule.table["a"] = Tick(3)
 
 
 def _ask(rule: Counting) -> None:
@@ -140,11 +140,14 @@ def test_a_run_that_takes_an_import_over_notes_and_sets_the_same() -> None:
     rule = Counting(Memory())
     places = noted(list[_Placed])
     places.__set_name__(Counting, "places")
+    first = remembered_table(str, tuple[_Placed, str])
+    first.__set_name__(Counting, "first places")
     with rule.memory.recorded() as outer:
         with rule.memory.recorded() as inner:
             rule.seen = True
             rule.notes.add("x")
             places.__get__(rule, Counting).add(_Placed("first"))
+            first.__get__(rule, Counting).setdefault("a", lambda: (_Placed("first"), "text"))
         assert rule.seen
     assert outer.quiet and inner.quiet
     # What it had set itself is not what it read.
@@ -154,6 +157,10 @@ def test_a_run_that_takes_an_import_over_notes_and_sets_the_same() -> None:
     other.memory.take_over(outer, lambda one: one.replayed("second"))  # type: ignore[call-arg]
     assert (other.seen, list(other.notes)) == (True, ["before", "x"])
     assert [one.way for one in places.__get__(other, Counting)] == ["second"]
+    place, text = first.__get__(other, Counting)["a"]
+    assert (place.way, text) == ("second", "text")
+    # What the import remembers stays as it is.
+    assert first.__get__(rule, Counting)["a"][0].way == "first"
 
 
 def test_listeners_hear_of_what_they_asked_for_in_order() -> None:

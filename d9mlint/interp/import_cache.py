@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.interp import values as v
 from d9mlint.interp.context import Question
 from d9mlint.interp.heap import HEAP, NAMES, Access
-from d9mlint.interp.memory import MemoryLog
-from d9mlint.interp.places import flow_into
-from d9mlint.interp.state import MODE, RNG, Effect, effect
+from d9mlint.interp.memory import MemoryLog, replayed
+from d9mlint.interp.places import Replay, flow_into
+from d9mlint.interp.state import FLAG, MODE, RNG, Effect, effect
 from d9mlint.interp.trail import FunctionKey, functions
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ class Imported(NamedTuple):
     effect: Effect
     places: dict[str, Where]
     releases: tuple[dict[str, str], dict[str, str]]
+    # The length of the flow into it, and the step at which it began.
     depth: int
+    began: int
     # Methods of classes that it made; and those of the names that it asked for which were there before.
     methods: Layer
     guessed: dict[str, list[Method]]
@@ -240,6 +242,7 @@ class ImportCache:
                     },
                     log.releases,
                     depth,
+                    steps,
                     interp.methods.close(methods),
                     guessed,
                     interp.visited - visited,
@@ -324,13 +327,26 @@ def _still_true(interp: Interp, known: Imported) -> bool:
     return interp.memory.agrees(known.memory)
 
 
+def _replayed(done: Effect, replay: Replay) -> Effect:
+    """What an import did to the state, as a run does it that takes the import over: places have the run's flow."""
+    writes, hints = (
+        tuple(
+            (kind, name, replayed(value, lambda one: one.replayed(replay)) if kind == FLAG else value)
+            for kind, name, value in some
+        )
+        for some in (done.writes, done.hints)
+    )
+    return done._replace(writes=writes, hints=hints)
+
+
 def _take_over(interp: Interp, known: Imported) -> v.Mod:
     """Let the run have done what the import did."""
     again = known.loaded.keys() & interp.loaded.keys()
     interp.loaded.update(known.loaded)
-    known.effect.apply(interp.state)
+    replay = Replay(interp, flow_into(interp, known.mod.name), known.depth, interp.steps - known.began)
+    _replayed(known.effect, replay).apply(interp.state)
     places = {
-        flag: place.replayed(interp, known.mod.name, known.depth)
+        flag: place.replayed(replay)
         for flag, place in known.places.items()
         if flag not in interp.places or interp.import_log is not None
     }
@@ -344,7 +360,7 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     orders = interp.orders
     for key, origin in known.origins.items():
         if key not in orders.origins:
-            place = origin.place.replayed(interp, known.mod.name, known.depth)
+            place = origin.place.replayed(replay)
             orders.origins[key] = origin._replace(place=place)
     orders.decided.update(known.decided)
     orders.excused |= known.excused
@@ -369,7 +385,7 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     HEAP.act.named |= known.named
     HEAP.act.circumstances.update(question for question, _ in known.circumstances)
     HEAP.take_over(known.reads, known.writes)
-    interp.memory.take_over(known.memory, lambda one: one.replayed(interp, known.mod.name, known.depth))
+    interp.memory.take_over(known.memory, lambda one: one.replayed(replay))
     for violation in known.memory.reports:
-        interp.report(violation.replayed(interp, known.mod.name, known.depth))
+        interp.report(violation.replayed(replay))
     return known.mod

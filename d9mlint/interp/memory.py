@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, o
 import msgspec
 
 if TYPE_CHECKING:
+    from d9mlint.interp.places import Replay
     from d9mlint.interp.state import StateTable
-    from d9mlint.interp.view import RunView
     from d9mlint.interp.violations import Violation
 
 T = TypeVar("T")
@@ -53,8 +53,8 @@ _FIXED = (str, int, bool, tuple, frozenset, type(None))
 _PLAIN = frozenset({str, bytes, bool, int, float, complex, type(None)})
 
 
-class Moment(int):
-    """A time of the run, in its steps or by the clock of the heap: the same import has another one in another run."""
+class Tick(int):
+    """A time by the clock of the heap: the same import has another one in another run."""
 
 
 class _Changing:
@@ -67,25 +67,54 @@ CHANGING = _Changing()
 class MemoryLog:
     """What happened to the memory during an import."""
 
-    __slots__ = ("notes", "quiet", "reads", "reports", "written")
+    __slots__ = ("notes", "placed", "quiet", "reads", "reports", "written")
 
     def __init__(self) -> None:
         self.quiet = True
         self.reports: list[Violation] = []
         self.reads: dict[Cell, Plain | _Changing] = {}
         self.written: dict[Cell, Any] = {}
+        # Values that hold places, which are others in another run.
+        self.placed: dict[Cell, Any] = {}
         self.notes: list[tuple[Cell, Any]] = []
 
     def read(self, cell: Cell, held: Plain | _Changing) -> None:
         """A cell was read, that may have been written meanwhile."""
-        if cell not in self.written:
+        if cell not in self.written and cell not in self.placed:
             self.reads.setdefault(cell, held)
+
+    def add_reads(self, inner: MemoryLog) -> None:
+        """An import inside of this one has read this."""
+        for cell, held in inner.reads.items():
+            self.read(cell, held)
 
     def add(self, inner: MemoryLog) -> None:
         """An import inside of this one has done this."""
-        for cell, held in inner.reads.items():
-            self.read(cell, held)
-        self.written.update(inner.written)
+        self.add_reads(inner)
+        for cell, value in inner.written.items():
+            self.write(cell, value)
+        for cell, value in inner.placed.items():
+            self.place(cell, value)
+
+    def keep(self, cell: Cell, value: Any) -> bool:
+        """A cell holds a value now; whether a run that takes the import over can have it too."""
+        if _plain(value):
+            self.write(cell, value)
+        elif _placed(value):
+            self.place(cell, value)
+        else:
+            return False
+        return True
+
+    def write(self, cell: Cell, value: Any) -> None:
+        """A cell holds a plain value now."""
+        self.placed.pop(cell, None)
+        self.written[cell] = value
+
+    def place(self, cell: Cell, value: Any) -> None:
+        """A cell holds a value now that holds places."""
+        self.written.pop(cell, None)
+        self.placed[cell] = value
 
 
 class Memory:
@@ -137,13 +166,17 @@ class Memory:
         """Whether all that an import read is the same here."""
         return all(isinstance(held, Plain) and self._held(cell) == held for cell, held in log.reads.items())
 
-    def take_over(self, log: MemoryLog, replayed: Callable[[Replayable], Any]) -> None:
-        """An import that did this was taken over. What it noted is noted as ``replayed`` gives it."""
+    def take_over(self, log: MemoryLog, one: Callable[[Replayable], Any]) -> None:
+        """An import that did this was taken over. What it noted is noted with its places as ``one`` gives them."""
         if self._logs:
-            self._logs[-1].add(log)
+            self._logs[-1].add_reads(log)
+            for cell, value in log.written.items():
+                self._logs[-1].write(cell, value)
         self._cells.update(log.written)
+        for cell, value in log.placed.items():
+            self.set(cell, replayed(value, one))
         for cell, item in log.notes:
-            self.note(cell, replayed(item) if isinstance(item, Replayable) else item)
+            self.note(cell, replayed(item, one))
 
     def note(self, cell: Cell, item: Any) -> None:
         """Add an item to a cell that only grows."""
@@ -182,9 +215,7 @@ class Memory:
             # Nothing changes where it is the same already.
             self._read(cell)
             return
-        if self._logs and _fixed(value) and _plain(value):
-            self._logs[-1].written[cell] = value
-        else:
+        if not (self._logs and _fixed(value) and self._logs[-1].keep(cell, value)):
             self.changed()
         self._cells[cell] = value
 
@@ -221,9 +252,11 @@ class Memory:
 
 def _fixed(value: object) -> bool:
     """Whether a value stays what it is and can be compared."""
-    return isinstance(value, _FIXED) or (
-        isinstance(value, msgspec.Struct) and bool(value.__struct_config__.frozen)
-    )
+    if isinstance(value, _FIXED):
+        return True
+    if isinstance(value, msgspec.Struct):
+        return bool(value.__struct_config__.frozen)
+    return isinstance(value, Replayable)
 
 
 def _plain(value: object) -> bool:
@@ -238,11 +271,28 @@ def _plain(value: object) -> bool:
     return type(value) in _PLAIN
 
 
+def _placed(value: object) -> bool:
+    """Whether a value holds nothing but places and what is the same in any run."""
+    if isinstance(value, Replayable):
+        return True
+    return all(map(_placed, value)) if isinstance(value, tuple) else _plain(value)
+
+
+def replayed(value: Any, one: Callable[[Replayable], Any]) -> Any:
+    """A value as another run has it: ``one`` gives each place in it."""
+    if isinstance(value, Replayable):
+        return one(value)
+    if isinstance(value, tuple) and not _plain(value):
+        items = [replayed(item, one) for item in value]
+        return type(value)._make(items) if hasattr(value, "_make") else tuple(items)
+    return value
+
+
 @runtime_checkable
 class Replayable(Protocol):
     """What is noted otherwise in another run, which came by other calls to the import that noted it."""
 
-    def replayed(self, run: RunView, name: str, dropped: int) -> Any:
+    def replayed(self, replay: Replay) -> Any:
         """The same in another run; see ``Where.replayed``."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Step
 from d9mlint.interp.state import Site
@@ -43,17 +43,41 @@ class Where:
         self.aside = interp.state.aside
         self.order = interp.steps
 
-    def replayed(self, interp: RunView, name: str, dropped: int) -> Where:
-        """The same place in another run, which came to the import of module ``name`` by other calls; ``dropped``
-        is the length of the flow into the import in the run that remembered the place."""
+    def with_flow(self, flow: tuple[Step, ...]) -> Where:
+        """The same place with another flow. A place may be remembered by an import: it stays what it is."""
         new = Where.__new__(Where)
         for slot in Where.__slots__:
             setattr(new, slot, getattr(self, slot))
-        new.flow = flow_into(interp, name) + self.flow[dropped:]
-        new.entry = interp.entry.relative if interp.entry is not None else None
-        new.aside = interp.state.aside
-        new.order = interp.steps
+        new.flow = flow
         return new
+
+    def replayed(self, replay: Replay) -> Where:
+        """The same place of an import in another run, which takes it over."""
+        new = self.with_flow(replay.flow + self.flow[replay.dropped :])
+        new.entry = replay.run.entry.relative if replay.run.entry is not None else None
+        new.aside = replay.run.state.aside
+        new.order = self.order + replay.later
+        return new
+
+
+class Replay(NamedTuple):
+    """How a run that takes an import over differs from the one that remembered it: the run, its flow into the import,
+    the length of the flow that was remembered, and by how many steps the import begins later."""
+
+    run: RunView
+    flow: tuple[Step, ...]
+    dropped: int
+    later: int
+
+
+class Moment(int):
+    """A time of the run, in its steps."""
+
+    __slots__ = ()
+
+    def replayed(self, replay: Replay) -> Moment:
+        """The same time of an import in another run, which takes it over."""
+        return Moment(self + replay.later)
 
 
 def _called(site: Site, node: Any) -> Site:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from d9mlint.base.findings import Confidence, Fix, Severity
     from d9mlint.base.known_calls import KnownCall
-    from d9mlint.interp.places import Where
-    from d9mlint.interp.view import RunView
+    from d9mlint.interp.places import Replay, Where
 
 
 class Violation(NamedTuple):
@@ -34,6 +33,6 @@ class Violation(NamedTuple):
     remedy: tuple[str, ...] = ()
     cause: tuple[str, ...] = ()
 
-    def replayed(self, run: RunView, name: str, dropped: int) -> Violation:
+    def replayed(self, replay: Replay) -> Violation:
         """The same in another run; see ``Where.replayed``."""
-        return self._replace(place=self.place.replayed(run, name, dropped))
+        return self._replace(place=self.place.replayed(replay))

@@ -161,7 +161,7 @@ class Pools(Rule):
             place, *others = log.places
             here = Where(self.run, node, name)
             more = [Step(*one.site, "draws here too") for one in others]
-            place.flow = (*here.flow, Step(*here.site, f"`{name}` runs it here"), *more)
+            place = place.with_flow((*here.flow, Step(*here.site, f"`{name}` runs it here"), *more))
         self.report(
             "DET211",
             place,
@@ -261,11 +261,9 @@ class Pools(Rule):
     def _meanwhile(self, name: str, known: Running, other: Site) -> None:
         """What a thread draws from is drawn from elsewhere, as far as is seen at the same time."""
         self.running.pop(name)
-        place = known.place
-        place.flow = (*place.flow, Step(*other, "draws here meanwhile"))
         self.report(
             "DET211",
-            place,
+            known.place.with_flow((*known.place.flow, Step(*other, "draws here meanwhile"))),
             f"a thread draws from {_GLOBAL[name]} while another one does: draw order depends on thread scheduling",
             "give each thread its own generator: `rng = np.random.default_rng([seed, index])`",
             subject="Thread",

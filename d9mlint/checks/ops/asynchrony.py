@@ -25,7 +25,7 @@ from d9mlint.interp.events import (
     ResultEvent,
 )
 from d9mlint.interp.listening import on
-from d9mlint.interp.memory import Moment, marks_path, marks_values, remembered
+from d9mlint.interp.memory import Tick, marks_path, marks_values, remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.storage import root
 from d9mlint.interp.text import call_text
@@ -123,7 +123,7 @@ class Asynchrony(Rule):
         if not _side_stream(self.run, context):
             return
         if begins:
-            self.entered = (*self.entered, Moment(self.run.now))
+            self.entered = (*self.entered, Tick(self.run.now))
             return
         if not self.entered:
             return

@@ -47,6 +47,7 @@ from d9mlint.knowledge.schema import OpHistory
 from d9mlint.knowledge.versions import parse, split
 
 if TYPE_CHECKING:
+    from d9mlint.interp.places import Replay
     from d9mlint.interp.state import Site
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import OpEntry
@@ -84,9 +85,9 @@ class Candidate(NamedTuple):
     fixed: bool
     """Whether no variable takes part in the input that its gradient is of."""
 
-    def replayed(self, run: RunView, name: str, dropped: int) -> Candidate:
+    def replayed(self, replay: Replay) -> Candidate:
         """The same in another run; see ``Where.replayed``."""
-        return self._replace(place=self.place.replayed(run, name, dropped))
+        return self._replace(place=self.place.replayed(replay))
 
 
 class Ops(Rule):

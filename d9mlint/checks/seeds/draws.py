@@ -25,9 +25,9 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.library.weights import is_loaded
 from d9mlint.interp.listening import on, on_method
-from d9mlint.interp.memory import Moment, marks_path, noted, remembered, remembered_once, remembered_table
+from d9mlint.interp.memory import marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.naming import names_only
-from d9mlint.interp.places import Where, scope
+from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.state import SEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
@@ -55,7 +55,7 @@ class Late(NamedTuple):
     text: str
     movable: bool
     draw: Where
-    draws: tuple[tuple[Where, str, str], ...]
+    draws: tuple[Early, ...]
     aside: str
 
 
@@ -63,6 +63,14 @@ Kind = Literal["", "weak", "use", "mask", "order", "head", "guess", "aside"]
 """What a draw is worth: one that training alone makes matter is weak, and is one for use where it happens whenever the
 model is used, one is of a loader or sampler, or of the workers of a loader, which have their own rules, one happens where
 a checkpoint lacks the layers of a task, one is in a call that is only possible, one is behind an option."""
+
+
+class Early(NamedTuple):
+    """A draw before a seed: its place, what draws, and what it is worth."""
+
+    place: Where
+    text: str
+    kind: Kind
 
 
 class First(NamedTuple):
@@ -104,8 +112,8 @@ class Seeds(Rule):
     """The first draws from each generator."""
     further = remembered_table(tuple[str, Kind, Site], First)
     """The first draws of their kind at all other places: what the first one gave may be overwritten."""
-    early = remembered_table(str, list[tuple[Where, str, Kind]])
-    """Draws from each generator before its seed."""
+    early = remembered_table(tuple[str, Site], Early)
+    """Draws from each generator before its seed, each place once."""
     doubted = remembered_table(str, bool)
     late = remembered_table(str, Late)
     initial = remembered_table(tuple[str, Site], Initial)
@@ -120,7 +128,7 @@ class Seeds(Rule):
     """Whether weights may have been loaded into what is not known."""
     called = remembered_table(Site, int)
     """Where layers were made that were given something, and when, while nothing had been loaded into them."""
-    borrowed = remembered_table(str, list[Site])
+    borrowed = remembered_table(tuple[str, Site], bool)
     """Where generators took a seed from another one."""
     seeded_again = remembered(set[Site])
     """Those of these places whose seed was replaced by one of the program's."""
@@ -180,22 +188,30 @@ class Seeds(Rule):
         for one in entry.draws:
             generator = self.run.kb.generators.get(one)
             if generator is not None and generator.seeded_from == rng:
-                self.borrowed.setdefault(one, list).append(self.run.here(node))
+                self.borrowed[one, self.run.here(node)] = True
         place = self.first.setdefault((rng, kind), lambda: self._here(event)).place
         site = self.run.here(node)
         if kind in _OVERWRITABLE and place.site != site:
             self.further.setdefault((rng, kind, site), lambda: self._here(event))
         if not self.run.guessing:
             self.unseeded.setdefault(rng, place)
-            early = self.early.setdefault(rng, list)
-            if kind == "weak" and used:
-                kind = "use"
-            alike = sum((one in _REPLACEABLE) is (kind in _REPLACEABLE) for _, _, one in early)
-            if alike < MOST_KEPT and all(one.site != self.run.here(node) for one, _, _ in early):
-                here = (
-                    place if place.site == self.run.here(node) else Where(self.run, node, rng, level.option)
-                )
-                early.append((here, node_text(node, entry.apis[0]), kind))
+            known: Kind = "use" if kind == "weak" and used else kind
+            self.early.setdefault(
+                (rng, self.run.here(node)),
+                lambda: Early(
+                    place if place.site == site else Where(self.run, node, rng, level.option),
+                    node_text(node, entry.apis[0]),
+                    known,
+                ),
+            )
+
+    def _early(self, rng: str) -> tuple[Early, ...]:
+        """The first draws from a generator before its seed."""
+        keys = [key for key in self.early.known() if key[0] == rng]
+        draws = sorted((self.early[key] for key in keys), key=lambda one: one.place.order)
+        replaceable = [one for one in draws if one.kind in _REPLACEABLE][:MOST_KEPT]
+        others = [one for one in draws if one.kind not in _REPLACEABLE][:MOST_KEPT]
+        return tuple(sorted(replaceable + others, key=lambda one: one.place.order))
 
     def _here(self, event: DrawEvent) -> First:
         where = Where(self.run, event.node, event.rng, event.level.option)
@@ -290,16 +306,15 @@ class Seeds(Rule):
             return
         for rng in rngs:
             if not self.run.state.aside:
-                self.seeded_again.update(self.borrowed.get(rng) or ())
+                self.seeded_again.update(site for one, site in self.borrowed.known() if one == rng)
             place = self.unseeded.get(rng)
             if place is not None and self.run.state.level(rng).level != SEEDED and self.run.entry is not None:
-                early = self.early.get(rng) or []
                 seed = Late(
                     Where(self.run, node, rng),
                     node_text(node, entry.apis[0]),
                     entry.kind == "seeder" and bool(entry.seed_arg or entry.seed_pos is not None),
                     place,
-                    tuple(early),
+                    self._early(rng),
                     self.run.state.aside,
                 )
                 self.late.setdefault(rng, partial(Late, *seed))
@@ -312,7 +327,7 @@ class Seeds(Rule):
         if draw is not None:
             seed = Where(self.run, node, rng)
             seed.site = site
-            early: tuple[tuple[Where, str, Kind], ...] = ((draw, node_text(node, entry.apis[0]), ""),)
+            early = (Early(draw, node_text(node, entry.apis[0]), ""),)
             self.late.setdefault(rng, partial(Late, seed, "", True, draw, early, self.run.state.aside))
 
     def _bad_seed(self, entry: RngEntry, value: v.Value | None, args: v.Args, node: Any) -> bool:
@@ -414,10 +429,10 @@ class Seeds(Rule):
             left = [
                 x
                 for x in seed.draws
-                if x[0].site not in lost and (x[2] not in _REPLACEABLE or x[0].site not in replaced)
+                if x.place.site not in lost and (x.kind not in _REPLACEABLE or x.place.site not in replaced)
             ][:MOST_DRAWS]
             if left:
-                first = seed.draw if seed.draw.site not in replaced | lost else left[0][0]
+                first = seed.draw if seed.draw.site not in replaced | lost else left[0].place
                 self._late(self.run.kb.generators[rng], seed._replace(draw=first, draws=tuple(left)))
         # One call may seed several generators: their draws have one remedy, and are reported once.
         generators = sorted(self.run.kb.generators.values(), key=lambda one: -len(self._seeded_with(one)))
@@ -438,12 +453,12 @@ class Seeds(Rule):
 
     def _late(self, generator: GeneratorEntry, seed: Late) -> None:
         """DET108 stands where the first draw is; the others, and the seed, are in its flow."""
-        place = seed.draw
-        api = next((text for one, text, _ in seed.draws if one is place), generator.id)
-        others = [one for one in seed.draws if one[0] is not place]
+        draw = seed.draw
+        api = next((one.text for one in seed.draws if one.place.site == draw.site), generator.id)
+        others = [one for one in seed.draws if one.place.site != draw.site]
         steps = [_step(one, f"`{text}` draws before the seed too") for one, text, _ in others]
         what = f"`{seed.text}` sets the seed here" if seed.text else "the seed is set here"
-        place.flow = (*place.flow, *steps, _step(seed.place, what))
+        place = draw.with_flow((*draw.flow, *steps, _step(seed.place, what)))
         before = (
             f"`{seed.text}` seeds {generator.title}: they differ"
             if seed.text
