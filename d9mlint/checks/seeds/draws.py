@@ -188,7 +188,7 @@ class Seeds(Rule):
         for one in entry.draws:
             generator = self.run.kb.generators.get(one)
             if generator is not None and generator.seeded_from == rng:
-                self.borrowed[one, self.run.here(node)] = True
+                self.borrowed.setdefault((one, self.run.here(node)), bool)
         place = self.first.setdefault((rng, kind), lambda: self._here(event)).place
         site = self.run.here(node)
         if kind in _OVERWRITABLE and place.site != site:
