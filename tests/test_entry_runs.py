@@ -879,6 +879,30 @@ def test_a_draw_of_an_import_is_seen_from_each_program_that_seeds_later(ran: lis
     alike(files, "run_a.py", "run_b.py", "run_c.py")
 
 
+@pytest.mark.parametrize("seeds", ["", "import random\nrandom.seed(0)\n"])
+def test_what_is_remembered_does_not_grow_with_the_number_of_programs(
+    seeds: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An import that seeds is not remembered, and then nothing that can be used with it alone."""
+    caches: list[import_cache.ImportCache] = []
+    made = import_cache.ImportCache.__init__
+    monkeypatch.setattr(
+        import_cache.ImportCache, "__init__", lambda self: (caches.append(self), made(self))[1]
+    )
+
+    def kept(programs: int) -> int:
+        caches.clear()
+        files = {
+            "pkg/__init__.py": f"{seeds}from pkg import first, second\n",
+            "pkg/first.py": "import pkg\nfrom pkg import second\n",
+            "pkg/second.py": "import pkg.first\nNAMES = [1, 2]\n",
+        }
+        run(files | {f"run_{i}.py": f"import pkg\nprint(pkg, {i})\n" for i in range(programs)})
+        return sum(len(variants) for cache in caches for variants in cache._known.values())
+
+    assert kept(6) == kept(2)
+
+
 def test_the_packages_around_a_module_are_imported_before_it(ran: list[str]) -> None:
     files = {
         "pkg/__init__.py": "import torch\ntorch.manual_seed(0)\nfrom pkg import nets\n",

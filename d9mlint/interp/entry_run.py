@@ -296,6 +296,7 @@ class Analyzer:
             HEAP.unwind(depth)
             HEAP.pop()
             HEAP.undo(0)
+            interp.imports.end_run()
             sys.setrecursionlimit(limit)
         return EntryReport(
             entry=file.path,

@@ -9,6 +9,7 @@ something, are never taken over.
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
@@ -141,6 +142,9 @@ class ImportCache:
     def __init__(self) -> None:
         self._known: dict[Any, list[Imported]] = {}
         self._namespaces: dict[str, v.Mod] = {}
+        # What the present run has added, and the modules that remembered imports of earlier runs have made.
+        self._added: list[tuple[Any, Imported]] = []
+        self._modules: set[v.Mod] = set()
 
     def forget(self, path: str) -> None:
         """Forget the imports that read a file, which has been edited."""
@@ -150,6 +154,27 @@ class ImportCache:
                 del self._known[key]
             else:
                 self._known[key] = kept
+        left = (one for variants in self._known.values() for one in variants)
+        self._modules = {mod for one in left for mod in one.loaded.values()}
+
+    def end_run(self) -> None:
+        """Forget what no other run can take over: imports that used a module of this run alone, because the import that
+        made it is not remembered."""
+        added, self._added = self._added, []
+        while True:
+            made = {mod for _, one in added for mod in one.loaded.values()}
+            lost = [
+                (key, one) for key, one in added if any(map(self._is_lost, one.used.values(), repeat(made)))
+            ]
+            if not lost:
+                break
+            for key, one in lost:
+                self._known[key] = [other for other in self._known[key] if other is not one]
+            added = [(key, one) for key, one in added if any(one is other for other in self._known[key])]
+        self._modules |= made
+
+    def _is_lost(self, mod: v.Mod, made: set[v.Mod]) -> bool:
+        return mod not in made and mod not in self._modules and mod.file is not None
 
     def namespace(self, directory: str, name: str) -> v.Mod:
         """The module that stands for a directory without ``__init__``."""
@@ -183,9 +208,9 @@ class ImportCache:
                 return _take_over(interp, known)
         if len(variants) >= MAX_VARIANTS:
             return interp.run_file(file, name)
-        return self._record(interp, file, name, variants)
+        return self._record(interp, file, name, key)
 
-    def _record(self, interp: Interp, file: ModuleFile, name: str, variants: list[Imported]) -> v.Mod:
+    def _record(self, interp: Interp, file: ModuleFile, name: str, key: Any) -> v.Mod:
         before = interp.state.copy()
         patched = frozenset(HEAP.patched)
         places = set(interp.places)
@@ -225,7 +250,8 @@ class ImportCache:
             fresh_libraries = interp.libraries - libraries
             fresh = {path: one for path, one in interp.loaded.items() if path not in loaded}
             guessed = {name: interp.methods.before(methods, name) for name in sorted(log.guessed)}
-            variants.append(
+            self._add(
+                key,
                 Imported(
                     mod,
                     fresh,
@@ -272,10 +298,14 @@ class ImportCache:
                     memory,
                     interp.circumstances(act),
                     (act.start, HEAP.clock),
-                )
+                ),
             )
             HEAP.share(act.start)
         return mod
+
+    def _add(self, key: Any, done: Imported) -> None:
+        self._known[key].append(done)
+        self._added.append((key, done))
 
 
 def _counts(interp: Interp) -> tuple[int, ...]:
