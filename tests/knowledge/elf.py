@@ -193,7 +193,7 @@ class Library:
         """The text that is passed to the call at ``site`` as a C string or a string view.
 
         Of the strings whose address is loaded shortly before, the one counts whose length is loaded too, as
-        for a string view; else the last one that is loaded into an argument register.
+        for a string view; else the last one that is loaded into an argument register, or copied into one.
         """
         end = self.offset(site)
         if end is None:
@@ -203,8 +203,22 @@ class Library:
         for _, _, text in reversed(loads):
             if len(text).to_bytes(4, "little") in window:
                 return text
-        passed = [text for _, register, text in loads if register in _ARGUMENTS]
+        passed = [
+            text
+            for where, register, text in loads
+            if register in _ARGUMENTS or self._moved_on(where, register)
+        ]
         return passed[-1] if passed else None
+
+    def _moved_on(self, where: int, register: int) -> bool:
+        """Whether what a ``lea`` loads is copied into the register of an argument right after it, as code that was
+        compiled without optimization does."""
+        at = self.offset(where)
+        if at is None:
+            return False
+        after = self.data[at + 7 : at + 10]
+        copies = {0xC0 | (register & 0x38) | argument for argument in (6, 7)}
+        return len(after) == 3 and after[0] & 0xFB == 0x48 and after[1] == 0x89 and after[2] in copies
 
 
 def texts(data: mmap.mmap, pattern: bytes) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import comparison
+import elf
 import msgspec
 import pytest
 import wheels
@@ -100,3 +101,21 @@ def test_the_scanner_finds_the_alerts_of_the_installed_library() -> None:
     found = wheels.scan_library(library)["alerts"]
     assert found == table(name)["libraries"]["libtorch_cpu.so"]["alerts"]
     assert found["put_"] == ["put_"]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        # The text is loaded into an argument register, or into another one that is copied into it at once.
+        (b"\x48\x8d\x35%s\x90\x90\x90\xe8", "some_kernel"),
+        (b"\x48\x8d\x15%s\x48\x89\xd6\xe8", "some_kernel"),
+        (b"\x48\x8d\x15%s\x48\x89\xd3\xe8", None),
+    ],
+)
+def test_the_text_of_a_call_is_found(code: bytes, expected: str | None) -> None:
+    library = object.__new__(elf.Library)
+    start, length = 1024, len(code) - 2 + 4
+    code = b"\x90" * 512 + code % (length - 7).to_bytes(4, "little") + b"some_kernel\0" + b"\0" * 16
+    vars(library)["data"] = code
+    vars(library)["sections"] = {"": elf.Section("", start, 0, len(code), 4, 0)}
+    assert library.argument(start + 512 + length - 1) == expected
