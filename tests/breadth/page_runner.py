@@ -567,7 +567,9 @@ def run_program(program: str, code: str) -> int:
         printed.truncate(0)
         groups = [group for one in STEPPED.values() for group in one.param_groups]
         SEEN.add(list({id(one): one for group in groups for one in group["params"]}.values()))
-    text = re.sub(r"0x[0-9a-f]{6,}|\d+(\.\d+)?m?s(/step)?\b|" + re.escape(HERE), "", printed.getvalue())
+    # Addresses, and what progress bars say of time and speed.
+    times = r"\d+(\.\d+)?(it/s|m?s(/step)?)\b|\d+:\d\d:\d\d • [-\d]+:[-\d]+:[-\d]+"
+    text = re.sub(rf"0x[0-9a-f]{{6,}}|{times}|" + re.escape(HERE), "", printed.getvalue())
     if text.strip():
         SEEN.put(text.encode())
     sys.stderr.write(text[-2000:])
