@@ -3,8 +3,8 @@
 A large package is imported by every script of its project. An import is remembered with everything that it
 read (objects, scopes, modules, what rules remember) and everything that it did (modules loaded, objects written,
 what the program was seen to do). Another run takes it over where all that it read is the same, and otherwise
-runs the module itself; either way the outcome is the same. Imports that seed, or make a rule remember
-something, are never taken over.
+runs the module itself; either way the outcome is the same. Imports that seed, or make a rule remember what
+cannot be repeated (see ``memory``), are never taken over.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ A rule declares what it remembers as fields of its class::
         released = remembered(bool)
         first = remembered_table(str, Where)
 
-Each run has its own memory, so that what one entry point does is never known to another. While an import is
-recorded, the memory says which fields it read, what it noted and which plain values it set: a run that takes the
-import over notes and sets the same. An import that changes anything else that a rule remembers is not taken over by
-another run, and one that read something only where it is the same. What an import reports is reported again by the
-run that takes it over.
+Each run has its own memory, so that what one entry point does is never known to another. While an import is recorded,
+the memory says which fields it read, what it noted and which plain values and places it set: a run that takes the
+import over notes and sets the same, with its own flow into the places. An import that changes anything else that a
+rule remembers is not taken over by another run, and one that read something only where it is the same. What an import
+reports is reported again by the run that takes it over.
 """
 
 from __future__ import annotations
