@@ -21,7 +21,7 @@ from d9mlint.checks.merge import merge
 from d9mlint.checks.registry import Rules
 from d9mlint.config.targets import find_targets
 from d9mlint.frontend.extract import extract
-from d9mlint.interp import import_cache, memo
+from d9mlint.interp import import_cache, interpreter, memo
 from d9mlint.interp.activity import TRAIN, note
 from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile, start_models
 from d9mlint.interp.import_cache import ImportLog
@@ -1001,3 +1001,51 @@ def test_the_name_of_a_library_is_not_looked_for_in_a_package() -> None:
     assert codes(found, "main.py") == {"DET103"}
     # Python looks in the directory of the file that it is started with first.
     assert codes(found, "pkg/inside.py") == set()
+
+
+WORK = "".join(f"x{k} = {k}\n" for k in range(60))
+LARGE = {
+    # 60 steps, then another module: together more than an import may take, each alone less.
+    "large.py": f"{WORK}import part\n",
+    "part.py": f"import torch\n{WORK}{WORK}\ndef switch(on):\n    torch.backends.cudnn.benchmark = on\n",
+    "a.py": "import large\nfrom part import switch\nswitch(True)\n",
+    "b.py": "import sys\nimport large\nlarge.part.switch(True)\n",
+    "c.py": "import part\npart.switch(True)\n",
+    "d.py": f"{WORK}import part\npart.switch(True)\n",
+}
+
+
+def test_an_import_has_a_budget_besides_that_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreter, "MAX_STEPS", 125)
+    runs = run(LARGE)
+    for name in "cd":
+        report = of_entry(runs, f"{name}.py")
+        assert not report.cuts and "DET301" in {finding.code for finding in report.findings}
+        assert report.steps > 125
+    for name in "ab":
+        report = of_entry(runs, f"{name}.py")
+        assert ["steps for an import" in cut.reason for cut in report.cuts] == [True]
+        # The program goes on, and what it calls is followed.
+        assert "DET301" in {finding.code for finding in report.findings}
+
+
+def test_an_import_that_was_cut_is_the_same_for_every_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreter, "MAX_STEPS", 125)
+    together = run(LARGE)
+    for names in ("a", "b", "ab", "c", "ac", "d", "bcd"):
+        left = [name for name in LARGE if len(name) > 4 or name[0] in names]
+        some = run({name: LARGE[name] for name in sorted(left, reverse=True)})
+        for name in left:
+            if len(name) == 4:
+                one, other = of_entry(some, name), of_entry(together, name)
+                assert one.findings == other.findings
+                assert (one.cuts, one.steps, one.gaps) == (other.cuts, other.steps, other.gaps)
+
+
+def test_what_an_import_takes_is_bounded_for_all_imports_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreter, "MAX_STEPS", 100)
+    monkeypatch.setattr(interpreter, "MAX_RUN_STEPS", 250)
+    modules = {f"m{k}.py": WORK for k in range(6)}
+    imports = "import torch\n" + "".join(f"import {name[:2]}\n" for name in modules)
+    report = of_entry(run({**modules, "run.py": f"{imports}print(torch.rand(3))\n"}), "run.py")
+    assert any("for an import" in cut.reason for cut in report.cuts)

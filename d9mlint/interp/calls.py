@@ -220,7 +220,7 @@ def call_function(
 ) -> v.Value:
     """Run a project function; the same call from the same state is run once."""
     fn = func.fn
-    if interp.exhausted:
+    if interp.stopped:
         return v.UNKNOWN
     if fn.is_generator and on_yield is None and any(_is_manager(d) for d in func.decorated):
         # It runs when it is entered.
@@ -358,7 +358,7 @@ def call_function(
     HEAP.pop()
     interp.rounds = rounds
     interp.recursions.discard(name)
-    if not interp.exhausted and on_yield is None:
+    if not interp.stopped and on_yield is None:
         done = effect(act, start, interp.state)
         found = memo.remember(
             name,
@@ -1125,7 +1125,7 @@ def _may_be_method_of(types: tuple[str, ...], apis: list[str], name: str) -> boo
 
 def guess_method(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> None:
     """An unknown receiver's method: if few project classes define it, any of them may be meant."""
-    if name in COMMON_METHODS or name.startswith("__") or interp.exhausted:
+    if name in COMMON_METHODS or name.startswith("__") or interp.stopped:
         return
     candidates = interp.methods_named(name)
     if not candidates or len(candidates) > MAX_GUESSES:

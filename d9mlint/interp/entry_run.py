@@ -173,7 +173,7 @@ class Analyzer:
 
         def start(interp: Interp) -> None:
             interp.judged = judged
-            interp.budget = budget
+            interp.allow(budget)
             _run_module(interp, file)
 
         return start

@@ -75,7 +75,10 @@ class Imported(NamedTuple):
     patched_before: frozenset[str]
     attributes_before: dict[str, v.Value]
     named: int
+    # How many steps it took, of how many that were left; and how many budgets it used up.
     steps: int
+    left: int
+    used_up: int
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
     memory: MemoryLog
@@ -188,12 +191,13 @@ class ImportCache:
     def load(self, interp: Interp, file: ModuleFile, name: str) -> v.Mod:
         """The module of a file: taken over from an earlier import, or run now."""
         if interp.entry is None:
-            with interp.unjudged():
+            with interp.unjudged(), interp.import_budget():
                 return self._load(interp, file, name)
-        return self._load(interp, file, name)
+        with interp.import_budget():
+            return self._load(interp, file, name)
 
     def _load(self, interp: Interp, file: ModuleFile, name: str) -> v.Mod:
-        if interp.frame is None or interp.speculating:
+        if interp.frame is None or interp.speculating or interp.stopped:
             return interp.run_file(file, name)
         key = (
             file.path,
@@ -201,6 +205,7 @@ class ImportCache:
             interp.guessing > 0,
             interp.uncertain > 0,
             interp.orders.any,
+            interp.exhausted,
         )
         variants = self._known.setdefault(key, [])
         for known in variants:
@@ -214,7 +219,7 @@ class ImportCache:
         before = interp.state.copy()
         patched = frozenset(HEAP.patched)
         places = set(interp.places)
-        depth, steps = len(flow_into(interp, name)), interp.steps
+        depth, steps, used_up = len(flow_into(interp, name)), interp.steps, interp.used_up
         library_attributes = dict(interp.library_attributes)
         cuts, blanks = set(interp.cuts), set(interp.blanks)
         gaps = set(interp.gaps)
@@ -244,7 +249,7 @@ class ImportCache:
             memory.quiet
             and (interp.entry is None or not done.changes(RNG, MODE))
             and counts == _counts(interp)
-            and not interp.exhausted
+            and (used_up == interp.used_up or not interp.importing)
         )
         if quiet:
             fresh_libraries = interp.libraries - libraries
@@ -293,6 +298,8 @@ class ImportCache:
                     library_attributes,
                     act.named | NAMES.number(act.names),
                     interp.steps - steps,
+                    interp.limit - steps,
+                    interp.used_up - used_up,
                     tuple(act.reads.values()),
                     act.changes(),
                     memory,
@@ -332,6 +339,10 @@ def _same(then: v.Value | None, now: v.Value | None) -> bool:
 
 def _still_true(interp: Interp, known: Imported) -> bool:
     """Whether everything that an import read is the same here."""
+    left = interp.limit - interp.steps
+    if known.steps > left if not known.used_up else known.left != left:
+        # It would not come as far here, or would come further.
+        return False
     if not _replaced_alike(interp, known):
         return False
     loaded = interp.loaded
@@ -407,6 +418,7 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
         interp.set_library_attribute(name, value)
     interp.blanks.update(known.blanks_made)
     interp.steps += known.steps
+    interp.used_up += known.used_up
     if interp.import_log is not None:
         interp.import_log.add(known.lookups, known.used, known.asked, known.blanks_found, known.guessed)
         interp.import_log.add_effects(known.libraries, places)

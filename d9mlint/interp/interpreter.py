@@ -67,7 +67,9 @@ if TYPE_CHECKING:
 MAIN = "__main__"
 """The name of the module that a program is started with."""
 MAX_STEPS = 400_000
-"""Statements run for one entry point before calls are no longer followed."""
+"""Statements run for one entry point, and for each of its imports, before calls are no longer followed."""
+MAX_RUN_STEPS = 1_000_000
+"""Statements run for one entry point with all of its imports before calls in imports are no longer followed."""
 MAX_UNROLL = 16
 """Loops over a known sequence of at most this many elements are run element by element."""
 MAX_UNROLLED = 256
@@ -128,8 +130,12 @@ class Interp:
         # Classes that a metaclass of the project is making.
         self.making: list[v.Cls] = []
         self.steps = 0
-        self.budget = MAX_STEPS
-        self.exhausted = False
+        # The steps that may be run for what is running, and the step after which they are used up: then calls are no
+        # longer followed. An import has a budget besides that of the program, so that what it does is the same in all.
+        self.budget = self.limit = MAX_STEPS
+        self.stopped = False
+        # How many budgets have been used up: not all that the program does is known.
+        self.used_up = 0
         self.guessing = 0
         # How many calls that are running may not happen at all.
         self.uncertain = 0
@@ -195,6 +201,29 @@ class Interp:
         self.judged: frozenset[tuple[str, int]] = frozenset()
 
     # ------------------------------------------------------------------------------ entry and modules
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether something was not followed because a budget was used up."""
+        return self.used_up > 0
+
+    def allow(self, steps: int) -> None:
+        """Run at most so many steps from here."""
+        self.budget, self.limit = steps, self.steps + steps
+
+    @contextmanager
+    def import_budget(self) -> Iterator[None]:
+        """Import a module on its budget, which is not that of the program. A module that it imports has none."""
+        if self.importing or self.stopped:
+            yield
+            return
+        steps, budget, limit = self.steps, self.budget, self.limit
+        self.allow(max(0, min(MAX_STEPS, MAX_RUN_STEPS - steps)))
+        try:
+            yield
+        finally:
+            self.budget, self.limit = budget, limit + self.steps - steps
+            self.stopped = False
 
     def run_file(self, file: ModuleFile, name: str) -> v.Mod:
         """Run a module's body under ``__name__`` = name; the module's names are in the result's env."""
@@ -290,11 +319,11 @@ class Interp:
         kept = state.copy()
         outermost = not self.muted
         pending, cuts = len(self.pending), self.cuts
-        steps, budget, exhausted = self.steps, self.budget, self.exhausted
+        steps, used_up, stopped = self.steps, self.used_up, self.stopped
         rng, modes = dict(self.module_rng), dict(self.module_modes)
         if outermost:
             self.muted, self.listeners = True, listeners.muted()
-            self.steps, self.budget, self.exhausted, self.cuts = 0, MAX_STEPS, False, set()
+            self.steps, self.used_up, self.stopped, self.cuts = 0, 0, False, set()
         try:
             yield
         finally:
@@ -304,7 +333,7 @@ class Interp:
             del self.pending[pending:]
             if outermost:
                 self.muted, self.listeners = False, listeners
-                self.steps, self.budget, self.exhausted, self.cuts = steps, budget, exhausted, cuts
+                self.steps, self.used_up, self.stopped, self.cuts = steps, used_up, stopped, cuts
 
     def library_attribute(self, name: str) -> v.Value | None:
         """What the program itself stored on a module of a library, by its full name."""
@@ -632,11 +661,13 @@ class Interp:
                 return
             self.steps += 1
             self.import_steps += 1
-            if self.steps > self.budget:
-                if not self.exhausted:
-                    self.exhausted = True
-                    self.cut(f"the budget of {self.budget:,} steps is used up", stmt)
-                elif self.steps > 2 * self.budget:
+            if self.steps > self.limit:
+                if not self.stopped:
+                    self.stopped = True
+                    self.used_up += 1
+                    what = "for an import " if self.importing else ""
+                    self.cut(f"the budget of {self.budget:,} steps {what}is used up", stmt)
+                elif self.steps > self.limit + (MAX_STEPS if self.importing else self.budget):
                     raise BudgetExceeded
             self.statement = stmt
             _EXEC[type(stmt)](self, stmt)
