@@ -695,6 +695,7 @@ _ROLES = {
     "allocates": "gives memory whose content is undefined",
     "holds": "gives an object that shares the memory of its argument",
     "views": "gives a tensor that shares the memory of what it is given",
+    "parts": "gives several tensors that share the memory of what it is given",
     "configuration": "gives a configuration, of which what the program does not set has its default",
     "compiles": "compiles what it is given, or a model, with Inductor",
     "copies": "gives the elements in another place or type",

@@ -72,14 +72,29 @@ class Storage:
     def made(self, event: ResultEvent) -> None:
         """A call gave something."""
         interp, (call, result) = self._interp, event
-        if call.owner is None or not isinstance(result, v.Obj):
+        if not isinstance(result, v.Obj):
             return
         roles = interp.kb.by_role(call.api)
-        if "views" not in roles and "copies" not in roles:
+        role = roles.get("views") or roles.get("copies")
+        if role is None:
             return
-        owner = root(interp, call.owner)
+        if call.owner is not None:
+            self._share(result, call.owner)
+            return
+        given = call.args.get(role.arg, role.pos) if role.arg else None
+        if role.role == "views":
+            self._share(result, given)
+            return
+        # What is joined is read where what it gives is read.
+        for part in given.elts if isinstance(given, v.Items) else (given,):
+            if self._share(result, part, copied=True):
+                return
+
+    def _share(self, result: v.Obj, value: v.Value | None, copied: bool = False) -> bool:
+        owner, role = root(self._interp, value), self._interp.kb.role
         if owner is None or owner is result:
-            return
-        if interp.kb.role(owner.api, "allocates") is None and interp.kb.role(owner.api, "async-copy") is None:
-            return
+            return False
+        if role(owner.api, "allocates") is None and (copied or role(owner.api, "async-copy") is None):
+            return False
         result.attrs[_SHARED] = owner
+        return True

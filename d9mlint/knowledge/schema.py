@@ -71,6 +71,7 @@ Role = Literal[
     "no-variable",
     "out-of-memory",
     "overwrites",
+    "parts",
     "processor-count",
     "rank",
     "reads",

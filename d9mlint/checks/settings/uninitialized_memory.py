@@ -173,13 +173,14 @@ class UninitializedMemory(Rule):
         name = event.api.rpartition(".")[2]
         if owner is not None and not roles.keys() & {"views", "copies", "looks-only"}:
             changes = name.endswith("_") and not name.endswith("__") and "updates" not in roles
-            if "writes" in roles or changes:
+            # Parts may be written, which is not followed.
+            if changes or not roles.keys().isdisjoint(("writes", "parts")):
                 self.contents[owner] = "written"
             else:
                 self.read(event.owner)
-        if "looks-only" in roles or "holds" in roles:
+        if not roles.keys().isdisjoint(("looks-only", "holds", "views", "copies")):
             return
-        reads = "reads" in roles and "writes" not in roles and not name.endswith("_")
+        reads = "reads" in roles and "parts" not in roles and "writes" not in roles and not name.endswith("_")
         for value in event.args.pos:
             if type(value) in _MAY_HOLD:
                 self._hand_over(value, reads)
