@@ -28,7 +28,7 @@ TORCH = {
     "torch.nn.AvgPool3d": "nn.AvgPool3d(3, stride=2)(x5)",
     "torch.nn.AdaptiveAvgPool2d": "nn.AdaptiveAvgPool2d(3)(x)",
     "torch.nn.AdaptiveAvgPool3d": "nn.AdaptiveAvgPool3d((2, 2, 2))(x5)",
-    "torch.nn.AdaptiveMaxPool2d": "nn.AdaptiveMaxPool2d(1)(x)",
+    "torch.nn.AdaptiveMaxPool2d": "nn.AdaptiveMaxPool2d(3)(x)",
     "torch.nn.FractionalMaxPool2d": "nn.FractionalMaxPool2d(2, output_size=3)(x)",
     "torch.nn.FractionalMaxPool3d": "nn.FractionalMaxPool3d(2, output_size=3)(x5)",
     "torch.nn.MaxUnpool1d": "nn.MaxUnpool1d(2)(x3, i)",
