@@ -59,8 +59,17 @@ def form(value: v.Value | None) -> Form:
     if isinstance(value, v.AnyOf):
         return _common([form(one) for one in value.values if v.is_none(one) is not True])
     if isinstance(value, v.Items) and value.elts:
-        return _common([form(one) for one in value.elts])
+        # Numbers beside tensors become tensors like them.
+        forms = [form(one) for one in value.elts if not _is_written_out(one)]
+        return _common(forms)
     return NOTHING
+
+
+def _is_written_out(value: v.Value) -> bool:
+    """Whether a value is a number, or a list of numbers."""
+    if isinstance(value, v.Items):
+        return bool(value.elts) and all(map(_is_written_out, value.elts))
+    return isinstance(value, v.Lit) and isinstance(value.value, (bool, int, float))
 
 
 def _common(forms: list[Form]) -> Form:
