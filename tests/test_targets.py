@@ -196,6 +196,15 @@ def test_setup_files_and_pipfile(tmp_path: Path) -> None:
     assert project(tmp_path / "c", Pipfile=pipfile).version("torch").source == "pinned in Pipfile:2"
 
 
+def test_texts_of_messages_in_a_setup_file_are_no_requirements(tmp_path: Path) -> None:
+    message = 'raise RuntimeError("torch>=1.6.0 is required, but yours is {}.")'
+    text = f'{message}\nsetup(install_requires=["torch (>=1.7, <1.9)"])\n'
+    (tmp_path / "setup.py").write_text(text)
+    found = find_targets(tmp_path, {})
+    assert "setup.py:2 (>=1.7,<1.9)" in found.version("torch").source
+    assert not list(found.warnings)
+
+
 @pytest.mark.parametrize(
     ("item", "version"),
     [

@@ -427,13 +427,18 @@ def _setup_cfg(reader: _Reader, name: str, path: Path, text: str) -> None:
             reader.requirement(requirement.partition(" #")[0], name, reader.line(text, requirement.strip()))
 
 
+_RANGE = r"(?:===?|>=|<=|~=|!=|<|>)\s*\d[\w.*+!-]*"
+_PINNED = re.compile(rf"[A-Za-z0-9][\w.-]*(?:\[[^\]]*\])?\s*\(?{_RANGE}(?:\s*,\s*{_RANGE})*\)?")
+"""A requirement with a version, and nothing but that: texts of messages may begin like one."""
+
+
 def _setup_py(reader: _Reader, name: str, path: Path, text: str) -> None:
     """Requirements that stand as literals with a version: ``"torch>=1.7"``. The file is not run."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("#"):
             continue
         for literal in re.findall(r"""(["'])((?:(?!\1).)*)\1""", line):
-            if re.match(r"[A-Za-z0-9][\w.-]*(?:\[[^\]]*\])?\s*\(?(?:==|>=|<=|~=|!=|<|>)\s*\d", literal[1]):
+            if len(literal[1]) <= LONGEST and _PINNED.fullmatch(literal[1].partition(";")[0].strip()):
                 reader.requirement(literal[1], name, number)
 
 
