@@ -84,6 +84,10 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             return value
         if name == "dataset" and value.type == "torch.utils.data.DataLoader":
             return value.args.get("dataset", 0) or v.UNKNOWN
+        if name == "sampler" and value.type == "torch.utils.data.DataLoader":
+            sampler = value.args.get("sampler", 3)
+            if sampler is not None and all(isinstance(one, v.Obj) for one in v.alternatives(sampler)):
+                return sampler
         made = interp.kb.attribute_type(value.type, name)
         return _typed_attribute(interp, value, name, made) if made else v.Member(value, name)
     if isinstance(value, v.Mapping):

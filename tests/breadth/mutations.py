@@ -283,9 +283,10 @@ def _race(source: Source, node: ast.ClassDef) -> Iterator[Mutant]:
             first = next((one for one in method.body if not _is_docstring(one)), None)
             if names and first is not None:
                 start = source.span(first)[0]
-                indent = " " * first.col_offset
-                text = source.with_edits(Edit(start, start, f"{RACE.format(names[0])}\n{indent}"))
-                yield _mutant("op that races", source, first, text, "DET401 DET402")
+                indent = source.lines[first.lineno - 1].encode()[: first.col_offset].decode()
+                if not indent.strip():
+                    text = source.with_edits(Edit(start, start, f"{RACE.format(names[0])}\n{indent}"))
+                    yield _mutant("op that races", source, first, text, "DET401 DET402")
 
 
 def _is_docstring(stmt: ast.stmt) -> bool:

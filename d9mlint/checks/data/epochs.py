@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.context import NO_GRADIENT
 from d9mlint.interp.events import CallEvent, EndEvent, LoopEvent
 from d9mlint.interp.library.loaders import LOADER
-from d9mlint.interp.listening import on, on_call, on_call_if, on_method
+from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 
-DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
 # Libraries whose trainers call set_epoch themselves.
 EPOCH_CALLERS = (
     "lightning",
@@ -46,14 +47,24 @@ class Epochs(Rule):
     codes = ("DET203",)
     samplers = remembered(list[Where])
     epoch_set = remembered(bool)
+    """Whether a library sets it, or the program sets it of something that is not known."""
+    set_for = remembered(set[Site])
+    """Where samplers are made that get the epoch."""
+    others = remembered(set[Site])
+    known = remembered(set[Site])
+    """Calls that set the epoch of another object, and of a sampler; both where a condition decides which it is."""
+    once = remembered(set[Site])
+    """Where samplers are made that get one epoch before all loops."""
     repeated = remembered(set[Site])
     """Where samplers are made whose loaders are iterated again and again."""
+    evaluated = remembered(set[Site])
+    """Where samplers are made whose loaders are iterated without gradients."""
 
-    @on_call(DISTRIBUTED_SAMPLER)
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, _BY_EPOCH) is not None)
     def made(self, call: CallEvent) -> None:
-        """A sampler is made."""
-        shuffle = call.args.get("shuffle", 3)
-        if shuffle is not None and v.truth(shuffle) is not True:
+        """A sampler is made, or a loader with one."""
+        entry = self.run.kb.role(call.api, _BY_EPOCH)
+        if entry is None or all_hold(call.args, entry.when) is not True:
             return
         if self.run.contexts.innermost(NO_GRADIENT) is not None or _evaluates(self.run, call.node):
             # The order in which a model is evaluated changes nothing.
@@ -66,7 +77,9 @@ class Epochs(Rule):
         loop, begins = event
         if not begins or not isinstance(loop.stmt, m.For):
             return
-        if not any(one is not loop and one.frame.env is loop.frame.env for one in self.run.loops):
+        evaluates = self.run.contexts.innermost(NO_GRADIENT) is not None
+        nested = any(one is not loop and one.frame.env is loop.frame.env for one in self.run.loops)
+        if not evaluates and not nested:
             return
         header: list[Any] = [loop.stmt.iter]
         for node in nodes(header):
@@ -75,14 +88,41 @@ class Epochs(Rule):
                 continue
             sampler = value.args.get("sampler", 3)
             site = made_at(sampler) if isinstance(sampler, v.Obj) else None
-            if site is not None:
+            if site is None:
+                continue
+            if evaluates:
+                self.evaluated.add(site)
+            if nested:
                 self.repeated.add(site)
 
     @on_method("set_epoch")
     def set_epoch(self, call: CallEvent) -> None:
-        """The epoch is set."""
-        if not self.run.uncertain:
+        """The epoch is set: of one sampler, or of some that is not known."""
+        if self.run.uncertain:
+            return
+        site = self.run.here(call.node)
+        owner = call.owner or v.UNKNOWN
+        samplers = {one for one in self._samplers(owner) if one is not None}
+        if not samplers and _is_made(owner):
+            self.others.add(site)
+            return
+        if not samplers:
             self.epoch_set = True
+            return
+        self.known.add(site)
+        if isinstance(call.args.get("epoch", 0), v.Lit) and not self.run.loops:
+            self.once.update(samplers)
+        else:
+            self.set_for.update(samplers)
+
+    def _samplers(self, value: v.Value, depth: int = 0) -> Iterator[Site | None]:
+        """Where a value, or what it was made with, is made, if it is ordered by epoch."""
+        for one in v.alternatives(value):
+            if isinstance(one, v.Obj) and self.run.kb.role(one.api, _BY_EPOCH) is not None:
+                yield made_at(one)
+            elif isinstance(one, v.Obj) and depth < _MOST_WRAPPED:
+                for given in one.args.values():
+                    yield from self._samplers(given, depth + 1)
 
     @on_call_if(lambda _, api: _sets_epochs(api))
     def trainer(self, call: CallEvent) -> None:
@@ -92,21 +132,28 @@ class Epochs(Rule):
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
-        if self.epoch_set or self.run.exhausted:
+        if self.epoch_set or self.others - self.known or self.run.exhausted:
             return
         for place in self.samplers:
             if self.run.entry is None and place.site not in self.repeated:
                 # Whoever gets it may set the epoch.
                 continue
+            if place.site in self.set_for or place.site in self.evaluated:
+                continue
+            what = place.subject.rpartition(".")[2]
+            called = "called before the first epoch only" if place.site in self.once else "never called"
             self.report(
                 "DET203",
                 place,
-                "`DistributedSampler` shuffles but `set_epoch()` is never called: every epoch uses the same order",
-                "call `sampler.set_epoch(epoch)` at the start of each epoch",
+                f"`{what}` shuffles but `set_epoch()` is {called}: every epoch uses the same order",
+                f"call `{'sampler' if what.endswith('Sampler') else 'loader'}.set_epoch(epoch)` at the start of each epoch",
                 subject=place.subject,
             )
 
 
+_BY_EPOCH = "ordered-by-epoch"
+_MOST_WRAPPED = 3
+"""So deep samplers are looked for in loaders and samplers that are made with them."""
 _EPOCH_CALLS = (
     "Trainer",
     "Accelerator",
@@ -116,6 +163,15 @@ _EPOCH_CALLS = (
     "create_supervised_trainer",
     "auto_dataloader",
 )
+
+
+def _is_made(value: v.Value) -> bool:
+    """Whether a value is an object of a library's class that the program makes."""
+    return (
+        isinstance(value, v.Obj) and made_at(value) is not None and value.api.rpartition(".")[2][:1].isupper()
+    )
+
+
 _EVALUATION = re.compile(r"(^|[._])(val|valid|validation|test|eval|dev)", re.IGNORECASE)
 
 

@@ -47,7 +47,7 @@ def consume(interp: Interp, loader: v.Obj) -> None:
         return
     loader.data = "consumed"
     args, node = loader.args, loader.node
-    for value in (args.get("sampler"), args.get("batch_sampler")):
+    for value in (args.get("sampler", 3), args.get("batch_sampler")):
         for one in v.alternatives(value) if value is not None else ():
             if isinstance(one, v.Inst):
                 with interp.in_file(loader.file):

@@ -91,8 +91,16 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
         and len(choices.elts) == 1
         and v.is_none(default) is False
     )
-    options[str(key)] = default if fixed else as_option(default, label)
+    launched = next((f"option:{one}" for one in flags if interp.kb.role(f"option:{one}", _LAUNCHED)), "")
+    if launched and isinstance(default, v.Lit):
+        options[str(key)] = v.Obj(launched, v.GIVEN)
+    else:
+        options[str(key)] = default if fixed else as_option(default, label)
     return v.NONE
+
+
+_LAUNCHED = "given-by-launcher"
+"""The role of options that the program gives which starts the processes: their defaults decide nothing."""
 
 
 def _one_of(choices: v.Value | None) -> v.Value:
