@@ -63,7 +63,7 @@ class ItemDraws(Observer):
     @on(ObjectCallEvent)
     def layer(self, event: ObjectCallEvent) -> None:
         """A Keras layer that draws keeps the state of its generator, with or without a seed."""
-        obj, args = event
+        obj, args, _ = event
         if not obj.api.startswith(("tf.keras.layers.", "keras.layers.")):
             return
         training = args.kw.get("training")

@@ -16,7 +16,7 @@ from d9mlint.interp.context import OTHER_DEVICE, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, asked, named, runner, runner_of
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device
-from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
+from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent, ObjectCallEvent
 from d9mlint.interp.library.weights import are_initial
 from d9mlint.interp.listening import Listening, listened_by, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Memory, remembered
@@ -52,6 +52,7 @@ MODE_SET = "sets the mode of a model"
 ENTERED = "enters-by-hand"
 SAVES = "saves"
 
+_CALLED = "__call__"
 _OUTPUT_METHODS = (
     "save",
     "savefig",
@@ -222,6 +223,14 @@ class Activity:
             self.trainer_switch = found.entry.switch
         device = asked(self._interp, found.entry, call.args) or found.device
         _trains_torch(self._interp, call.node, name, device or tensors.device(call.args.values()))
+
+    @on(ObjectCallEvent)
+    def object_called(self, event: ObjectCallEvent) -> None:
+        """An object is called: what takes a step when it is called with a loss."""
+        found = runner_of(self._interp, event.obj.api, event.obj.args)
+        if found is not None and _CALLED in found.entry.trains:
+            device = tensors.device(event.args.values())
+            _trains_torch(self._interp, event.node, event.obj.api, _place(found, device))
 
     @on_call_if(lambda activity, api: bool(activity.kb.runners(api)))
     def constructed(self, call: CallEvent) -> None:

@@ -1281,7 +1281,7 @@ def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
 
 
 def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
-    interp.listeners.tell(ObjectCallEvent(obj, args))
+    interp.listeners.tell(ObjectCallEvent(obj, args, node))
     record = records.make(interp, obj, args, node)
     if record is not None:
         return record

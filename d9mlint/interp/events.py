@@ -70,6 +70,7 @@ class ObjectCallEvent(NamedTuple):
 
     obj: v.Obj
     args: v.Args
+    node: Any
 
 
 class AttributeEvent(NamedTuple):

@@ -143,7 +143,7 @@ class Ops(Rule):
     @on(ObjectCallEvent)
     def module(self, event: ObjectCallEvent) -> None:
         """A module that was made earlier is called."""
-        obj, args = event
+        obj, args, _ = event
         if self.run.kb.role(f"{obj.api}.fit", "trains") and not all(map(detached, args.values())):
             self.composed.add(True)
         if obj.node is None or obj.file is None or not self.run.kb.ops(obj.api):
