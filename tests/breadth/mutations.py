@@ -13,8 +13,8 @@ has nothing to do with the others. After these the findings have to be the same.
 A line for each mutant that is not reported, and for each equivalent change that changes findings; then the counts.
 A mutant whose rule reports the tree already is named and not counted.
 Mutants without effect for a reason that the script cannot see are named in FILE, one ``TREE-NAME PATH:LINE OPERATOR`` a
-line; they are not counted. The exit status is 1 when fewer than 95 % are reported or an equivalent change changed
-something.
+line, with the reason after ``#``; they are not counted. The exit status is 1 when fewer than 95 % are reported or an
+equivalent change changed something.
 """
 
 from __future__ import annotations
@@ -134,13 +134,65 @@ def head(node: ast.Call) -> str:
     return ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
 
 
-def mutants(source: Source, everything: str) -> Iterator[Mutant]:
-    """The breaks of a file; ``everything`` is the text of all files of the tree."""
+def programs(sources: list[Source]) -> dict[str, str]:
+    """For each file the text of all files that imports connect it with."""
+    group = {source.path: source.path for source in sources}
+
+    def first(path: str) -> str:
+        while group[path] != path:
+            path = group[path]
+        return path
+
+    dotted = {source.path: "." + ".".join(Path(source.path).with_suffix("").parts) for source in sources}
+    for source in sources:
+        for name in _imported(source.tree):
+            for path, module in dotted.items():
+                if f"{module.removesuffix('.__init__')}".endswith(f".{name}"):
+                    group[first(path)] = first(source.path)
+    texts: dict[str, list[str]] = {}
+    for source in sources:
+        texts.setdefault(first(source.path), []).append(source.text)
+    return {source.path: "\n".join(texts[first(source.path)]) for source in sources}
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.module:
+                yield node.module
+            yield from (f"{node.module}.{one.name}" if node.module else one.name for one in node.names)
+
+
+def defaults(sources: list[Source]) -> set[tuple[str, str]]:
+    """Functions and classes with their parameters that have a default other than None."""
+    found = set()
+    for source in sources:
+        for node in ast.walk(source.tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                owner = source.parents.get(node)
+                made = node.name == "__init__" and isinstance(owner, ast.ClassDef)
+                name = owner.name if made and isinstance(owner, ast.ClassDef) else node.name
+                arguments = node.args
+                last = arguments.args[len(arguments.args) - len(arguments.defaults) :]
+                given = [
+                    *zip(last, arguments.defaults, strict=True),
+                    *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+                ]
+                for parameter, value in given:
+                    if isinstance(value, ast.Constant) and value.value is not None:
+                        found.add((name, parameter.arg))
+    return found
+
+
+def mutants(source: Source, everything: str, fixed: set[tuple[str, str]]) -> Iterator[Mutant]:
+    """The breaks of a file; ``everything`` is the text of all files of its programs, ``fixed`` are their defaults."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             yield from _statement(source, node, node.value, everything)
         if isinstance(node, ast.Call):
-            yield from _call(source, node)
+            yield from _call(source, node, fixed)
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             flag = node.targets[0].attr
             known = isinstance(node.value, ast.Constant)
@@ -187,6 +239,11 @@ def _statement(source: Source, stmt: ast.Expr, call: ast.Call, everything: str) 
             other is not stmt and isinstance(other, ast.Expr) and called(other.value) == "manual_seed"
             for other in body
         )
+        codes = SEEDERS[name]
+        if name == "seed" and rng == "random":
+            codes = f"DET103 {codes}"
+        elif name == "set_seed" and "torch" not in everything:
+            codes = f"DET104 {codes}"
         redundant = ".cuda" in rng and (twin or "manual_seed" in everything)
         if (
             redundant
@@ -194,12 +251,12 @@ def _statement(source: Source, stmt: ast.Expr, call: ast.Call, everything: str) 
             or (name == "seed" and rng.endswith(("space", "env", "self")))
         ):
             return
-        yield _mutant("seed deleted", source, stmt, gone, SEEDERS[name])
+        yield _mutant("seed deleted", source, stmt, gone, codes)
         first = call.args[0] if call.args else call.keywords[0].value
         options = isinstance(first, ast.Name) and f"{first.id}." in source.text
         if not isinstance(first, ast.Starred) and not options:
             clock = source.with_edits(Edit(*source.span(first), 'int(__import__("time").time())'))
-            yield _mutant("seed from the clock", source, stmt, clock, f"DET107 {SEEDERS[name]}")
+            yield _mutant("seed from the clock", source, stmt, clock, f"DET107 {codes}")
         if body and body[-1] is not stmt and isinstance(source.parents.get(stmt), ast.Module):
             start, end = source.span(stmt)
             last = source.span(body[-1])[1]
@@ -211,7 +268,7 @@ def _statement(source: Source, stmt: ast.Expr, call: ast.Call, everything: str) 
                 + source.source(stmt)
                 + source.text[last:]
             )
-            yield _mutant("seed moved to the end", source, stmt, moved, SEEDERS[name])
+            yield _mutant("seed moved to the end", source, stmt, moved, codes)
     elif name == "set_epoch":
         yield _mutant("set_epoch removed", source, stmt, gone, "DET203")
     elif name in MODES:
@@ -222,7 +279,7 @@ def _bodies(node: ast.AST | None) -> list[list[ast.stmt]]:
     return [getattr(node, name) for name in ("body", "orelse", "finalbody") if getattr(node, name, None)]
 
 
-def _call(source: Source, call: ast.Call) -> Iterator[Mutant]:
+def _call(source: Source, call: ast.Call, fixed: set[tuple[str, str]]) -> Iterator[Mutant]:
     name = called(call)
     if name == "sorted" and call.args and any(called(one) in LISTINGS for one in ast.walk(call.args[0])):
         inner = call.args[0]
@@ -232,6 +289,9 @@ def _call(source: Source, call: ast.Call) -> Iterator[Mutant]:
         text = source.with_edits(Edit(*source.span(call.args[0]), ""))
         yield _mutant("generator without seed", source, call, text, "DET106")
     for keyword in call.keywords:
+        if (name, keyword.arg) in fixed:
+            # The project's own function has a fixed seed by default.
+            continue
         if keyword.arg in SEED_ARGUMENTS and name not in SEEDERS and not isinstance(keyword.value, ast.Name):
             text = source.without_keyword(call, keyword)
             yield _mutant(
@@ -239,7 +299,7 @@ def _call(source: Source, call: ast.Call) -> Iterator[Mutant]:
                 source,
                 call,
                 text,
-                "DET109 DET106 DET207 DET110 DET104 DET701 DET102",
+                "DET109 DET106 DET207 DET110 DET104 DET701 DET102 DET111",
             )
         elif keyword.arg == "worker_init_fn":
             yield _mutant(
@@ -450,7 +510,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="operators with this word in their names")
     parser.add_argument("--equivalent", type=Path, help="mutants that have no effect, one a line")
     args = parser.parse_args()
-    harmless = set(args.equivalent.read_text().splitlines()) if args.equivalent else set()
+    known = args.equivalent.read_text().splitlines() if args.equivalent else []
+    harmless = {line.partition("#")[0].strip() for line in known}
     tried: Counter[str] = Counter()
     caught: Counter[str] = Counter()
     same = changed = 0
@@ -458,10 +519,13 @@ def main() -> int:
         for origin in args.trees:
             tree = Tree(origin.resolve(), Path(work))
             sources = tree.sources()
-            everything = "\n".join(source.text for source in sources)
+            texts, known_defaults = programs(sources), defaults(sources)
             before = tree.lint({})
             chosen = [
-                one for source in sources for one in mutants(source, everything) if args.only in one.operator
+                one
+                for source in sources
+                for one in mutants(source, texts[source.path], known_defaults)
+                if args.only in one.operator
             ]
             changes = [] if args.only else _changes(tree, sources)
             rng = random.Random(0)
@@ -506,7 +570,9 @@ def _changes(tree: Tree, sources: list[Source]) -> list[tuple[str, dict[str, str
         ("unrelated script", {"unrelated_script.py": 'if __name__ == "__main__":\n    print("hello")\n'})
     ]
     for source in sources:
-        package = (tree.root / source.path).with_name("__init__.py").exists()
+        names = Path(source.path).with_suffix("").parts
+        inside = len(names) > 1 and any(".".join(names) in _imported(one.tree) for one in sources)
+        package = inside or (tree.root / source.path).with_name("__init__.py").exists()
         for what, texts in equivalents(source, package):
             try:
                 for text in texts.values():

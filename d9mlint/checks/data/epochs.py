@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.interp import values as v
@@ -151,7 +151,7 @@ class Epochs(Rule):
             )
 
 
-_BY_EPOCH = "ordered-by-epoch"
+_BY_EPOCH: Final = "ordered-by-epoch"
 _MOST_WRAPPED = 3
 """So deep samplers are looked for in loaders and samplers that are made with them."""
 _EPOCH_CALLS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import values as v
 from d9mlint.interp.heap import Cells
@@ -99,7 +99,7 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     return v.NONE
 
 
-_LAUNCHED = "given-by-launcher"
+_LAUNCHED: Final = "given-by-launcher"
 """The role of options that the program gives which starts the processes: their defaults decide nothing."""
 
 
