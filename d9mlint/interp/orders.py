@@ -618,6 +618,8 @@ class Orders:
         if not self.origins:
             return result
         if role == "sink":
+            if self.loops and entry is not None and entry.appends and all_hold(args, entry.appends):
+                self._appended(interp, node)
             return self._decisive(entry, merge((given, self.of(owner))), result)
         if role == "step":
             self.decide(given)
@@ -727,9 +729,15 @@ class Orders:
                 self.decided[key] = None
 
     def _written(self, interp: Interp, owner: v.Value, node: Any) -> None:
-        """Something is written to a file in a loop; one that is opened in each round has no order."""
+        """Something is written to a file in a loop; one that is opened in each round has no order, unless what is
+        written is added to it."""
         if isinstance(owner, v.Ext):
             return
+        for one in (owner, *owner.args.pos[:1]) if isinstance(owner, v.Obj) else ():
+            opened = interp.kb.order(one.api) if isinstance(one, v.Obj) else None
+            if isinstance(one, v.Obj) and opened is not None and opened.appends:
+                if all_hold(one.args, opened.appends):
+                    self._appended(interp, one.node)
         if isinstance(owner, (v.Obj, v.Inst, v.Items, v.Mapping)):
             self.decide(self.around(owner.birth))
             return
@@ -738,6 +746,15 @@ class Orders:
             if loop.env is not interp.frame.env or name not in loop.before:
                 if name and name not in _assigned_in(interp, name):
                     self.decide(loop.order)
+
+    def _appended(self, interp: Interp, node: Any) -> None:
+        """Something is added to a file; in loops around that do not choose the file their order counts."""
+        file = _argument_node(node, 0)
+        names = {one.id for one in nodes([file]) if isinstance(one, m.Name)}
+        for loop in self.loops:
+            within = loop.env is interp.frame.env and loop.names
+            if file is not node and not (names & loop.names if within else names):
+                self.decide(loop.order)
 
     def _filled(self, interp: Interp, args: v.Args, node: Any, result: v.Value, owner: v.Value) -> v.Value:
         """Something is added to an object of a library, such as a graph or a linear program, in its order."""

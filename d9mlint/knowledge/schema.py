@@ -518,7 +518,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sequence or mapping of texts, ``same`` for that of the receiver's elements or, for what is hashed by address,
     ``object``; the argument ``dtype`` may name another. A sink that is ``until_sorted`` gives something that the
     program may still sort, by an entry with ``sorts``. What ``commutes`` gives, when it is applied to its own result
-    and one value after the other, the same whatever their order. ``tested`` are arguments, with their positions, of which
+    and one value after the other, the same whatever their order. Where all of ``appends`` hold, what is written is added
+    to the file that the first argument names. ``tested`` are arguments, with their positions, of which
     it only matters which elements they have: data that the program tests for its elements is not taken to be kept
     for its order.
     """
@@ -545,6 +546,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     until_sorted: bool = False
     sorts: bool = False
     commutes: bool = False
+    appends: list[Condition] = []
     tested: dict[str, int] = {}
     confidence: Sureness = "high"
     note: str = ""
