@@ -13,8 +13,8 @@ has nothing to do with the others. After these the findings have to be the same.
 A line for each mutant that is not reported, and for each equivalent change that changes findings; then the counts.
 A mutant whose rule reports the tree already is named and not counted.
 Mutants without effect for a reason that the script cannot see are named in FILE, one ``TREE-NAME PATH:LINE OPERATOR`` a
-line, with the reason after ``#``; they are not counted. The exit status is 1 when fewer than 95 % are reported or an
-equivalent change changed something.
+line, with the reason after ``#``, as in ``mutations_equivalent.txt``; they are not counted. The exit status is 1 when
+fewer than 95 % are reported or an equivalent change changed something.
 """
 
 from __future__ import annotations
