@@ -38,7 +38,7 @@ TORCH = {
     "torch.nn.ReflectionPad2d": "nn.ReflectionPad2d(1)(x)",
     "torch.nn.ReflectionPad3d": "nn.ReflectionPad3d(1)(x5)",
     "torch.nn.NLLLoss": "nn.NLLLoss()(x, i)",
-    "torch.nn.CTCLoss": "nn.CTCLoss()(x3, i, i, i)",
+    "torch.nn.CTCLoss": "nn.CTCLoss()(x3.repeat(256, 1, 1), i, i, i)",
     "torch.nn.EmbeddingBag": 'nn.EmbeddingBag(4, 2, mode="max").cuda()(i.view(2, 2))',
     "torch.histc": "torch.histc(x1.detach(), 4)",
     "torch.bincount": "torch.bincount(i, x1.detach())",
