@@ -383,6 +383,11 @@ class Activity:
         if state is None or not are_initial(state):
             note(self._interp, LOADS, call.node, call.api)
 
+    @on_call_if(lambda activity, api: activity.kb.role(api, "loads-weights") is not None)
+    def loads_file(self, call: CallEvent) -> None:
+        """Weights are loaded into a model that a function is given, or an object was made with."""
+        note(self._interp, LOADS, call.node, call.api)
+
     @on_call("tf.train.init_from_checkpoint", "tf.compat.v1.train.init_from_checkpoint")
     def from_checkpoint(self, call: CallEvent) -> None:
         """Weights are loaded."""

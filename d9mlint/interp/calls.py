@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,6 +41,7 @@ from d9mlint.interp.library.results import (
     is_validation,
     result_type,
 )
+from d9mlint.interp.library.weights import load_file
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_sorting import KEYED, SORT_KEY
@@ -713,6 +715,7 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any, base_of: v
     elif (role := interp.kb.role(api, "configuration")) is not None:
         return configuration(role, args)
     else:
+        load_file(interp, api, args)
         callbacks(interp, api, args, node)
         moved = runner_of(interp, api, args)
         if moved is not None and moved.entry.returns:
@@ -968,12 +971,14 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
 
 class _Method(NamedTuple):
     """What the knowledge base says of a method by the types of its receiver and its name: the canonical name, the
-    random numbers that it draws, all names that it may go by, and the models that may stand for it."""
+    random numbers that it draws, all names that it may go by, the models that may stand for it, and whether it
+    draws what a call of the receiver draws."""
 
     api: str
     entries: tuple[RngEntry, ...]
     names: tuple[str, ...]
     models: tuple[MethodModel, ...]
+    uses: bool
 
 
 def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
@@ -994,7 +999,9 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
     models = tuple(
         METHOD_MODELS[key] for key in (*(f"{t}.{name}" for t in types), f"*.{name}") if key in METHOD_MODELS
     )
-    known = kb.methods_known[types, name] = _Method(kb.canonical(api), entries, names, models)
+    patterns = {pattern for one in types for entry in kb.rng(one) for pattern in entry.used_by}
+    uses = any(fnmatchcase(name, pattern) for pattern in patterns)
+    known = kb.methods_known[types, name] = _Method(kb.canonical(api), entries, names, models, uses)
     return known
 
 
@@ -1012,6 +1019,9 @@ def _call_member(
         result = model(interp, owner, name, args, node)
         if result is not None:
             return result
+    load_file(interp, method.api, args, owner)
+    if method.uses and isinstance(owner, v.Obj):
+        use_object(interp, owner, v.NO_ARGS, node)
     if types == ["?"] or isinstance(owner, v.Obj):
         guess_method(interp, owner, name, args, node)
     given = callbacks(interp, f"*.{name}", args, node, owner)

@@ -710,6 +710,7 @@ _ROLES = {
     "overwrites": "overwrites all elements of a tensor",
     "writes-where": "writes only where its argument `where` is true",
     "reads": "computes from the elements of its arguments",
+    "loads-weights": "loads all weights of a model",
     "fills-parameters": "gives access to, or values to, all parameters of a module",
     "async-copy": "copies between devices, and returns before it is done",
     "synchronizes": "waits until work that was started has ended",

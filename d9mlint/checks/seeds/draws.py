@@ -23,8 +23,8 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     SeedEvent,
 )
-from d9mlint.interp.library.weights import is_loaded
-from d9mlint.interp.listening import on, on_method
+from d9mlint.interp.library.weights import filled, is_loaded
+from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.naming import names_only
 from d9mlint.interp.places import Moment, Where, scope
@@ -129,7 +129,7 @@ class Seeds(Rule):
     called = remembered_table(Site, int)
     """Where layers were made that were given something, and when, while nothing had been loaded into them."""
     borrowed = remembered_table(tuple[str, Site], bool)
-    """Where generators took a seed from another one."""
+    """Where generators took a seed from another one, and whether numbers were drawn with it."""
     seeded_again = remembered(set[Site])
     """Those of these places whose seed was replaced by one of the program's."""
     optimized = noted(list[v.Value])
@@ -188,7 +188,8 @@ class Seeds(Rule):
         for one in entry.draws:
             generator = self.run.kb.generators.get(one)
             if generator is not None and generator.seeded_from == rng:
-                self.borrowed.setdefault((one, self.run.here(node)), bool)
+                at = (one, self.run.here(node))
+                self.borrowed[at] = bool(self.borrowed.get(at)) or entry.at == "use"
         place = self.first.setdefault((rng, kind), lambda: self._here(event)).place
         site = self.run.here(node)
         if kind in _OVERWRITABLE and place.site != site:
@@ -306,7 +307,9 @@ class Seeds(Rule):
             return
         for rng in rngs:
             if not self.run.state.aside:
-                self.seeded_again.update(site for one, site in self.borrowed.known() if one == rng)
+                self.seeded_again.update(
+                    at[1] for at in self.borrowed.known() if at[0] == rng and not self.borrowed[at]
+                )
             place = self.unseeded.get(rng)
             if place is not None and self.run.state.level(rng).level != SEEDED and self.run.entry is not None:
                 seed = Late(
@@ -364,11 +367,19 @@ class Seeds(Rule):
     @on_method("load_state_dict", "load_weights")
     def weights_loaded(self, call: CallEvent) -> None:
         """Weights may be loaded."""
+        self._restored(call.owner)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "loads-weights") is not None)
+    def file_loaded(self, call: CallEvent) -> None:
+        """Weights are loaded into a model that a function is given, or an object was made with."""
+        self._restored(filled(self.run.kb, call.api, call.args, call.owner))
+
+    def _restored(self, model: v.Value | None) -> None:
         self.load_order = Moment(self.run.steps)
-        if not isinstance(call.owner, (v.Inst, v.Obj)):
+        if not isinstance(model, (v.Inst, v.Obj)):
             self.loads_more = True
         else:
-            self.restored.add(call.owner)
+            self.restored.add(model)
 
     @on_method("restore", "set_weights", "from_pretrained", "load_from_checkpoint")
     def model_loaded(self, call: CallEvent) -> None:

@@ -44,7 +44,7 @@ from d9mlint.interp.library.reflection import (
     registered,
 )
 from d9mlint.interp.library.strings import STRING_METHODS
-from d9mlint.interp.library.weights import load, load_model
+from d9mlint.interp.library.weights import load
 from d9mlint.interp.order_kinds import counted, one_of, sample
 from d9mlint.interp.shapes import form
 from d9mlint.ir import nodes as m
@@ -894,7 +894,6 @@ MODELS: dict[str, Model] = {
     "yaml.safe_load": opt.load_config,
     "yaml.load": opt.load_config,
     "yaml.full_load": opt.load_config,
-    "safetensors.torch.load_model": load_model,
     "json.load": opt.load_config,
 }
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.containers import CONTAINERS, parts
 from d9mlint.interp.data import CHANGED, TENSOR
 from d9mlint.interp.state import Setting, Site
@@ -19,6 +20,7 @@ from d9mlint.interp.storage import made_at
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.state import State
+    from d9mlint.knowledge import Knowledge
 
 LOADED = "weights loaded:"
 """How the names of such modes begin."""
@@ -44,12 +46,20 @@ def load(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> 
     return None
 
 
-def load_model(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``safetensors.torch.load_model(model, path)``."""
-    model = args.get("model", 0)
-    if model is not None and _all_of(args, "load_state_dict"):
+def load_file(interp: Interp, api: str, args: v.Args, owner: v.Value | None = None) -> None:
+    """``load_model(model, path)`` and ``Checkpointer(model).load(path)``, as the facts have them."""
+    model = filled(interp.kb, api, args, owner)
+    if model is not None:
         _loaded(interp, model, False)
-    return None
+
+
+def filled(kb: Knowledge, api: str, args: v.Args, owner: v.Value | None = None) -> v.Value | None:
+    """The model into which a function, or a method of what was made with the model, loads all weights."""
+    role = kb.role(api, "loads-weights")
+    if role is None or args.star or args.dstar or all_hold(args, role.when, owner) is False:
+        return None
+    given = owner.args if isinstance(owner, v.Obj) else args
+    return given.get(role.arg, role.pos)
 
 
 def loaded_places(state: State) -> frozenset[Site]:
