@@ -139,7 +139,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
     if literal is msgspec.UNSET:
         return None
     if test.mentions is not None:
-        return any(str(one).rpartition(".")[2] == test.mentions for one in _components(literal))
+        words = (word.strip() for one in _components(literal) for word in str(one).split(","))
+        return any(word.rpartition(".")[2] == test.mentions for word in words)
     if test.all_equal is not msgspec.UNSET:
         return all(_equal(one, test.all_equal) for one in _components(literal))
     if test.less_than is not None:

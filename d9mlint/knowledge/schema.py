@@ -154,7 +154,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sequence of nothing but it; ``given``: whether the argument is present at all (an explicit None counts as
     absent); ``truthy``; ``is_a``: a literal of this Python type (or one of a list); ``greater``: a number it
     must exceed; ``less_than`` / ``greater_than``: another argument, component by component, one is enough;
-    ``mentions``: the value is, or contains, this text or name (the last part of a dotted one); ``length``: of a
+    ``mentions``: the value is, or contains, this text or name (the last part of a dotted one), which commas may
+    separate from others; ``length``: of a
     sequence; ``rank``, ``dtype`` (a name, ``floating``, ``complex`` or ``integer``),
     ``elements`` (at least so many), ``last_size`` (of its last dimension), ``single`` (it has one element
     along the dimension that another argument names), ``sizes``, ``distinct`` (no element is there twice, as far

@@ -66,7 +66,12 @@ def file_name(entry_id: str) -> str:
 def hazard_program(entry: HazardEntry) -> str:
     if entry.env:
         value = programs.arguments(entry.when, entry.unless).get("value", "'1'")
-        return programs.program(["import os"], [f"os.environ[{entry.env[0]!r}] = str({value})"])
+        lines = [f"os.environ[{entry.env[0]!r}] = str({value})"]
+        imports = ["import os"]
+        for other in entry.only_called[:1]:
+            more, calls = programs.use(other.apis[0], programs.arguments(other.when))
+            imports, lines = [*imports, *more], [*lines, *calls]
+        return programs.program(imports, lines)
     if entry.attributes:
         value = programs.arguments(entry.when, entry.unless).get("value", "True")
         module = entry.attributes[0].rpartition(".")[0]
