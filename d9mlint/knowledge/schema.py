@@ -388,13 +388,15 @@ class OpHistory(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``alert`` compares with released binaries: ``kept`` where the kernel's alert is still in them although the
     op does not reach it in this range (it is replaced in Python, or before the kernel is chosen); ``none``
     where an op raises without an alert of its own, from code that is no kernel. ``switch`` is the call that
-    brings the behaviour about, where it is not the switch that the release has for all ops.
+    brings the behaviour about, where it is not the switch that the release has for all ops. ``silenced_by`` is an
+    environment variable that takes the error back: the op then varies, and nothing is said.
     """
 
     versions: str
     behaviour: Behaviour
     alert: Literal["own", "kept", "none"] = "own"
     switch: str = ""
+    silenced_by: str = ""
     note: str = ""
 
 

@@ -184,6 +184,12 @@ PROGRAMS: dict[str, tuple[list[str], list[str], str, str]] = {
         "DET303",
         "tensorflow==2.6.0",
     ),
+    "env.TF_DISABLE_DEPTHWISE_CONV": (
+        TF,
+        [env("TF_DISABLE_DEPTHWISE_CONV_DETERMINISM_EXCEPTIONS", "1")],
+        "DET303",
+        "tensorflow==2.9.0",
+    ),
     "env.TF_DISABLE_SCATTER_OP_DETERMINISM": (
         TF,
         [env("TF_DISABLE_SCATTER_OP_DETERMINISM", "1")],
@@ -337,7 +343,7 @@ HAZARDS: dict[tuple[str, str], tuple[list[str], list[str], str, str]] = {
     ("env.TF_DISABLE_exceptions", "1"): PROGRAMS["env.TF_DISABLE_exceptions"],
     ("env.TF_DISABLE_exceptions", "true"): (
         TF,
-        [env("TF_DISABLE_DEPTHWISE_CONV_DETERMINISM_EXCEPTIONS", "true")],
+        [env("TF_DISABLE_SEGMENT_REDUCTION_OP_DETERMINISM_EXCEPTIONS", "true")],
         "DET303",
         "tensorflow==2.6.0",
     ),
@@ -347,6 +353,15 @@ HAZARDS: dict[tuple[str, str], tuple[list[str], list[str], str, str]] = {
         "DET303",
         "tensorflow==2.6.0",
     ),
+    **{
+        ("env.TF_DISABLE_DEPTHWISE_CONV", value): (
+            TF,
+            [env("TF_DISABLE_DEPTHWISE_CONV_DETERMINISM_EXCEPTIONS", value)],
+            "DET303",
+            "tensorflow==2.9.0",
+        )
+        for value in ("1", "true", "True")
+    },
     **{
         ("env.TF_DISABLE_SCATTER_OP_DETERMINISM", value): (
             TF,

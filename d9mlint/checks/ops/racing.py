@@ -63,6 +63,8 @@ RUNS = ("forward", "call")
 """The methods that run a module or layer."""
 RNN_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 MODE_CALL = "use_deterministic_algorithms"
+TRUE = ["1", "true", "True"]
+"""The values with which TensorFlow takes a variable for set."""
 RNN_VALUES = (":16:8", ":4096:2", ":4096:8")
 _MODE_RELEASES = ((1, 7), (1, 8))
 """The releases of torch that brought deterministic mode."""
@@ -442,6 +444,8 @@ def _end(rule: Ops) -> None:
     reported: set[tuple[Site, str]] = set()
     calls = _agreed(rule)
     for found in rule.candidates:
+        if found.past.silenced_by and _may_be(rule.run, found.past.silenced_by, TRUE):
+            found = found._replace(past=msgspec.structs.replace(found.past, behaviour="silent"))
         library = found.entry.library
         is_tf = library in TF_LIBRARIES
         kinds = (["cuda"] if own_gpu else []) if is_tf or library in OWN_DEVICE else used
