@@ -176,6 +176,29 @@ def shift_clock() -> None:
         return iter(done)
 
     concurrent.futures.as_completed = as_completed  # type: ignore[assignment]
+    wait = concurrent.futures.wait
+
+    def first(futures: Any, timeout: float | None = None, return_when: str = "ALL_COMPLETED") -> Any:
+        done, others = wait(futures, timeout)
+        if return_when != "FIRST_COMPLETED":
+            return done, others
+        one = random.Random(RUN).choice(sorted(done, key=lambda future: str(future.result())))
+        return {one}, (done | others) - {one}
+
+    concurrent.futures.wait = first  # type: ignore[assignment]
+
+
+def uneven_tasks() -> None:
+    """Of the tasks of Ray that have ended, others are the first in each run."""
+    import ray
+
+    wait, order = ray.wait, random.Random(RUN)
+
+    def other(refs: list[Any], **options: Any) -> Any:
+        ray.get(refs)
+        return wait(order.sample(refs, len(refs)), **options)
+
+    ray.wait = other
 
 
 def uneven_threads() -> None:
@@ -535,6 +558,8 @@ def run_program(program: str, code: str) -> int:
         watch_environments()
     if code == "DET208":
         uneven_threads()
+    if re.search(r"\bimport ray\b", texts):
+        uneven_tasks()
     if code == "DET803":
         other_processors()
     if code in ("DET502", "DET804") and ("init_process_group" in texts or "RANK" in texts):
@@ -543,7 +568,7 @@ def run_program(program: str, code: str) -> int:
     shuffle_listings()
     shift_clock()
     printed = io.StringIO()
-    sys.argv = [program]
+    sys.argv = [program, *os.environ.get("PROVE_ARGUMENTS", "").split()]
     missing = ""
     with contextlib.redirect_stdout(printed):
         watch_returns(weak)
@@ -580,7 +605,7 @@ def run_program(program: str, code: str) -> int:
     for path in sorted(Path(HERE).rglob("*")):
         # Checkpoints are compared by what they hold: an archive has times in it.
         if path.is_file() and "__pycache__" not in path.parts and before.get(path) != path.stat().st_mtime_ns:
-            if path.suffix in (".txt", ".json", ".csv", ".npy", ".pkl", ".bin"):
+            if path.suffix in (".txt", ".json", ".csv", ".npy", ".npz", ".pkl", ".bin"):
                 SEEN.put(path.read_bytes())
     if LOADED:
         now = random_states()

@@ -187,7 +187,11 @@ class Servers:
             "cwd": str(workplace),
             "program": name,
             "code": code,
-            "env": {"PROVE_RUN": str(number + 1), "PROVE_WEAK": "1" if weak else ""},
+            "env": {
+                "PROVE_RUN": str(number + 1),
+                "PROVE_WEAK": "1" if weak else "",
+                "PROVE_ARGUMENTS": required(workplace / name),
+            },
             "timeout": TIMEOUT,
         }
         assert server.stdin is not None and server.stdout is not None
@@ -215,9 +219,9 @@ def why(done: Answer, made: list[str]) -> str:
     """What a program that stopped needs; ``made`` are the files that it lacked, which were made with other contents."""
     lines = [line for line in done.error.strip().splitlines() if line.strip()]
     last = lines[-1] if lines else f"exit status {done.status}"
-    found = re.search(r"No module named '([^']+)'", last)
+    found = re.search(r"No module named '([^']+)'|Requirement '([\w-]+)[^']*' not met", last)
     if found:
-        return f"module {found[1]}"
+        return f"module {found[1] or found[2]}"
     if any(word in last for word in ("CUDA", "NVIDIA", "cuda", "gpu backend")):
         return "cuda"
     if "internet connection" in last:
@@ -228,6 +232,13 @@ def why(done: Answer, made: list[str]) -> str:
     if not done.status:
         return "a program that stays in its process"
     return last[:100]
+
+
+def required(program: Path) -> str:
+    """Arguments for the options that a program demands: the name of its other module, or a number."""
+    options = re.findall(r'add_argument\("(--[\w-]+)", required=True\)', program.read_text(encoding="utf-8"))
+    others = sorted(path.stem for path in program.parent.glob("*.py") if path != program)
+    return " ".join(f"{option} {others[0] if others else 1}" for option in options)
 
 
 def run_program(
