@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from d9mlint.project.modules import Found, ModuleFile
 
 MAX_VARIANTS = 64
-"""An import is remembered for at most this many different circumstances. Packages that import one another in circles have
-one for each of their parts that may be the first: where one is not remembered, all that imports it runs again."""
+"""An import is remembered for at most this many different circumstances, of more for those met last. Packages that import
+one another in circles have one for each of their parts that may be the first: where one is not remembered, all that
+imports it runs again."""
 
 
 class Imported(NamedTuple):
@@ -164,6 +165,7 @@ class ImportCache:
         """Forget what no other run can take over: imports that used a module of this run alone, because the import that
         made it is not remembered."""
         added, self._added = self._added, []
+        added = [(key, one) for key, one in added if any(one is other for other in self._known[key])]
         while True:
             made = {mod for _, one in added for mod in one.loaded.values()}
             lost = [
@@ -208,11 +210,13 @@ class ImportCache:
             interp.exhausted,
         )
         variants = self._known.setdefault(key, [])
-        for known in variants:
-            if _still_true(interp, known):
-                return _take_over(interp, known)
+        # Modules of one package are imported in much the same circumstances, one after another.
+        for index in reversed(range(len(variants))):
+            if _still_true(interp, variants[index]):
+                variants.append(variants.pop(index))
+                return _take_over(interp, variants[-1])
         if len(variants) >= MAX_VARIANTS:
-            return interp.run_file(file, name)
+            del variants[0]
         return self._record(interp, file, name, key)
 
     def _record(self, interp: Interp, file: ModuleFile, name: str, key: Any) -> v.Mod:
