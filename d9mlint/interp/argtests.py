@@ -159,15 +159,21 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
 
 
 def _mentions(value: v.Value | None, name: str, depth: int = 0) -> bool:
-    """Whether a value is what a call of this name gave, or what a chain of calls made of it."""
-    if not isinstance(value, v.Obj) or depth > _CHAIN:
+    """Whether a value is what a call of this name gave, or what a chain of functions made of it: no arithmetic, and no
+    object that was made with it, such as a variable, which changes."""
+    if not isinstance(value, v.Obj) or depth > _CHAIN or value.api.endswith(_OPERATOR):
         return False
-    if value.api.rpartition(".")[2] == name:
+    last = value.api.rpartition(".")[2]
+    if last == name:
         return True
+    if last[:1].isupper():
+        return False
     return any(_mentions(one, name, depth + 1) for one in (value.owner, *value.args.values()))
 
 
 _CHAIN = 4
+_OPERATOR = ".operator"
+"""The end of the names of arithmetic."""
 
 
 def _type_name(value: v.Value) -> str:

@@ -64,7 +64,7 @@ def condition(interp: Interp, node: m.Expr) -> Outcome:
 
 def truth(interp: Interp, value: v.Value) -> bool | None:
     """Whether a value counts as true, or None for unknown. An object is true unless its class says otherwise: those of
-    the project are known, and generators of libraries are plain objects."""
+    the project are known, and generators, losses and optimizers of libraries are plain objects."""
     if isinstance(value, v.AnyOf):
         answers = {truth(interp, one) for one in value.values}
         return answers.pop() if len(answers) == 1 else None
@@ -77,8 +77,10 @@ def truth(interp: Interp, value: v.Value) -> bool | None:
     if isinstance(value, v.Inst):
         own = all(base in _PLAIN for base in value.cls.external_bases())
         return True if own and not any(value.cls.find(name) for name in ("__bool__", "__len__")) else None
-    if isinstance(value, v.Obj) and any(entry.kind == "generator" for entry in interp.kb.rng(value.api)):
-        return True
+    if isinstance(value, v.Obj):
+        is_class = value.api.rpartition(".")[2][:1].isupper()
+        plain = is_class and interp.kb.role(value.api, "plain-object") is not None
+        return plain or any(entry.kind == "generator" for entry in interp.kb.rng(value.api)) or None
     return None
 
 

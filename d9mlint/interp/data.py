@@ -77,8 +77,8 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         if isinstance(side, v.Obj) and side.type == TENSOR:
             return tensors.make("operator", tensors.of_operator(interp, left, right, op), side.likely)
     for side in (left, right):
-        if isinstance(side, v.Obj) and side.form is not None and side.api.startswith("tf."):
-            made = v.Obj("tf.Tensor.operator")
+        if is_graph_tensor(side):
+            made = v.Obj(OPERATOR, "", v.Args([left, right]))
             made.start_with(shapes.Form(dtype=shapes.of_operator(left, right, op).dtype))
             return made
     if op == "+" and isinstance(left, v.Items) and isinstance(right, v.Items):
@@ -103,6 +103,16 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
         return v.Mapping({**left.items, **right.items}, left.open or right.open)
     return v.UNKNOWN
+
+
+OPERATOR = "tf.Tensor.operator"
+
+
+def is_graph_tensor(value: v.Value) -> bool:
+    """Whether a value is a tensor of TensorFlow."""
+    if not isinstance(value, v.Obj) or not value.api.startswith("tf."):
+        return False
+    return value.form is not None or value.type == "tf.Tensor"
 
 
 def _is_view(value: v.Value) -> bool:
@@ -234,9 +244,10 @@ def element(interp: Interp, value: v.Value) -> v.Value:
 
 def _typed(interp: Interp, value: v.Obj) -> v.Value:
     """What is known of the elements of a library object: texts, paths, numbers, rows of texts, chunks."""
-    made = interp.kb.result_type(f"{value.api}.element[]")
-    if made:
-        return v.Obj(f"{value.api}.__iter__", made)
+    for source in (value.api, value.type):
+        made = interp.kb.result_type(f"{source}.element[]")
+        if made:
+            return v.Obj(f"{source.removesuffix(ITERATED)}{ITERATED}", made)
     found = one_of(interp, value)
     return found if found is not None else v.UNKNOWN
 
@@ -254,7 +265,12 @@ def part_of(interp: Interp, value: v.Value, found: v.Value) -> v.Value:
 
 def has_elements(interp: Interp, value: v.Obj) -> bool:
     """Whether something is known of what a library object is taken apart into."""
-    return value.type == TENSOR or one_of(interp, value) is not None
+    if value.type == TENSOR or one_of(interp, value) is not None:
+        return True
+    return value.api.endswith(ITERATED) and bool(interp.kb.result_type(f"{value.api}.element[]"))
+
+
+ITERATED = ".__iter__"
 
 
 PASS_THROUGH = frozenset(
@@ -459,12 +475,19 @@ UNKNOWN_KEY = "unknown key"
 
 
 def at_unknown_key(value: v.Mapping) -> v.Value:
-    """What an open mapping holds under a key that it is not known to have: tensors, where all that was put under
-    unknown keys are."""
+    """What an open mapping holds under a key that it is not known to have: tensors or sequences in arbitrary order, where
+    all that was put under unknown keys are."""
     if not value.open:
         return v.UNKNOWN
     held = [x for key, x in value.items.items() if isinstance(key, tuple) and key[0] == UNKNOWN_KEY]
-    return v.join(held) if held and all(shapes.form(x) != shapes.NOTHING for x in held) else v.UNKNOWN
+    known = all(shapes.form(x) != shapes.NOTHING or _is_arbitrary(x) for x in held)
+    return v.join(held) if held and known else v.UNKNOWN
+
+
+def _is_arbitrary(value: v.Value) -> bool:
+    """Whether a value is a sequence or a library object in arbitrary order, if it is not None."""
+    held = [one for one in v.alternatives(value) if v.is_none(one) is not True]
+    return bool(held) and all(isinstance(one, (v.Items, v.Obj)) and one.order is not None for one in held)
 
 
 def _any_of(value: v.Mapping) -> v.Value:
@@ -473,7 +496,7 @@ def _any_of(value: v.Mapping) -> v.Value:
         return v.candidates(value.items.values())
     held = [one for x in value.items.values() for one in v.alternatives(x)]
     callables = [x for x in held if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))]
-    return v.candidates([*callables, v.UNKNOWN]) if callables else v.UNKNOWN
+    return v.candidates([*callables, v.UNKNOWN]) if callables else at_unknown_key(value)
 
 
 def is_environ(interp: Interp, value: v.Value) -> bool:

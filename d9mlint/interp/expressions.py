@@ -12,6 +12,7 @@ from d9mlint.interp.conditions import compared, condition, narrowed, truth
 from d9mlint.interp.containers import CONTAINERS, named, parts
 from d9mlint.interp.data import (
     ENTROPY_FIELDS,
+    OPERATOR,
     PATH,
     UNKNOWN_KEY,
     binary,
@@ -19,6 +20,7 @@ from d9mlint.interp.data import (
     element,
     elements,
     is_entropy,
+    is_graph_tensor,
     part_of,
     subscript,
 )
@@ -388,6 +390,10 @@ def _compare(interp: Interp, node: m.Compare) -> v.Value:
         for one in values:
             if isinstance(one, v.Obj) and one.type == TENSOR:
                 return tensors.make("operator", tensors.of_comparison(interp, *values), one.likely)
+        if any(map(is_graph_tensor, values)):
+            made = v.Obj(OPERATOR, "", v.Args(list(values)))
+            made.start_with(shapes.Form(dtype="bool"))
+            return made
     return v.UNKNOWN
 
 

@@ -802,6 +802,9 @@ class Orders:
         """``value[index]``: a position in an arbitrary order decides, a key does not. What a list of positions or names
         selects comes in the order of the list."""
         order_identifiers.chosen(self, index)
+        # None has no items.
+        held = [one for one in v.alternatives(value) if v.is_none(one) is not True]
+        value = held[0] if len(held) == 1 else value
         identifier = order_identifiers.of(value)
         if identifier is not None:
             return self.carried(result, identifier) if isinstance(value, v.Obj) else result

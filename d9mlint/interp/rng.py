@@ -90,6 +90,9 @@ def is_quiet(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
     if not isinstance(parts, v.Items) or parts.open or not _always(args.kw.get("p")):
         return False
     for one in parts.elts:
+        if isinstance(one, v.Inst) and all(base == "object" for base in one.cls.external_bases()):
+            # What a class of the program draws is seen where it is drawn.
+            continue
         if not isinstance(one, v.Obj):
             return False
         named = one.api in entry.quiet_parts and _always(one.args.kw.get("p"))

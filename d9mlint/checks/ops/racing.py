@@ -39,6 +39,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import noted, remembered, remembered_table
 from d9mlint.interp.places import Where
+from d9mlint.interp.shapes import form, is_dtype
 from d9mlint.interp.tensors import detached, device, no_gradient, together
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
@@ -106,6 +107,8 @@ class Ops(Rule):
     """The same of whether one was called as its entry, which is named, does not excuse."""
     used = remembered_table(tuple[str, int], KnownCall)
     """What is known of all calls of a module together, by where it is made."""
+    with_variables = remembered_table(tuple[str, int], bool)
+    """The same of whether one was called with something in which a variable of TensorFlow may take part."""
     composed = noted(list[bool])
     """Models of Keras that are called with what others gave: gradients may go through them to their inputs."""
     one_thread = noted(list[bool])
@@ -159,6 +162,9 @@ class Ops(Rule):
             # What is called in a graph of TensorFlow may be run later, in a context that is not seen here.
             graph = any(entry.library in TF_LIBRARIES for entry in self.run.kb.ops(obj.api))
             self.graded[made] = graph or not no_gradient(self.run)
+        if not self.with_variables.get(made):
+            first = args.pos[0] if args.pos else None
+            self.with_variables[made] = first is None or not _is_fixed(self.run, first)
         for entry in self.run.kb.ops(obj.api):
             key = (*made, entry.id)
             if entry.unless_called and not self.called.get(key):
@@ -270,7 +276,8 @@ def _candidate(
     excused = any_holds(call.args, entry.unless, call.owner)
     if answer is False or excused is True:
         return
-    if answer is None and call.args.dstar and not call.args.star:
+    if answer is None and call.args.dstar:
+        # What hands `*args, **kwargs` on is written for the arguments that most callers give.
         if all_hold(v.Args(call.args.pos, call.args.kw), entry.when, call.owner) is False:
             _silent(rule.run, entry, call.node, "it would need an argument that only `**kwargs` may hold")
             return
@@ -397,16 +404,24 @@ def _without_variables(interp: RunView, call: CallEvent, entry: OpEntry) -> bool
 
 
 def _is_fixed(interp: RunView, value: v.Value) -> bool:
-    if isinstance(value, v.Lit):
+    if isinstance(value, (v.Lit, v.Ext)):
         return True
     if isinstance(value, v.Items):
         return not value.open and all(_is_fixed(interp, one) for one in value.elts)
     if isinstance(value, v.AnyOf):
         return all(_is_fixed(interp, one) for one in value.values)
-    if not isinstance(value, v.Obj):
+    if not isinstance(value, v.Obj) or not value.api.startswith("tf."):
         return False
     role = interp.kb.role(value.api, "no-variable")
-    return role is not None and all_hold(value.args, role.when, value.owner) is True
+    if role is not None:
+        return all_hold(value.args, role.when, value.owner) is True
+    # Tests and positions have no gradient. What other functions give has variables where their inputs do.
+    dtype = form(value).dtype
+    if dtype is not None and (is_dtype(dtype, "integer") or dtype == "bool"):
+        return True
+    known = interp.kb.tensor(value.api)
+    inputs = value.args.values()
+    return known is not None and known.grad == "inputs" and all(_is_fixed(interp, one) for one in inputs)
 
 
 def _in_tape(interp: RunView) -> bool:
@@ -511,7 +526,14 @@ def _end(rule: Ops) -> None:
                     "the model that is compiled with it is neither trained nor evaluated",
                 )
                 continue
-        if found.fixed and not rule.watches:
+        # The gradient of a layer without weights is that of what it is called with.
+        fed_constants = (
+            is_tf
+            and found.entry.passes == "backward"
+            and rule.with_variables.get(made) is False
+            and rule.run.kb.role(found.api, "no-weights") is not None
+        )
+        if (found.fixed or fed_constants) and not rule.watches:
             _silent(
                 rule.run,
                 found.entry,
@@ -549,7 +571,7 @@ def _end(rule: Ops) -> None:
                 continue
             reported.add((found.place.site, found.text))
         found = found._replace(call=calls[found.place.site, found.entry.id])
-        _judge(rule, found, tf_on if is_tf else torch_on, gpu)
+        _judge(rule, found, tf_on if is_tf else torch_on, gpu, reported)
 
 
 def _agreed(rule: Ops) -> dict[tuple[Site, str], KnownCall]:
@@ -602,8 +624,9 @@ def _may_be(interp: RunView, variable: str, values: list[str]) -> bool:
     return setting.value is None or any(fnmatchcase(str(setting.value), value) for value in values)
 
 
-def _judge(rule: Rule, found: Candidate, on: bool, gpu: str) -> None:
-    """Report an op that varies, or that raises because the mode is on."""
+def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple[Site, str]]) -> None:
+    """Report an op that varies, or that raises because the mode is on. Of several ops that one name may stand for, one
+    is reported where the same is to be said of each."""
     entry, past = found.entry, found.past
     code = _code(entry)
     target = rule.run.targets.version(entry.library) if rule.run.targets is not None else None
@@ -645,6 +668,10 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str) -> None:
         message = f"`{found.text}`{on_gpu}: {part} may differ between runs ({version})"
         if past.behaviour == "raises":
             message += f"; no deterministic implementation: {_raises(entry)}"
+    said = (found.place.site, f"{found.sure} {message}")
+    if said in reported:
+        return
+    reported.add(said)
     targets: tuple[str, ...] = (version, target.source) if target is not None else ()
     older = _older(rule.run, entry, past)
     if older:
