@@ -205,6 +205,26 @@ def test_texts_of_messages_in_a_setup_file_are_no_requirements(tmp_path: Path) -
     assert not list(found.warnings)
 
 
+def test_dockerfiles(tmp_path: Path) -> None:
+    text = (
+        "FROM nvidia/cuda:8.0-cudnn5-runtime-ubuntu16.04\n"
+        "RUN apt update && apt install -y python3-pip \\\n && apt autoremove\n"
+        "RUN pip3 install --no-cache-dir \\\n        numpy==1.11 \\\n    # the one that works\n"
+        "        'tensorflow-gpu==1.13.1' \\\n        keras\n"
+        "# RUN pip install torch==1.0\nRUN echo torch==1.2\n"
+    )
+    found = project(tmp_path, Dockerfile=text)
+    assert found.version("tensorflow").source == "pinned in Dockerfile:7"
+    assert found.version("tensorflow").version == "1.13.1"
+    assert "Dockerfile" not in found.version("torch").source
+    (tmp_path / "image").mkdir()
+    image = "FROM pytorch/pytorch:1.7.1-cuda11.0-cudnn8-runtime AS base\nCOPY . /code\n"
+    assert project(tmp_path / "image", Dockerfile=image).version("torch").source == "pinned in Dockerfile:1"
+    (tmp_path / "both").mkdir()
+    both = project(tmp_path / "both", Dockerfile=image, requirements__txt="torch==1.9.0\n")
+    assert both.version("torch").version == "1.9.0"
+
+
 @pytest.mark.parametrize(
     ("item", "version"),
     [

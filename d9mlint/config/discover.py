@@ -36,7 +36,18 @@ DEFAULT_EXCLUDE = (
 """Names that hold no code of the project itself."""
 
 CODE_SUFFIXES = (".py", ".ipynb")
-CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".txt", ".lock", "Pipfile")
+CONFIG_SUFFIXES = (
+    ".yaml",
+    ".yml",
+    ".json",
+    ".toml",
+    ".cfg",
+    ".ini",
+    ".txt",
+    ".lock",
+    "Pipfile",
+    "Dockerfile",
+)
 """Files that say how a program is run, or for which versions it is meant."""
 
 ENVIRONMENT_MARKER = "pyvenv.cfg"

@@ -1,4 +1,4 @@
-"""The versions that a project's own files pin: requirements, pyproject, setup, lock and environment files.
+"""The versions that a project's own files pin: requirements, pyproject, setup, lock and environment files, Dockerfiles.
 
 Every reader adds what a text requires; what cannot be read becomes a problem with file and line.
 """
@@ -478,6 +478,51 @@ def _conda(reader: _Reader, name: str, item: str, line: int) -> None:
     reader.add(found.group(1), spec, name, line)
 
 
+def _dockerfile(reader: _Reader, name: str, path: Path, text: str) -> None:
+    """What an image is made from, and what its commands install with pip in one version."""
+    lines = text.splitlines()
+    number = 0
+    while number < len(lines):
+        first, parts = number, []
+        while number < len(lines):
+            line = lines[number].strip()
+            number += 1
+            if line.startswith("#"):
+                continue
+            parts.append((number, line.removesuffix("\\")))
+            if not line.endswith("\\"):
+                break
+        instruction = parts[0][1].partition(" ")[0].upper() if parts else ""
+        if instruction == "FROM":
+            image = _IMAGE.search(lines[first])
+            if image:
+                reader.add(image.group(1), f"=={image.group(2)}", name, first + 1)
+        elif instruction == "RUN":
+            _installed(reader, name, parts)
+
+
+_IMAGE = re.compile(r"\b(?:pytorch|tensorflow)/(pytorch|tensorflow):(\d+(?:\.\d+)+)", re.ASCII)
+
+
+def _installed(reader: _Reader, name: str, parts: list[tuple[int, str]]) -> None:
+    """The requirements of the `pip install` in a command, which may go on over several lines."""
+    installing = False
+    before = ""
+    for number, line in parts:
+        for word in line.replace("&&", " && ").replace(";", " ; ").split():
+            if word in ("&&", "||", ";", "|"):
+                installing = False
+            elif word == "install" and before in _PIP:
+                installing = True
+            elif installing and _EXACT.fullmatch(bare := word.strip("'\"")):
+                reader.requirement(bare, name, number)
+            before = word
+
+
+_PIP = ("pip", "pip3", "pip2")
+_EXACT = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w,.-]*\])?==\d[\w.+]*", re.ASCII)
+
+
 _READERS: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
     ("uv.lock", _lock),
     ("poetry.lock", _lock),
@@ -494,6 +539,7 @@ _READERS: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
     ("environment.yml", _environment),
     ("environment.yaml", _environment),
     ("environment*.y*ml", _environment),
+    ("Dockerfile*", _dockerfile),
 )
 
 

@@ -20,7 +20,7 @@ from d9mlint.config.settings import CONFIG_NAMES, KEYS, Settings, field, find_co
 
 VERSIONED = frozenset({"torch", "tensorflow"})
 """Libraries whose pins make a directory a project of its own."""
-_PIN_ENDINGS = (".txt", ".toml", ".cfg", ".lock", ".yml", ".yaml", "Pipfile")
+_PIN_ENDINGS = (".txt", ".toml", ".cfg", ".lock", ".yml", ".yaml", "Pipfile", "Dockerfile")
 COMMAND_LINE = "command line"
 
 
