@@ -161,7 +161,7 @@ TF_HEAD = (
 TF_TAIL = (
     '    print(tape.gradient(y, v))\n\n\nif __name__ == "__main__":\n'
     "    w = tf.ones([2, 2, 3])\n"
-    "    main(tf.ones([1, 4, 4, 3]), tf.zeros([1, 4]), tf.zeros([4], tf.int32), w, None)\n"
+    "    main(tf.Variable(tf.ones([1, 4, 4, 3])), tf.zeros([1, 4]), tf.zeros([4], tf.int32), w, None)\n"
 )
 
 
