@@ -263,7 +263,7 @@ OPTION += "o = p.parse_args()\n"
         ),
         (
             "import tensorflow as tf\ndef act(x):\n    return tf.math.unsorted_segment_sum(x, [0, 1, 1], 2)\n"
-            "x = tf.ones([3, 2])\n",
+            "x = tf.constant([[0.5, 2.0], [1.5, 3.0], [0.1, 0.2]])\n",
             "with tf.device('/CPU:0'):\n    act(x)",
             "print(act(x))",
             "DET403",
