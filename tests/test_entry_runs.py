@@ -594,6 +594,33 @@ def test_imports_taken_over_and_imports_run_again_give_the_same(monkeypatch: pyt
     assert run({**LIBRARY, **ENTRIES}) == shared
 
 
+def test_of_many_circumstances_of_an_import_those_met_last_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = {"flags.py": "level = 0\n", "lib.py": "import flags\nlevel = flags.level + 1\n"}
+    for name, level in {"a1": 1, "a2": 1, "b1": 2, "b2": 2, "c1": 3, "c2": 3, "d": 1}.items():
+        files[f"{name}.py"] = (
+            f"import torch, flags\nflags.level = {level}\nimport lib\nprint(torch.rand(lib.level))\n"
+        )
+    monkeypatch.setattr(import_cache, "MAX_VARIANTS", 2)
+    taken: list[str] = []
+    take_over: Callable[..., object] = import_cache._take_over
+
+    def counted(interp: Interp, known: import_cache.Imported) -> object:
+        taken.append(f"{known.mod.name} of {interp.entry.relative}" if interp.entry is not None else "")
+        return take_over(interp, known)
+
+    monkeypatch.setattr(import_cache, "_take_over", counted)
+    some = run(files)
+    assert [one for one in taken if one.startswith("lib ")] == [
+        "lib of a2.py",
+        "lib of b2.py",
+        "lib of c2.py",
+    ]
+    monkeypatch.setattr(import_cache, "MAX_VARIANTS", 64)
+    assert run(files) == some
+
+
 def test_reports_and_steps_do_not_depend_on_memory() -> None:
     """No identity of an object decides anything: freed addresses may be used again in any pattern."""
     program = (

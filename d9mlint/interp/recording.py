@@ -695,6 +695,8 @@ _ROLES = {
     "allocates": "gives memory whose content is undefined",
     "holds": "gives an object that shares the memory of its argument",
     "views": "gives a tensor that shares the memory of what it is given",
+    "plain-object": "makes an object that counts as true",
+    "no-weights": "is a layer that has no weights",
     "parts": "gives several tensors that share the memory of what it is given",
     "configuration": "gives a configuration, of which what the program does not set has its default",
     "compiles": "compiles what it is given, or a model, with Inductor",
