@@ -211,11 +211,10 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
             return v.join((args.pos[2], v.UNKNOWN)) if isinstance(owner, v.Inst) else v.UNKNOWN
         return value
     if isinstance(owner, v.Mod):
-        # Objects built by name: anything callable that the module, or the package, defines may be meant. How it is
-        # called tells more.
-        found = [
-            x for x in owner.env.all().values() if isinstance(x, (v.Cls, v.Func)) and _defines(owner, x.mod)
-        ]
+        # Objects built by name: anything callable that the module, or the package, defines may be meant, or imports
+        # where it defines nothing. How it is called tells more.
+        held = [x for x in owner.env.all().values() if isinstance(x, (v.Cls, v.Func))]
+        found = [x for x in held if _defines(owner, x.mod)] or held
         return v.AnyOf((*found, v.UNKNOWN)) if 0 < len(found) <= _MAX_NAMED else v.UNKNOWN
     return v.UNKNOWN
 
