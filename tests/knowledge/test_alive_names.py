@@ -200,6 +200,11 @@ def test_every_device_is_one(compiled: Compiled, tmp_path: Path) -> None:
             imports, value = ["import torch"], ""
             if api.startswith("os.environ."):
                 imports, value = ["import os", "import torch"], f"int(os.environ['{api.rpartition('.')[2]}'])"
+            elif api.startswith("option:"):
+                option = api.removeprefix("option:")
+                imports += ["import argparse", "parser = argparse.ArgumentParser()"]
+                imports.append(f"parser.add_argument('{option}', type=int, default=0)")
+                value = f"parser.parse_args().{option.strip('-').replace('-', '_')}"
             else:
                 owner, _, name = api.rpartition(".")
                 line, called = programs.imported(owner if entry.gives == "owner" else api)
