@@ -92,7 +92,7 @@ def main(x, b, i, w, s):
 
 
 if __name__ == "__main__":
-    main(tf.ones([1, 4, 4, 3]), tf.zeros([1, 4]), tf.zeros([4], tf.int32), tf.ones([2, 2, 3]), None)
+    main(tf.Variable(tf.ones([1, 4, 4, 3])), tf.zeros([1, 4]), tf.zeros([4], tf.int32), tf.ones([2, 2, 3]), None)
 """
 
 
