@@ -49,7 +49,7 @@ def test_an_op_names_the_device_that_the_program_uses(tmp_path: Path) -> None:
 def test_an_error_that_a_variable_takes_back_is_not_raised(tmp_path: Path) -> None:
     text = (
         "import os\n\nos.environ['TF_DETERMINISTIC_OPS'] = '1'\n{}\nimport tensorflow as tf\n\n"
-        "print(tf.math.unsorted_segment_sum(tf.ones([4, 3]), tf.constant([0, 0, 1, 1]), 2))\n"
+        "print(tf.math.unsorted_segment_sum(tf.random.uniform([4, 3]), tf.constant([0, 0, 1, 1]), 2))\n"
     )
     variable = "os.environ['TF_DISABLE_SEGMENT_REDUCTION_OP_DETERMINISM_EXCEPTIONS'] = '1'\n"
     given = {"tensorflow-version": "2.6"}

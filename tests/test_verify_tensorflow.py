@@ -21,7 +21,12 @@ from d9mlint.verify.recipes import Recipe, load_recipes
 from d9mlint.verify.session import Options, measure
 
 RECIPES = {recipe.id: recipe for recipe in load_recipes() if recipe.library == "tensorflow"}
-WITHOUT_RECIPE = {"tf.keras_fit_workers", "tf.bincount.counts", "tf.extract_patches_backward.disjoint"}
+WITHOUT_RECIPE = {
+    "tf.keras_fit_workers",
+    "tf.bincount.counts",
+    "tf.extract_patches_backward.disjoint",
+    "tf.segment_reduction.ones",
+}
 """Entries that no recipe can stand for; why is said at the end of the file of recipes."""
 RACES = ("tf_variable_scatter_add", "tf_data_map_parallel", "tf_crop_and_resize")
 """Differ from run to run on a CPU with two threads."""
