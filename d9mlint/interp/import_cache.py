@@ -165,8 +165,8 @@ class ImportCache:
         """Forget what no other run can take over: imports that used a module of this run alone, because the import that
         made it is not remembered."""
         added, self._added = self._added, []
-        added = [(key, one) for key, one in added if any(one is other for other in self._known[key])]
         while True:
+            added = [(key, one) for key, one in added if any(one is other for other in self._known[key])]
             made = {mod for _, one in added for mod in one.loaded.values()}
             lost = [
                 (key, one) for key, one in added if any(map(self._is_lost, one.used.values(), repeat(made)))
@@ -175,7 +175,6 @@ class ImportCache:
                 break
             for key, one in lost:
                 self._known[key] = [other for other in self._known[key] if other is not one]
-            added = [(key, one) for key, one in added if any(one is other for other in self._known[key])]
         self._modules |= made
 
     def _is_lost(self, mod: v.Mod, made: set[v.Mod]) -> bool:
