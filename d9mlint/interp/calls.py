@@ -1029,6 +1029,8 @@ def _call_member(
         _fit_parts(interp, owner, args, node)
     if isinstance(owner, v.Inst) and callback_instances(f"*.{name}"):
         run_methods(interp, owner, node)
+    if isinstance(owner, v.Obj) and any(name in entry.chained for entry in interp.kb.runners(owner.api)):
+        return owner
     made = interp.kb.result_type(event.api) or result_type(event.api)
     result_obj = v.Obj(event.api, made, args, node if isinstance(node, m.Call) else None)
     result_obj.file = interp.frame.file

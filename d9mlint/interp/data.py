@@ -12,7 +12,7 @@ from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, Ope
 from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
-from d9mlint.interp.order_kinds import one_of, raw_kind_of_elements
+from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -263,6 +263,13 @@ def part_of(interp: Interp, value: v.Value, found: v.Value) -> v.Value:
     return part
 
 
+def chosen_of(interp: Interp, value: v.Value) -> v.Value:
+    """What is chosen from an array of numbers by positions, columns or a mask: numbers like them."""
+    if not isinstance(value, v.Obj) or not value.api.startswith("numpy.") or value.type == TENSOR:
+        return v.UNKNOWN
+    return part_of(interp, value, v.UNKNOWN) if raw_kind_of_elements(interp, value) == NUMBER else v.UNKNOWN
+
+
 def has_elements(interp: Interp, value: v.Obj) -> bool:
     """Whether something is known of what a library object is taken apart into."""
     if value.type == TENSOR or one_of(interp, value) is not None:
@@ -335,14 +342,14 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 at_key = value.items[index.value] = interp.call(value.factory, v.NO_ARGS, node)
             if at_key is None and index.option:
                 # The default names nothing that is there: the option has to be given.
-                return _any_of(value)
-            return at_unknown_key(value) if at_key is None else _dispatched(value, index, at_key)
+                return _any_of(interp, value)
+            return at_unknown_key(interp, value) if at_key is None else _dispatched(value, index, at_key)
         if value.factory is not None:
             key = ("unknown key", node.start)
             if key not in value.items:
                 value.items[key] = interp.call(value.factory, v.NO_ARGS, node)
             return v.join(value.items.values())
-        return _any_of(value)
+        return _any_of(interp, value)
     if isinstance(value, v.Items):
         if isinstance(index, v.Lit) and isinstance(index.value, int) and not value.open:
             try:
@@ -475,14 +482,34 @@ UNKNOWN_KEY = "unknown key"
 """The first part of keys that stand for keys that are not known."""
 
 
-def at_unknown_key(value: v.Mapping) -> v.Value:
-    """What an open mapping holds under a key that it is not known to have: tensors or sequences in arbitrary order, where
-    all that was put under unknown keys are."""
+def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
+    """What an open mapping holds under a key that it is not known to have: tensors, sequences in arbitrary order, or
+    numbers, where all that was put under unknown keys are."""
     if not value.open:
         return v.UNKNOWN
     held = [x for key, x in value.items.items() if isinstance(key, tuple) and key[0] == UNKNOWN_KEY]
-    known = all(shapes.form(x) != shapes.NOTHING or _is_arbitrary(x) for x in held)
+    # What is looked up in is not empty.
+    held = [x for x in held if not isinstance(x, v.Mapping) or x.items or x.open] or held
+    known = all(shapes.form(x) != shapes.NOTHING or _is_arbitrary(x) or _has_numbers(interp, x) for x in held)
     return v.join(held) if held and known else v.UNKNOWN
+
+
+def _has_numbers(interp: Interp, value: v.Value, depth: int = 0) -> bool:
+    """Whether a value holds numbers of arrays, in a list of any length or in a mapping of such lists."""
+    if isinstance(value, v.Mapping):
+        inner = list(value.items.values())
+        return depth < _MOST_NESTED and all(_has_numbers(interp, one, depth + 1) for one in inner)
+    if not isinstance(value, v.Items) or not all(isinstance(one, v.Obj) for one in value.elts):
+        return False
+    if kind_of_elements(interp, value) != NUMBER:
+        return False
+    if not value.open:
+        # Another key may have another number of them.
+        value.open = True
+    return True
+
+
+_MOST_NESTED = 2
 
 
 def _is_arbitrary(value: v.Value) -> bool:
@@ -491,13 +518,13 @@ def _is_arbitrary(value: v.Value) -> bool:
     return bool(held) and all(isinstance(one, (v.Items, v.Obj)) and one.order is not None for one in held)
 
 
-def _any_of(value: v.Mapping) -> v.Value:
+def _any_of(interp: Interp, value: v.Mapping) -> v.Value:
     """A value of a mapping under an unknown key: of an open one, its functions and classes may be what is meant."""
     if value.items and not value.open:
         return v.candidates(value.items.values())
     held = [one for x in value.items.values() for one in v.alternatives(x)]
     callables = [x for x in held if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))]
-    return v.candidates([*callables, v.UNKNOWN]) if callables else at_unknown_key(value)
+    return v.candidates([*callables, v.UNKNOWN]) if callables else at_unknown_key(interp, value)
 
 
 def is_environ(interp: Interp, value: v.Value) -> bool:

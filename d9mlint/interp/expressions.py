@@ -16,6 +16,7 @@ from d9mlint.interp.data import (
     PATH,
     UNKNOWN_KEY,
     binary,
+    chosen_of,
     cut_out,
     element,
     elements,
@@ -28,6 +29,7 @@ from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
 from d9mlint.interp.frames import Frame
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library.options import NAMESPACE
+from d9mlint.interp.library.rows import columns
 from d9mlint.interp.methods import bind_method, is_decorated
 from d9mlint.interp.order_identifiers import chosen, keyed
 from d9mlint.interp.order_kinds import is_number, sample
@@ -242,6 +244,10 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
     for arg in node.args:
         if isinstance(arg, m.Star):
             value = interp.eval(arg.value)
+            if isinstance(value, v.Items) and len(node.args) == 1 and _is_zip(func):
+                found = columns(value)
+                if found is not None:
+                    return found
             if isinstance(value, v.Items) and not star and value.kind != "s" and not value.open:
                 pos.extend(value.elts)
             else:
@@ -270,6 +276,10 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
     if isinstance(func, v.Func) and func.fn.name == "__init__" and not _takes(func, args):
         func = _library_base(interp, node) or func
     return interp.call(func, args, node)
+
+
+def _is_zip(func: v.Value) -> bool:
+    return isinstance(func, v.Ext) and func.name == "builtins.zip"
 
 
 def _takes(func: v.Func, args: v.Args) -> bool:
@@ -438,6 +448,8 @@ def _subscript(interp: Interp, node: m.Subscript) -> v.Value:
     else:
         index = interp.eval(node.index)
         result = subscript(interp, value, index, node)
+        if result is v.UNKNOWN:
+            result = chosen_of(interp, value)
     if interp.orders.any:
         return interp.orders.subscripted(interp, value, index, node, result)
     return result

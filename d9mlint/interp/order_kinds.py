@@ -257,7 +257,11 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
             return kind_of_elements(interp, value, None, depth + 1)
         if value.type in ("torch.Tensor", "torch.nn.Parameter"):
             return OBJECT
-        return _of_call(interp, value.api, _is_method(value))
+        known = _of_call(interp, value.api, _is_method(value))
+        if not known and value.api.startswith("numpy.") and _elements(interp, value, depth) == NUMBER:
+            # Arrays have no hash: what has one is a number in them.
+            return NUMBER
+        return known
     if isinstance(value, v.Inst):
         if value.cls.find("__hash__") is not None or value.cls.decorated or value.cls.external_bases():
             return ""

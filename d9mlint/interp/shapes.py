@@ -88,9 +88,17 @@ def _common(forms: list[Form]) -> Form:
             common(first.device, one.device),
             first.grad if first.grad is one.grad else None,
             first.distinct and one.distinct,
-            first.single if first.single == one.single else None,
+            _common_single(first, one),
         )
     return first
+
+
+def _common_single(a: Form, b: Form) -> int | None:
+    """A dimension along which both tensors have one element."""
+    for at in (a.single, b.single):
+        if at is not None and is_single(a, at) and is_single(b, at):
+            return at
+    return None
 
 
 def may_be_dtype(name: str, wanted: str) -> bool | None:
@@ -209,6 +217,8 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
         return (None,) * count if 0 <= count <= MAX_RANK else None
     if kind in ("flat", "flat-module"):
         return _flat(old, args)
+    if kind in ("joined", "stacked"):
+        return _together(old, args, kind == "stacked")
     if args.dstar or args.star:
         return None
     if kind == "given":
@@ -235,6 +245,28 @@ def _permuted(old: Form, args: v.Args) -> Sizes | None:
     named = [one for value in args.pos for one in (value.elts if isinstance(value, v.Items) else [value])]
     count = sum(isinstance(one, v.Lit) and isinstance(one.value, int) for one in named)
     return (None,) * count if 1 < count <= MAX_RANK and not args.star else None
+
+
+def _dimension(args: v.Args) -> int | None:
+    """The dimension that ``torch.cat(tensors, dim)`` and ``torch.stack(tensors, dim)`` name; the first one by default."""
+    if args.star or args.dstar:
+        return None
+    named = args.get("dim", 1) or args.kw.get("axis")
+    if named is None:
+        return 0
+    return named.value if isinstance(named, v.Lit) and type(named.value) is int else None
+
+
+def _together(old: Form, args: v.Args, stacks: bool) -> Sizes | None:
+    """The sizes of several tensors as one: joined along a dimension, or stacked along a new one."""
+    if old.sizes is None:
+        return None
+    count = len(old.sizes) + stacks
+    at = _dimension(args)
+    if count > MAX_RANK or at is None or not -count <= at < count:
+        return (None,) * count if count <= MAX_RANK else None
+    at %= count
+    return (*old.sizes[:at], None, *old.sizes[at + (not stacks) :])
 
 
 def _widened(old: Form, args: v.Args) -> Sizes | None:
@@ -348,9 +380,16 @@ def of_item(old: Form, index: v.Value) -> Sizes | None:
 
 def added_dimension(entry: TensorEntry, old: Form, args: v.Args) -> int | None:
     """The dimension of one element of what a call gives, where its sizes are not known: ``unsqueeze(1)``,
-    ``argmax(1, keepdim=True)``."""
+    ``argmax(1, keepdim=True)``, ``tensor([[x]])``."""
     if entry.sizes == "input":
         return old.single
+    if entry.sizes == "data":
+        return _literal(args.get("data", 0)).single
+    if entry.sizes == "joined":
+        at = _dimension(args)
+        return (
+            old.single if old.single is not None and at is not None and 0 <= at != old.single >= 0 else None
+        )
     kept = args.kw.get("keepdim")
     if entry.sizes != "widened" and (kept is None or v.truth(kept) is not True):
         return None
@@ -433,11 +472,15 @@ def _literal(data: v.Value | None) -> Form:
     """The form of ``torch.tensor`` of nested lists of numbers."""
     sizes: list[int | None] = []
     while isinstance(data, v.Items):
-        if data.open or not data.elts:
+        if not data.elts:
             return NOTHING
-        sizes.append(len(data.elts))
-        data = data.elts[0]
-    if not isinstance(data, v.Lit) or isinstance(data.value, str):
+        sizes.append(None if data.open else len(data.elts))
+        # Rows have one length: what is known of one is known of all.
+        data = next((one for one in data.elts if isinstance(one, v.Items)), data.elts[0])
+    if not isinstance(data, v.Lit):
+        # Maybe a sequence: how many dimensions there are is not known.
+        return Form(single=max((at for at, size in enumerate(sizes) if size == 1), default=None))
+    if isinstance(data.value, str):
         return NOTHING
     kind = "bool" if isinstance(data.value, bool) else "float32" if isinstance(data.value, float) else None
     return Form(tuple(sizes), kind or ("int64" if isinstance(data.value, int) else None))

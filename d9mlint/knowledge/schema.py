@@ -312,8 +312,9 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     conditions under which it draws at all. ``quiet_parts``: what an object made of nothing but these parts (its
     first argument) draws decides nothing. ``seed_attribute``: the seed is this attribute of that argument, as of a
     configuration; ``random_seeds``: values of it that mean a random one. ``seeded_by``: methods by which an object
-    is seeded after it was made; ``used_by``: methods that draw what a call of it draws. ``why`` is what a message
-    says of the cause, where the kind does not say it.
+    is seeded after it was made; ``used_by``: methods that draw what a call of it draws; ``described_by``: attributes of
+    what a call gives whose reading draws nothing, as the call itself does not. ``why`` is what a message says of the
+    cause, where the kind does not say it.
     ``kind`` is a finer class for the checks: ``seeder``, ``anti-seed``,
     ``draw``, ``init``, ``dropout``, ``shuffle``, ``split``, ``sampler``, ``transform``, ``generator``,
     ``entropy``, ``environment``, ``stateless``, ``unseeded-op``, ``sampling`` (generation by a model).
@@ -340,6 +341,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     random_seeds: list[Any] = []
     seeded_by: list[str] = []
     used_by: list[str] = []
+    described_by: list[str] = []
     draws: list[str] = []
     at: Literal["call", "construct", "use"] = "call"
     unless: list[Condition] = []
@@ -571,7 +573,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     name. ``sizes``: those of its first ``input``, of as many dimensions (``rank``), one more (``longer``,
     ``widened`` where that has one element) or less (``shorter``), ``given`` as arguments, or as ``repeated`` or
     ``expanded`` by them, as the ``first``, ``second``, ``steps`` or ``size`` argument, by a ``range``, by nested lists
-    (``data``), or what flattening leaves (``flat``; ``flat-module`` starts at the second dimension). ``rank`` is
+    (``data``), several ``joined`` or ``stacked`` along a dimension, or what flattening leaves (``flat``;
+    ``flat-module`` starts at the second dimension). ``rank`` is
     the number of dimensions where it is always the same. ``dtype``: that of the ``input``, what an ``argument``
     says, that of the first input (``like``) or float32 (``stated``) unless an argument says another, that of what
     a test chooses from (``chosen``), that of the input if it is no integer, else some ``floating`` one
@@ -602,6 +605,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "size",
         "range",
         "data",
+        "joined",
+        "stacked",
         "flat",
         "flat-module",
     ] = "unknown"
@@ -667,7 +672,8 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     model that only training calls, ``without_gradient`` those that are called with gradients switched off.
     ``batches`` are methods of a model with the name of the argument that is a batch of data. ``returns`` are positions
     or names of the arguments that a call gives back, moved to the device, and ``calls`` those of objects whose methods
-    it calls. ``constructs``: making one trains. ``switch`` says how to make it deterministic.
+    it calls. ``chained`` are the methods that give the object itself. ``constructs``: making one trains. ``switch`` says
+    how to make it deterministic.
     """
 
     id: str
@@ -686,6 +692,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     batches: dict[str, str] = {}
     returns: list[Other] = []
     calls: list[Other] = []
+    chained: list[str] = []
     constructs: bool = False
     switch: str = ""
     note: str = ""

@@ -69,9 +69,9 @@ class LoaderWorkers(Rule):
             return
         dataset = args.get("dataset", 0)
         drawn = what_is_drawn(self.run, [dataset, args.get("collate_fn")], frame=frame)
-        if self.by_trainer and not drawn & {"own", "other", OWN_SEED}:
+        # What is wrong with a transform that has its own generator is reported there: `worker_init_fn` does not reach it.
+        if self.by_trainer and not drawn & {"own", "other"}:
             return
-        # What is wrong with it is reported at the transform: `worker_init_fn` does not reach its generator.
         own_seed = OWN_SEED in drawn and drawn <= {OWN_SEED, "torch"}
         drawn.discard(OWN_SEED)
         visible = dataset is not None and is_visible(dataset)

@@ -26,7 +26,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.library.weights import filled, is_loaded
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import marks_path, noted, remembered, remembered_once, remembered_table
-from d9mlint.interp.naming import names_only
+from d9mlint.interp.naming import described_only, names_only
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.state import SEEDED, Rng, Site
@@ -150,6 +150,8 @@ class Seeds(Rule):
             and not entry.in_place
             and (self.run.unread(node) or names_only(self.run, node))
         ):
+            return
+        if entry.described_by and described_only(self.run, node, entry.described_by):
             return
         if entry.kind == "split":
             self._split(rng, level, entry, node)
@@ -567,7 +569,7 @@ class Seeds(Rule):
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
             loads = where(self.run, LOADS) is not None
-            found = strong or (None if imported else self._never_loaded(rng) if loads else weak)
+            found = strong or (None if imported else self._never_loaded(rng) if loads else weak) or aside
         mask = self.first.get((rng, "mask"))
         if found is None and mask is not None and not imported and where(self.run, MODE_SET) is None:
             self.report(

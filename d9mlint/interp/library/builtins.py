@@ -43,6 +43,7 @@ from d9mlint.interp.library.reflection import (
     modules_like,
     registered,
 )
+from d9mlint.interp.library.rows import ROW_MODELS
 from d9mlint.interp.library.strings import STRING_METHODS
 from d9mlint.interp.library.weights import load
 from d9mlint.interp.order_kinds import counted, one_of, sample
@@ -406,7 +407,7 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
         return v.candidates([*callables, default])
     if isinstance(owner, v.Mapping) and named:
         if owner.open:
-            found = at_unknown_key(owner)
+            found = at_unknown_key(interp, owner)
             if found is not v.UNKNOWN:
                 return v.join((found, default))
             return v.UNKNOWN if not isinstance(default, v.Lit) or default.value is None else default
@@ -809,6 +810,7 @@ MODELS: dict[str, Model] = {
     **KEY_MODELS,
     **PROCESS_MODELS,
     **REFLECTION_MODELS,
+    **ROW_MODELS,
     "hydra.initialize": opt.hydra_initialize,
     "hydra.experimental.initialize": opt.hydra_initialize,
     "hydra.initialize_config_dir": opt.hydra_initialize,

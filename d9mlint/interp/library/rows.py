@@ -1,0 +1,57 @@
+"""Rows that hold tensors, such as the steps that an agent remembers: chosen at random, and taken apart into columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.interp.library.records import fields
+from d9mlint.interp.tensors import TENSOR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from d9mlint.interp.interpreter import Interp
+
+_MOST_ROWS = 64
+
+
+def _chosen(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``random.sample(rows, n)``: some of the rows."""
+    rows = args.get("population", 0)
+    if not isinstance(rows, v.Items) or rows.kind == "s" or not _holds_tensors(rows):
+        return None
+    return v.Items("l", list(rows.elts), True)
+
+
+def columns(rows: v.Items) -> v.Items | None:
+    """What ``zip(*rows)`` gives; None where the rows hold no tensors, or are not known well enough."""
+    if rows.kind == "s" or not _holds_tensors(rows):
+        return None
+    cells = [cell for row in rows.elts if (cell := _cells(row)) is not None]
+    widths = {len(row) for row in cells}
+    if len(widths) != 1 or len(cells) < sum(v.is_none(row) is not True for row in rows.elts):
+        return None
+    return v.Items("t", [v.Items("t", [row[at] for row in cells], rows.open) for at in range(widths.pop())])
+
+
+def _holds_tensors(rows: v.Items) -> bool:
+    if rows.order is not None or len(rows.elts) > _MOST_ROWS:
+        return False
+    return any(_is_tensor(one) for row in rows.elts for one in (row, *(_cells(row) or ())))
+
+
+def _is_tensor(value: v.Value) -> bool:
+    return any(isinstance(one, v.Obj) and one.type == TENSOR for one in v.alternatives(value))
+
+
+def _cells(row: v.Value) -> list[v.Value] | None:
+    if isinstance(row, v.Items):
+        return None if row.open or row.kind == "s" else row.elts
+    return fields(row)
+
+
+ROW_MODELS: dict[str, Callable[[Interp, str, v.Args, Any], v.Value | None]] = {
+    "random.sample": _chosen,
+    "random.choices": _chosen,
+}
