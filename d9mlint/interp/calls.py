@@ -23,7 +23,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
-from d9mlint.interp.library import records, reflection
+from d9mlint.interp.library import experiments, records, reflection
 from d9mlint.interp.library.builtins import (
     GIVEN_LATER,
     METHOD_MODELS,
@@ -510,6 +510,8 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
         if isinstance(value, v.Func):
             value.decorated = (*value.decorated, decorator)
             _answer_later(interp, decorator, value, node)
+            if isinstance(decorator, v.Member):
+                _experiment(interp, decorator, value, node)
         reflection.keep(decorator, value)
         return value
     outer = interp.decorated
@@ -533,6 +535,53 @@ def _answer(interp: Interp, handler: v.Func, node: Any) -> None:
     answer = call(interp, handler, v.Args(star=True, dstar=True), node)
     if interp.orders.any:
         interp.orders.decide(interp.orders.deep(answer))
+
+
+def _experiment(interp: Interp, decorator: v.Member, func: v.Func, node: Any) -> None:
+    """An experiment is given a function that configures it, or that it runs."""
+    roles = experiments.roles(interp, decorator)
+    if "configures" in roles:
+        experiments.take(interp, decorator.owner, _local_variables(interp, decorator.owner, func, node))
+    if "names-main" in roles:
+        experiments.name_main(decorator.owner, func)
+    started = roles.get("configured")
+    # It starts with its file only where that is the program.
+    if started is not None and interp.entry is interp.frame.file and not interp.importing:
+        assert isinstance(decorator.owner, v.Obj)
+        api = f"{decorator.owner.type}.{decorator.name}"
+        args = experiments.started_with(decorator.owner, started, v.NO_ARGS)
+        rng.apply(interp, interp.kb.rng(api), args, node)
+        _run_main(interp, decorator.owner, args, node)
+
+
+def _run_main(interp: Interp, owner: v.Value, configuration: v.Args, node: Any) -> None:
+    """An experiment runs its function, whose parameters are parts of the configuration."""
+    func = experiments.main_of(owner)
+    if func is None:
+        return
+    known = {p.name: configuration.kw[p.name] for p in func.fn.params if p.name in configuration.kw}
+    call(interp, func, v.Args([], known, dstar=True), node)
+
+
+def _local_variables(interp: Interp, owner: v.Value, func: v.Func, node: Any) -> v.Mapping:
+    """What the local variables of a function are when it ends; its parameters are parts of the configuration."""
+    kept = experiments.configuration(owner)
+    parameters = {param.name for param in func.fn.params}
+    known = {name: value for name, value in kept.items.items() if name in parameters} if kept is not None else {}
+    env = v.Env(func.env)
+    bind_arguments(interp, func, v.Args([], known, dstar=True), env)
+    outer, statement = interp.frame, interp.statement
+    interp.frame = Frame(func.mod, func.file, env, func.fn.qualname, outer, interp.here(node), func)
+    interp.visited.add(func.key)
+    interp.block(func.fn.body)
+    ends = [state for _, state in interp.frame.returns]
+    if interp.state.alive:
+        ends.append(interp.state)
+    if ends:
+        interp.state = join_states(ends)
+    interp.state.alive = True
+    interp.frame, interp.statement = outer, statement
+    return v.Mapping({name: value for name, value in env.vars.items() if name not in parameters})
 
 
 def decorate_class(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v.Value:
@@ -673,6 +722,40 @@ def run_methods(
                         call(interp, member.bind(inst), v.Args(kw=kw, star=not kw, dstar=True), node)
 
 
+def _make_objects(interp: Interp, api: str, args: v.Args, node: Any) -> None:
+    """What trains is given classes, or finds them by names that the program does not have: it makes objects of them."""
+    found = runner_of(interp, api, args)
+    for made in found.entry.makes if found is not None else ():
+        given = args.get(made.arg, made.pos) or v.NONE
+        classes = [one for one in v.alternatives(given) if isinstance(one, v.Cls)]
+        if v.is_none(given) is True or (isinstance(given, v.Ext) and interp.kb.canonical(given.name) == made.base):
+            classes = _derived(interp, made.base)
+        if len(classes) == 1:
+            _use_class(interp, classes[0], node, found)
+        elif 1 < len(classes) <= v.MAX_ALTERNATIVES:
+            # One of them is chosen when the program is started.
+            interp.branch([partial(_use_class, interp, cls, node, found) for cls in classes])
+
+
+def _use_class(interp: Interp, cls: v.Cls, node: Any, found: Runner | None) -> None:
+    made = call(interp, cls, _ANY, node)
+    if isinstance(made, v.Inst):
+        run_methods(interp, made, node, caller=found.entry if found is not None else None)
+
+
+def _derived(interp: Interp, base: str) -> list[v.Cls]:
+    """The classes of the program that are derived from one of a library, without those that others are derived from."""
+    classes = {
+        id(cls): cls
+        for mod in interp.loaded.values()
+        if mod.file is not None
+        for cls in mod.env.all().values()
+        if isinstance(cls, v.Cls) and any(interp.kb.canonical(one) == base for one in cls.external_bases())
+    }
+    bases = {id(one) for cls in classes.values() for one in cls.mro()[1:]}
+    return [cls for key, cls in classes.items() if key not in bases]
+
+
 _PROTOCOL = frozenset({"__getitem__", "__iter__", "__call__", "__len__", "__next__"})
 
 # ------------------------------------------------------------------------------------- library calls
@@ -702,6 +785,8 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any, base_of: v
     unseeded = rng.apply(interp, entries, args, node) if entries else False
     if not entries:
         rng.may_seed(interp, api, args, node, method=False)
+    if interp.kb.runners(api):
+        _make_objects(interp, api, args, node)
     model = MODELS.get(api)
     if model is not None:
         modelled = model(interp, api, args, node)
@@ -1012,9 +1097,14 @@ def _call_member(
     entries = method.entries
     event = CallEvent(method.api, args, node, owner)
     interp.listeners.tell_method(event, name, method.names)
-    unseeded = rng.apply(interp, entries, args, node) if entries else False
+    started = interp.kb.role(method.api, "configured")
+    with_configuration = experiments.started_with(owner, started, args) if started is not None else args
+    unseeded = rng.apply(interp, entries, with_configuration, node) if entries else False
     if not entries:
         rng.may_seed(interp, name, args, node, method=True)
+    if started is not None:
+        _run_main(interp, owner, with_configuration, node)
+    experiments.configure(interp, method.api, owner, args)
     for model in method.models:
         result = model(interp, owner, name, args, node)
         if result is not None:

@@ -52,6 +52,8 @@ Role = Literal[
     "clock",
     "compiles",
     "configuration",
+    "configured",
+    "configures",
     "copies",
     "discards-batches",
     "draws-weight",
@@ -69,6 +71,7 @@ Role = Literal[
     "makes-key",
     "makes-text",
     "named-by",
+    "names-main",
     "no-gpu",
     "no-variable",
     "no-weights",
@@ -661,6 +664,15 @@ class Asked(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     default: str = ""
 
 
+class Made(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An argument that is a class of which an object is made, and used; where it is not given, or is ``base``, the
+    command line or a configuration names a class that is derived from ``base``."""
+
+    arg: str
+    pos: int | None = None
+    base: str
+
+
 class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Objects that train models or move them to a device. ``apis`` are classes and functions; ``*`` stands for a part
     of a name.
@@ -672,8 +684,8 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     model that only training calls, ``without_gradient`` those that are called with gradients switched off.
     ``batches`` are methods of a model with the name of the argument that is a batch of data. ``returns`` are positions
     or names of the arguments that a call gives back, moved to the device, and ``calls`` those of objects whose methods
-    it calls. ``chained`` are the methods that give the object itself. ``constructs``: making one trains. ``switch`` says
-    how to make it deterministic.
+    it calls, and ``makes`` those of classes of which it makes such objects. ``chained`` are the methods that give the
+    object itself. ``constructs``: making one trains. ``switch`` says how to make it deterministic.
     """
 
     id: str
@@ -693,6 +705,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     returns: list[Other] = []
     calls: list[Other] = []
     chained: list[str] = []
+    makes: list[Made] = []
     constructs: bool = False
     switch: str = ""
     note: str = ""

@@ -352,6 +352,13 @@ class Seeds(Rule):
             self._forgive(report_changing_seed(self, source, node, api))
             return True
         if value is not None and v.is_none(value) and entry.none_seed == "entropy":
+            if any(self.run.kb.role(one, "configured") is not None for one in entry.apis):
+                # The command line may give what the configuration lacks.
+                name = entry.seed_arg
+                message = f"`{api}` without `{name}` in the configuration draws one, and differs between runs"
+                help = f"add `{name}` to the configuration"
+                self.report("DET107", node, message, help, subject=api, severity=Severity.WARNING)
+                return True
             option = v.option_of(value)
             why = f" by default (`{option}` is None)" if option else ""
             self.report(
