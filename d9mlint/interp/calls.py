@@ -567,7 +567,9 @@ def _local_variables(interp: Interp, owner: v.Value, func: v.Func, node: Any) ->
     """What the local variables of a function are when it ends; its parameters are parts of the configuration."""
     kept = experiments.configuration(owner)
     parameters = {param.name for param in func.fn.params}
-    known = {name: value for name, value in kept.items.items() if name in parameters} if kept is not None else {}
+    known = (
+        {name: value for name, value in kept.items.items() if name in parameters} if kept is not None else {}
+    )
     env = v.Env(func.env)
     bind_arguments(interp, func, v.Args([], known, dstar=True), env)
     outer, statement = interp.frame, interp.statement
@@ -728,7 +730,9 @@ def _make_objects(interp: Interp, api: str, args: v.Args, node: Any) -> None:
     for made in found.entry.makes if found is not None else ():
         given = args.get(made.arg, made.pos) or v.NONE
         classes = [one for one in v.alternatives(given) if isinstance(one, v.Cls)]
-        if v.is_none(given) is True or (isinstance(given, v.Ext) and interp.kb.canonical(given.name) == made.base):
+        if v.is_none(given) is True or (
+            isinstance(given, v.Ext) and interp.kb.canonical(given.name) == made.base
+        ):
             classes = _derived(interp, made.base)
         if len(classes) == 1:
             _use_class(interp, classes[0], node, found)

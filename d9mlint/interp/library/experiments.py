@@ -72,7 +72,11 @@ def main_of(owner: v.Value) -> v.Func | None:
 def started_with(owner: v.Value, role: RoleEntry, args: v.Args) -> v.Args:
     """The configuration with which an experiment is started, as arguments: its own, and what the call changes of it."""
     kept = configuration(owner)
-    items = {str(key): as_default(value, str(key)) for key, value in kept.items.items()} if kept is not None else {}
+    items = (
+        {str(key): as_default(value, str(key)) for key, value in kept.items.items()}
+        if kept is not None
+        else {}
+    )
     known = kept is not None and not kept.open and not (args.star or args.dstar)
     changed = args.get(role.arg, role.pos) if role.arg else None
     if isinstance(changed, v.Mapping):
