@@ -52,6 +52,63 @@ def described_only(run: RunView, node: Any, attributes: list[str]) -> bool:
     return not liveness.may_be_shared(run.whole(run.frame.file), function, names)
 
 
+def traced_only(run: RunView, node: Any) -> bool:
+    """Whether what an expression of the running function gives is an example that a model is traced with, and beside that
+    only given to models whose results nothing reads."""
+    function, stmt = _running(run), run.statement
+    if function is None or not isinstance(stmt, m.Assign) or len(stmt.targets) != 1:
+        return False
+    target, above = stmt.targets[0], parents(function)
+    child = node
+    while child is not stmt.value:
+        parent = above.get(id(child))
+        if not isinstance(parent, m.Attr) and not (isinstance(parent, m.Call) and parent.func is child):
+            return False
+        child = parent
+    if not isinstance(target, m.Name) or "." in target.id:
+        return False
+    traced = False
+    for one in nodes(function.body):
+        if not isinstance(one, m.Name) or one is target or one.id.partition(".")[0] != target.id:
+            continue
+        given = above.get(id(one))
+        argument = (
+            given if isinstance(given, m.Keyword) or (isinstance(given, m.Seq) and given.kind == "t") else one
+        )
+        call = above.get(id(argument)) if argument is not one else given
+        if one.id != target.id or not isinstance(call, m.Call) or call.func is one:
+            return False
+        if _is_example(run, call, argument):
+            traced = True
+        elif not _is_thrown_away(run, function, call, above.get(id(call))):
+            return False
+    return traced and not liveness.may_be_shared(run.whole(run.frame.file), function, {target.id})
+
+
+def _is_example(run: RunView, call: m.Call, argument: Any) -> bool:
+    """Whether a model is traced with an argument of a call."""
+    found = run.eval(call.func) if isinstance(call.func, m.Name) else None
+    role = run.kb.role(run.kb.canonical(found.name), "form-only") if isinstance(found, v.Ext) else None
+    if role is None:
+        return False
+    if isinstance(argument, m.Keyword):
+        return argument.name == role.arg
+    return role.pos is not None and any(one is argument for one in call.args[role.pos : role.pos + 1])
+
+
+def _is_thrown_away(run: RunView, function: m.Function, call: m.Call, stmt: Any) -> bool:
+    """Whether a call of a model is a statement alone, or stores what it gives where nothing reads it."""
+    model = run.eval(call.func) if isinstance(call.func, m.Name) else None
+    if not isinstance(model, (v.Inst, v.Obj)):
+        return False
+    if isinstance(stmt, m.ExprStmt):
+        return True
+    if not isinstance(stmt, m.Assign) or stmt.start not in liveness.dead_stores(function):
+        return False
+    whole = run.whole(run.frame.file)
+    return not liveness.may_be_shared(whole, function, liveness.stored_names(stmt))
+
+
 def _running(run: RunView) -> m.Function | None:
     frame = run.frame
     if frame.is_class:

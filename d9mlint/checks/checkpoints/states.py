@@ -66,6 +66,8 @@ class Checkpoints(Rule):
     restored = remembered_table(str, bool)
     """RNGs, and what else has a state, that the program uses, and whose states it saves and restores."""
     checkpoints = remembered(list[tuple[Where, set[str], frozenset[str]]])
+    alone = remembered(list[tuple[Where, set[str], frozenset[str]]])
+    """States that are saved alone, each in a file."""
     loads = remembered(list[Where])
     goes_on = remembered(bool)
     """Whether a scheduler is given the epoch from which it goes on."""
@@ -128,12 +130,14 @@ class Checkpoints(Rule):
         sites, hidden = _owners(content)
         self.kept.update(sites)
         self.hidden.update(hidden)
+        found = contents(content, _written(call.node))
+        loops = frozenset(loop.key for loop in self.run.loops)
         if not isinstance(content, v.Mapping | v.Items):
             # One state alone, in a file of its own: the rest may stand in others.
-            return
-        found = contents(content, _written(call.node))
-        if "optimizer" in found and "unknown" not in found:
-            loops = frozenset(loop.key for loop in self.run.loops)
+            known = isinstance(content, v.Obj | v.Inst)
+            place = Where(self.run, call.node, "torch.save")
+            self.alone.append((place, found if known else {*found, "unknown"}, loops))
+        elif "optimizer" in found and "unknown" not in found:
             self.checkpoints.append((Where(self.run, call.node, "torch.save"), found, loops))
 
     @on_call("torch.load")
@@ -152,7 +156,7 @@ class Checkpoints(Rule):
         elif "torch" in uses and may_use_cuda(self.run):
             uses.add("cuda")
         reported: set[tuple[str, str]] = set()
-        for place, found, loops in self.checkpoints:
+        for place, found, loops in [*self.checkpoints, *self._in_several_files()]:
             # Several files from one place (last, best, every n epochs) are reported once.
             if (place.site.path, place.scope) in reported:
                 continue
@@ -196,6 +200,15 @@ class Checkpoints(Rule):
                     subject="torch.load",
                     remedy=tuple(rngs),
                 )
+
+    def _in_several_files(self) -> list[tuple[Where, set[str], frozenset[str]]]:
+        """The checkpoint of a program that saves its states in one file each, and resumes. The names of the files may hold
+        the epoch."""
+        together: set[str] = {"epoch", *self.saved.known()}
+        together.update(*(found for _, found, _ in self.alone))
+        if not self.loads or self.run.entry is None or "unknown" in together:
+            return []
+        return [(place, together, loops) for place, found, loops in self.alone if "optimizer" in found][:1]
 
     def _not_kept(self, loops: frozenset[str]) -> list[str]:
         """Optimizers and averages of weights that are updated in one of some loops, and whose state no file holds."""

@@ -26,7 +26,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.library.weights import filled, is_loaded
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import marks_path, noted, remembered, remembered_once, remembered_table
-from d9mlint.interp.naming import described_only, names_only
+from d9mlint.interp.naming import described_only, names_only, traced_only
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import seed_value
 from d9mlint.interp.state import SEEDED, Rng, Site
@@ -148,7 +148,7 @@ class Seeds(Rule):
         if (
             entry.kind in _GIVING
             and not entry.in_place
-            and (self.run.unread(node) or names_only(self.run, node))
+            and (self.run.unread(node) or names_only(self.run, node) or traced_only(self.run, node))
         ):
             return
         if entry.described_by and described_only(self.run, node, entry.described_by):
