@@ -14,6 +14,8 @@ from d9mlint.checks.ops.calls import known_call
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     ENTERED,
+    GRAPH_STEP,
+    GRAPH_STEP_CPU,
     TF_FIT,
     TF_TAPE,
     TF_TRAIN,
@@ -38,7 +40,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import noted, remembered, remembered_table
-from d9mlint.interp.places import Where
+from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.shapes import form, is_dtype
 from d9mlint.interp.tensors import detached, device, no_gradient, together
 from d9mlint.interp.text import call_text
@@ -117,6 +119,9 @@ class Ops(Rule):
     watches = remembered(bool)
     """Whether gradients are taken of more than variables."""
 
+    differentiated = remembered(int)
+    """When gradients were added to a graph of TensorFlow for the last time."""
+
     compiled = remembered_table(tuple[str, int], bool)
     """Where losses are made that `compile` is given."""
     evaluates = remembered(bool)
@@ -138,6 +143,16 @@ class Ops(Rule):
     def watched(self, call: CallEvent) -> None:
         """Gradients are taken of what the program names."""
         self.watches = True
+
+    @on_method("minimize", "compute_gradients")
+    def step_made(self, call: CallEvent) -> None:
+        """Gradients of a loss are added to a graph."""
+        self.differentiated = Moment(self.run.steps)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "graph-gradient") is not None)
+    def gradients_made(self, call: CallEvent) -> None:
+        """Gradients are added to a graph."""
+        self.differentiated = Moment(self.run.steps)
 
     @on_call("torch.set_num_threads")
     def set_threads(self, call: CallEvent) -> None:
@@ -508,7 +523,7 @@ def _end(rule: Ops) -> None:
         if found.fed and TF_TAPE not in rule.run.places and not rule.composed:
             _silent(rule.run, found.entry, found.place, "no gradient is taken of the inputs of the model")
             continue
-        if is_tf and _outside_gradients(rule.run, found):
+        if is_tf and (_outside_gradients(rule.run, found) or _after_gradients(rule, found)):
             _silent(rule.run, found.entry, found.place, "no gradient of TensorFlow is taken of it")
             continue
         if (
@@ -603,6 +618,19 @@ def _outside_gradients(interp: RunView, found: Candidate) -> bool:
     if ENTERED in interp.places or interp.switches.tf_graph:
         return False
     return TF_TAPE in interp.places and TF_FIT not in interp.places
+
+
+def _after_gradients(rule: Ops, found: Candidate) -> bool:
+    """Whether an op is added to a graph of TensorFlow 1 after all gradients of what was in it."""
+    interp = rule.run
+    if found.entry.passes != "backward" or not rule.differentiated or TF_TAPE in interp.places:
+        return False
+    steps = [interp.places[one] for one in (GRAPH_STEP, GRAPH_STEP_CPU) if one in interp.places]
+    if not interp.kb_matches("tensorflow", "<2.0") or ENTERED in interp.places:
+        return False
+    # Nothing but the steps of the graph trains.
+    fits = interp.places.get(TF_FIT)
+    return (fits is None or any(fits is one for one in steps)) and found.place.order > rule.differentiated
 
 
 def _listed(variables: dict[str, list[str]]) -> str:

@@ -168,7 +168,7 @@ class Seeds(Rule):
         if kind == "weak" and self.trains_parts and _masks(entry):
             # Also where the program does not train, as for Monte Carlo dropout.
             kind = ""
-        if kind == "weak" and _may_be_loaded(entry, node):
+        if kind == "weak" and _may_be_loaded(self.run, entry, node):
             kind = "head"
         if (entry.kind == "shuffle" and entry.library == "torch") or level.parent:
             kind = "order"
@@ -662,11 +662,17 @@ def _masks(entry: RngEntry) -> bool:
     return entry.kind == "dropout" and entry.library == "torch" and entry.at == "use"
 
 
-def _may_be_loaded(entry: RngEntry, node: Any) -> bool:
-    """Whether a checkpoint may hold the layers that an entry draws: nothing in the call says that they are new."""
+def _may_be_loaded(run: RunView, entry: RngEntry, node: Any) -> bool:
+    """Whether a checkpoint may hold the layers that an entry draws: nothing in the call says that they are new, or it is
+    in a folder, where a program may have put it."""
     if not entry.apis[0].endswith(".from_pretrained") or not isinstance(node, m.Call):
         return False
-    return not any(one.name in _NEW_LAYERS for one in node.keywords)
+    if not any(one.name in _NEW_LAYERS for one in node.keywords):
+        return True
+    named = node.args[0] if node.args and not isinstance(node.args[0], m.Star) else None
+    given = run.eval(named) if isinstance(named, (m.Name, m.Const)) else v.UNKNOWN
+    text = given.value if isinstance(given, v.Lit) else None
+    return named is not None and (not isinstance(text, str) or text.startswith((".", "/", "~")))
 
 
 _NEW_LAYERS = frozenset({"num_labels", "id2label", "label2id", "config", "ignore_mismatched_sizes"})
