@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -34,6 +35,7 @@ from d9mlint.interp.switches import Switches
 from d9mlint.interp.trail import functions
 from d9mlint.ir import nodes as m
 from d9mlint.project.entry_points import Entry, find_entries, imported_files
+from d9mlint.project.import_order import ImportOrder
 from d9mlint.project.modules import ModuleFile, Modules
 
 if TYPE_CHECKING:
@@ -102,6 +104,7 @@ class Project:
         self.imported = imported_files(self.modules) - {path for path, _ in named}
         self.entries: list[Entry] = find_entries(self.modules, self.imported, named)
         self.index = {file.path: i for i, file in enumerate(self.modules.files)}
+        self.import_order = ImportOrder(self.modules)
 
 
 def run_entry(
@@ -191,7 +194,8 @@ class Analyzer:
     def unreached_name(self, of: tuple[int, tuple[int, ...]]) -> str:
         """What names the run over unreached code of a module."""
         kind = "imported" if self.project.modules.files[of[0]].path in self.project.imported else "module"
-        return f"{of[0]} unreached {','.join(map(str, of[1]))} {kind}"
+        order = self.project.import_order.digest(self.project.modules.files[of[0]])
+        return f"{of[0]} unreached {','.join(map(str, of[1]))} {kind} {order}"
 
     def run_unreached_at(self, of: tuple[int, tuple[int, ...]]) -> EntryReport:
         """Look at the unreached functions of a module by its place among the project's files."""
@@ -228,7 +232,25 @@ class Analyzer:
         """The report of a run for some targets, and the releases that the names in it tell."""
         imports = self._imports.setdefault(releases, (ImportCache(), ImportCache()))
         interp = self._interp(self.interp, entry, imports[0 if entry else 1], targets)
+        if entry is None:
+            interp.ready = self._settle(imports[1], targets, file)
         return self._report(interp, file, entry, start), _inferred(interp)
+
+    def _settle(self, imports: ImportCache, targets: Targets, file: ModuleFile) -> frozenset[str]:
+        """Import what the code of a file imports, each module by itself behind those that it needs; the paths.
+
+        Packages import one another in circles, and what the import of one of their modules makes depends on which
+        of them was first. No program says that where none reaches the code: then the order is that of the
+        project's imports, and each module is run once."""
+        order = self.project.import_order
+        files = order.before(file)
+        for one in files:
+            if not imports.is_settled(one.path):
+                interp = self._interp(self.interp, None, imports, targets)
+                interp.ready = order.needed(one)
+                self._report(interp, one, None, partial(_import_alone, file=one))
+                imports.settle(interp, one, order.cycle(one))
+        return frozenset(one.path for one in files)
 
     def _recorded(
         self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None], spot: Spot
@@ -375,6 +397,13 @@ def _run_program(interp: Interp, entry: Entry) -> None:
 def _is_run_as_module(file: ModuleFile) -> bool:
     """Whether a file can be started as a module of its package only, by ``python -m``: it imports relative to it."""
     return any(isinstance(stmt, m.ImportFrom) and stmt.level for stmt in file.facts.functions[0].body)
+
+
+def _import_alone(interp: Interp, file: ModuleFile) -> None:
+    name = interp.modules.name_of(file)
+    interp.frame = interp.base_frame(v.Mod(name, file), file)
+    interp.statement = None
+    interp.import_parents(file, name.split("."))
 
 
 def _run_module(interp: Interp, file: ModuleFile) -> None:

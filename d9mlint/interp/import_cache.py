@@ -149,6 +149,24 @@ class ImportCache:
         # What the present run has added, and the modules that remembered imports of earlier runs have made.
         self._added: list[tuple[Any, Imported]] = []
         self._modules: set[v.Mod] = set()
+        # What the run before has added.
+        self._last: list[Imported] = []
+        # In unreached code: what stands for the import of a file whatever was imported before; None where nothing can.
+        self._settled: dict[str, Imported | None] = {}
+
+    def is_settled(self, path: str) -> bool:
+        """Whether a file has been imported by itself (see ``settle``)."""
+        return path in self._settled
+
+    def settle(self, interp: Interp, file: ModuleFile, cycle: frozenset[str]) -> None:
+        """A run has imported a file and nothing else: that is what all others take over who ask for it, or for a file of
+        its cycle that it has imported."""
+        mod = interp.loaded.get(file.path)
+        done = next((one for one in self._last if one.mod is mod), None)
+        self._settled[file.path] = done
+        if done is not None:
+            for path in sorted(cycle & done.loaded.keys()):
+                self._settled.setdefault(path, done)
 
     def forget(self, path: str) -> None:
         """Forget the imports that read a file, which has been edited."""
@@ -158,7 +176,11 @@ class ImportCache:
                 del self._known[key]
             else:
                 self._known[key] = kept
-        left = (one for variants in self._known.values() for one in variants)
+        for settled, known in list(self._settled.items()):
+            if settled == path or known is None or path in known.loaded or path in known.used:
+                del self._settled[settled]
+        left = [one for variants in self._known.values() for one in variants]
+        left += [one for one in self._settled.values() if one is not None]
         self._modules = {mod for one in left for mod in one.loaded.values()}
 
     def end_run(self) -> None:
@@ -176,6 +198,7 @@ class ImportCache:
             for key, one in lost:
                 self._known[key] = [other for other in self._known[key] if other is not one]
         self._modules |= made
+        self._last = [one for _, one in added]
 
     def _is_lost(self, mod: v.Mod, made: set[v.Mod]) -> bool:
         return mod not in made and mod not in self._modules and mod.file is not None
@@ -200,6 +223,9 @@ class ImportCache:
     def _load(self, interp: Interp, file: ModuleFile, name: str) -> v.Mod:
         if interp.frame is None or interp.speculating or interp.stopped:
             return interp.run_file(file, name)
+        settled = self._settled.get(file.path) if file.path in interp.ready else None
+        if settled is not None and settled.loaded[file.path].name == name:
+            return self._take_settled(interp, settled, file.path)
         key = (
             file.path,
             name,
@@ -217,6 +243,14 @@ class ImportCache:
         if len(variants) >= MAX_VARIANTS:
             del variants[0]
         return self._record(interp, file, name, key)
+
+    def _take_settled(self, interp: Interp, settled: Imported, path: str) -> v.Mod:
+        """Let a run over unreached code have imported a file, whose steps do not count."""
+        steps, used_up, loaded = interp.steps, interp.used_up, dict(interp.loaded)
+        _take_over(interp, settled)
+        interp.loaded.update(loaded)
+        interp.steps, interp.used_up = steps, used_up
+        return interp.loaded[path]
 
     def _record(self, interp: Interp, file: ModuleFile, name: str, key: Any) -> v.Mod:
         before = interp.state.copy()

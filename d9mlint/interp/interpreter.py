@@ -114,6 +114,8 @@ class Interp:
         self.entry = entry
         self.imported_files = imported
         self.imports = imports if imports is not None else ImportCache()
+        # In a run over unreached code: paths of the files whose import is the same in all such runs.
+        self.ready: frozenset[str] = frozenset()
         self.entry_directory = entry.directory if entry else ""
         # Where Python looks first for what the program imports.
         self.first_on_path = self.entry_directory

@@ -120,18 +120,20 @@ def imported_files(modules: Modules) -> frozenset[str]:
     Scripts that import each other and that nothing else imports are started all the same: they are not among them.
     In a package, such a cycle is how its modules belong together.
     """
-    imports = {file.path: frozenset(_targets(modules, file)) for file in modules.files}
+    imports = {file.path: frozenset(imports_of(modules, file)) for file in modules.files}
     found = frozenset(path for targets in imports.values() for path in targets)
-    for cycle in _cycles(imports):
+    for cycle in components(imports):
+        if len(cycle) == 1:
+            continue
         package = any(os.path.basename(path) == "__init__.py" for path in cycle)
         if not package and not any(targets & cycle for path, targets in imports.items() if path not in cycle):
             found -= cycle
     return found
 
 
-def _targets(modules: Modules, file: ModuleFile) -> Iterator[str]:
-    """Paths of the other files that a file imports."""
-    for function in file.facts.functions:
+def imports_of(modules: Modules, file: ModuleFile, *, top_level: bool = False) -> Iterator[str]:
+    """Paths of the other files that a file imports, in its functions too or at its ``top_level`` alone."""
+    for function in file.facts.functions[: 1 if top_level else None]:
         for stmt in _imports(function.body):
             if isinstance(stmt, m.Import):
                 targets = [modules.absolute(file, "", a.name) for a in stmt.names]
@@ -149,9 +151,9 @@ def _targets(modules: Modules, file: ModuleFile) -> Iterator[str]:
                     yield target.file.path
 
 
-def _cycles(imports: Mapping[str, frozenset[str]]) -> Iterator[frozenset[str]]:
-    """The largest sets of files that import each other, directly or through others (Tarjan's algorithm, without
-    recursion: chains of imports may be long)."""
+def components(imports: Mapping[str, frozenset[str]]) -> Iterator[frozenset[str]]:
+    """The largest sets of files that import each other, directly or through others, single files too; each behind those
+    that it imports (Tarjan's algorithm, without recursion: chains of imports may be long)."""
     numbers: dict[str, int] = {}
     lowest: dict[str, int] = {}
     open_: dict[str, None] = {}
@@ -172,8 +174,7 @@ def _cycles(imports: Mapping[str, frozenset[str]]) -> Iterator[frozenset[str]]:
                     cycle = {open_.popitem()[0]}
                     while path not in cycle:
                         cycle.add(open_.popitem()[0])
-                    if len(cycle) > 1:
-                        yield frozenset(cycle)
+                    yield frozenset(cycle)
             elif target not in numbers:
                 numbers[target] = lowest[target] = len(numbers)
                 open_[target] = None
