@@ -1076,3 +1076,71 @@ def test_what_an_import_takes_is_bounded_for_all_imports_of_a_run(monkeypatch: p
     imports = "import torch\n" + "".join(f"import {name[:2]}\n" for name in modules)
     report = of_entry(run({**modules, "run.py": f"{imports}print(torch.rand(3))\n"}), "run.py")
     assert any("for an import" in cut.reason for cut in report.cuts)
+
+
+def ring(size: int) -> dict[str, str]:
+    """A package whose modules import one another in circles; no program reaches their functions."""
+    files = {"ring/__init__.py": ""}
+    for i in range(size):
+        one, other = (i + 1) % size, (i + 3) % size
+        files[f"ring/m{i}.py"] = (
+            f"import torch\nimport ring.m{one}\nfrom ring import m{other}\n\n"
+            f"class Base:\n    def scale(self):\n        return {i}\n\n"
+            f"def total(x, index, source):\n    return x.cuda().index_add_(0, index, source) + m{other}.Base().scale()\n"
+        )
+    return files
+
+
+def unreached(files: Mapping[str, str]) -> dict[str, list[str]]:
+    """The findings in unreached code, by the files that are looked at."""
+    return {r.relative: [repr(finding) for finding in r.findings] for r in run(files).unreached}
+
+
+def test_modules_that_import_one_another_in_circles_run_once_for_all_unreached_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names: list[str] = []
+    run_file = Interp.run_file
+
+    def counted(self: Interp, file: ModuleFile, name: str) -> Mod:
+        names.append(name)
+        return run_file(self, file, name)
+
+    monkeypatch.setattr(Interp, "run_file", counted)
+    found = unreached(ring(9))
+    assert all("DET4" in "".join(found[f"ring/m{i}.py"]) for i in range(9))
+    # Once as an import, once to be judged.
+    assert {names.count(f"ring.m{i}") for i in range(9)} == {2}
+
+
+def test_unreached_code_does_not_depend_on_other_files() -> None:
+    files = ring(5)
+    found = unreached(files)
+    assert unreached(dict(reversed(files.items()))) == found
+    more = {"a.py": "from ring import m3\nimport ring.m1\n", "z.py": "def f():\n    from ring import m4\n"}
+    again = unreached({**more, **files})
+    assert {name: again[name] for name in found} == found
+    for name in list(files)[1:]:
+        part = {n: text for n, text in files.items() if n != name}
+        after = unreached({**part, name: f"{files[name]}\n\ndef more():\n    return 1\n"})
+        assert {n: len(x) for n, x in after.items()} == {n: len(x) for n, x in found.items()}
+
+
+def test_the_order_of_imports_is_part_of_what_unreached_code_has_read(tmp_path: Path) -> None:
+    """An import that closes a circle where nothing runs it decides which module is imported first."""
+    files = {
+        "a.py": "import settings\n\nsettings.fast = False\nimport b\n",
+        "b.py": "import settings\n\nfast = settings.fast\nif False:\n    import far\n",
+        "far.py": "value = 1\n",
+        "settings.py": "fast = True\n",
+        "use.py": "import torch\nimport b\n\ndef start():\n    torch.backends.cudnn.benchmark = b.fast\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    found = [lint(tmp_path)]
+    assert found[0] == lint(tmp_path, "--no-cache")
+    for text in ("import a\n", "value = 1\n"):
+        (tmp_path / "far.py").write_text(text)
+        found.append(lint(tmp_path))
+        assert found[-1] == lint(tmp_path, "--no-cache")
+    assert found[0] == found[2] != found[1]

@@ -5,6 +5,9 @@ read (objects, scopes, modules, what rules remember) and everything that it did 
 what the program was seen to do). Another run takes it over where all that it read is the same, and otherwise
 runs the module itself; either way the outcome is the same. Imports that seed, or make a rule remember what
 cannot be repeated (see ``memory``), are never taken over.
+
+Code that no entry point reaches has no program that says what was imported before. There an import is the same
+for all that ask for it: that of the module by itself (see ``ImportCache.settle``).
 """
 
 from __future__ import annotations
