@@ -35,7 +35,7 @@ from d9mlint.interp.switches import Switches
 from d9mlint.interp.trail import functions
 from d9mlint.ir import nodes as m
 from d9mlint.project.entry_points import Entry, find_entries, imported_files
-from d9mlint.project.import_order import ImportOrder
+from d9mlint.project.import_order import ImportOrder, Needed
 from d9mlint.project.modules import ModuleFile, Modules
 
 if TYPE_CHECKING:
@@ -236,21 +236,21 @@ class Analyzer:
             interp.ready = self._settle(imports[1], targets, file)
         return self._report(interp, file, entry, start), _inferred(interp)
 
-    def _settle(self, imports: ImportCache, targets: Targets, file: ModuleFile) -> frozenset[str]:
-        """Import what the code of a file imports, each module by itself behind those that it needs; the paths.
+    def _settle(self, imports: ImportCache, targets: Targets, file: ModuleFile) -> Needed:
+        """Import what the code of a file imports, each module by itself behind those that it needs.
 
         Packages import one another in circles, and what the import of one of their modules makes depends on which
         of them was first. No program says that where none reaches the code: then the order is that of the
         project's imports, and each module is run once."""
         order = self.project.import_order
-        files = order.before(file)
+        files, needed = order.needed_by_code(file)
         for one in files:
             if not imports.is_settled(one.path):
                 interp = self._interp(self.interp, None, imports, targets)
                 interp.ready = order.needed(one)
                 self._report(interp, one, None, partial(_import_alone, file=one))
-                imports.settle(interp, one, order.cycle(one))
-        return frozenset(one.path for one in files)
+                imports.settle(interp, one, order.circle(one))
+        return needed
 
     def _recorded(
         self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None], spot: Spot

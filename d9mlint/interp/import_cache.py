@@ -161,14 +161,14 @@ class ImportCache:
         """Whether a file has been imported by itself (see ``settle``)."""
         return path in self._settled
 
-    def settle(self, interp: Interp, file: ModuleFile, cycle: frozenset[str]) -> None:
+    def settle(self, interp: Interp, file: ModuleFile, circle: frozenset[str]) -> None:
         """A run has imported a file and nothing else: that is what all others take over who ask for it, or for a file of
-        its cycle that it has imported."""
+        its circle that it has imported."""
         mod = interp.loaded.get(file.path)
         done = next((one for one in self._last if one.mod is mod), None)
         self._settled[file.path] = done
         if done is not None:
-            for path in sorted(cycle & done.loaded.keys()):
+            for path in sorted(circle & done.loaded.keys()):
                 self._settled.setdefault(path, done)
 
     def forget(self, path: str) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +115,7 @@ class Interp:
         self.imported_files = imported
         self.imports = imports if imports is not None else ImportCache()
         # In a run over unreached code: paths of the files whose import is the same in all such runs.
-        self.ready: frozenset[str] = frozenset()
+        self.ready: Container[str] = frozenset()
         self.entry_directory = entry.directory if entry else ""
         # Where Python looks first for what the program imports.
         self.first_on_path = self.entry_directory

@@ -10,9 +10,24 @@ from typing import TYPE_CHECKING
 from d9mlint.project.entry_points import components, imports_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from d9mlint.project.modules import ModuleFile, Modules
+
+
+class Needed:
+    """Files by the numbers of their components (see ``ImportOrder``), as the bits of a number: each of thousands of files
+    needs thousands."""
+
+    __slots__ = ("_bits", "_numbers")
+
+    def __init__(self, numbers: Mapping[str, int], bits: int) -> None:
+        self._numbers = numbers
+        self._bits = bits
+
+    def __contains__(self, path: object) -> bool:
+        number = self._numbers.get(path) if isinstance(path, str) else None
+        return number is not None and self._bits >> number & 1 == 1
 
 
 class ImportOrder:
@@ -21,20 +36,32 @@ class ImportOrder:
 
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
-        self._needs: dict[int, frozenset[str]] = {}
-        self._digests: dict[int, str] = {}
 
     @cached_property
     def _imports(self) -> dict[str, frozenset[str]]:
         return {file.path: self._imported(file, top_level=True) for file in self._modules.files}
 
     @cached_property
-    def _cycles(self) -> list[frozenset[str]]:
+    def _components(self) -> list[frozenset[str]]:
+        """Files that import each other, directly or through others, and single files; each behind those that it needs."""
         return list(components(self._imports))
 
     @cached_property
-    def _cycle_of(self) -> dict[str, int]:
-        return {path: number for number, cycle in enumerate(self._cycles) for path in cycle}
+    def _numbers(self) -> dict[str, int]:
+        return {path: number for number, some in enumerate(self._components) for path in some}
+
+    @cached_property
+    def _needs(self) -> list[tuple[int, str]]:
+        """What each component needs, itself too, as bits; and what stands for all that, as text."""
+        needs: list[tuple[int, str]] = []
+        for number, some in enumerate(self._components):
+            inner = {self._numbers[to] for path in some for to in self._imports[path]} - {number}
+            bits = 1 << number
+            for other in inner:
+                bits |= needs[other][0]
+            names = sorted(self._modules.by_path[path].relative for path in some)
+            needs.append((bits, _digest([*names, "", *sorted(needs[other][1] for other in inner)])))
+        return needs
 
     def _imported(self, file: ModuleFile, *, top_level: bool) -> frozenset[str]:
         """Paths of the files that a file imports, and of the packages around them, which Python imports before."""
@@ -52,46 +79,33 @@ class ImportOrder:
             if package is not None and package.file is not None:
                 yield package.file.path
 
-    def cycle(self, file: ModuleFile) -> frozenset[str]:
+    def circle(self, file: ModuleFile) -> frozenset[str]:
         """The files that import each other, directly or through others, this one among them."""
-        return self._cycles[self._cycle_of[file.path]]
+        return self._components[self._numbers[file.path]]
 
-    def needed(self, file: ModuleFile) -> frozenset[str]:
+    def needed(self, file: ModuleFile) -> Needed:
         """The files that importing this one imports, by its statements and those of what it imports, and itself."""
-        return self._needed(self._cycle_of[file.path])
+        return Needed(self._numbers, self._needs[self._numbers[file.path]][0])
 
-    def _needed(self, number: int) -> frozenset[str]:
-        known = self._needs.get(number)
-        if known is None:
-            # Components come behind those that they import: no recursion over long chains.
-            for one in range(number + 1):
-                if one not in self._needs:
-                    cycle = self._cycles[one]
-                    inner = {self._cycle_of[to] for path in cycle for to in self._imports[path]} - {one}
-                    self._needs[one] = cycle.union(*(self._needs[other] for other in inner))
-                    text = [*sorted(cycle), *sorted(self._digests[other] for other in inner)]
-                    self._digests[one] = hashlib.sha1(
-                        "\0".join(text).encode("utf-8", "surrogatepass")
-                    ).hexdigest()
-            known = self._needs[number]
-        return known
-
-    def before(self, file: ModuleFile) -> Sequence[ModuleFile]:
+    def needed_by_code(self, file: ModuleFile) -> tuple[Sequence[ModuleFile], Needed]:
         """What a file's own code may import, in its functions too: each file behind those that it needs, and of those
         that need each other by their paths."""
-        wanted: set[str] = set()
+        bits = 0
         for path in self._imported(file, top_level=False):
-            wanted |= self._needed(self._cycle_of[path])
-        return [
-            self._modules.by_path[path]
-            for number in sorted({self._cycle_of[path] for path in wanted})
-            for path in sorted(self._cycles[number])
-        ]
+            bits |= self._needs[self._numbers[path]][0]
+        text = bin(bits)[:1:-1]
+        found: list[ModuleFile] = []
+        at = text.find("1")
+        while at >= 0:
+            found += [self._modules.by_path[path] for path in sorted(self._components[at])]
+            at = text.find("1", at + 1)
+        return found, Needed(self._numbers, bits)
 
     def digest(self, file: ModuleFile) -> str:
-        """What stands for the order of ``before``."""
-        numbers = {self._cycle_of[path] for path in self._imported(file, top_level=False)}
-        for number in numbers:
-            self._needed(number)
-        text = "\0".join(sorted(self._digests[number] for number in numbers))
-        return hashlib.sha1(text.encode()).hexdigest()[:12]
+        """What stands for the order of what a file's own code may import."""
+        numbers = {self._numbers[path] for path in self._imported(file, top_level=False)}
+        return _digest(sorted(self._needs[number][1] for number in numbers))
+
+
+def _digest(texts: Iterable[str]) -> str:
+    return hashlib.sha1("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
