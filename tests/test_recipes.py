@@ -150,6 +150,7 @@ for recipe in load_file(Path(sys.argv[1])):
 
 
 @needs("torch")
+@pytest.mark.full
 def test_every_recipe_runs_at_small_and_odd_sizes(recipes: list[Recipe]) -> None:
     command = [sys.executable, "-c", CHILD, str(TORCH)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1200)

@@ -114,6 +114,7 @@ def test_an_op_that_deterministic_mode_refuses_raises_with_its_message() -> None
     assert "put_ does not have a deterministic implementation" in found.mode.message
 
 
+@pytest.mark.full
 def test_controls_are_equal_at_full_size() -> None:
     assert len(EQUAL_EVERYWHERE) >= 29
     evidence = run(*EQUAL_EVERYWHERE, options=FULL._replace(runs=3), controls=SURE)
