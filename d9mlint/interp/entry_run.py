@@ -408,13 +408,10 @@ def _import_alone(interp: Interp, file: ModuleFile) -> None:
 
 def _run_module(interp: Interp, file: ModuleFile) -> None:
     # The import brings in what the module needs; then its own body is run again, and judged.
-    name = interp.modules.name_of(file)
-    interp.frame = interp.base_frame(v.Mod(name, file), file)
-    interp.statement = None
-    interp.import_parents(file, name.split("."))
+    _import_alone(interp, file)
     interp.visited.clear()
     interp.frame = None  # type: ignore[assignment]
-    mod = interp.run_file(file, name)
+    mod = interp.run_file(file, interp.modules.name_of(file))
     interp.frame = interp.base_frame(mod, file)
     # Nothing in the code makes these calls: they have no place.
     interp.statement = None
