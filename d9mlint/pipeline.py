@@ -489,7 +489,7 @@ def _plan(
                 key = content_digest(repr((key, sorted(releases.items()))).encode())
             if len(parts) > 1:
                 key = content_digest(repr((key, part.pins, sorted(codes))).encode())
-            kept = EntryCache(cache.place, key, known_files, facts_cache.get)
+            kept = EntryCache(cache.place, key, known_files, facts_cache.get, len(parts))
             keys.append(key)
         shares.append(Share(analyzer, part.files if shares else frozenset(by_path) - nested, kept))
     fixes = None if cache is None else FixCache(cache.place, content_digest("\0".join(keys).encode()))

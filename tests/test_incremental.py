@@ -164,6 +164,26 @@ def test_only_runs_that_read_the_edited_code_are_made_again(
     same(tmp_path)
 
 
+def test_all_parts_of_a_project_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"pyproject.toml": ""}
+    for release in range(8):
+        files[f"part{release}/requirements.txt"] = f"torch==2.{release}.0\n"
+        files[f"part{release}/train.py"] = f"import torch\n\nprint(torch.rand({release}))\n"
+    project(tmp_path, files)
+    outcome(tmp_path)
+    made: list[str] = []
+    run_entry = Analyzer.run_entry
+
+    def counted(self: Analyzer, entry: Entry) -> EntryReport:
+        made.append(entry.file.relative)
+        return run_entry(self, entry)
+
+    monkeypatch.setattr(Analyzer, "run_entry", counted)
+    project(tmp_path, {"part0/train.py": "import torch\n\nprint(torch.rand(9))\n"})
+    outcome(tmp_path)
+    assert made == ["part0/train.py"]
+
+
 CHECKPOINT = {
     "pyproject.toml": "",
     "recompute.py": (

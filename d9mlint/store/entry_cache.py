@@ -21,7 +21,7 @@ from d9mlint.store.moved import after_edits
 from d9mlint.store.results import file_digest
 
 KEPT = 4
-"""How many projects' reports are kept in one cache directory; the oldest go."""
+"""How many projects' reports are kept in one cache directory, with a file for each part; the oldest go."""
 
 
 class KnownFile(NamedTuple):
@@ -52,7 +52,8 @@ class _Kept(msgspec.Struct, array_like=True):
 class EntryCache:
     """Reports of one project under one key. Every failure is a miss.
 
-    ``facts_of`` gives the facts of an earlier state of a file by its digest, where they are still known."""
+    ``facts_of`` gives the facts of an earlier state of a file by its digest, where they are still known. ``parts`` are
+    the project's parts with settings or targets that differ: each has a cache."""
 
     def __init__(
         self,
@@ -60,8 +61,10 @@ class EntryCache:
         key: str,
         files: Sequence[KnownFile],
         facts_of: Callable[[str], FileFacts | None],
+        parts: int = 1,
     ) -> None:
         self._place = place
+        self._most = KEPT * parts
         self._name = f"entries-{key}.bin"
         self._key = key
         self._files = files
@@ -116,7 +119,7 @@ class EntryCache:
         configs = {path: file_digest(path) for r in self._kept.values() for path in r.config_files}
         files = [_State(file.path, file.code, file.facts.digest) for file in self._files]
         kept = _Kept(self._key, files, configs, self._kept)
-        self._place.write_typed(self._name, kept, KEPT)
+        self._place.write_typed(self._name, kept, self._most)
 
     def _read(self) -> _Kept | None:
         kept = self._place.read_typed(self._name, _Kept)
