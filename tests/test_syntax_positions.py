@@ -58,6 +58,8 @@ TRICKY = {
     "decorators": "@a.b(1)\n@c\n@(d)\nasync def f(x=g(1)) -> h(2): return i(3)\n",
     "match": "match f(1), 2:\n  case [a, *_] if g(a): h(1)\n  case {'k': -1, **r}: i(2)\n"
     "  case K(1, x=y.z) | (2 | None) as w: j(3)\n  case _: pass\n  case (a): k(4)\n",
+    "patterns in parentheses": "match a:\n  case ('x'): b(1)\n  case (-1) | ((2)) | (None): c(2)\n"
+    "  case {'k': (y.z), 3: [(4), *_]} | K((5), m=('6' '7')): d(3)\n",
     "soft keywords": "match = case = type = _ = 1\nmatch(f(1))\nprint(type, case[match(2)])\n",
     "lambda": "f(lambda a, *b, c=g(1), **d: (lambda: h(2)), key=lambda: i(3))\n",
     "continuation": "x = f(1) + \\\n    g(2) \\\n  .h(3)\n",

@@ -14,6 +14,7 @@ from d9mlint.ir.nodes import Case, Const, Expr, Match, Name, Stmt
 # A pattern's function takes its tokens, adds the names it binds, and returns the values it stands for
 # (none for patterns that are not made of values).
 _PATTERN: dict[type, Callable[[Cursor, Node, list[str]], list[Expr]]] = {}
+_VALUES = frozenset({cst.MatchValue, cst.MatchSingleton})
 
 
 def _match(c: Cursor, node: Node, out: list[Stmt]) -> None:
@@ -38,8 +39,10 @@ def _case(c: Cursor, node: Node) -> Case:
 
 
 def _pattern(c: Cursor, node: Node, binds: list[str]) -> list[Expr]:
-    lpar = getattr(node, "lpar", ())
-    c.i += len(lpar)
+    if node.__class__ in _VALUES:
+        # Its parentheses are those of its value, which takes them.
+        return _value(c, node)
+    c.i += len(getattr(node, "lpar", ()))
     values = _PATTERN[node.__class__](c, node, binds)
     c.i += len(getattr(node, "rpar", ()))
     return values
@@ -55,7 +58,7 @@ def _bind(c: Cursor, name: Node | None, binds: list[str]) -> None:
         c.i += len(name.rpar)
 
 
-def _value(c: Cursor, node: Node, binds: list[str]) -> list[Expr]:
+def _value(c: Cursor, node: Node) -> list[Expr]:
     value = lower(c, node.value)
     return [value] if isinstance(value, (Const, Name)) else []
 
@@ -123,8 +126,6 @@ def _or(c: Cursor, node: Node, binds: list[str]) -> list[Expr]:
 
 _PATTERN.update(
     {
-        cst.MatchValue: _value,
-        cst.MatchSingleton: _value,
         cst.MatchList: _sequence,
         cst.MatchTuple: _sequence,
         cst.MatchMapping: _mapping,
