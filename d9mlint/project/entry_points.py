@@ -6,12 +6,13 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from d9mlint.base.paths import boundary, is_inside, read_limited
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
-from d9mlint.project.modules import ModuleFile, Modules
+from d9mlint.project.modules import Found, ModuleFile, Modules
 
 NOT_ENTRIES = frozenset(
     {"setup.py", "conftest.py", "noxfile.py", "versioneer.py", "__init__.py", "fabfile.py"}
@@ -120,7 +121,7 @@ def imported_files(modules: Modules) -> frozenset[str]:
     Scripts that import each other and that nothing else imports are started all the same: they are not among them.
     In a package, such a cycle is how its modules belong together.
     """
-    imports = {file.path: frozenset(imports_of(modules, file)) for file in modules.files}
+    imports = {file.path: imports_of(modules, file) for file in modules.files}
     found = frozenset(path for targets in imports.values() for path in targets)
     for cycle in components(imports):
         if len(cycle) == 1:
@@ -131,24 +132,35 @@ def imported_files(modules: Modules) -> frozenset[str]:
     return found
 
 
-def imports_of(modules: Modules, file: ModuleFile, *, top_level: bool = False) -> Iterator[str]:
+def imports_of(modules: Modules, file: ModuleFile, *, top_level: bool = False) -> frozenset[str]:
     """Paths of the other files that a file imports, in its functions too or at its ``top_level`` alone."""
-    for function in file.facts.functions[: 1 if top_level else None]:
-        for stmt in _imports(function.body):
-            if isinstance(stmt, m.Import):
-                targets = [modules.absolute(file, "", a.name) for a in stmt.names]
-            elif stmt.level:
-                targets = [modules.relative(file, stmt.level, stmt.module)]
-                targets += [
-                    modules.relative(file, stmt.level, ".".join(filter(None, (stmt.module, a.name))))
-                    for a in stmt.names
-                ]
-            else:
-                targets = [modules.absolute(file, "", stmt.module)]
-                targets += [modules.absolute(file, "", f"{stmt.module}.{a.name}") for a in stmt.names]
-            for target in targets:
-                if target is not None and target.file is not None and target.file is not file:
-                    yield target.file.path
+    known = modules.imports.get(file.path)
+    if known is None:
+        by_function = [
+            frozenset(path for stmt in _imports(function.body) for path in _imported_by(modules, file, stmt))
+            for function in file.facts.functions
+        ]
+        known = modules.imports[file.path] = (by_function[0], frozenset().union(*by_function))
+    return known[0 if top_level else 1]
+
+
+def _imported_by(modules: Modules, file: ModuleFile, stmt: m.Import | m.ImportFrom) -> Iterator[str]:
+    """Paths of the other files that a statement imports."""
+    targets: list[Found | None]
+    if isinstance(stmt, m.Import):
+        targets = [modules.absolute(file, "", a.name) for a in stmt.names]
+    else:
+        look_up = (
+            partial(modules.relative, file, stmt.level) if stmt.level else partial(modules.absolute, file, "")
+        )
+        found = look_up(stmt.module)
+        targets = [found]
+        if found is not None and (found.file is None or found.file.is_package):
+            # What a module that is no package offers is no file.
+            targets += [look_up(".".join(filter(None, (stmt.module, a.name)))) for a in stmt.names]
+    for target in targets:
+        if target is not None and target.file is not None and target.file is not file:
+            yield target.file.path
 
 
 def components(imports: Mapping[str, frozenset[str]]) -> Iterator[frozenset[str]]:

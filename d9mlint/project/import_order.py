@@ -36,6 +36,8 @@ class ImportOrder:
 
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
+        # What the code of a file imports, in its functions too, by its path.
+        self._by_code: dict[str, frozenset[str]] = {}
 
     @cached_property
     def _imports(self) -> dict[str, frozenset[str]]:
@@ -71,6 +73,12 @@ class ImportOrder:
         found.discard(file.path)
         return frozenset(found)
 
+    def _imported_by_code(self, file: ModuleFile) -> frozenset[str]:
+        known = self._by_code.get(file.path)
+        if known is None:
+            known = self._by_code[file.path] = self._imported(file, top_level=False)
+        return known
+
     def _packages(self, file: ModuleFile) -> Iterator[str]:
         parts = self._modules.name_of(file).split(".")
         root = self._modules.package_root(file.directory)
@@ -91,7 +99,7 @@ class ImportOrder:
         """What a file's own code may import, in its functions too: each file behind those that it needs, and of those
         that need each other by their paths."""
         bits = 0
-        for path in self._imported(file, top_level=False):
+        for path in self._imported_by_code(file):
             bits |= self._needs[self._numbers[path]][0]
         text = bin(bits)[:1:-1]
         found: list[ModuleFile] = []
@@ -103,7 +111,7 @@ class ImportOrder:
 
     def digest(self, file: ModuleFile) -> str:
         """What stands for the order of what a file's own code may import."""
-        numbers = {self._numbers[path] for path in self._imported(file, top_level=False)}
+        numbers = {self._numbers[path] for path in self._imported_by_code(file)}
         return _digest(sorted(self._needs[number][1] for number in numbers))
 
 

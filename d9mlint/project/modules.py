@@ -87,6 +87,8 @@ class Modules:
         self._by_name: dict[str, list[ModuleFile]] | None = None
         self._roots: dict[tuple[str, str, bool], tuple[str, ...]] = {}
         self._found: dict[tuple[str, str, str], Found | None] = {}
+        # Paths of the other files that a file imports at its top level, and anywhere (see ``entry_points.imports_of``).
+        self.imports: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
 
     def name_of(self, file: ModuleFile) -> str:
         """The name by which a file is imported from the directory above its outermost package."""
