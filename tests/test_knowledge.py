@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from d9mlint import knowledge
-from d9mlint.knowledge import KnowledgeError
+from d9mlint.knowledge import KnowledgeError, loader
 from d9mlint.knowledge.__main__ import main
 from d9mlint.knowledge.loader import load_compiled
 
@@ -213,6 +213,17 @@ def test_a_cache_that_is_damaged_or_can_not_be_written_does_no_harm(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert load_compiled(root) == first
+
+
+def test_the_knowledge_of_several_environments_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    roots = [rules(tmp_path / f"rules{number}", ENTRY) for number in range(9)]
+    known = [load_compiled(root) for root in roots]
+    assert len(list((tmp_path / "cache" / "d9mlint").glob("knowledge-*.bin"))) == 4
+    monkeypatch.setattr(loader, "compile_rules", lambda root, digest: pytest.fail("read again"))
+    assert [load_compiled(root) for root in roots[-4:]] == known[-4:]
 
 
 def test_a_second_run_reads_no_yaml(tmp_path: Path) -> None:

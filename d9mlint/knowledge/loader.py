@@ -36,6 +36,8 @@ from d9mlint.knowledge.schema import (
 )
 
 _KIND = "knowledge"
+KEPT = 4
+"""How many compiled knowledge bases are kept: several environments may have d9mlint."""
 _CACHED = re.compile(r"knowledge-[0-9a-f]{24}\.bin")
 
 
@@ -141,9 +143,10 @@ def _write(path: Path, data: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(str(path), [seal(_KIND, data)])
-        for old in path.parent.iterdir():
-            if old != path and _CACHED.fullmatch(old.name):
-                old.unlink(missing_ok=True)
+        others = [old for old in path.parent.iterdir() if old != path and _CACHED.fullmatch(old.name)]
+        others.sort(key=lambda old: (old.stat().st_mtime_ns, old.name))
+        for old in others[: 1 - KEPT]:
+            old.unlink(missing_ok=True)
     except OSError:
         pass
 
