@@ -85,6 +85,7 @@ class Modules:
                     break
                 directory = parent
         self._by_name: dict[str, list[ModuleFile]] | None = None
+        self._package_roots: dict[str, str] = {}
         self._roots: dict[tuple[str, str, bool], tuple[str, ...]] = {}
         self._found: dict[tuple[str, str, str], Found | None] = {}
         # Paths of the other files that a file imports at its top level, and anywhere (see ``entry_points.imports_of``).
@@ -99,12 +100,12 @@ class Modules:
 
     def package_root(self, directory: str) -> str:
         """The first directory upwards that is no package."""
-        while self._is_package(directory):
+        root = self._package_roots.get(directory)
+        if root is None:
             parent = posixpath.dirname(directory)
-            if parent == directory:
-                break
-            directory = parent
-        return directory
+            inside = parent != directory and self._is_package(directory)
+            root = self._package_roots[directory] = self.package_root(parent) if inside else directory
+        return root
 
     def _is_package(self, directory: str) -> bool:
         return posixpath.join(directory, "__init__.py") in self.by_path
