@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
-from d9mlint.ir.scopes import target_names
+from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes
 
 _BY_TEXT = frozenset({"locals", "globals", "vars", "eval", "exec", "dir"})
@@ -131,7 +131,8 @@ def _elsewhere(facts: m.FileFacts, function: m.Function) -> frozenset[str]:
     shared: set[str] = set()
     for other in facts.functions:
         if other is not function:
-            shared |= _read([*other.body, *other.decorators, *(x.default for x in other.params if x.default)])
+            shared |= _read(other.body) - own_names(other)
+            shared |= _read([*other.decorators, *(x.default for x in other.params if x.default)])
             shared |= _declared(other)
     for cls in facts.classes:
         shared |= _read([*cls.body, *cls.bases, *cls.decorators, *(x.value for x in cls.keywords)])

@@ -25,6 +25,17 @@ def assigned_names(stmt: m.For | m.While) -> frozenset[str]:
     return result
 
 
+def own_names(function: m.Function) -> frozenset[str]:
+    """Parameters of a function and names that it assigns as its own: what it reads by them is its own too."""
+    names = {param.name for param in function.params}
+    outer: set[str] = set()
+    for stmt in statements(function.body):
+        _targets(stmt, names)
+        if isinstance(stmt, m.ScopeDecl):
+            outer.update(stmt.names)
+    return frozenset(names - outer)
+
+
 def assignments(body: list[m.Stmt], name: str) -> int:
     """How many of the statements of a body, and of those in them, assign a plain name."""
     found = 0

@@ -11,6 +11,7 @@ from d9mlint.base.findings import Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import Rule, silent
 from d9mlint.checks.ops.calls import known_call
+from d9mlint.checks.ops.consumers import ends_gradients
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     ENTERED,
@@ -315,8 +316,9 @@ def _candidate(
             reason = "only its backward pass varies, and gradients are switched off here"
             _silent(rule.run, entry, call.node, reason)
             return
-        if entry.library == "torch" and rule.run.statement and _is_detached(rule.run.statement, call.node):
-            _silent(rule.run, entry, call.node, "only its backward pass varies, and its result is detached")
+        if entry.library == "torch" and ends_gradients(rule.run, call.node):
+            reason = "only its backward pass varies, and no gradient comes back to its result"
+            _silent(rule.run, entry, call.node, reason)
             return
         if entry.library == "torch" and _needs_no_gradient(call, entry):
             reason = "only its backward pass varies, and its input does not require grad"
@@ -382,14 +384,6 @@ def _in_version(interp: RunView, entry: OpEntry, past: OpHistory | None) -> str:
     version = f"{entry.library} {interp.targets.version(entry.library).version}".strip()
     return (
         f"it is deterministic in {version}" if past is not None else f"it is not known to vary in {version}"
-    )
-
-
-def _is_detached(statement: m.Stmt, call: Any) -> bool:
-    """Whether all that is done with the result of a call is to take it out of the graph, as in ``f(x).detach()``."""
-    return any(
-        isinstance(node, m.Attr) and node.value is call and node.name in ("detach", "item", "tolist")
-        for node in nodes([statement])
     )
 
 

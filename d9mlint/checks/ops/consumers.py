@@ -1,0 +1,145 @@
+"""What becomes of the result of an op in the function that calls it: whether a gradient can come back to it.
+
+The backward pass of an op runs where the gradient of something that its result went into is taken. There is none
+behind element types that have no gradient, comparisons, positions, and what leaves PyTorch: ``F.interpolate(x).long()``
+never runs the backward pass of the interpolation, whoever calls the function. By syntax alone; what is not seen here
+keeps the gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from d9mlint.interp.library.processes import running_function
+from d9mlint.interp.shapes import is_dtype
+from d9mlint.interp.view import RunView
+from d9mlint.ir import liveness
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes, parents
+
+MAX_NAMES = 8
+"""From name to name a result is followed at most so often."""
+_CAST = frozenset({"to", "type"})
+"""Methods whose argument may be an element type."""
+_LOOPS = (m.For, m.While)
+
+
+def ends_gradients(run: RunView, call: Any) -> bool:
+    """Whether no gradient can come back to what a call of the running function gives."""
+    function = running_function(run)
+    return function is not None and _Consumers(run, function).all_end(call, 0)
+
+
+class _Consumers:
+    def __init__(self, run: RunView, function: m.Function) -> None:
+        self._run = run
+        self._function = function
+        self._above = parents(function)
+
+    def all_end(self, node: Any, names: int) -> bool:
+        """Whether all that is done with the value of an expression is without a gradient."""
+        parent = self._above.get(id(node))
+        if isinstance(parent, m.Attr):
+            return self._attribute(parent, parent.name, names)
+        if isinstance(parent, m.Compare):
+            return True
+        if isinstance(parent, m.Unary):
+            return parent.op == "not" or self.all_end(parent, names)
+        if isinstance(parent, m.Subscript):
+            # An index has no gradient.
+            return parent.index is node or self.all_end(parent, names)
+        if isinstance(parent, m.BinOp):
+            return self.all_end(parent, names)
+        if isinstance(parent, m.Call) and any(one is node for one in parent.args):
+            return self._argument(parent, names)
+        if isinstance(parent, m.Assign) and parent.value is node and len(parent.targets) == 1:
+            target = parent.targets[0]
+            return isinstance(target, m.Name) and "." not in target.id and self._stored(parent, target, names)
+        return False
+
+    def _attribute(self, node: m.Attr | m.Name, name: str, names: int) -> bool:
+        """What is done with an attribute of a tensor: of a method, with its result."""
+        call = self._above.get(id(node))
+        if not (isinstance(call, m.Call) and call.func is node):
+            return self._without_gradient(f"torch.Tensor.{name}") or self.all_end(node, names)
+        return (
+            self._without_gradient(f"torch.Tensor.{name}")
+            or (name in _CAST and any(map(_is_integer, _given(call))))
+            or self.all_end(call, names)
+        )
+
+    def _argument(self, call: m.Call, names: int) -> bool:
+        """What is done with the result of a function that is given a tensor."""
+        if not isinstance(call.func, m.Name):
+            return False
+        api = self._run.kb.canonical(call.func.id)
+        if self._without_gradient(api):
+            return True
+        return self._run.kb.tensor(api) is not None and self.all_end(call, names)
+
+    def _without_gradient(self, api: str) -> bool:
+        known = self._run.kb.tensor(api)
+        return known is not None and known.grad == "none"
+
+    def _stored(self, stmt: m.Assign, target: m.Name, names: int) -> bool:
+        """What is done with a variable, as long as it holds what a statement stores there."""
+        facts = self._run.whole(self._run.frame.file)
+        if names >= MAX_NAMES or self._function is facts.functions[0]:
+            # What a module leaves in its variables may be read by whoever imports it.
+            return False
+        if liveness.may_be_shared(facts, self._function, {target.id}):
+            return False
+        start, end = stmt.end, self._replaced(stmt, target.id)
+        loop = self._above.get(id(stmt))
+        while end is None and loop is not None:
+            if isinstance(loop, _LOOPS):
+                start = loop.start
+            loop = self._above.get(id(loop))
+        for one in nodes(self._function.body):
+            if not isinstance(one, m.Name) or one is target or one.id.partition(".")[0] != target.id:
+                continue
+            if one.start < start or (end is not None and one.start >= end) or self._is_target(one):
+                continue
+            first = one.id.split(".")[1:2]
+            if one.id.count(".") > 1 or not (
+                self._attribute(one, first[0], names + 1) if first else self.all_end(one, names + 1)
+            ):
+                return False
+        return True
+
+    def _replaced(self, stmt: m.Assign, name: str) -> int | None:
+        """Where the next statement of the same block ends that stores something else in a variable; None for nowhere."""
+        block = self._block(stmt)
+        for one in block[next(k for k, other in enumerate(block) if other is stmt) + 1 :]:
+            if any(isinstance(node, m.Jump) for node in nodes([one])):
+                return None
+            if isinstance(one, m.Assign) and any(
+                isinstance(other, m.Name) and other.id == name for other in one.targets
+            ):
+                return one.end
+        return None
+
+    def _block(self, stmt: m.Stmt) -> list[m.Stmt]:
+        above = self._above.get(id(stmt))
+        blocks = (
+            [self._function.body]
+            if above is None
+            else [getattr(above, name) for name in ("body", "orelse", "final") if hasattr(above, name)]
+        )
+        return next((block for block in blocks if any(one is stmt for one in block)), [stmt])
+
+    def _is_target(self, node: m.Name) -> bool:
+        parent = self._above.get(id(node))
+        return (
+            isinstance(parent, m.Assign) and "." not in node.id and any(one is node for one in parent.targets)
+        )
+
+
+def _given(call: m.Call) -> list[m.Expr]:
+    return [*call.args[:1], *(one.value for one in call.keywords if one.name == "dtype")]
+
+
+def _is_integer(node: m.Expr) -> bool:
+    """Whether an expression names an element type that has no gradient."""
+    name = node.id.rpartition(".")[2] if isinstance(node, m.Name) else ""
+    return name in ("bool", "long", "short") or is_dtype(name, "integer")
