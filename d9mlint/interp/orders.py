@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
-from d9mlint.interp import order_identifiers, order_single, order_sorting, order_sums
+from d9mlint.interp import order_identifiers, order_shares, order_single, order_sorting, order_sums
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.heap import FIELD, HEAP
@@ -853,6 +853,8 @@ class Orders:
             return self.carried(result, order)
         if order_single.is_known_single(_running(interp), node.value) or _asked_for_form(interp, node):
             return result
+        if order_shares.is_share(_running(interp), node):
+            return self.carried(result, order)
         position = self.of(index)
         if (
             position is not None
