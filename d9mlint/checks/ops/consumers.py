@@ -12,6 +12,7 @@ from typing import Any
 
 from d9mlint.interp.library.processes import running_function
 from d9mlint.interp.shapes import is_dtype
+from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.view import RunView
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
@@ -61,9 +62,9 @@ class _Consumers:
         """What is done with an attribute of a tensor: of a method, with its result."""
         call = self._above.get(id(node))
         if not (isinstance(call, m.Call) and call.func is node):
-            return self._without_gradient(f"torch.Tensor.{name}") or self.all_end(node, names)
+            return self._without_gradient(f"{TENSOR}.{name}") or self.all_end(node, names)
         return (
-            self._without_gradient(f"torch.Tensor.{name}")
+            self._without_gradient(f"{TENSOR}.{name}")
             or (name in _CAST and any(map(_is_integer, _given(call))))
             or self.all_end(call, names)
         )
