@@ -49,6 +49,8 @@ def holds(args: v.Args, test: Condition, owner: v.Value | None = None) -> bool |
             return not test.given
         none = v.is_none(value)
         return None if none is None else none != test.given
+    if test.less_than is not None and _is_left_to(args, value, test.default, test.less_than):
+        return False
     value = _or_default(args, value, test.default, owner)
     if value is None:
         return None
@@ -93,6 +95,12 @@ def _or_default(args: v.Args, value: v.Value | None, default: Any, owner: v.Valu
     return value
 
 
+def _is_left_to(args: v.Args, value: v.Value | None, default: Any, other: Other) -> bool:
+    """Whether an argument that is not given is what the other one is, with which it is compared."""
+    absent = value is None or v.is_none(value) is True
+    return absent and not args.dstar and isinstance(default, dict) and default.get("arg") == other.arg
+
+
 def _literal(value: Any) -> v.Value:
     return v.Items("list", [_literal(one) for one in value]) if isinstance(value, list) else v.Lit(value)
 
@@ -135,6 +143,10 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return None
     if test.mentions is not None and isinstance(value, v.Obj):
         return True if _mentions(value, test.mentions) else None
+    if test.less_than is not None and value is not v.UNKNOWN:
+        other = _argument(args, test.less_than.arg, test.less_than.pos, owner)
+        if value is other and test.less_than.size is None:
+            return False
     literal = plain(value)
     if literal is msgspec.UNSET:
         return None

@@ -76,6 +76,24 @@ def nodes(body: Iterable[Any]) -> Iterator[Any]:
         stack.extend(children(node))
 
 
+def alike(a: Any, b: Any) -> bool:
+    """Whether two expressions are written with the same words, wherever they stand."""
+    if type(a) is not type(b):
+        return False
+    if not isinstance(a, msgspec.Struct):
+        return bool(a == b)
+    for name in a.__struct_fields__:
+        if name in ("start", "end"):
+            continue
+        left, right = getattr(a, name), getattr(b, name)
+        if isinstance(left, list):
+            if len(left) != len(right) or not all(alike(*pair) for pair in zip(left, right, strict=True)):
+                return False
+        elif not alike(left, right):
+            return False
+    return not isinstance(a, (m.Other, m.Bytes, m.Lambda))
+
+
 def called_name(node: Any) -> str:
     """Last component of the called name, empty when it has none."""
     if isinstance(node, m.Call):

@@ -46,7 +46,7 @@ from d9mlint.interp.shapes import form, is_dtype
 from d9mlint.interp.tensors import detached, device, no_gradient, together
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import alike, called_name, nodes
 from d9mlint.knowledge.schema import OpHistory
 from d9mlint.knowledge.versions import parse, split
 
@@ -285,10 +285,54 @@ def _begins_with_the_mode(entry: OpEntry) -> bool:
     return min((parse(text) for text in bounds), default=()) in _MODE_RELEASES
 
 
+def _shared(interp: RunView, call: CallEvent) -> v.Args:
+    """The arguments of a call, where those that are written alike are one value: windows as large as their steps."""
+    if not isinstance(call.node, m.Call):
+        return call.args
+    pos, kw = list(call.args.pos), dict(call.args.kw)
+    written: list[tuple[m.Expr, v.Value]] = []
+    for at, node in enumerate(call.node.args[: len(pos)]):
+        if isinstance(node, m.Star):
+            return call.args
+        pos[at] = _first_alike(interp, written, node, pos[at])
+    for keyword in call.node.keywords:
+        if keyword.name in kw:
+            kw[keyword.name] = _first_alike(interp, written, keyword.value, kw[keyword.name])
+    return v.Args(pos, kw, call.args.star, call.args.dstar)
+
+
+def _first_alike(
+    interp: RunView, written: list[tuple[m.Expr, v.Value]], node: m.Expr, value: v.Value
+) -> v.Value:
+    """The value of the first expression that is written like this one, and that only reads."""
+    for other, known in written:
+        if alike(other, node):
+            return known
+    if not isinstance(value, v.Lit) and _only_reads(interp, node):
+        if value is v.UNKNOWN:
+            value = v.Obj("an expression")
+            value.something = True
+        written.append((node, value))
+    return value
+
+
+def _only_reads(interp: RunView, node: m.Expr) -> bool:
+    """Whether an expression gives the same twice: names, arithmetic, and methods that look at the form of a tensor."""
+    for one in nodes([node]):
+        if isinstance(one, (m.Wait, m.Walrus, m.Comp, m.Lambda)):
+            return False
+        if isinstance(one, m.Call):
+            if interp.kb.role(f"torch.Tensor.{called_name(one)}", "looks-only") is None:
+                return False
+    return True
+
+
 def _candidate(
     rule: Ops, call: CallEvent, entry: OpEntry, likely: bool, known: KnownCall | None = None
 ) -> None:
     answer = all_hold(call.args, entry.when, call.owner)
+    if answer is None:
+        answer = all_hold(_shared(rule.run, call), entry.when, call.owner)
     excused = any_holds(call.args, entry.unless, call.owner)
     if answer is False or excused is True:
         return

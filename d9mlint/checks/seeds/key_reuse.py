@@ -24,14 +24,20 @@ _MOST = 128
 _HELP = "split it first and use each key once: `key, subkey = jax.random.split(key)`"
 
 
+Slot = tuple[int, str]
+"""A variable of a scope, or an attribute of an object: the birth of what holds it, and its name."""
+
+
 class Use(NamedTuple):
-    """Where a key was used: the place, the call, the key's name, the loops around it, and whether in a branch."""
+    """Where a key was used: the place, the call, the key's name, the loops around it, whether in a branch, and the variable
+    or attribute that it was read from."""
 
     place: Where
     call: str
     name: str
     loops: tuple[str, ...]
     branching: int
+    slot: Slot | None
 
 
 class Keys(Rule):
@@ -76,7 +82,8 @@ class Keys(Rule):
         if len(self.used.items()) >= _MOST:
             return
         loops = tuple(loop.key for loop in self.run.loops)
-        use = Use(Where(self.run, call.node, call.api), call_text(call), name, loops, self.run.branching)
+        place = Where(self.run, call.node, call.api)
+        use = Use(place, call_text(call), name, loops, self.run.branching, _slot(self.run, node))
         self.used[key] = use
         if isinstance(node, m.Name) and _in_comprehension(self.run, call.node, name):
             self._again(use.place, name, "")
@@ -96,18 +103,26 @@ class Keys(Rule):
         )
 
     def _round(self, loop: Loop) -> None:
-        """A loop's body has run: a key from before the loop that it used, and still has, is used in each round."""
-        held: set[int] | None = None
-        for key, use in self.used.items():
-            if loop.key not in use.loops:
+        """A loop's body has run: a key from before the loop that it used, and still has, is used in each round. So is
+        one that it made, used and left where the next round draws."""
+        uses = [
+            (int(key), use)
+            for key, use in self.used.items()
+            if loop.key in use.loops and use.branching <= self.run.branching
+        ]
+        if not uses:
+            return
+        held = _held(loop)
+        for birth, use in uses:
+            if birth > loop.start:
                 continue
-            birth = int(key)
-            if birth > loop.start or use.branching > self.run.branching:
-                continue
-            if held is None:
-                held = _held(loop)
-            if birth in held:
+            now = held.get(use.slot) if use.slot is not None else None
+            if now == birth or (now is None and birth in held.values()):
                 self._again(use.place, use.name, "")
+            elif now:
+                for later, other in uses:
+                    if later == now > loop.start:
+                        self._again(use.place, use.name, other.call)
 
 
 def _is_key(interp: RunView, value: v.Value) -> bool:
@@ -125,24 +140,42 @@ def _given_again(interp: RunView, call: CallEvent, name: str) -> bool:
     return name.partition(".")[0] in interp.frame.env.vars and not call.api.endswith(".init")
 
 
-def _held(loop: Loop) -> set[int]:
-    """The objects, by birth, that the variables around a loop hold, and the attributes of objects in them.
+def _slot(interp: RunView, node: m.Expr | None) -> Slot | None:
+    """The variable or attribute that a name reads, None for what is not known."""
+    if not isinstance(node, m.Name) or interp.frame.env is None:
+        return None
+    first, *rest = node.id.split(".")
+    if not rest:
+        return interp.frame.env.birth, first
+    found = interp.frame.env.vars.get(first)
+    for name in rest[:-1]:
+        found = found.attrs.get(name) if isinstance(found, v.Inst) else None
+    return (found.birth, rest[-1]) if isinstance(found, v.Inst) else None
+
+
+def _held(loop: Loop) -> dict[Slot, int]:
+    """What the variables around a loop hold, and the attributes of objects in them: objects, by birth; 0 for others.
 
     What the loop itself binds is a new object in each round.
     """
-    found: set[int] = set()
+    found: dict[Slot, int] = {}
     env = loop.frame.env
     targets = nodes([loop.stmt.target]) if isinstance(loop.stmt, m.For) else ()
     bound = {env.vars.get(one.id) for one in targets if isinstance(one, m.Name)} if env is not None else set()
     own = {value.birth for value in bound if isinstance(value, v.Obj)}
     while env is not None:
+        _note(found, env.birth, env.vars, own)
         for value in env.vars.values():
-            if isinstance(value, v.Obj):
-                found.add(value.birth)
-            elif isinstance(value, v.Inst):
-                found |= {one.birth for one in dict.values(value.attrs) if isinstance(one, v.Obj)}
+            if isinstance(value, v.Inst):
+                _note(found, value.birth, value.attrs, own)
         env = env.parent
-    return found - own
+    return found
+
+
+def _note(found: dict[Slot, int], holder: int, values: dict[str, v.Value], own: set[int]) -> None:
+    for name, value in dict.items(values):
+        birth = value.birth if isinstance(value, v.Obj) else 0
+        found[holder, name] = 0 if birth in own else birth
 
 
 def _in_comprehension(interp: RunView, call: Any, name: str) -> bool:
