@@ -59,10 +59,11 @@ class Late(NamedTuple):
     aside: str
 
 
-Kind = Literal["", "weak", "use", "mask", "order", "head", "guess", "aside"]
+Kind = Literal["", "weak", "use", "mask", "order", "head", "guess", "aside", "weak aside"]
 """What a draw is worth: one that training alone makes matter is weak, and is one for use where it happens whenever the
 model is used, one is of a loader or sampler, or of the workers of a loader, which have their own rules, one happens where
-a checkpoint lacks the layers of a task, one is in a call that is only possible, one is behind an option."""
+a checkpoint lacks the layers of a task, one is in a call that is only possible, one is behind an option, where it may be
+weak too."""
 
 
 class Early(NamedTuple):
@@ -175,7 +176,7 @@ class Seeds(Rule):
         if self.run.guessing:
             kind = "guess"
         elif self.run.state.aside:
-            kind = "aside"
+            kind = "weak aside" if kind in _REPLACEABLE else "aside"
         if kind == "weak" and _masks(entry) and (rng, "mask") not in self.first:
             self.first[rng, "mask"] = self._here(event)
         used = entry.kind in _USED
@@ -559,10 +560,16 @@ class Seeds(Rule):
         keys = [key for key in self.further.known() if key[:2] == (rng, kind) and key[2] not in lost]
         return min((self.further[key] for key in keys), key=lambda one: one.place.order, default=None)
 
+    def _weak_aside(self, rng: str) -> First | None:
+        """The first draw of initial weights behind an option, unless others are loaded over its outcome."""
+        first = self.first.get((rng, "weak aside"))
+        return None if first is None or first.place.site in self._replaced(rng) else first
+
     def _missing(self, generator: GeneratorEntry, training: bool) -> bool:
         """Report the first draw from a generator without a seed; whether there is one that counts."""
         rng, title = generator.id, generator.title
         strong, aside = self._first(rng, ""), self._first(rng, "aside")
+        spare = self._weak_aside(rng)
         weak, head = self._weights(rng)
         order = self.first.get((rng, "order"))
         if strong is weak is head is None and order is not None and not self.reporter.reported("DET202"):
@@ -572,11 +579,13 @@ class Seeds(Rule):
         found: First | None
         if training:
             firsts = [one for one in (weak, head, strong) if one is not None]
-            found = min(firsts, key=lambda one: one.place.order) if firsts else aside
+            asides = [one for one in (aside, spare) if one is not None]
+            found = min(firsts or asides, key=lambda one: one.place.order, default=None)
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
             loads = where(self.run, LOADS) is not None
             found = strong or (None if imported else self._never_loaded(rng) if loads else weak) or aside
+            found = found or (None if imported or loads else spare)
         mask = self.first.get((rng, "mask"))
         if found is None and mask is not None and not imported and where(self.run, MODE_SET) is None:
             self.report(
@@ -610,7 +619,7 @@ class Seeds(Rule):
         if rng == "tensorflow" and self.run.kb_matches("tensorflow", "<2.0"):
             seed = "tf.set_random_seed(seed)"
         where_to_seed = generator.where or f"at the start of {place.entry}"
-        if found is aside:
+        if found is aside or found is spare:
             message = f"`{api}` draws random numbers without a {title} seed when `{place.aside}` is given"
             help = f"call `{seed}` {where_to_seed}"
             severity = Severity.WARNING
