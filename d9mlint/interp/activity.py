@@ -114,16 +114,25 @@ _TF_LIBRARIES = ("tf.", "keras.", "keras_hub.", "keras_nlp.", "keras_cv.")
 
 
 def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = "") -> None:
-    """Set a flag and remember its first place in this run, with the option that has to be given for it."""
+    """Set a flag and remember its first place in this run, with the option that has to be given for it: the first that
+    needs no option, if there is one."""
     interp.flag(flag, node)
     log = interp.import_log
-    if flag not in interp.places or (log is not None and flag not in log.places):
+    aside = interp.state.aside
+    first = _is_first(interp.places, flag, aside)
+    if first or (log is not None and _is_first(log.places, flag, aside)):
         place = Where(interp, node, subject, option)
-        interp.places.setdefault(flag, place)
-        if log is not None:
-            log.places.setdefault(flag, place)
+        if first:
+            interp.places[flag] = place
+        if log is not None and _is_first(log.places, flag, aside):
+            log.places[flag] = place
     if flag in _CUDA_FLAGS and not option and CUDA_ALWAYS not in interp.places and not interp.state.aside:
         note(interp, CUDA_ALWAYS, node, subject)
+
+
+def _is_first(places: dict[str, Where], flag: str, aside: str) -> bool:
+    known = places.get(flag)
+    return known is None or (bool(known.aside) and not aside)
 
 
 def where(interp: RunView, flag: str) -> Where | None:
