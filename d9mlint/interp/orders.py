@@ -847,7 +847,11 @@ class Orders:
             by_key = isinstance(index, v.Lit) and isinstance(index.value, str)
             sequence = isinstance(value, v.Obj) and _is_sequence(interp, value)
             if by_key or not (sequence or isinstance(node.index, (m.Slice, m.Const))):
-                return self.carried(result, order)
+                chosen = self.carried(result, order)
+                if isinstance(index, v.Items) and isinstance(chosen, v.Obj) and chosen.owner is None:
+                    # What sorts some columns of a frame sorts the frame.
+                    chosen.owner = value
+                return chosen
         if isinstance(node.index, m.Slice) and node.index.lower is node.index.upper is None:
             # All of them, forwards or backwards.
             return self.carried(result, order)
