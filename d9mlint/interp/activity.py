@@ -282,7 +282,11 @@ class Activity:
             return
         runs = call.api.rpartition(".")[2] == "run"
         given = [one for value in call.args.values() for one in _nested(value)]
-        if any(_is_step(one) for one in given) or (runs and any(one is v.UNKNOWN for one in given[:1])):
+        steps = any(_is_step(one) for one in given)
+        if runs and steps and self._interp.orders.loops:
+            # The model changes in the order of the loop.
+            self._interp.orders.decide_loops()
+        if steps or (runs and any(one is v.UNKNOWN for one in given[:1])):
             _run_graph(self._interp)
         elif runs:
             self._interp.places.setdefault(GRAPH_RUN, Where(self._interp, call.node, call.api))
