@@ -39,8 +39,20 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
         kind = _elements(interp, value, depth)
         return _HASHED.get(kind, kind)
     if value is v.UNKNOWN and node is not None:
-        return _annotated(interp, node, inside=True)
+        return _annotated(interp, node, inside=True) or (NUMBER if _is_column(node) else "")
     return ""
+
+
+def _is_column(node: m.Expr) -> bool:
+    """Whether an expression is a column (``pairs[:, 0]``) of what a variable holds: lists and frames have none that is
+    written so, and arrays hold numbers."""
+    return (
+        isinstance(node, m.Subscript)
+        and isinstance(node.value, m.Name)
+        and "." not in node.value.id
+        and isinstance(node.index, m.Seq)
+        and any(isinstance(one, m.Slice) for one in node.index.elts)
+    )
 
 
 _HASHED = {"path": TEXT, "row": "", FLOAT: NUMBER}

@@ -116,9 +116,9 @@ class Rounds(NamedTuple):
 
 
 class Orders:
-    """The orders of one run. ``excused`` are places that another rule reports; ``holders`` are attributes of
-    datasets of the project that were given an arbitrary order; ``kept`` is data in arbitrary order that the program
-    may still sort, and ``settled`` what it has sorted; ``keyed`` are the orders that the key functions of sorts look at, by
+    """The orders of one run. ``excused`` are places that another rule reports, or that turn out to be harmless;
+    ``holders`` are attributes of datasets of the project that were given an arbitrary order; ``kept`` is data in arbitrary
+    order that the program may still sort, and ``settled`` what it has sorted; ``keyed`` are the orders that the key functions of sorts look at, by
     the nodes of the sorts, and ``ranked`` the identifiers that they give; ``turning`` is whether any loop has been found to
     deal with whatever is ready first;
     ``fractions`` are operators with a float, by their nodes."""
@@ -219,6 +219,12 @@ class Orders:
         if kind == NUMBER:
             return None
         return self.made(interp, "DET210", node, "", "", elements=kind)
+
+    def _are_numbers(self, order: Order | None) -> None:
+        """What a set of unknown elements gave turns out to be numbers, whose hashes are the same in every run."""
+        for key in order.keys if order is not None and order.kind == SEQUENCE else ():
+            if key[0] == "DET210" and not self.origins[key].elements:
+                self.excused.add(key)
 
     # ------------------------------------------------------------------------------------- sources
 
@@ -802,6 +808,10 @@ class Orders:
         """``value[index]``: a position in an arbitrary order decides, a key does not. What a list of positions or names
         selects comes in the order of the list."""
         order_identifiers.chosen(self, index)
+        if isinstance(index, v.Items) and isinstance(node.value, m.Name) and "." not in node.value.id:
+            for part in index.elts:
+                # Lists beside other indices choose rows and columns of an array, by their numbers.
+                self._are_numbers(self.of(part))
         # None has no items.
         held = [one for one in v.alternatives(value) if v.is_none(one) is not True]
         value = held[0] if len(held) == 1 else value
