@@ -110,6 +110,7 @@ _OUTPUT_CALLS = frozenset(
 
 _GROUPS = frozenset({"tf.group", "tf.tuple", "tf.identity", "tf.compat.v1.group", "tf.compat.v1.tuple"})
 _STEPS_DEPTH = 4
+_OWN = "own-gradients"
 _TF_LIBRARIES = ("tf.", "keras.", "keras_hub.", "keras_nlp.", "keras_cv.")
 
 
@@ -169,12 +170,29 @@ class Activity:
     @on_method("backward")
     def backward(self, call: CallEvent) -> None:
         """A gradient is taken of a loss."""
+        if self._is_elsewhere(call.owner):
+            note(self._interp, TRAIN, call.node, "backward")
+            return
         # Autograd Functions call backward of their own; a loss has a tensor, a scaler or nothing known before the dot.
         found = runner(self._interp, call.owner)
         first = call.args.get("loss", 0)
         tensor = isinstance(call.owner, v.Obj) and call.owner.type == tensors.TENSOR
         loss = call.owner if tensor or first is None else first
         _trains_torch(self._interp, call.node, "backward", _place(found, tensors.device([loss])))
+
+    def _is_elsewhere(self, loss: v.Value | None) -> bool:
+        """Whether a gradient is that of a package other than PyTorch: the loss comes from it, or the program uses it and
+        does not use PyTorch."""
+        if isinstance(loss, v.Obj) and self._has_own_gradients(loss.api.partition(".")[0]):
+            return True
+        known = isinstance(loss, v.Obj) and loss.type == tensors.TENSOR
+        if known or self._interp.uses("torch"):
+            return False
+        packages = [api for one in self.kb.role_entries() if one.role == _OWN for api in one.apis]
+        return any(map(self._interp.uses, packages))
+
+    def _has_own_gradients(self, package: str) -> bool:
+        return self.kb.role(package, _OWN) is not None
 
     @on_method(
         "fit",

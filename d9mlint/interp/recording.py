@@ -729,6 +729,7 @@ _ROLES = {
     "checkpoints": "runs a function again in the backward pass",
     "restores-rng": "puts a random number generator back into an earlier state",
     "makes-key": "gives a JAX key",
+    "own-gradients": "is a package whose tensors take gradients themselves",
     "no-gpu": "gives a strategy under which models run on no GPU",
     "draws-weight": "draws the weights of a layer",
     "draws-with-key": "consumes a JAX key",

@@ -78,6 +78,7 @@ Role = Literal[
     "ordered-by-epoch",
     "out-of-memory",
     "overwrites",
+    "own-gradients",
     "parts",
     "plain-object",
     "processor-count",

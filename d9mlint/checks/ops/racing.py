@@ -43,7 +43,7 @@ from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import noted, remembered, remembered_table
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.shapes import form, is_dtype
-from d9mlint.interp.tensors import detached, device, no_gradient, together
+from d9mlint.interp.tensors import TENSOR, detached, device, no_gradient, together
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import alike, called_name, nodes
@@ -322,7 +322,7 @@ def _only_reads(interp: RunView, node: m.Expr) -> bool:
         if isinstance(one, (m.Wait, m.Walrus, m.Comp, m.Lambda)):
             return False
         if isinstance(one, m.Call):
-            if interp.kb.role(f"torch.Tensor.{called_name(one)}", "looks-only") is None:
+            if interp.kb.role(f"{TENSOR}.{called_name(one)}", "looks-only") is None:
                 return False
     return True
 
