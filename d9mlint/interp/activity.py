@@ -110,7 +110,6 @@ _OUTPUT_CALLS = frozenset(
 
 _GROUPS = frozenset({"tf.group", "tf.tuple", "tf.identity", "tf.compat.v1.group", "tf.compat.v1.tuple"})
 _STEPS_DEPTH = 4
-_OWN = "own-gradients"
 _TF_LIBRARIES = ("tf.", "keras.", "keras_hub.", "keras_nlp.", "keras_cv.")
 
 
@@ -188,11 +187,11 @@ class Activity:
         known = isinstance(loss, v.Obj) and loss.type == tensors.TENSOR
         if known or self._interp.uses("torch"):
             return False
-        packages = [api for one in self.kb.role_entries() if one.role == _OWN for api in one.apis]
+        packages = [api for one in self.kb.role_entries() if one.role == "own-gradients" for api in one.apis]
         return any(map(self._interp.uses, packages))
 
     def _has_own_gradients(self, package: str) -> bool:
-        return self.kb.role(package, _OWN) is not None
+        return self.kb.role(package, "own-gradients") is not None
 
     @on_method(
         "fit",
