@@ -117,6 +117,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         sizes = shapes.form(value).sizes
         return None if sizes is None else len(sizes) in _list(test.rank)
     if test.dtype is not None:
+        if shapes.WHOLE in _list(test.dtype) and shapes.is_whole(shapes.form(value)):
+            return True
         name = shapes.dtype_name(value) or shapes.form(value).dtype
         if name is None:
             return None

@@ -38,8 +38,9 @@ MAX_RANK = 8
 
 class Form(NamedTuple):
     """What is known of a tensor: its sizes (None for an unknown one) and its element type; the device it is on
-    ("" for unknown), whether it requires grad (None for unknown), whether its elements are all different, and, where its
-    sizes are not known, a dimension of one element."""
+    ("" for unknown), whether it requires grad (None for unknown), whether its elements are all different, where its
+    sizes are not known, a dimension of one element, and whether its elements were integers or truth values before
+    they became floating-point numbers."""
 
     sizes: Sizes | None = None
     dtype: str | None = None
@@ -47,6 +48,7 @@ class Form(NamedTuple):
     grad: bool | None = None
     distinct: bool = False
     single: int | None = None
+    whole: bool = False
 
 
 NOTHING = Form()
@@ -89,6 +91,7 @@ def _common(forms: list[Form]) -> Form:
             first.grad if first.grad is one.grad else None,
             first.distinct and one.distinct,
             _common_single(first, one),
+            first.whole and one.whole,
         )
     return first
 
@@ -116,6 +119,17 @@ def is_dtype(name: str, wanted: str) -> bool:
     if wanted == "integer":
         return name.startswith(_INTEGERS)
     return name == wanted
+
+
+WHOLE = "whole"
+"""The name by which a condition means what ``is_whole`` says."""
+
+
+def is_whole(known: Form) -> bool:
+    """Whether the elements of a tensor are integers or truth values, or are made from such."""
+    return known.whole or (
+        known.dtype is not None and (known.dtype == "bool" or is_dtype(known.dtype, "integer"))
+    )
 
 
 def dtype_name(value: v.Value | None) -> str | None:

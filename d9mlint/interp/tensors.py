@@ -241,7 +241,8 @@ def _transfer(
         distinct = entry.distinct == "input" or (
             entry.distinct == "apart" and shapes.is_repeated_apart(old, args)
         )
-    return Form(sizes, dtype, where, grad, distinct, shapes.added_dimension(entry, old, args))
+    whole = entry.whole and shapes.is_whole(old)
+    return Form(sizes, dtype, where, grad, distinct, shapes.added_dimension(entry, old, args), whole)
 
 
 def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.Value:

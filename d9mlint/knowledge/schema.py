@@ -162,7 +162,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     must exceed; ``less_than`` / ``greater_than``: another argument, component by component, one is enough;
     ``mentions``: the value is, or contains, this text or name (the last part of a dotted one), which commas may
     separate from others; ``length``: of a
-    sequence; ``rank``, ``dtype`` (a name, ``floating``, ``complex`` or ``integer``),
+    sequence; ``rank``, ``dtype`` (a name, ``floating``, ``complex``, ``integer``, or ``whole`` for integers and truth
+    values, also where they have become floating-point numbers),
     ``elements`` (at least so many), ``last_size`` (of its last dimension), ``single`` (it has one element
     along the dimension that another argument names), ``sizes``, ``distinct`` (no element is there twice, as far
     as is seen) and ``requires_grad``: of a tensor.
@@ -584,7 +585,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     a test chooses from (``chosen``), that of the input if it is no integer, else some ``floating`` one
     (``fractions``), or a name. ``distinct``: no element is there twice in a row or column, always, where it is so
     of the ``input``, or where it is so of that and it is repeated in dimensions of one element only (``apart``).
-    ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
+    ``whole``: whole numbers stay so, also as floating-point numbers. ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
     as are ``distinct``. ``items`` is the rank of the tensors in a dictionary that the call gives.
     """
 
@@ -617,6 +618,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     rank: int | None = None
     dtype: str = ""
     distinct: bool | Literal["input", "apart"] = False
+    whole: bool = False
     second: Literal["", "positions", "distinct"] = ""
     second_when: list[Condition] = []
     items: int | None = None

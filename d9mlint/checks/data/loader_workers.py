@@ -32,6 +32,8 @@ _QUIET_LIBRARIES = (
     "torch_geometric.datasets.",
     "ogb.",
 )
+# What holds its items: they are made before the workers start.
+_CONTAINERS = ("builtins.list", "builtins.tuple", "builtins.dict", "builtins.sorted", "builtins.range", "numpy.")
 
 
 class LoaderWorkers(Rule):
@@ -163,7 +165,7 @@ def is_visible(dataset: v.Value, depth: int = 0) -> bool:
             or _quiet_bases(dataset)
         )
     if isinstance(dataset, v.Obj):
-        if dataset.type == "torch.Tensor":
+        if dataset.type == "torch.Tensor" or dataset.api.startswith(_CONTAINERS):
             return True
         if dataset.api.startswith("torch.utils.data."):
             # Wrappers of other datasets: as visible as what they wrap.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +13,7 @@ from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import Rule, silent
 from d9mlint.checks.ops.calls import known_call
 from d9mlint.checks.ops.consumers import ends_gradients
+from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     ENTERED,
@@ -90,6 +92,8 @@ class Candidate(NamedTuple):
     """Whether what it is given requires no grad where a model of Keras is built: the gradient does not go that far."""
     fixed: bool
     """Whether no variable takes part in the input that its gradient is of."""
+    beside: bool
+    """Whether it is in a graph of TensorFlow whose losses what it gives is no part of."""
 
     def replayed(self, replay: Replay) -> Candidate:
         """The same in another run; see ``Where.replayed``."""
@@ -145,7 +149,7 @@ class Ops(Rule):
         """Gradients are taken of what the program names."""
         self.watches = True
 
-    @on_method("minimize", "compute_gradients")
+    @on_method(*STEPS)
     def step_made(self, call: CallEvent) -> None:
         """Gradients of a loss are added to a graph."""
         self.differentiated = Moment(self.run.steps)
@@ -411,6 +415,9 @@ def _candidate(
         _in_tape(rule.run),
         entry.passes == "backward" and entry.library in TF_LIBRARIES and _needs_no_gradient(call, entry),
         fixed,
+        entry.passes == "backward"
+        and entry.library in TF_LIBRARIES
+        and beside_losses(rule.run, call.node),
     )
     rule.candidates.add(found)
 
@@ -561,7 +568,8 @@ def _end(rule: Ops) -> None:
         if found.fed and TF_TAPE not in rule.run.places and not rule.composed:
             _silent(rule.run, found.entry, found.place, "no gradient is taken of the inputs of the model")
             continue
-        if is_tf and (_outside_gradients(rule.run, found) or _after_gradients(rule, found)):
+        beside = found.beside and not rule.watches and _by_graph(rule.run)
+        if is_tf and (beside or _outside_gradients(rule.run, found) or _after_gradients(rule, found)):
             _silent(rule.run, found.entry, found.place, "no gradient of TensorFlow is taken of it")
             continue
         if (
@@ -660,15 +668,20 @@ def _outside_gradients(interp: RunView, found: Candidate) -> bool:
 
 def _after_gradients(rule: Ops, found: Candidate) -> bool:
     """Whether an op is added to a graph of TensorFlow 1 after all gradients of what was in it."""
-    interp = rule.run
-    if found.entry.passes != "backward" or not rule.differentiated or TF_TAPE in interp.places:
+    if found.entry.passes != "backward" or not rule.differentiated:
+        return False
+    if not rule.run.kb_matches("tensorflow", "<2.0"):
+        return False
+    return _by_graph(rule.run) and found.place.order > rule.differentiated
+
+
+def _by_graph(interp: RunView) -> bool:
+    """Whether nothing but the steps of a graph of TensorFlow 1 trains."""
+    if TF_TAPE in interp.places or ENTERED in interp.places:
         return False
     steps = [interp.places[one] for one in (GRAPH_STEP, GRAPH_STEP_CPU) if one in interp.places]
-    if not interp.kb_matches("tensorflow", "<2.0") or ENTERED in interp.places:
-        return False
-    # Nothing but the steps of the graph trains.
     fits = interp.places.get(TF_FIT)
-    return (fits is None or any(fits is one for one in steps)) and found.place.order > rule.differentiated
+    return fits is None or any(fits is one for one in steps)
 
 
 def _listed(variables: dict[str, list[str]]) -> str:
@@ -746,7 +759,7 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         code,
         found.place,
         message,
-        _remedy(entry, past, on),
+        _remedy(rule.run, entry, past, on),
         subject=found.api,
         severity=severity,
         confidence=found.sure,
@@ -772,9 +785,36 @@ def _when(interp: RunView, found: Candidate) -> str:
     return when_selected(selecting_option(found.device)) if found.device else when_on_cuda(interp)
 
 
-def _remedy(entry: OpEntry, past: OpHistory, on: bool) -> str:
+def _for_release(interp: RunView, entry: OpEntry) -> str:
+    """The part of a remedy that is for the target version, where each part says for which releases of TensorFlow it
+    is: ``TF >= 2.8: this; TF 2.1-2.7: that. Older: another``."""
+    first, *rest = _PART.split(entry.remedy)
+    parts = list(zip(rest[::2], rest[1::2], strict=True))
+    if first or not parts or interp.targets is None:
+        return entry.remedy
+    for releases, text in parts:
+        if releases == _OLDER or interp.targets.matches("tensorflow", _range(releases)):
+            return text.strip("; .")
+    releases, text = parts[-1]
+    return f"use another op, or {releases}: {text.strip('; .')}"
+
+
+_OLDER = "Older"
+_PART = re.compile(rf"(?:^|(?<=[;.]) )(TF >= [\d.]+|TF [\d.]+-[\d.]+|{_OLDER}): ")
+
+
+def _range(releases: str) -> str:
+    """``TF 2.1-2.7`` as a range of versions: all patch releases belong to the last one."""
+    lowest, _, last = releases.removeprefix("TF ").removeprefix(">= ").partition("-")
+    if not last:
+        return f">={lowest}"
+    major, minor = last.split(".")
+    return f">={lowest},<{major}.{int(minor) + 1}"
+
+
+def _remedy(interp: RunView, entry: OpEntry, past: OpHistory, on: bool) -> str:
     """What to do. Where the mode raises, it is a remedy only in the releases that have another algorithm."""
-    remedy = entry.remedy or "enable deterministic mode, or use another op"
+    remedy = _for_release(interp, entry) or "enable deterministic mode, or use another op"
     if past.behaviour == "raises" and not on and MODE_CALL in remedy:
         better = next((h.versions for h in entry.history if h.behaviour == "deterministic_alternative"), "")
         if not better:

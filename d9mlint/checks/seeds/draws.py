@@ -282,6 +282,10 @@ class Seeds(Rule):
         if self.run.entry is None and entry.kind == "tf-shuffle" and level.site is None:
             self._tf_shuffle(entry, node)
 
+    def _graph_seed(self) -> str:
+        """The call that seeds a graph of TensorFlow 1; empty for other releases."""
+        return "tf.set_random_seed(seed)" if self.run.kb_matches("tensorflow", "<2.0") else ""
+
     def _tf_shuffle(self, entry: RngEntry, node: Any) -> None:
         name = entry.apis[0].rpartition(".")[2]
         what = " (shuffles by default)" if name == "list_files" else ""
@@ -292,7 +296,7 @@ class Seeds(Rule):
             f"`{name}`{what} without `seed=`: the order differs between runs of programs without a TensorFlow seed"
             if unreached
             else f"`{name}`{what} without `seed=` and without a global TensorFlow seed: the order differs between runs",
-            "pass `seed=0`, or call `tf.random.set_seed(0)` first",
+            f"pass `seed=0`, or call `{self._graph_seed() or 'tf.random.set_seed(seed)'}` first",
             subject=f"tf.data.Dataset.{name}",
             severity=Severity.WARNING if unreached else None,
             remedy=("seed", "0"),
@@ -616,8 +620,8 @@ class Seeds(Rule):
             confidence = Confidence.LOW
         severity: Severity | None = None
         seed = generator.seed
-        if rng == "tensorflow" and self.run.kb_matches("tensorflow", "<2.0"):
-            seed = "tf.set_random_seed(seed)"
+        if rng == "tensorflow":
+            seed = self._graph_seed() or seed
         where_to_seed = generator.where or f"at the start of {place.entry}"
         if found is aside or found is spare:
             message = f"`{api}` draws random numbers without a {title} seed when `{place.aside}` is given"
