@@ -30,6 +30,8 @@ TORCH_TRAIN = "train:torch"
 TF_TRAIN = "train:tensorflow"
 TF_FIT = "train:tensorflow:fit"
 TF_TAPE = "train:tensorflow:tape"
+TF_TAKEN = "gradient:tensorflow"
+"""Where a tape is first asked for gradients of what is not seen to be variables: nothing may be trained with them."""
 TORCH_TRAIN_CPU = "train:torch:cpu"
 TF_TRAIN_CPU = "train:tensorflow:cpu"
 TRAIN = "train"
@@ -284,7 +286,16 @@ class Activity:
                 place = Where(self._interp, call.node, name)
                 self._interp.places.setdefault(GRAPH_STEP_CPU if cpu else GRAPH_STEP, place)
                 return
+            if name == "gradient" and not _of_variables(call.args.get("sources", 1)):
+                note(self._interp, TF_TAKEN, call.node, name)
+                return
+            _applied(self._interp)
             _trains_tf(self._interp, call.node, "minimize" if name == "minimize" else "gradient")
+
+    @on_method("apply", "assign", "assign_sub", "assign_add")
+    def tf_update(self, call: CallEvent) -> None:
+        """A variable is changed, perhaps by a gradient."""
+        _applied(self._interp)
 
     @on_call_if(lambda activity, api: activity.kb.role(api, "graph-gradient") is not None)
     def graph_gradient(self, call: CallEvent) -> None:
@@ -470,6 +481,30 @@ def _trains_tf(interp: Interp, node: Any, subject: str) -> None:
     note(interp, TF_TAPE if subject == "gradient" else TF_FIT, node, subject)
     note(interp, TRAIN, node, subject)
     note(interp, TF_TRAIN_CPU if within_cpu(interp.contexts) else TF_TRAIN, node, subject)
+
+
+def _applied(interp: Interp) -> None:
+    """Gradients that were taken may change variables: the program trains where they are taken."""
+    taken = interp.places.get(TF_TAKEN)
+    if taken is not None:
+        for flag in (TF_TAPE, TRAIN, TF_TRAIN_CPU if within_cpu(interp.contexts) else TF_TRAIN):
+            interp.places.setdefault(flag, taken)
+
+
+def _of_variables(sources: v.Value | None) -> bool:
+    """Whether gradients are taken of variables, as far as is seen: of no outputs of layers and no constants."""
+    if isinstance(sources, v.Items):
+        return any(map(_of_variables, sources.elts))
+    given = list(v.alternatives(sources)) if sources is not None else []
+    return not given or any(
+        isinstance(one, v.Member)
+        or (isinstance(one, v.Obj) and not one.api.endswith(_CALLED) and one.api not in _CONSTANTS)
+        for one in given
+    )
+
+
+_CALLED = ".__call__"
+_CONSTANTS = ("tf.constant", "tf.convert_to_tensor", "tf.cast")
 
 
 def _fits_keras(interp: Interp, node: Any) -> None:
