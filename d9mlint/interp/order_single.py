@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,13 @@ def _pieces(interp: Interp, node: m.Expr, fn: m.Function | None, names: int) -> 
     elif isinstance(node, m.Call) and _joins(interp, node):
         for one in node.args:
             yield from _pieces(interp, one, fn, names)
+    elif (text := _template(node)) is not None:
+        fields = _PERCENT if isinstance(node, m.BinOp) else _BRACES
+        for number, part in enumerate(fields.split(text)):
+            if number:
+                yield None
+            if part:
+                yield part
     elif isinstance(node, (m.Const, m.Name)):
         value = interp.eval(node)
         if isinstance(value, v.Lit) and isinstance(value.value, (str, int)):
@@ -53,6 +61,20 @@ def _pieces(interp: Interp, node: m.Expr, fn: m.Function | None, names: int) -> 
             yield from _pieces(interp, made, fn, names + 1)
     else:
         yield None
+
+
+def _template(node: m.Expr) -> str | None:
+    """The text of ``"...".format(...)`` and of ``"..." % ...``."""
+    text: Any = None
+    if isinstance(node, m.BinOp) and node.op == "%":
+        text = node.left
+    elif isinstance(node, m.Call) and isinstance(node.func, m.Attr) and node.func.name == "format":
+        text = node.func.value
+    return text.value if isinstance(text, m.Const) and isinstance(text.value, str) else None
+
+
+_BRACES = re.compile(r"\{[^{}]*\}")
+_PERCENT = re.compile(r"%[-+ #0-9.]*[a-zA-Z]")
 
 
 def _joins(interp: Interp, node: m.Call) -> bool:

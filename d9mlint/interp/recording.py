@@ -740,6 +740,7 @@ _ROLES = {
     "discards-batches": "gives a loader that leaves out its first batches",
     "saves-loader": "keeps the position in the data",
     "clock": "reads the clock",
+    "stacks-rows": "gives one row for each of the items of its first argument",
     "takes-gradients": "takes gradients of tensors that the program names",
     "trains": "takes a training step, or runs training",
     "sets-stop": "ends training",

@@ -416,6 +416,16 @@ def added_dimension(entry: TensorEntry, old: Form, args: v.Args) -> int | None:
     return places[0] if len(places) == 1 else None
 
 
+def are_numbers(items: v.Value) -> bool:
+    """Whether the items of a list are numbers, or of a kind that is not seen, as attributes of what was remembered."""
+    return isinstance(items, v.Items) and all(
+        isinstance(one, (v.Member, v.Unknown))
+        or (isinstance(one, v.Lit) and isinstance(one.value, (bool, int, float)))
+        for item in items.elts
+        for one in v.alternatives(item)
+    )
+
+
 def dimension_of_item(index: v.Value) -> int | None:
     """The dimension of one element that ``tensor[:, None]`` adds."""
     axes = index.elts if isinstance(index, v.Items) and index.kind == "t" else [index]

@@ -241,8 +241,18 @@ def _transfer(
         distinct = entry.distinct == "input" or (
             entry.distinct == "apart" and shapes.is_repeated_apart(old, args)
         )
+    single = shapes.added_dimension(entry, old, args)
+    if sizes is None and single is None and owner is None and _is_column(interp, first):
+        single = 1
     whole = entry.whole and shapes.is_whole(old)
-    return Form(sizes, dtype, where, grad, distinct, shapes.added_dimension(entry, old, args), whole)
+    return Form(sizes, dtype, where, grad, distinct, single, whole)
+
+
+def _is_column(interp: Interp, array: v.Value) -> bool:
+    """Whether an array has one row for each of some numbers, such as actions that were remembered."""
+    if not isinstance(array, v.Obj) or interp.kb.role(array.api, "stacks-rows") is None:
+        return False
+    return bool(array.args.pos) and shapes.are_numbers(array.args.pos[0])
 
 
 def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.Value:

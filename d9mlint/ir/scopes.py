@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import statements
 
@@ -72,7 +74,8 @@ def _targets(stmt: m.Stmt, names: set[str]) -> None:
 
 
 def counted_attributes(facts: m.FileFacts) -> frozenset[str]:
-    """Attributes that functions of a file count up or down (``self.step += 1``, ``self.step = self.step + 1``)."""
+    """Attributes that functions of a file count up or down (``self.step += 1``, ``self.step = self.step + 1``), also in
+    circles (``self.step = (self.step + 1) % 4``)."""
     known = _counted.get(id(facts))
     if known is not None and known[0] is facts:
         return known[1]
@@ -83,11 +86,20 @@ def counted_attributes(facts: m.FileFacts) -> frozenset[str]:
                 names.add(_attribute_path(stmt.target).rpartition(".")[2])
             elif isinstance(stmt, m.Assign) and isinstance(stmt.value, m.BinOp) and len(stmt.targets) == 1:
                 path = _attribute_path(stmt.targets[0])
-                if path and _attribute_path(stmt.value.left) == path:
+                if path and path in _operands(stmt.value):
                     names.add(path.rpartition(".")[2])
     result = frozenset(names - {""})
     _counted[id(facts)] = (facts, result)
     return result
+
+
+def _operands(value: m.BinOp) -> Iterator[str]:
+    """The attributes from which an expression of numbers is computed."""
+    for side in (value.left, value.right):
+        if isinstance(side, m.BinOp):
+            yield from _operands(side)
+        else:
+            yield _attribute_path(side)
 
 
 def _attribute_path(node: m.Expr) -> str:

@@ -90,6 +90,7 @@ Role = Literal[
     "sets-stop",
     "stream",
     "synchronizes",
+    "stacks-rows",
     "takes-gradients",
     "takes-items",
     "trains",
