@@ -181,3 +181,44 @@ def test_filling_memory_again_is_no_safe_fix(tmp_path: Path) -> None:
     )
     (found,) = findings(tmp_path, text, "DET309")
     assert found.fix is not None and found.fix.applicability == "unsafe"
+
+
+def test_an_order_that_tensorflow_1_draws_is_seeded_as_tensorflow_1_is(tmp_path: Path) -> None:
+    text = (
+        "import tensorflow as tf\nfiles = tf.data.Dataset.list_files('*.tfrecord', shuffle=True)\n"
+        "step = files.make_one_shot_iterator().get_next()\nwith tf.Session() as s:\n    print(s.run(step))\n"
+    )
+    (tmp_path / "requirements.txt").write_text("tensorflow-gpu==1.13.1\n", encoding="utf-8")
+    (found,) = findings(tmp_path, text, "DET207")
+    assert "`tf.set_random_seed(0)`" in found.help
+
+
+LOOKUP = (
+    "import tensorflow as tf\nx = tf.placeholder(tf.int32, [None])\ntable = tf.Variable(tf.zeros([9, 3]))\n"
+    "loss = tf.reduce_mean(tf.square(tf.nn.embedding_lookup(table, x)))\n"
+    "step = tf.train.AdamOptimizer().minimize(loss)\n"
+    "with tf.Session() as s:\n    s.run(step, {x: [1, 2, 3]})\n"
+)
+LABELS = LOOKUP.replace(
+    "tf.square(tf.nn.embedding_lookup(table, x))",
+    "tf.nn.sparse_softmax_cross_entropy_with_logits(labels=x, logits=table)",
+)
+
+
+@pytest.mark.parametrize(
+    ("release", "text", "expected"),
+    [
+        ("1.15.2", LOOKUP, "tf.one_hot"),
+        ("1.15.2", LABELS, "use another op, or TF 2.1-2.7"),
+        (
+            "2.5.0",
+            LOOKUP.replace("import tensorflow as tf", "import tensorflow.compat.v1 as tf"),
+            "TF_DETERMINISTIC_OPS",
+        ),
+    ],
+)
+def test_a_remedy_is_for_the_release_in_use(tmp_path: Path, release: str, text: str, expected: str) -> None:
+    (tmp_path / "requirements.txt").write_text(f"tensorflow=={release}\n", encoding="utf-8")
+    found = findings(tmp_path, text, "DET403")[0]
+    assert expected in found.help
+    assert "enable_op_determinism" not in found.help

@@ -44,11 +44,11 @@ def _pieces(interp: Interp, node: m.Expr, fn: m.Function | None, names: int) -> 
             yield from _pieces(interp, one, fn, names)
     elif (text := _template(node)) is not None:
         fields = _PERCENT if isinstance(node, m.BinOp) else _BRACES
-        for number, part in enumerate(fields.split(text)):
+        for number, piece in enumerate(fields.split(text)):
             if number:
                 yield None
-            if part:
-                yield part
+            if piece:
+                yield piece
     elif isinstance(node, (m.Const, m.Name)):
         value = interp.eval(node)
         if isinstance(value, v.Lit) and isinstance(value.value, (str, int)):

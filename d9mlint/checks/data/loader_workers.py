@@ -33,7 +33,14 @@ _QUIET_LIBRARIES = (
     "ogb.",
 )
 # What holds its items: they are made before the workers start.
-_CONTAINERS = ("builtins.list", "builtins.tuple", "builtins.dict", "builtins.sorted", "builtins.range", "numpy.")
+_CONTAINERS = (
+    "builtins.list",
+    "builtins.tuple",
+    "builtins.dict",
+    "builtins.sorted",
+    "builtins.range",
+    "numpy.",
+)
 
 
 class LoaderWorkers(Rule):

@@ -13,8 +13,8 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, children, nodes, statements
 
 if TYPE_CHECKING:
-    from d9mlint.project.modules import ModuleFile
     from d9mlint.interp.view import RunView
+    from d9mlint.project.modules import ModuleFile
 
 STEPS = ("minimize", "compute_gradients")
 """The methods of optimizers that add the gradients of a loss to a graph."""

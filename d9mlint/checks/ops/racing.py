@@ -415,9 +415,7 @@ def _candidate(
         _in_tape(rule.run),
         entry.passes == "backward" and entry.library in TF_LIBRARIES and _needs_no_gradient(call, entry),
         fixed,
-        entry.passes == "backward"
-        and entry.library in TF_LIBRARIES
-        and beside_losses(rule.run, call.node),
+        entry.passes == "backward" and entry.library in TF_LIBRARIES and beside_losses(rule.run, call.node),
     )
     rule.candidates.add(found)
 

@@ -282,9 +282,9 @@ class Seeds(Rule):
         if self.run.entry is None and entry.kind == "tf-shuffle" and level.site is None:
             self._tf_shuffle(entry, node)
 
-    def _graph_seed(self) -> str:
+    def _graph_seed(self, seed: str) -> str:
         """The call that seeds a graph of TensorFlow 1; empty for other releases."""
-        return "tf.set_random_seed(seed)" if self.run.kb_matches("tensorflow", "<2.0") else ""
+        return f"tf.set_random_seed({seed})" if self.run.kb_matches("tensorflow", "<2.0") else ""
 
     def _tf_shuffle(self, entry: RngEntry, node: Any) -> None:
         name = entry.apis[0].rpartition(".")[2]
@@ -296,7 +296,7 @@ class Seeds(Rule):
             f"`{name}`{what} without `seed=`: the order differs between runs of programs without a TensorFlow seed"
             if unreached
             else f"`{name}`{what} without `seed=` and without a global TensorFlow seed: the order differs between runs",
-            f"pass `seed=0`, or call `{self._graph_seed() or 'tf.random.set_seed(seed)'}` first",
+            f"pass `seed=0`, or call `{self._graph_seed('0') or 'tf.random.set_seed(0)'}` first",
             subject=f"tf.data.Dataset.{name}",
             severity=Severity.WARNING if unreached else None,
             remedy=("seed", "0"),
@@ -621,7 +621,7 @@ class Seeds(Rule):
         severity: Severity | None = None
         seed = generator.seed
         if rng == "tensorflow":
-            seed = self._graph_seed() or seed
+            seed = self._graph_seed("seed") or seed
         where_to_seed = generator.where or f"at the start of {place.entry}"
         if found is aside or found is spare:
             message = f"`{api}` draws random numbers without a {title} seed when `{place.aside}` is given"
