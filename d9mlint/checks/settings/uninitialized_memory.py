@@ -181,6 +181,7 @@ class UninitializedMemory(Rule):
         if not roles.keys().isdisjoint(("looks-only", "holds", "views", "copies")):
             return
         reads = "reads" in roles and "parts" not in roles and "writes" not in roles and not name.endswith("_")
+        reads = reads and not (name[:1].isupper() and _is_filled_later(self.run))
         for value in event.args.pos:
             if type(value) in _MAY_HOLD:
                 self._hand_over(value, reads)
@@ -224,6 +225,23 @@ class UninitializedMemory(Rule):
                 "named_buffers",
             ):
                 self.filled = True
+
+
+def _is_filled_later(interp: RunView) -> bool:
+    """Whether the running function writes elements of what the running statement makes, as ``table.loc[row, column]``."""
+    made, func = interp.statement, interp.frame.func
+    if not isinstance(made, m.Assign) or not isinstance(made.targets[0], m.Name):
+        return False
+    name = made.targets[0].id
+    body = func.fn.body if func is not None else interp.frame.file.facts.functions[0].body
+    return any(
+        isinstance(target, m.Subscript)
+        and isinstance(target.value, m.Name)
+        and f"{target.value.id}.".startswith(f"{name}.")
+        for one in nodes(body)
+        if isinstance(one, m.Assign)
+        for target in one.targets
+    )
 
 
 def _writes_some(args: v.Args, role: RoleEntry) -> bool:
