@@ -286,7 +286,7 @@ class Activity:
                 place = Where(self._interp, call.node, name)
                 self._interp.places.setdefault(GRAPH_STEP_CPU if cpu else GRAPH_STEP, place)
                 return
-            if name == "gradient" and not _of_variables(call.args.get("sources", 1)):
+            if name == "gradient" and not _of_variables(self._interp, call.args.get("sources", 1)):
                 note(self._interp, TF_TAKEN, call.node, name)
                 return
             _applied(self._interp)
@@ -491,20 +491,24 @@ def _applied(interp: Interp) -> None:
             interp.places.setdefault(flag, taken)
 
 
-def _of_variables(sources: v.Value | None) -> bool:
+def _of_variables(interp: Interp, sources: v.Value | None) -> bool:
     """Whether gradients are taken of variables, as far as is seen: of no outputs of layers and no constants."""
     if isinstance(sources, v.Items):
-        return any(map(_of_variables, sources.elts))
+        return any(_of_variables(interp, one) for one in sources.elts)
     given = list(v.alternatives(sources)) if sources is not None else []
     return not given or any(
-        isinstance(one, v.Member)
-        or (isinstance(one, v.Obj) and not one.api.endswith(_CALLED) and one.api not in _CONSTANTS)
+        isinstance(one, v.Member) or (isinstance(one, v.Obj) and not _is_computed(interp, one))
         for one in given
     )
 
 
+def _is_computed(interp: Interp, value: v.Obj) -> bool:
+    """Whether a tensor is what a layer gives, or one in which no variable takes part."""
+    role = interp.kb.role(value.api, "no-variable")
+    return value.api.endswith(_CALLED) or (role is not None and not role.when)
+
+
 _CALLED = ".__call__"
-_CONSTANTS = ("tf.constant", "tf.convert_to_tensor", "tf.cast")
 
 
 def _fits_keras(interp: Interp, node: Any) -> None:
