@@ -140,7 +140,11 @@ def imports_of(modules: Modules, file: ModuleFile, *, top_level: bool = False) -
             frozenset(path for stmt in _imports(function.body) for path in _imported_by(modules, file, stmt))
             for function in file.facts.functions
         ]
-        known = modules.imports[file.path] = (by_function[0], frozenset().union(*by_function))
+        # A file that cannot be parsed has no functions, and no module body.
+        known = modules.imports[file.path] = (
+            frozenset().union(*by_function[:1]),
+            frozenset().union(*by_function),
+        )
     return known[0 if top_level else 1]
 
 
