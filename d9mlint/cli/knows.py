@@ -276,6 +276,7 @@ _TESTS = {
     "greater_than": "is greater than",
     "mentions": "is, or is made with,",
     "length": "has the length",
+    "has": "has the method",
     "rank": "has the rank",
     "dtype": "has the dtype",
     "elements": "has at least this many elements:",

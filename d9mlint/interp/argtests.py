@@ -61,15 +61,15 @@ def holds(args: v.Args, test: Condition, owner: v.Value | None = None) -> bool |
 
 
 def item(value: v.Value, key: str) -> v.Value | None:
-    """What a mapping, or an object to which a program gave attributes, has under a key (``a.b`` of a mapping in another
-    one): None for nothing, unknown where it is not all seen."""
+    """What a mapping, or an object to which a program gave attributes or named arguments, has under a key (``a.b`` of a
+    mapping in another one): None for nothing, unknown where it is not all seen."""
     first, _, rest = key.partition(".")
     found: v.Value | None
     if isinstance(value, v.Mapping):
         absent = v.UNKNOWN if value.open and value.option != v.LIBRARY_DEFAULTS else None
         found = value.items.get(first) or absent
-    elif isinstance(value, v.Obj) and first in value.attrs:
-        found = value.attrs[first]
+    elif isinstance(value, v.Obj) and (first in value.attrs or first in value.args.kw):
+        found = value.attrs.get(first) or value.args.kw[first]
     else:
         return None if v.is_none(value) is True else v.UNKNOWN
     return item(found, rest) if rest and found is not None else found
@@ -143,6 +143,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         if isinstance(value, v.Items):
             return None if value.open else len(value.elts) in _list(test.length)
         return None
+    if test.has is not None:
+        return _has(value, test.has)
     if test.mentions is not None and isinstance(value, v.Obj):
         return True if _mentions(value, test.mentions) else None
     if test.less_than is not None and value is not v.UNKNOWN:
@@ -169,6 +171,19 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return any(_equal(literal, one) for one in list(test.one_of))
     if not isinstance(test.greater, msgspec.UnsetType):
         return literal > test.greater if isinstance(literal, (int, float)) else None
+    return None
+
+
+def _has(value: v.Value, method: str) -> bool | None:
+    """Whether a value has a method of this name."""
+    if isinstance(value, v.Inst):
+        if value.cls.find(method) is not None:
+            return True
+        return False if all(base == "object" for base in value.cls.external_bases()) else None
+    if isinstance(value, v.Func):
+        return method == "__call__"
+    if isinstance(value, v.Items):
+        return hasattr({"t": tuple, "s": set}.get(value.kind, list), method)
     return None
 
 

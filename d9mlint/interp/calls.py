@@ -23,7 +23,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
-from d9mlint.interp.library import experiments, records, reflection
+from d9mlint.interp.library import experiments, inputs, records, reflection
 from d9mlint.interp.library.builtins import (
     GIVEN_LATER,
     METHOD_MODELS,
@@ -688,6 +688,7 @@ def field_default(interp: Interp, default: v.Value) -> v.Value:
 
 def call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Value:
     """``instance(...)``: its ``__call__``, or a module's ``forward`` / ``call``."""
+    args = inputs.moved(interp, inst, args, node)
     for name in ("__call__", "forward", "call"):
         found = inst.cls.find(name)
         if found is not None and name == "forward" and tensors.frozen(inst):
@@ -800,6 +801,7 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any, base_of: v
         # The result acts like the argument.
         wrapped = args.get(role.arg, role.pos)
         if isinstance(wrapped, (v.Inst, v.Obj, v.Func, v.AnyOf, v.Partial)):
+            inputs.take_in(interp, api, wrapped, args)
             return wrapped
     elif (role := interp.kb.role(api, "configuration")) is not None:
         return configuration(role, args)
@@ -1109,6 +1111,8 @@ def _call_member(
     if started is not None:
         _run_main(interp, owner, with_configuration, node)
     experiments.configure(interp, method.api, owner, args)
+    if name in inputs.MOVING:
+        inputs.follow(interp, owner, name, args)
     for model in method.models:
         result = model(interp, owner, name, args, node)
         if result is not None:
@@ -1388,6 +1392,7 @@ def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
 
 
 def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
+    args = inputs.moved(interp, obj, args, node)
     interp.listeners.tell(ObjectCallEvent(obj, args, node))
     record = records.make(interp, obj, args, node)
     if record is not None:

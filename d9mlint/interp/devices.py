@@ -79,6 +79,8 @@ def _of_object(interp: RunView, value: v.Obj) -> str:
         return named(interp, value.args.pos[1])
     if entry is None or entry.gives == "owner":
         return ""
+    if entry.gives == "argument":
+        return named(interp, value.args.get("device_type", 0))
     return (
         _accelerator(interp)
         if entry.gives == "cuda" and not value.api.startswith("torch.cuda.")

@@ -154,7 +154,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     of a call of the *function* form; for methods the receiver is not counted). ``arg: self`` is the receiver
     of a method, or the first input of a function. ``default`` is the value when the argument is not given;
     ``{arg: name, pos: n}`` stands for the value of another argument, also where None is given. ``item`` is a key of
-    an argument that is a mapping. Exactly one of
+    an argument that is a mapping, or an attribute or named argument of an object. Exactly one of
     the tests is set:
 
     ``equals`` / ``not_equals``: a literal; ``one_of``: a list of literals; ``all_equal``: a number, or a
@@ -163,7 +163,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     must exceed; ``less_than`` / ``greater_than``: another argument, component by component, one is enough;
     ``mentions``: the value is, or contains, this text or name (the last part of a dotted one), which commas may
     separate from others; ``length``: of a
-    sequence; ``rank``, ``dtype`` (a name, ``floating``, ``complex``, ``integer``, or ``whole`` for integers and truth
+    sequence; ``has``: it is an object with a method of this name;
+    ``rank``, ``dtype`` (a name, ``floating``, ``complex``, ``integer``, or ``whole`` for integers and truth
     values, also where they have become floating-point numbers),
     ``elements`` (at least so many), ``last_size`` (of its last dimension), ``single`` (it has one element
     along the dimension that another argument names), ``sizes``, ``distinct`` (no element is there twice, as far
@@ -188,6 +189,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     greater_than: Other | None = None
     mentions: str | None = None
     length: int | list[int] | None = None
+    has: str | None = None
     rank: int | list[int] | None = None
     dtype: str | list[str] | None = None
     elements: int | None = None
@@ -473,7 +475,8 @@ class SettingEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     ``hazards`` are the exact values of an environment variable that make results vary: setting one is a finding.
     ``hazard_values`` say in words what else is a hazard. ``read_at`` are the calls that read a variable: set after
-    one of them, it has no effect.
+    one of them, it has no effect. After one of ``unread_after`` they do not read it, until that is called with other
+    arguments.
     """
 
     id: str
@@ -488,6 +491,7 @@ class SettingEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True
     hazards: list[str] = []
     must_be_set: str = ""
     read_at: list[ReadAt] = []
+    unread_after: list[ReadAt] = []
     note: str = ""
     confidence: Sureness = "high"
     provenance: list[str] = []
@@ -630,11 +634,12 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 class DeviceEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Calls, attributes and environment variables (``os.environ.NAME``) whose value names a device. ``gives`` is
-    that device; ``owner`` stands for the one on which the object works that has the attribute."""
+    that device; ``owner`` stands for the one on which the object works that has the attribute, ``argument`` for the one
+    that the argument ``device_type``, or the first, names."""
 
     id: str
     apis: list[str]
-    gives: Literal["cpu", "cuda", "xpu", "mps", "owner"]
+    gives: Literal["cpu", "cuda", "xpu", "mps", "owner", "argument"]
     note: str = ""
     provenance: list[str] = []
 
@@ -690,7 +695,8 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``batches`` are methods of a model with the name of the argument that is a batch of data. ``returns`` are positions
     or names of the arguments that a call gives back, moved to the device, and ``calls`` those of objects whose methods
     it calls, and ``makes`` those of classes of which it makes such objects. ``chained`` are the methods that give the
-    object itself. ``constructs``: making one trains. ``switch`` says how to make it deterministic.
+    object itself. ``inputs``: the module that it wraps (see the role ``wraps``) is called with inputs that it moves
+    to the device. ``constructs``: making one trains. ``switch`` says how to make it deterministic.
     """
 
     id: str
@@ -711,6 +717,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     calls: list[Other] = []
     chained: list[str] = []
     makes: list[Made] = []
+    inputs: bool = False
     constructs: bool = False
     switch: str = ""
     note: str = ""

@@ -210,6 +210,8 @@ def test_every_device_is_one(compiled: Compiled, tmp_path: Path) -> None:
                 line, called = programs.imported(owner if entry.gives == "owner" else api)
                 imports.append(line)
                 value = f"{called}().{name}" if entry.gives == "owner" else f"{called}()"
+                if entry.gives == "argument":
+                    value = f"{called}('cuda', (2,))"
             body = [
                 f"model = torch.nn.Linear(2, 2).to({value})",
                 "optimizer = torch.optim.SGD(model.parameters())",
@@ -290,3 +292,31 @@ def test_every_runner_trains(compiled: Compiled, tmp_path: Path) -> None:
         if not codes & {"DET108", "DET302", "DET306", "DET312"}
     ]
     assert wrong == [], "\n".join(wrong)
+
+
+def test_every_wrapper_moves_inputs(compiled: Compiled, tmp_path: Path) -> None:
+    """What a model on several devices is called with is on these devices, wherever it was made."""
+    texts = {}
+    for entry in compiled.runners:
+        if not entry.inputs:
+            continue
+        device = (
+            f", {entry.asked[0].arg}=0"
+            if entry.device == "unknown"
+            else ", device_ids=[0]"
+            if entry.cpu
+            else ""
+        )
+        for number, api in enumerate(entry.apis):
+            mesh = device if "fully_shard" not in api else ", mesh=init_device_mesh('cuda', (2,))"
+            line, called = programs.imported(api)
+            texts[file_name(f"{entry.id}{number}")] = programs.program(
+                [line, "import torch", "from torch.distributed.device_mesh import init_device_mesh"],
+                [
+                    "model = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 3), torch.nn.ReflectionPad2d(1))",
+                    f"model = {called}(model{mesh})",
+                    "model(torch.ones(2, 3, 8, 8)).sum().backward()",
+                ],
+            )
+    found = codes_by_file(tmp_path, texts, device="")
+    assert texts and {name for name, codes in found.items() if "DET401" not in codes} == set()

@@ -30,19 +30,48 @@ def _readers(kb: Knowledge) -> dict[str, list[tuple[str, ReadAt]]]:
     return readers
 
 
+@functools.lru_cache(maxsize=2)
+def _switches(kb: Knowledge) -> dict[str, list[tuple[str, ReadAt]]]:
+    """Calls that decide whether variables are read at all, with these variables."""
+    switches: dict[str, list[tuple[str, ReadAt]]] = {}
+    for setting in kb.settings():
+        for switch in setting.unread_after:
+            for api in switch.apis:
+                switches.setdefault(api, []).extend((name, switch) for name in setting.names)
+    return switches
+
+
 class ReadBefore(Rule):
     """DET308: a variable that is set after a call that has read it for good."""
 
     codes = ("DET308",)
     read = marks_path(bool)
+    unread = marks_path(bool)
+    wanted = marks_path(bool)
 
     def also(self) -> Iterable[tuple[Listening, Callable[[Any], None]]]:
         readers = _readers(self.run.kb)
-        return [(Listening(CallEvent, (api,)), partial(self.called, found)) for api, found in readers.items()]
+        switches = _switches(self.run.kb)
+        return [
+            *(
+                (Listening(CallEvent, (api,)), partial(self.switched, found))
+                for api, found in switches.items()
+            ),
+            *((Listening(CallEvent, (api,)), partial(self.called, found)) for api, found in readers.items()),
+        ]
+
+    def switched(self, found: list[tuple[str, ReadAt]], call: CallEvent) -> None:
+        """A call decides whether variables are read."""
+        for name, switch in found:
+            off = all_hold(call.args, switch.when, call.owner) is True
+            (self.unread if off else self.wanted)[name] = True
+            (self.wanted if off else self.unread).pop(name)
 
     def called(self, found: list[tuple[str, ReadAt]], call: CallEvent) -> None:
         """A call reads variables."""
         for name, reader in found:
+            if name in self.unread and name not in self.wanted:
+                continue
             if all_hold(call.args, reader.when, call.owner) is not False:
                 self.read.setdefault(f"{name}:{call.api}", True)
 

@@ -1,0 +1,69 @@
+"""Modules whose inputs are moved to a device when they are called: those of a model on several devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import shapes
+from d9mlint.interp import values as v
+from d9mlint.interp.device_names import ACCELERATORS
+from d9mlint.interp.devices import named, runner_of
+from d9mlint.interp.tensors import TENSOR
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+MOVING = frozenset({"to", "cpu", "cuda"})
+"""Methods that move a module."""
+_INPUTS = "@inputs"
+"""Attribute of a module: the device to which the inputs of its calls are moved."""
+
+
+def take_in(interp: Interp, api: str, module: v.Value, args: v.Args) -> None:
+    """A module is wrapped by a library, which may move what it is called with."""
+    found = runner_of(interp, api, args)
+    if found is None or not found.entry.inputs or found.device == "cpu":
+        return
+    for one in v.alternatives(module):
+        if isinstance(one, (v.Inst, v.Obj)):
+            one.attrs[_INPUTS] = v.UNKNOWN if interp.branching or not found.device else v.Lit(found.device)
+
+
+def follow(interp: Interp, module: v.Value, name: str, args: v.Args) -> None:
+    """A module is moved by ``to``, ``cpu`` or ``cuda``: whoever calls it afterwards has its inputs there."""
+    device = named(interp, args.get("device", 0)) if name == "to" else name
+    for one in v.alternatives(module):
+        if isinstance(one, (v.Inst, v.Obj)) and _INPUTS in one.attrs:
+            if name != "to" or device or v.UNKNOWN in args.values():
+                one.attrs[_INPUTS] = v.UNKNOWN if interp.branching or not device else v.Lit(device)
+
+
+def moved(interp: Interp, module: v.Inst | v.Obj, args: v.Args, node: Any) -> v.Args:
+    """The arguments with which a module is run that was called with these."""
+    device = module.attrs.get(_INPUTS)
+    if device is None:
+        return args
+    return v.Args(
+        [_moved(interp, one, device, node) for one in args.pos],
+        {name: _moved(interp, one, device, node) for name, one in args.kw.items()},
+        args.star,
+        args.dstar,
+    )
+
+
+def _moved(interp: Interp, value: v.Value, device: v.Value, node: Any) -> v.Value:
+    """A tensor, or a container of tensors, on a device."""
+    if isinstance(value, v.Obj):
+        here = value.type == TENSOR and shapes.form(value).device not in ("", *ACCELERATORS)
+        return interp.call(v.Member(value, "to"), v.Args([device]), node) if here else value
+    if isinstance(value, v.Items):
+        items = [_moved(interp, one, device, node) for one in value.elts]
+        same = all(one is other for one, other in zip(items, value.elts, strict=True))
+        return value if same else v.Items(value.kind, items, value.open)
+    if isinstance(value, v.Mapping):
+        held = {key: _moved(interp, one, device, node) for key, one in value.items.items()}
+        same = all(held[key] is one for key, one in value.items.items())
+        return value if same else v.Mapping(held, value.open)
+    if isinstance(value, v.AnyOf):
+        return v.join([_moved(interp, one, device, node) for one in value.values])
+    return value
