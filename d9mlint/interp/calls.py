@@ -542,6 +542,18 @@ def _experiment(interp: Interp, decorator: v.Member, func: v.Func, node: Any) ->
     roles = experiments.roles(interp, decorator)
     if "configures" in roles:
         experiments.take(interp, decorator.owner, _local_variables(interp, decorator.owner, func, node))
+    if "names-configuration" in roles:
+        chosen = experiments.chosen_by(func.fn.name)
+        interp.branch(
+            [_nothing, partial(_name_configuration, interp, decorator.owner, func, node)],
+            keep=0,
+            option=chosen,
+        )
+    if "changes-configuration" in roles:
+        changes = call(
+            interp, func, v.Args([experiments.given_to_hook(decorator.owner), v.UNKNOWN, v.UNKNOWN]), node
+        )
+        experiments.change(interp, decorator.owner, changes)
     if "names-main" in roles:
         experiments.name_main(decorator.owner, func)
     started = roles.get("configured")
@@ -549,18 +561,16 @@ def _experiment(interp: Interp, decorator: v.Member, func: v.Func, node: Any) ->
     if started is not None and interp.entry is interp.frame.file and not interp.importing:
         assert isinstance(decorator.owner, v.Obj)
         api = f"{decorator.owner.type}.{decorator.name}"
-        args = experiments.started_with(decorator.owner, started, v.NO_ARGS)
-        rng.apply(interp, interp.kb.rng(api), args, node)
-        _run_main(interp, decorator.owner, args, node)
+        experiments.start(interp, decorator.owner, started, v.NO_ARGS, interp.kb.rng(api), node)
 
 
-def _run_main(interp: Interp, owner: v.Value, configuration: v.Args, node: Any) -> None:
-    """An experiment runs its function, whose parameters are parts of the configuration."""
-    func = experiments.main_of(owner)
-    if func is None:
-        return
-    known = {p.name: configuration.kw[p.name] for p in func.fn.params if p.name in configuration.kw}
-    call(interp, func, v.Args([], known, dstar=True), node)
+def _nothing() -> None:
+    pass
+
+
+def _name_configuration(interp: Interp, owner: v.Value, func: v.Func, node: Any) -> None:
+    """An experiment is given a function whose local variables may be chosen as its configuration."""
+    experiments.keep_named(owner, func.fn.name, _local_variables(interp, owner, func, node))
 
 
 def _local_variables(interp: Interp, owner: v.Value, func: v.Func, node: Any) -> v.Mapping:
@@ -1104,12 +1114,11 @@ def _call_member(
     event = CallEvent(method.api, args, node, owner)
     interp.listeners.tell_method(event, name, method.names)
     started = interp.kb.role(method.api, "configured")
-    with_configuration = experiments.started_with(owner, started, args) if started is not None else args
-    unseeded = rng.apply(interp, entries, with_configuration, node) if entries else False
+    if started is not None:
+        experiments.start(interp, owner, started, args, entries, node)
+    unseeded = rng.apply(interp, entries, args, node) if entries and started is None else False
     if not entries:
         rng.may_seed(interp, name, args, node, method=True)
-    if started is not None:
-        _run_main(interp, owner, with_configuration, node)
     experiments.configure(interp, method.api, owner, args)
     if name in inputs.MOVING:
         inputs.follow(interp, owner, name, args)
