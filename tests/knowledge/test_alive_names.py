@@ -43,25 +43,77 @@ def test_every_name_is_found_as_it_is_looked_up(compiled: Compiled, base: Knowle
         for entry in entries:
             for api in entry.apis:
                 name = base.canonical(programs.example_name(api))
-                found[f"{kind}: {api}"] = entry.id in {one.id for one in look_up(name)} or getattr(
-                    entry, "method", False
-                )
+                found[f"{kind}: {entry.id}: {api}"] = entry.id in {
+                    one.id for one in look_up(name)
+                } or getattr(entry, "method", False)
     for device in compiled.devices:
-        found |= {f"devices: {api}": base.device(base.canonical(api)) is device for api in device.apis}
+        found |= {
+            f"devices: {device.id}: {api}": base.device(base.canonical(api)) is device for api in device.apis
+        }
     for tensor in compiled.tensors:
         for api in tensor.apis:
             names = [api] if "." in api else [f"torch.{api}", f"torch.Tensor.{api}"]
-            found[f"tensors: {api}"] = any(base.tensor(base.canonical(name)) is tensor for name in names)
+            found[f"tensors: {tensor.id}: {api}"] = any(
+                base.tensor(base.canonical(name)) is tensor for name in names
+            )
     for release in compiled.inferred:
         names = [*release.apis, *(f"{prefix}anything" for prefix in release.prefixes)]
-        found |= {f"inferred: {name}": base.inferred(name) is release for name in names}
+        found |= {f"inferred: {release.id}: {name}": base.inferred(name) is release for name in names}
     for order in compiled.orders:
         for api in order.apis:
             method = api.startswith("*.") or api.partition(".")[0] in ("list", "dict", "set", "str", "tuple")
             name = api if method else base.canonical(api.replace(".*", ".anything"))
             one = base.order(name, method)
-            found[f"orders: {api}"] = one is not None and one.id == order.id
+            found[f"orders: {order.id}: {api}"] = one is not None and one.id == order.id
     assert [name for name, right in found.items() if not right] == []
+
+
+def test_no_entry_stands_behind_one_that_says_the_same(compiled: Compiled, base: Knowledge) -> None:
+    """Of several entries for one name the first is taken whose conditions hold: no two have the same."""
+    hidden = []
+    for role in compiled.roles:
+        part = (role.role, role.arg, role.pos, role.when)
+        for api in role.apis:
+            names = [programs.example_name(api), *([f"?.{api.rpartition('.')[2]}"] if role.method else [])]
+            alike = [
+                [one for one in base.roles(name) if (one.role, one.arg, one.pos, one.when) == part]
+                for name in names
+            ]
+            if all(role not in same[:1] for same in alike):
+                hidden.append(f"{role.id}: {api}")
+    for runner in compiled.runners:
+        for api in runner.apis:
+            same = [
+                one for one in base.runners(programs.example_name(api)) if one.versions == runner.versions
+            ]
+            if runner not in same[:1]:
+                hidden.append(f"{runner.id}: {api}")
+    assert hidden == []
+
+
+def test_every_result_is_found(compiled: Compiled, base: Knowledge) -> None:
+    """No pattern stands behind a wider one."""
+    wrong = []
+    for name, result in compiled.results.items():
+        owner, _, attribute = name.partition(".@")
+        if attribute:
+            found = base.attribute_type(owner, attribute)
+        else:
+            owner = programs.example_name(name).rpartition(".")[0]
+            found = base.result_type(programs.example_name(name))
+        if found != (owner if result == "self" else result):
+            wrong.append(f"{name}: {found}")
+    assert wrong == []
+
+
+def test_every_generator_is_used(compiled: Compiled) -> None:
+    """A generator is drawn from, or seeded, by some entry, or stands for one that is."""
+    drawn = {rng for entry in compiled.rng for rng in entry.draws}
+    drawn |= {rng for entry in compiled.hazards if entry.callback for rng in entry.callback.draws}
+    # One that starts alike is none that a draw is reported of: its seeds are.
+    alike = {one.id for one in compiled.generators if one.starts == "constant"}
+    drawn |= {rng for entry in compiled.rng for rng in entry.seeds if rng in alike or rng == "torch_cuda"}
+    assert [one.id for one in compiled.generators if one.id not in drawn and not one.inside] == []
 
 
 # -------------------------------------------------------------------------------------------- aliases
