@@ -9,7 +9,7 @@ with ``cwd``, ``program``, ``code``, ``env`` and ``timeout``. The answer is a li
 
 ``PROVE_RUN`` numbers the process. It decides what may be different in another run on the same machine: the order in
 which directories are listed, the clock and, where a rule is about them, what the program drew earlier (DET201, DET202),
-whether it is interrupted and goes on from a checkpoint (DET601), the random states that a process has when it
+whether it is interrupted and goes on from a checkpoint (DET601, DET603), the random states that a process has when it
 loads one (DET602), how long threads take (DET208) and which of two
 processes comes first to a collective (DET502). For rules about other machines it also decides the number of processors
 (DET803) and of processes, of which the last is observed (DET804).
@@ -354,7 +354,7 @@ def watch_torch(code: str, resumes: bool) -> None:
         draw_before_loaders(torch, dataloader)
     if code == "DET602":
         other_state_at_load(torch)
-    if code == "DET601" and resumes:
+    if code in ("DET601", "DET603") and resumes:
         interrupt_once(torch, register_optimizer_step_post_hook)
     elif code == "DET601":
         complete_checkpoints(torch)

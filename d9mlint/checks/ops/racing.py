@@ -526,7 +526,9 @@ def _end(rule: Ops) -> None:
             selected = selecting_option(found.device)
             there = found.device != "cpu" and rule.run.device in ("cuda", found.device)
             kinds = (["cuda" if selected else found.device]) if there else []
-        gpu = next((kind for kind in kinds if kind in found.entry.devices), "")
+        # What varies wherever its library works is said of no device.
+        anywhere = library in OWN_DEVICE and not found.device and "cpu" in found.entry.devices
+        gpu = "" if anywhere else next((kind for kind in kinds if kind in found.entry.devices), "")
         raises_on_cpu = torch_on and found.past.behaviour == "raises" and "cpu" in found.entry.devices
         here = found.device == "cpu" or bool(selecting_option(found.device))
         on_cpu = here if found.device or used else True
@@ -555,7 +557,7 @@ def _end(rule: Ops) -> None:
         if races_on_cpu and not gpu and _in_one_thread(rule):
             _silent(rule.run, found.entry, found.place, "the program computes in one thread on the CPU")
             continue
-        if not gpu and not raises_on_cpu and not races_on_cpu:
+        if not (gpu or anywhere or raises_on_cpu or races_on_cpu):
             _silent(rule.run, found.entry, found.place, _device_reason(rule.run, found, used))
             continue
         if not is_tf and torch_unknown and code != "DET407":
