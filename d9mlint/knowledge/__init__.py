@@ -67,6 +67,10 @@ class Knowledge:
             kind: re.compile("|".join(fnmatch.translate(name) for name in names) or r"(?!)")
             for kind, names in compiled.seeders.items()
         }
+        described: list[RngEntry | OpEntry | HazardEntry] = [*compiled.rng, *compiled.ops, *compiled.hazards]
+        self._libraries = frozenset(
+            api.partition(".")[0] for entry in described if entry.library != "python" for api in entry.apis
+        )
         self._may_seed: dict[tuple[str, bool], bool] = {}
         self._result_patterns: Patterns[str] = Patterns()
         # Names of attributes of which a table says what class they are.
@@ -273,6 +277,15 @@ class Knowledge:
             found = names is not None and names.match(name.lower()) is not None
             self._may_seed[name, method] = found
         return found
+
+    def is_seed(self, argument: str) -> bool:
+        """Whether libraries take a seed under this name of an argument."""
+        names = self._seeders.get("arguments")
+        return names is not None and names.match(argument) is not None
+
+    def is_of_known_library(self, api: str) -> bool:
+        """Whether a name is of a library of which facts are known."""
+        return api.partition(".")[0] in self._libraries
 
     def replacing(self, generator: str) -> list[GeneratorEntry]:
         """Generators that are meant instead of this one in functions with certain decorators."""
