@@ -584,6 +584,7 @@ def _local_variables(interp: Interp, owner: v.Value, func: v.Func, node: Any) ->
     bind_arguments(interp, func, v.Args([], known, dstar=True), env)
     outer, statement = interp.frame, interp.statement
     interp.frame = Frame(func.mod, func.file, env, func.fn.qualname, outer, interp.here(node), func)
+    interp.frame.keeps_locals = True
     interp.visited.add(func.key)
     interp.block(func.fn.body)
     ends = [state for _, state in interp.frame.returns]

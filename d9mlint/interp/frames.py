@@ -37,6 +37,7 @@ class Frame:
         "func",
         "is_class",
         "jumps",
+        "keeps_locals",
         "label",
         "mod",
         "on_yield",
@@ -76,6 +77,8 @@ class Frame:
         # What tests chose, by their texts.
         self.chosen: dict[str, Chosen] = {}
         self.is_class = False
+        # Whether the local variables are what the function gives, as those of a configuration.
+        self.keeps_locals = False
         # The order in which a generator yields, where it is arbitrary.
         self.yields: Order | None = None
         # What a generator function has yielded, and what runs at its `yield` when it is a context manager.

@@ -547,7 +547,7 @@ class Interp:
     def unread(self, node: m.Expr) -> bool:
         """Whether the statement that is running stores what an expression gives in variables that nothing reads."""
         stmt, frame = self.statement, self.frame
-        if frame.is_class or not isinstance(stmt, (m.Assign, m.AnnAssign)):
+        if frame.is_class or frame.keeps_locals or not isinstance(stmt, (m.Assign, m.AnnAssign)):
             return False
         if not liveness.gives(stmt.value, node):
             return False
