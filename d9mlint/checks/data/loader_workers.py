@@ -41,6 +41,7 @@ _CONTAINERS = (
     "builtins.range",
     "numpy.",
 )
+_ARRAY = "values"
 
 
 class LoaderWorkers(Rule):
@@ -188,6 +189,9 @@ def is_visible(dataset: v.Value, depth: int = 0) -> bool:
         return False
     if isinstance(dataset, (v.Items, v.Mapping)):
         return True
+    if isinstance(dataset, v.Member):
+        # The array of a column, of whatever table.
+        return dataset.name == _ARRAY
     if isinstance(dataset, v.AnyOf):
         return all(is_visible(one, depth + 1) for one in dataset.values)
     return isinstance(dataset, v.Lit)

@@ -11,6 +11,7 @@ import msgspec
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import Rule, silent
+from d9mlint.checks.derivation import default
 from d9mlint.checks.ops.calls import known_call
 from d9mlint.checks.ops.consumers import ends_gradients
 from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
@@ -345,6 +346,18 @@ def _candidate(
         if all_hold(v.Args(call.args.pos, call.args.kw), entry.when, call.owner) is False:
             _silent(rule.run, entry, call.node, "it would need an argument that only `**kwargs` may hold")
             return
+    if rule.run.entry is None and (answer is None or excused is None):
+        # Nobody is seen to pass anything else than what a parameter stands for by default.
+        usual = _by_default(rule.run, call)
+        left_out = all_hold(usual, entry.when, call.owner) is False
+        if left_out or any_holds(usual, entry.unless, call.owner) is True:
+            _silent(
+                rule.run,
+                entry,
+                call.node,
+                "the default of a parameter excludes it, and no other value is seen",
+            )
+            return
     if call.base_of is not None and _runs_otherwise(call.base_of.cls):
         _silent(
             rule.run, entry, call.node, "the class that is derived from it has its own `forward` or `call`"
@@ -418,6 +431,22 @@ def _candidate(
         entry.passes == "backward" and entry.library in TF_LIBRARIES and beside_losses(rule.run, call.node),
     )
     rule.candidates.add(found)
+
+
+def _by_default(run: RunView, call: CallEvent) -> v.Args:
+    """The arguments of a call, with the literals that parameters of the running function stand for by default."""
+    node, args = call.node, call.args
+    if not isinstance(node, m.Call) or len(node.args) != len(args.pos) or args.star:
+        return args
+    named = {keyword.name: keyword.value for keyword in node.keywords}
+    pos = [_usual(run, value, one) for value, one in zip(args.pos, node.args, strict=True)]
+    kw = {name: _usual(run, value, named.get(name)) for name, value in args.kw.items()}
+    return v.Args(pos, kw)
+
+
+def _usual(run: RunView, value: v.Value, node: m.Expr | None) -> v.Value:
+    known = default(run, node) if value is v.UNKNOWN else None
+    return value if known is None else v.Lit(known)
 
 
 def _silent(interp: RunView, entry: OpEntry, place: Any, reason: str) -> None:
