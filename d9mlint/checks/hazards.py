@@ -15,7 +15,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.environment import permits
-from d9mlint.interp.events import AttributeEvent, CallEvent, EnvironmentEvent
+from d9mlint.interp.events import AttributeEvent, CallEvent, EnvironmentEvent, ObjectAttributeEvent
 from d9mlint.interp.listening import Listening
 from d9mlint.interp.memory import remembered_table
 from d9mlint.interp.places import Where
@@ -44,6 +44,7 @@ class _Index:
         self._kb = kb
         self.wanted = [entry for entry in kb.hazards if entry.rule in codes]
         self.taking_back = sorted({name for entry in self.wanted for name in entry.unless_called})
+        self.assigned = tuple(sorted({name for entry in self.wanted for name in entry.unless_assigned}))
         self.only: dict[str, list[tuple[str, ReadAt]]] = {}
         self.variables: dict[str, list[HazardEntry]] = {}
         # Objects that are called: events of which only those hear who listen to the name.
@@ -73,6 +74,11 @@ class _Index:
         return known
 
 
+def _assigned(name: str) -> str:
+    """What stands for an attribute among the patterns of calls."""
+    return f".{name} ="
+
+
 @functools.lru_cache(maxsize=2)
 def _index(kb: Knowledge, codes: frozenset[str]) -> _Index:
     return _Index(kb, codes)
@@ -98,6 +104,8 @@ class Hazards(Rule):
             found.append((Listening(CallEvent), self.plain_call))
         if self._index.objects:
             found.append((Listening(CallEvent, tuple(sorted(self._index.objects))), self.call))
+        if self._index.assigned:
+            found.append((Listening(ObjectAttributeEvent, self._index.assigned), self.set_on_object))
         if self._index.variables:
             found.append((Listening(EnvironmentEvent), self.variable))
         return found
@@ -106,6 +114,10 @@ class Hazards(Rule):
         """Something is called that is not known as an object of these."""
         if call.api not in self._index.objects:
             self.call(call)
+
+    def set_on_object(self, event: ObjectAttributeEvent) -> None:
+        """An attribute is set that takes hazards back."""
+        self.called[_assigned(event.name)] = True
 
     def call(self, call: CallEvent) -> None:
         """A function, a method or an object is called."""
@@ -171,6 +183,7 @@ class Hazards(Rule):
             return
         context = (
             entry.unless_called
+            or entry.unless_assigned
             or entry.unless_env
             or entry.unless_mode
             or entry.unless_seeded
@@ -235,6 +248,8 @@ class Hazards(Rule):
         if entry.devices and "cuda" in entry.devices and not may_use_cuda(self.run):
             return True
         if any(pattern in self.called for pattern in entry.unless_called):
+            return True
+        if any(_assigned(name) in self.called for name in entry.unless_assigned):
             return True
         if entry.only_called and entry.id not in self.called:
             return True

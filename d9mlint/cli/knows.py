@@ -211,6 +211,7 @@ def _hazard(entry: HazardEntry) -> Iterator[str]:
         yield f"  only when the function in the argument {entry.callback.arg} draws from {draws}"
     for word, names in (
         ("called", entry.unless_called),
+        ("set on an object:", entry.unless_assigned),
         ("in the mode", entry.unless_mode),
         ("seeded:", entry.unless_seeded),
     ):

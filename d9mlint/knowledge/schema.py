@@ -271,7 +271,8 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     the call as written and ``{value}`` the value.
 
     What the rest of the program does can take it back: a call of one of ``unless_called`` (names with ``*``,
-    anywhere in the program), a variable of ``unless_env`` that has one of these values there, a mode of
+    anywhere in the program), an attribute of ``unless_assigned`` that some object of a library is given,
+    a variable of ``unless_env`` that has one of these values there, a mode of
     ``unless_mode`` that is on, a generator of ``unless_seeded`` that is seeded. With ``only_called`` it is a hazard
     only in a program that makes one of these calls somewhere. An entry with one of these says nothing about code
     that no entry point reaches. ``devices``: only a program that may use one of them.
@@ -295,6 +296,7 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     unless: list[Condition] = []
     callback: Callback | None = None
     unless_called: list[str] = []
+    unless_assigned: list[str] = []
     only_called: list[ReadAt] = []
     unless_env: dict[str, list[str]] = {}
     only_env: dict[str, list[str]] = {}
