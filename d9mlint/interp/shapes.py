@@ -39,8 +39,8 @@ MAX_RANK = 8
 class Form(NamedTuple):
     """What is known of a tensor: its sizes (None for an unknown one) and its element type; the device it is on
     ("" for unknown), whether it requires grad (None for unknown), whether its elements are all different, where its
-    sizes are not known, a dimension of one element, and whether its elements were integers or truth values before
-    they became floating-point numbers."""
+    sizes are not known a dimension of one element, and whether its elements are whole numbers though their type may have
+    others."""
 
     sizes: Sizes | None = None
     dtype: str | None = None
@@ -91,7 +91,7 @@ def _common(forms: list[Form]) -> Form:
             first.grad if first.grad is one.grad else None,
             first.distinct and one.distinct,
             _common_single(first, one),
-            first.whole and one.whole,
+            is_whole(first) and is_whole(one),
         )
     return first
 
@@ -130,6 +130,14 @@ def is_whole(known: Form) -> bool:
     return known.whole or (
         known.dtype is not None and (known.dtype == "bool" or is_dtype(known.dtype, "integer"))
     )
+
+
+def is_whole_value(value: v.Value) -> bool:
+    """Whether a value is a whole number, or a tensor of nothing else."""
+    if isinstance(value, v.Lit):
+        number = value.value
+        return isinstance(number, (bool, int)) or (isinstance(number, float) and number.is_integer())
+    return is_whole(form(value))
 
 
 def dtype_name(value: v.Value | None) -> str | None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.schema import TensorEntry
 
 TENSOR = "torch.Tensor"
+_EXACT = frozenset({"+", "-", "*"})
+"""Operators that make whole numbers of whole numbers."""
 BATCH = v.BATCH
 PART = f"{TENSOR}.__getitem__"
 MODULE_OF = "@module"
@@ -244,7 +246,7 @@ def _transfer(
     single = shapes.added_dimension(entry, old, args)
     if sizes is None and single is None and owner is None and _is_column(interp, first):
         single = 1
-    whole = entry.whole and shapes.is_whole(old)
+    whole = entry.whole is True or (entry.whole == "input" and shapes.is_whole(old))
     return Form(sizes, dtype, where, grad, distinct, single, whole)
 
 
@@ -337,7 +339,8 @@ def of_operator(interp: Interp, left: v.Value, right: v.Value, op: str) -> Form:
     grad = _recorded(interp, _gradient((left, right)))
     if shape.dtype is not None and shapes.is_dtype(shape.dtype, "integer"):
         grad = False
-    return Form(shape.sizes, shape.dtype, _device_with(interp, [left, right]), grad)
+    whole = op in _EXACT and shapes.is_whole_value(left) and shapes.is_whole_value(right)
+    return Form(shape.sizes, shape.dtype, _device_with(interp, [left, right]), grad, whole=whole)
 
 
 def of_comparison(interp: Interp, left: v.Value, right: v.Value) -> Form:
@@ -355,7 +358,7 @@ def of_item(interp: Interp, value: v.Obj, index: v.Value) -> Form:
         distinct = distinct and (chosen.distinct or chosen.dtype == "bool")
     sizes = shapes.of_item(old, index)
     single = shapes.dimension_of_item(index)
-    return Form(sizes, old.dtype, old.device, _recorded(interp, old.grad), distinct, single)
+    return Form(sizes, old.dtype, old.device, _recorded(interp, old.grad), distinct, single, old.whole)
 
 
 def second(interp: RunView, value: v.Value) -> v.Value | None:
@@ -373,7 +376,8 @@ def second(interp: RunView, value: v.Value) -> v.Value | None:
 def row(value: v.Obj) -> Form:
     """What is known of one of the tensors that iterating over a tensor gives."""
     old = form(value)
-    return Form(None if old.sizes is None else old.sizes[1:], old.dtype, old.device, old.grad)
+    sizes = None if old.sizes is None else old.sizes[1:]
+    return Form(sizes, old.dtype, old.device, old.grad, whole=old.whole)
 
 
 def forget(value: v.Obj) -> None:
@@ -393,6 +397,8 @@ def write(interp: Interp, owner: v.Value, name: str, *written: v.Value) -> None:
         new = new._replace(sizes=None, single=None)
     if old.distinct:
         new = new._replace(distinct=False)
+    if old.whole and name not in shapes.RESIZING and (name or not all(map(shapes.is_whole_value, written))):
+        new = new._replace(whole=False)
     if written and (old.grad is False or old.device == "cpu"):
         grad = _recorded(interp, _gradient(written))
         if old.grad is False and grad is not False:

@@ -595,9 +595,9 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     a test chooses from (``chosen``), that of the input if it is no integer, else some ``floating`` one
     (``fractions``), or a name. ``distinct``: no element is there twice in a row or column, always, where it is so
     of the ``input``, or where it is so of that and it is repeated in dimensions of one element only (``apart``).
-    ``whole``: whole numbers stay so, also as floating-point numbers. ``second``: the call gives a pair, if
-    ``second_when`` holds, whose second tensor holds ``positions``, or such as are ``distinct``. ``items`` is the rank
-    of the tensors in a dictionary that the call gives.
+    ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input`` are.
+    ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
+    as are ``distinct``. ``items`` is the rank of the tensors in a dictionary that the call gives.
     """
 
     id: str
@@ -629,7 +629,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     rank: int | None = None
     dtype: str = ""
     distinct: bool | Literal["input", "apart"] = False
-    whole: bool = False
+    whole: bool | Literal["input"] = False
     second: Literal["", "positions", "distinct"] = ""
     second_when: list[Condition] = []
     items: int | None = None

@@ -83,7 +83,7 @@ def _value(test: Condition, wanted: bool) -> str:
         first = test.is_a if isinstance(test.is_a, str) else test.is_a[0]
         return known[first] if wanted else "None"
     if test.mentions is not None:
-        return repr(test.mentions) if wanted else "1"
+        return repr(test.mentions) if wanted else "0.5"
     if test.length is not None:
         lengths = test.length if isinstance(test.length, list) else [test.length]
         return repr([1] * (lengths[0] if wanted else max(lengths) + 1))

@@ -321,7 +321,7 @@ def op_program(op: OpEntry, *, mode: bool) -> str:
         imports = ["import tensorflow_addons as tfa"]
     if torch:
         switch = ["torch.use_deterministic_algorithms(True)"] if mode else []
-        made = f"x = torch.ones({sizes}, device='{device}', requires_grad=True)"
+        made = f"x = torch.rand({sizes}, device='{device}', requires_grad=True)"
         body = [*switch, made, f"y = {done}", "y.sum().backward()", "print(y)"]
         return programs.program([*imports, "import torch"], body)
     body = [
