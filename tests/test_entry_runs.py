@@ -233,7 +233,7 @@ TRAIN_WITH = "made = act(data)\nopt = torch.optim.SGD(layer.parameters(), 0.1)\n
 TRAIN_WITH += "    for x in made:\n        layer(x).sum().backward()\n        opt.step()\n"
 SAMPLED = "def act(data):\n    sampler = torch.utils.data.DistributedSampler(data, shuffle=True)\n"
 SAMPLED += "    return torch.utils.data.DataLoader(data, sampler=sampler)\ndata = open('x')\n"
-ADDED = "def act():\n    print(torch.zeros(5).index_add(0, torch.tensor([0, 0]), torch.ones(2)))\n"
+ADDED = "def act():\n    print(torch.zeros(5).index_add(0, torch.tensor([0, 0]), torch.full((2,), 0.5)))\n"
 OPTION = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--fast', action='store_true')\n"
 OPTION += "o = p.parse_args()\n"
 
@@ -860,7 +860,7 @@ def test_a_module_is_a_program_of_its_own_once_nothing_imports_it() -> None:
 
 
 MAIN = "if __name__ == '__main__':\n"
-ADDS = "torch.zeros(5).cuda().index_add(0, torch.tensor([0, 0]).cuda(), torch.ones(2).cuda())"
+ADDS = "torch.zeros(5).cuda().index_add(0, torch.tensor([0, 0]).cuda(), torch.full((2,), 0.5).cuda())"
 
 
 @pytest.mark.parametrize(
