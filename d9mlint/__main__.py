@@ -7,9 +7,13 @@ if __name__ == "__main__" and sys.path and not (sys.flags.isolated or getattr(sy
     # standard library's, and not its click.py. The package's own modules are found without it.
     del sys.path[0]
 
+import gc
 import os
 
 from d9mlint import __version__
+
+COLLECT_AFTER = 20_000
+"""New objects after which Python looks for garbage, instead of 700."""
 
 
 def main() -> None:
@@ -21,6 +25,8 @@ def main() -> None:
             print(f"d9mlint {__version__}")
             sys.stdout.flush()
             return
+        # Facts are many objects and no garbage: looking for some among them costs a tenth of a run.
+        gc.set_threshold(COLLECT_AFTER)
         from d9mlint.cli.app import run
 
         code = run(sys.argv[1:])
