@@ -550,10 +550,10 @@ def _experiment(interp: Interp, decorator: v.Member, func: v.Func, node: Any) ->
             option=chosen,
         )
     if "changes-configuration" in roles:
-        changes = call(
-            interp, func, v.Args([experiments.given_to_hook(decorator.owner), v.UNKNOWN, v.UNKNOWN]), node
-        )
-        experiments.change(interp, decorator.owner, changes)
+        given = experiments.given_to_hook(decorator.owner)
+        as_given = given.version
+        changes = call(interp, func, v.Args([given, v.UNKNOWN, v.UNKNOWN]), node)
+        experiments.change(interp, decorator.owner, given, as_given, changes)
     if "names-main" in roles:
         experiments.name_main(decorator.owner, func)
     started = roles.get("configured")

@@ -93,9 +93,10 @@ def given_to_hook(owner: v.Value) -> v.Mapping:
     return v.Mapping(dict(kept.items) if kept is not None else {}, open=True)
 
 
-def change(interp: Interp, owner: v.Value, changes: v.Value) -> None:
-    """A function gives what it changes of the configuration of an experiment."""
-    if v.is_none(changes) is not True:
+def change(interp: Interp, owner: v.Value, given: v.Mapping, as_given: int, changes: v.Value) -> None:
+    """A function gives what it changes of the configuration of an experiment; ``as_given`` is the version of the
+    configuration when it was given to it."""
+    if v.is_none(changes) is not True and not (changes is given and given.version == as_given):
         take(interp, owner, changes if isinstance(changes, v.Mapping) else v.Mapping({}, open=True))
 
 
