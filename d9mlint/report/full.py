@@ -125,6 +125,8 @@ def frame(source: Source, start: int, end: int, style: str, options: Options) ->
 
 def _expand(text: str) -> list[tuple[str, int]]:
     """Characters as they are shown, with their widths; tabs become blanks up to the next tab stop."""
+    if text.isascii() and text.isprintable():
+        return [(char, 1) for char in text]
     shown: list[tuple[str, int]] = []
     at = 0
     for char in text:
@@ -141,6 +143,8 @@ def _expand(text: str) -> list[tuple[str, int]]:
 
 
 def _fit(text: str, room: int) -> str:
+    if text.isascii() and text.isprintable():
+        return text if len(text) < room else f"{text[: room - 1]}…"
     shown, used = "", 0
     for char, columns in _expand(text):
         if used + columns > room - 1:
