@@ -32,6 +32,8 @@ TF_FIT = "train:tensorflow:fit"
 TF_TAPE = "train:tensorflow:tape"
 TF_TAKEN = "gradient:tensorflow"
 """Where a tape is first asked for gradients of what is not seen to be variables: nothing may be trained with them."""
+TF_WATCHED = "watched:tensorflow"
+"""Where gradients are asked for of tensors that the program names, whatever they are used for."""
 TORCH_TRAIN_CPU = "train:torch:cpu"
 TF_TRAIN_CPU = "train:tensorflow:cpu"
 TRAIN = "train"
@@ -286,11 +288,19 @@ class Activity:
                 place = Where(self._interp, call.node, name)
                 self._interp.places.setdefault(GRAPH_STEP_CPU if cpu else GRAPH_STEP, place)
                 return
-            if name == "gradient" and not _of_variables(self._interp, call.args.get("sources", 1)):
+            named = TF_WATCHED in self._interp.places or _of_variables(
+                self._interp, call.args.get("sources", 1)
+            )
+            if name == "gradient" and not named:
                 note(self._interp, TF_TAKEN, call.node, name)
                 return
             _applied(self._interp)
             _trains_tf(self._interp, call.node, "minimize" if name == "minimize" else "gradient")
+
+    @on_call_if(lambda activity, api: activity.kb.role(api, "takes-gradients") is not None)
+    def tf_named(self, call: CallEvent) -> None:
+        """``tape.watch(inputs)``."""
+        self._interp.places.setdefault(TF_WATCHED, Where(self._interp, call.node, call.api))
 
     @on_method("apply", "assign", "assign_sub", "assign_add")
     def tf_update(self, call: CallEvent) -> None:
