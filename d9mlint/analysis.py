@@ -16,8 +16,10 @@ from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding
 from d9mlint.checks.merge import merge
 from d9mlint.interp.entry_run import Analyzer
-from d9mlint.ir.codec import FRAMES, unpack
+from d9mlint.ir import bodies
+from d9mlint.ir.codec import unpack
 from d9mlint.ir.limits import collector_seldom, frames
+from d9mlint.ir.nodes import FRAMES
 from d9mlint.knowledge.loader import Compiled
 from d9mlint.knowledge.plugins import find_plugins, plugins_digest
 from d9mlint.project.entry_points import calls_its_own
@@ -132,7 +134,17 @@ class AnalysisJob:
             report = analyzer.run_entry_at(task.place)
         else:
             report = analyzer.run_unreached_at((task.place, task.reached))
+        bodies.let_go(self._remembered)
         return report, time.process_time() - began
+
+    def _remembered(self) -> set[int]:
+        """The functions that made what is remembered from one run to the next, by their ids."""
+        by_path = self.project.modules.by_path
+        return {
+            id(by_path[path].facts.functions[index])
+            for analyzer in self.analyzers
+            for path, index in analyzer.remembered()
+        }
 
     def name(self, task: Task) -> str:
         """What names the run of a task among those of its project."""
@@ -246,7 +258,7 @@ def unreached_code(analyzer: Analyzer, entries: Sequence[EntryReport]) -> list[U
         # The smoke test of a module that other files import shows how it is called, not how it is used.
         imported = report.entry in analyzer.project.imported and not report.trains and not report.function
         smoke = imported and not calls_its_own(analyzer.project.modules.by_path[report.entry])
-        for module, functions in report.reached.items():
+        for module, functions in report.functions_reached().items():
             reached.setdefault(module, set()).update([0] if smoke else functions)
     left: list[Unreached] = []
     for index, file in enumerate(analyzer.project.modules.files):

@@ -128,7 +128,7 @@ def explain(
         others = told - {_entry_name(seen, at)}
         runs.append(_run(seen, part, of_entry, one, report, recording, spot, asked, others, first=not runs))
     if not reaching:
-        reached = {i for report in seen.runs.entries for i in report.reached.get(index, ())}
+        reached = {i for report in seen.runs.entries for i in report.functions_reached().get(index, ())}
         report, recording = _loud(seen, share).record_unreached((index, tuple(sorted(reached))), spot)
         runs.append(_run(seen, part, share, None, report, recording, spot, asked, set(), first=True))
     further = [_entry_name(seen, at) for at, _ in reaching[MOST_ENTRIES:]]
@@ -266,7 +266,7 @@ def _reaching(seen: Inspection, index: int, function: int, wanted: str) -> list[
         report = reports.get((entry.file.path, entry.function or ""))
         name = _entry_name(seen, at)
         names.append(name)
-        if report is None or function not in report.reached.get(index, ()):
+        if report is None or function not in report.functions_reached().get(index, ()):
             continue
         if not wanted or wanted in (name, entry.file.relative, entry.file.path, absolute(wanted)):
             found.append((at, _share(seen, entry.file.path)[0]))
@@ -285,7 +285,7 @@ def _passing(seen: Inspection, index: int, function: int) -> list[str]:
     for at, entry in enumerate(seen.plan.project.entries):
         for report in seen.runs.entries:
             same = (report.entry, report.function) == (entry.file.path, entry.function or "")
-            if same and index in report.files and function not in report.reached.get(index, ()):
+            if same and index in report.files and function not in report.functions_reached().get(index, ()):
                 names.append(_entry_name(seen, at))
     return names
 

@@ -655,9 +655,29 @@ def _gather(
         if progress is not None:
             progress(f"reading files: {done} of {total}")
 
-    readable = [s for s in sources.values() if s.problem is None]
+    readable: list[_Readable] = []
+    for source in sources.values():
+        source.let_go()
+        if source.problem is None:
+            readable.append(_Readable(source))
     facts = gather(readable, jobs=_jobs(settings), cache=cache, spent=spent, progress=count)
     return {source.path: one for source, one in zip(readable, facts, strict=True)}
+
+
+class _Readable:
+    """A file whose text is made when it is asked for, and not kept."""
+
+    __slots__ = ("_source", "cells", "digest", "path")
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.path = source.path
+        self.digest = source.digest
+        self.cells = source.cells
+
+    @property
+    def text(self) -> str:
+        return self._source.fresh_text()
 
 
 def gather_files(paths: Sequence[str], settings: Settings) -> tuple[Discovery, Sources, dict[str, FileFacts]]:

@@ -27,6 +27,7 @@ from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile, start_model
 from d9mlint.interp.import_cache import ImportLog
 from d9mlint.interp.interpreter import Interp
 from d9mlint.interp.values import Mod
+from d9mlint.ir import bodies, nodes
 from d9mlint.project.modules import ModuleFile
 from d9mlint.store.executors import executor_for
 
@@ -488,7 +489,7 @@ def reports(entries: Mapping[str, str]) -> dict[str, EntryReport]:
     return {
         name: msgspec.structs.replace(
             report,
-            reached={names[i]: functions for i, functions in report.reached.items()},
+            reached={names[i]: functions for i, functions in report.functions_reached().items()},
             files=[names[i] for i in report.files],
             entered={names[i]: functions for i, functions in report.functions_entered().items()},
         )
@@ -642,6 +643,22 @@ def test_reports_and_steps_do_not_depend_on_memory() -> None:
         finally:
             gc.enable()
         del kept
+
+
+def test_bodies_that_are_decoded_again_for_each_run_change_no_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {**LIBRARY, **ENTRIES}
+    expected = run(files)
+    decoded: list[str] = []
+    body = nodes.Function.__dict__["body"].func
+    monkeypatch.setattr(
+        nodes.Function.__dict__["body"], "func", lambda self: decoded.append(self.qualname) or body(self)
+    )
+    assert run(files) == expected
+    once = len(decoded)
+    decoded.clear()
+    monkeypatch.setattr(bodies, "MOST_KEPT", 0)
+    assert run(files) == expected
+    assert len(decoded) > once, "no body was let go"
 
 
 def _levels(body: str, n: int) -> str:

@@ -6,6 +6,7 @@ import inspect
 import sysconfig
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import libcst as cst
 import msgspec
@@ -119,7 +120,7 @@ def _nodes(value: object) -> list[m._Node]:
 
 def _spans(facts: m.FileFacts) -> dict[type, Counter[tuple[int, int]]]:
     spans: dict[type, Counter[tuple[int, int]]] = {kind: Counter() for kind in SPANS}
-    for node in _nodes([*facts.functions, *facts.classes]):
+    for node in _nodes([*_with_bodies(facts), *facts.classes]):
         if type(node) in spans and getattr(node, "name", "") not in ("<lambda>", "<module>"):
             spans[type(node)][node.start, node.end] += 1  # type: ignore[attr-defined]
     for function in facts.functions:
@@ -128,6 +129,10 @@ def _spans(facts: m.FileFacts) -> dict[type, Counter[tuple[int, int]]]:
             assert isinstance(returned, m.Return)
             spans[m.Return] -= Counter([(returned.start, returned.end)])
     return spans
+
+
+def _with_bodies(facts: m.FileFacts) -> list[Any]:
+    return [*facts.functions, *(stmt for function in facts.functions for stmt in function.body)]
 
 
 def _expected(text: str) -> dict[type, Counter[tuple[int, int]]]:
@@ -225,7 +230,7 @@ def test_what_libcst_drops_is_counted() -> None:
     """PositionProvider takes form feeds and byte order marks for nothing; the text does not."""
     text = "\ufeff\x0cf(1)\na·b(2)\n\x0cg(3)  # noqa\n"
     facts = extract(text, "")
-    spans = [(n.start, n.end) for n in _nodes(facts.functions) if isinstance(n, m.Call)]
+    spans = [(n.start, n.end) for n in _nodes(_with_bodies(facts)) if isinstance(n, m.Call)]
     assert [text[a:b] for a, b in sorted(spans)] == ["f(1)", "a·b(2)", "g(3)"]
     assert [text[c.start :] for c in facts.comments] == ["# noqa\n"]
 

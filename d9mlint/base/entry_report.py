@@ -7,13 +7,16 @@ import msgspec
 from d9mlint.base.coverage import Cut, Gap
 from d9mlint.base.findings import Finding
 
+_FUNCTIONS = msgspec.msgpack.Decoder(dict[int, list[int]])
+
 
 class EntryReport(msgspec.Struct):
     """What an analysis run found, reached and read. ``entry`` is the path of the entry point, or of the module
     whose unreached code was looked at. Files are meant by their place among the project's files: ``reached``
-    has the functions of each (by their index in its facts), ``files`` are those that a program ran; ``entered`` packs all
-    functions whose code was read, also where that decided nothing: each run over a module of a large package reads
-    some of every other module, and a list for each of them would be most of what a large tree needs of memory.
+    packs the functions of each that the run reached (by their index in its facts), ``files`` are those that a program ran;
+    ``entered`` packs all functions whose code was read, also where that decided nothing. Each run over a module of a
+    large package reads some of every other module, and a list for each of them would be most of what a large tree
+    needs of memory.
     ``config_files`` are the configuration files that were opened; ``cuts`` say where the run was cut
     off, ``gaps`` what else it did not follow, ``trains`` whether a model is trained. ``releases`` are
     those of libraries for which the names in the program tell that it was written."""
@@ -21,7 +24,7 @@ class EntryReport(msgspec.Struct):
     entry: str
     function: str
     findings: list[Finding]
-    reached: dict[int, list[int]]
+    reached: bytes
     files: list[int]
     config_files: list[str]
     steps: int
@@ -33,11 +36,15 @@ class EntryReport(msgspec.Struct):
     entered: bytes = b"\x80"
     releases: dict[str, str] = {}
 
+    def functions_reached(self) -> dict[int, list[int]]:
+        """The functions that the run reached, of each file."""
+        return _FUNCTIONS.decode(self.reached)
+
     def functions_entered(self) -> dict[int, list[int]]:
         """All functions whose code was read, of each file."""
-        return msgspec.msgpack.decode(self.entered, type=dict[int, list[int]])
+        return _FUNCTIONS.decode(self.entered)
 
 
 def packed(functions: dict[int, list[int]]) -> bytes:
-    """The functions of each file, as ``EntryReport.entered`` holds them."""
+    """The functions of each file, as an ``EntryReport`` holds them."""
     return msgspec.msgpack.encode(functions)

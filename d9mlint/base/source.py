@@ -46,7 +46,7 @@ class Source:
     """A file as it was read. ``raw`` differs from ``text`` only in notebooks, where ``text`` has magics
     and shell lines replaced by comments of the same length."""
 
-    __slots__ = ("_starts", "cells", "data", "digest", "encoding", "path", "problem", "raw", "text")
+    __slots__ = ("_raw", "_starts", "_text", "cells", "data", "digest", "encoding", "path", "problem")
 
     def __init__(
         self,
@@ -60,8 +60,8 @@ class Source:
     ) -> None:
         self.path = path
         self.data = data
-        self.text = text
-        self.raw = text if raw is None else raw
+        self._text: str | None = text
+        self._raw = raw
         self.encoding = encoding
         self.cells = cells
         self.problem = problem
@@ -76,6 +76,33 @@ class Source:
     def with_text(self, text: str) -> Source:
         """The same file with another text of the same length."""
         return Source(self.path, self.data, text, self.encoding, self.cells, self.problem, self.raw)
+
+    @property
+    def text(self) -> str:
+        """The text that is analyzed."""
+        if self._text is None:
+            self._text = self.fresh_text()
+        return self._text
+
+    @property
+    def raw(self) -> str:
+        """The text as it was written."""
+        return self.text if self._raw is None else self._raw
+
+    def fresh_text(self) -> str:
+        """The text, which is not kept where it was let go."""
+        return self.data.decode(self.encoding) if self._text is None else self._text
+
+    def contains(self, text: str) -> bool:
+        """Whether the text holds another one."""
+        if self._text is None and self.encoding.startswith("utf-8"):
+            return text.encode() in self.data
+        return text in self.fresh_text()
+
+    def let_go(self) -> None:
+        """Keep no text that the bytes give again: a project has thousands of files, and few are asked for theirs."""
+        if self.problem is None and self.cells is None:
+            self._text = self._starts = None
 
     @property
     def starts(self) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Container
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from d9mlint.base.coverage import Coverage, Gap
 from d9mlint.checks.base import Rule
@@ -15,6 +15,7 @@ from d9mlint.interp.library.builtins import MODELS
 from d9mlint.interp.listening import on_call_if
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import survey
 
 if TYPE_CHECKING:
     from d9mlint.base.entry_report import EntryReport
@@ -162,6 +163,7 @@ def _device(interp: RunView, call: CallEvent) -> None:
 def coverage_of(project: Project, report: EntryReport) -> Coverage:
     """The coverage of an entry point by its report."""
     followed = total = 0
+    reached = report.functions_reached()
     for index in report.files:
         file = project.modules.files[index]
         if file.facts.problem is not None:
@@ -169,7 +171,7 @@ def coverage_of(project: Project, report: EntryReport) -> Coverage:
             continue
         counts = _statements(file)
         total += sum(counts)
-        followed += sum(counts[function] for function in report.reached.get(index, ()))
+        followed += sum(counts[function] for function in reached.get(index, ()))
     gaps = {*report.gaps, *(Gap(c.path, c.start, c.end, "budget", c.reason) for c in report.cuts)}
     if report.failure:
         gaps.add(Gap(report.entry, 0, 0, "budget", report.failure))
@@ -181,18 +183,8 @@ def coverage_of(project: Project, report: EntryReport) -> Coverage:
 def _statements(file: ModuleFile) -> list[int]:
     """How many statements each function of a file has; those of a class count where it is defined."""
     if not file.statements:
-        counts = [_count(fn.body) for fn in file.facts.functions]
+        counts = [fn.statements for fn in file.facts.functions]
         for cls in file.facts.classes:
-            counts[max(cls.parent, 0)] += _count(cls.body)
+            counts[max(cls.parent, 0)] += survey(cls.body)[0]
         file.statements = counts
     return file.statements
-
-
-def _count(body: list[m.Stmt]) -> int:
-    number = len(body)
-    for stmt in body:
-        if isinstance(stmt, (m.If, m.For, m.While, m.With, m.Try, m.Match)):
-            parts: list[Any] = [getattr(stmt, name, ()) for name in ("body", "orelse", "final")]
-            parts += [one.body for name in ("handlers", "cases") for one in getattr(stmt, name, ())]
-            number += sum(_count(part) for part in parts if part)
-    return number

@@ -5,10 +5,10 @@ from __future__ import annotations
 from d9mlint.frontend.guard import is_simple
 from d9mlint.frontend.module import Lowered, TooComplex, lower_module
 from d9mlint.frontend.tokens import split
-from d9mlint.ir.codec import FRAMES as ENCODING
 from d9mlint.ir.codec import with_code
 from d9mlint.ir.failure import TOO_DEEP, count_lines, failed
 from d9mlint.ir.limits import collector_off, frames
+from d9mlint.ir.nodes import FRAMES as ENCODING
 from d9mlint.ir.nodes import SCHEMA, FileFacts
 
 FRAMES = 1000
@@ -31,7 +31,7 @@ def _extract(text: str, digest: str) -> FileFacts:
             lowered = lower_module(text)
     except TooComplex as error:
         return failed(text, digest, str(error))
-    except RecursionError:
+    except (RecursionError, OverflowError, UnicodeEncodeError):
         return failed(text, digest, TOO_DEEP)
     except Exception as error:  # whatever it is, it is about one file of many
         return failed(text, digest, f"{type(error).__name__}: {error}")

@@ -8,12 +8,12 @@ import libcst as cst
 
 from d9mlint.frontend.cursor import EXPR, STMT, Cursor, Node
 from d9mlint.frontend.lower_expr import arguments, lower, optional
+from d9mlint.ir.bodies import function
 from d9mlint.ir.nodes import (
     Class,
     ClassDef,
     Comp,
     Expr,
-    Function,
     FunctionDef,
     Generator,
     Lambda,
@@ -60,7 +60,7 @@ def _lambda(c: Cursor, node: Node) -> Expr:
     begin = c.i
     value = lower(c, node.body)
     end = c.ends[c.i - 1]
-    c.functions[index] = Function(
+    c.functions[index] = function(
         "<lambda>",
         c.qualname,
         params,
@@ -105,7 +105,7 @@ def _function(c: Cursor, node: Node, out: list[Stmt]) -> None:
     c.function, c.cls, c.yields = index, -1, False
     c.qualname = f"{outer}.{name}" if outer else name
     body = block(c, node.body)
-    c.functions[index] = Function(
+    c.functions[index] = function(
         name,
         c.qualname,
         params,

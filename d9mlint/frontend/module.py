@@ -16,6 +16,7 @@ from d9mlint.frontend.guard import too_complex
 from d9mlint.frontend.lower_def import block
 from d9mlint.frontend.problems import syntax_problem
 from d9mlint.frontend.tokens import Desync, Tokens, scan, split
+from d9mlint.ir.bodies import function
 from d9mlint.ir.nodes import Class, Comment, Function, Problem
 
 _KEYWORDS = frozenset(keyword.kwlist)
@@ -77,7 +78,7 @@ def _lower(text: str, tree: cst.Module, tokens: Tokens) -> Lowered:
     if c.i != len(c.texts):
         raise Desync
     end = c.ends[-1] if c.ends else 0
-    c.functions[0] = Function("<module>", "", [], [], body, 0, 0, end, -1, -1, False, False)
+    c.functions[0] = function("<module>", "", [], [], body, 0, 0, end, -1, -1, False, False)
     comments = place(text, line_starts(text), c.comments, c.extents) if c.extents is not None else []
     return Lowered(
         [f for f in c.functions if f is not None],

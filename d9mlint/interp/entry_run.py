@@ -147,6 +147,12 @@ class Analyzer:
                     cache.forget(path)
         return new
 
+    def remembered(self) -> set[tuple[str, int]]:
+        """The functions that made the objects of remembered imports."""
+        return {
+            one for caches in self._imports.values() for cache in caches for one in cache.functions_entered()
+        }
+
     def forget_imports(self) -> None:
         """Keep no imports of earlier runs."""
         self._imports = {}
@@ -324,7 +330,7 @@ class Analyzer:
             entry=file.path,
             function=(entry.function or "") if entry else "",
             findings=findings(),
-            reached=self._by_file(interp.visited),
+            reached=packed(self._by_file(interp.visited)),
             files=self._run_files(interp, file) if entry is not None else [],
             config_files=sorted(interp.config_files),
             steps=interp.steps,

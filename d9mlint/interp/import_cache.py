@@ -12,7 +12,7 @@ for all that ask for it: that of the module by itself (see ``ImportCache.settle`
 
 from __future__ import annotations
 
-from itertools import repeat
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
@@ -24,7 +24,7 @@ from d9mlint.interp.state import FLAG, MODE, RNG, Effect, effect
 from d9mlint.interp.trail import FunctionKey, functions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from d9mlint.base.coverage import Cut, Gap
     from d9mlint.interp.interpreter import Interp
@@ -156,6 +156,8 @@ class ImportCache:
         self._last: list[Imported] = []
         # In unreached code: what stands for the import of a file whatever was imported before; None where nothing can.
         self._settled: dict[str, Imported | None] = {}
+        # What the last import found replaced: the same for most of them.
+        self._patched: frozenset[str] = frozenset()
 
     def is_settled(self, path: str) -> bool:
         """Whether a file has been imported by itself (see ``settle``)."""
@@ -170,6 +172,12 @@ class ImportCache:
         if done is not None:
             for path in sorted(circle & done.loaded.keys()):
                 self._settled.setdefault(path, done)
+
+    def functions_entered(self) -> Iterator[FunctionKey]:
+        """The functions that ran in the imports that are remembered."""
+        settled = [one for one in self._settled.values() if one is not None]
+        for done in chain(self._last, settled, *self._known.values()):
+            yield from done.entered
 
     def forget(self, path: str) -> None:
         """Forget the imports that read a file, which has been edited."""
@@ -257,7 +265,9 @@ class ImportCache:
 
     def _record(self, interp: Interp, file: ModuleFile, name: str, key: Any) -> v.Mod:
         before = interp.state.copy()
-        patched = frozenset(HEAP.patched)
+        if self._patched != HEAP.patched:
+            self._patched = frozenset(HEAP.patched)
+        patched = self._patched
         places = set(interp.places)
         depth, steps, used_up = len(flow_into(interp, name)), interp.steps, interp.used_up
         library_attributes = dict(interp.library_attributes)

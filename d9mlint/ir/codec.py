@@ -8,10 +8,7 @@ import msgspec
 
 from d9mlint.ir.failure import TOO_DEEP, failed
 from d9mlint.ir.limits import collector_off, frames
-from d9mlint.ir.nodes import SCHEMA, FileFacts
-
-FRAMES = 4000
-"""The nesting that encoding and decoding can follow, beyond what a lowering can make."""
+from d9mlint.ir.nodes import FRAMES, SCHEMA, FileFacts
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(FileFacts)

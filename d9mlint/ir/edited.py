@@ -15,6 +15,7 @@ SMALL_BODY = 3
 """Statements of a function that is so small that a call of it is followed where larger ones are not."""
 
 _PLACES = frozenset({"start", "end", "end_of_body"})
+_OF_BODY = frozenset({"packed", "statements", "imports"})
 
 
 class Edited(NamedTuple):
@@ -36,7 +37,7 @@ def edited(old: m.FileFacts, new: m.FileFacts) -> Edited | None:
     changed: set[int] = set()
     result = Edited(frozenset(), {}, {})
     for then, now in zip(old.functions, new.functions, strict=True):
-        if _is_small(then) != _is_small(now) or not _same(then, now, result, without_body=True):
+        if _is_small(then) != _is_small(now) or not _same(then, now, result):
             return None
     for index, (then, now) in enumerate(zip(old.functions, new.functions, strict=True)):
         if not _same(then.body, now.body, result):
@@ -52,7 +53,7 @@ def _is_small(function: m.Function) -> bool:
     return len(function.body) <= SMALL_BODY
 
 
-def _same(old: Any, new: Any, places: Edited, *, without_body: bool = False) -> bool:
+def _same(old: Any, new: Any, places: Edited) -> bool:
     """Whether two nodes, or lists of them, say the same; their places are added where they do."""
     starts: dict[int, int] = {}
     ends: dict[int, int] = {}
@@ -72,7 +73,7 @@ def _same(old: Any, new: Any, places: Edited, *, without_body: bool = False) -> 
                     starts[then.start] = now.start  # type: ignore[attr-defined]
                 elif name == "end":
                     ends[then.end] = now.end  # type: ignore[attr-defined]
-                elif name in _PLACES or (without_body and name == "body"):
+                elif name in _PLACES or name in _OF_BODY:
                     continue
                 else:
                     stack.append((getattr(then, name), getattr(now, name)))

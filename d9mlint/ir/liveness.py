@@ -11,14 +11,17 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes
 
 _BY_TEXT = frozenset({"locals", "globals", "vars", "eval", "exec", "dir"})
 """Functions that reach variables without naming them."""
+ATTRIBUTES_BY_TEXT = frozenset({"getattr", "vars", "__dict__", "__getstate__", "asdict", "pickle"})
+"""Names in files that may reach attributes without naming them."""
 _NONE: frozenset[str] = frozenset()
-_known: dict[int, tuple[object, frozenset[int]]] = {}
-_shared: dict[int, tuple[object, frozenset[str]]] = {}
+_known: dict[int, tuple[object, frozenset[int]]] = memo()
+_shared: dict[int, tuple[object, frozenset[str]]] = memo()
 
 
 class _Exits(NamedTuple):
@@ -72,16 +75,17 @@ def readers(facts: m.FileFacts, name: str) -> list[int] | None:
     return found
 
 
-def attribute_readers(facts: m.FileFacts, name: str) -> list[int] | None:
-    """The functions of a file that read attributes of a name, by index; None where a class or a text names one."""
-    if name in facts.words and any(_reads_attribute(cls.body, name) for cls in facts.classes):
+def attribute_readers(facts: m.FileFacts, name: str, items: bool = False) -> list[int] | None:
+    """The functions of a file that read attributes of a name, by index; None where a class or a text names one. With
+    ``items``, to store an item in what an attribute holds is to assign it."""
+    if name in facts.words and any(_reads_attribute(cls.body, name, items) for cls in facts.classes):
         return None
     found: list[int] = []
     for index, function in enumerate(facts.functions):
         parts = [*function.body, *function.decorators, *(x.default for x in function.params if x.default)]
         if any(isinstance(one, m.Const) and one.value == name for one in nodes(parts)):
             return None
-        if name in facts.words and _reads_attribute(parts, name):
+        if name in facts.words and _reads_attribute(parts, name, items):
             found.append(index)
     return found
 
@@ -97,7 +101,7 @@ def names(function: m.Function, name: str) -> bool:
     return False
 
 
-def _reads_attribute(parts: Iterable[Any], name: str) -> bool:
+def _reads_attribute(parts: Iterable[Any], name: str, items: bool) -> bool:
     """Whether some nodes do more with attributes of a name than assign them."""
     named = stored = 0
     for one in nodes(parts):
@@ -106,6 +110,8 @@ def _reads_attribute(parts: Iterable[Any], name: str) -> bool:
             named += name in text.split(".")[1:]
         elif isinstance(one, (m.Assign, m.AnnAssign)):
             for target in one.targets if isinstance(one, m.Assign) else [one.target]:
+                if items and isinstance(target, m.Subscript):
+                    target = target.value
                 if isinstance(target, (m.Name, m.Attr)):
                     text = target.id if isinstance(target, m.Name) else f".{target.name}"
                     stored += "." in text and text.rpartition(".")[2] == name
@@ -118,12 +124,6 @@ def may_be_shared(facts: m.FileFacts, function: m.Function, names: set[str]) -> 
     if known is None or known[0] is not function:
         known = _shared[id(function)] = (function, _elsewhere(facts, function))
     return not known[1].isdisjoint(names | _BY_TEXT)
-
-
-def forget_dead() -> None:
-    """Forget what is memoised: functions that have been edited live no longer."""
-    _known.clear()
-    _shared.clear()
 
 
 def _elsewhere(facts: m.FileFacts, function: m.Function) -> frozenset[str]:

@@ -14,10 +14,16 @@ Every class is an array-like msgspec struct, so that a cached file decodes strai
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import msgspec
 
-SCHEMA = 3
+from d9mlint.ir.limits import frames
+
+SCHEMA = 4
 """Raised by one whenever the meaning or the shape of any struct below changes."""
+FRAMES = 4000
+"""The nesting that encoding and decoding can follow, beyond what a lowering can make."""
 
 
 class _Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -495,20 +501,23 @@ class Param(_Node, frozen=True):
     annotation: Expr | None
 
 
-class Function(_Node, frozen=True):
+class Function(_Node, frozen=True, gc=True, dict=True):
     """A function, a lambda (name ``<lambda>``) or, at index 0, the module body (name ``<module>``).
 
     ``qualname`` is ``Class.method`` or ``outer.inner`` (without ``<locals>``). ``parent`` is the index of
     the function around it (-1 for the module body) and ``cls`` the index of the class whose body holds
     it directly (-1 if none). The span is that of the name (of ``lambda`` for lambdas, empty for the
     module). ``end_of_body`` is the offset at which the body's last statement ends.
+
+    The body is kept as bytes, which take a tenth of the memory, and decoded when it is asked for.
+    ``statements`` counts all of its statements, and ``imports`` says whether any imports something.
     """
 
     name: str
     qualname: str
     params: list[Param]
     decorators: list[Expr]
-    body: list[Stmt]
+    packed: msgspec.Raw
     start: int
     end: int
     end_of_body: int
@@ -516,6 +525,24 @@ class Function(_Node, frozen=True):
     cls: int
     is_async: bool
     is_generator: bool
+    statements: int
+    imports: bool
+
+    @cached_property
+    def body(self) -> list[Stmt]:
+        """The statements: the same objects until they are let go (see ``ir.bodies``)."""
+        try:
+            body = _BODY.decode(self.packed)
+        except RecursionError:
+            with frames(FRAMES):
+                body = _BODY.decode(self.packed)
+        DECODED.append(self)
+        return body
+
+
+_BODY = msgspec.msgpack.Decoder(list[Stmt])
+DECODED: list[Function] = []
+"""Functions whose bodies have been decoded."""
 
 
 class Class(_Node, frozen=True):

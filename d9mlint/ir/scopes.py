@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
 from d9mlint.ir.traversal import statements
 
-_assigned: dict[int, tuple[object, frozenset[str]]] = {}
-_counted: dict[int, tuple[object, frozenset[str]]] = {}
+_assigned: dict[int, tuple[object, frozenset[str]]] = memo()
+_counted: dict[int, tuple[object, frozenset[str]]] = memo()
 
 
 def assigned_names(stmt: m.For | m.While) -> frozenset[str]:
@@ -105,9 +106,3 @@ def _operands(value: m.BinOp) -> Iterator[str]:
 def _attribute_path(node: m.Expr) -> str:
     """The text of ``self.step``; empty for anything but an attribute of a name."""
     return node.id if isinstance(node, m.Name) and "." in node.id else ""
-
-
-def forget_names() -> None:
-    """Forget what is memoised: files that have been edited live no longer."""
-    _assigned.clear()
-    _counted.clear()

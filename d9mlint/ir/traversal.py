@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
 
-_parents: dict[int, tuple[m.Function, dict[int, Any]]] = {}
-_tries: dict[int, tuple[m.For | m.While, tuple[m.Try, ...]]] = {}
+_parents: dict[int, tuple[m.Function, dict[int, Any]]] = memo()
+_tries: dict[int, tuple[m.For | m.While, tuple[m.Try, ...]]] = memo()
 
 
 def children(node: Any) -> Iterator[Any]:
@@ -48,12 +49,6 @@ def tries(loop: m.For | m.While) -> tuple[m.Try, ...]:
         found = tuple(node for node in nodes(loop.body) if isinstance(node, m.Try))
         known = _tries[id(loop)] = (loop, found)
     return known[1]
-
-
-def forget_parents() -> None:
-    """Forget what is memoised: functions that have been edited live no longer."""
-    _parents.clear()
-    _tries.clear()
 
 
 def statements(body: Sequence[m.Stmt]) -> Iterator[m.Stmt]:

@@ -138,6 +138,8 @@ def imports_of(modules: Modules, file: ModuleFile, *, top_level: bool = False) -
     if known is None:
         by_function = [
             frozenset(path for stmt in _imports(function.body) for path in _imported_by(modules, file, stmt))
+            if function.imports
+            else frozenset[str]()
             for function in file.facts.functions
         ]
         # A file that cannot be parsed has no functions, and no module body.

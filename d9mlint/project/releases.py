@@ -38,7 +38,7 @@ def _imported(facts: m.FileFacts) -> list[str]:
     """The dotted names that a file imports, each with a dot behind it."""
     found: list[str] = []
     for function in facts.functions:
-        for stmt in statements(function.body):
+        for stmt in statements(function.body) if function.imports else ():
             if isinstance(stmt, m.Import):
                 found += [f"{one.name}." for one in stmt.names]
             elif isinstance(stmt, m.ImportFrom) and not stmt.level:

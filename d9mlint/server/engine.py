@@ -25,10 +25,8 @@ from d9mlint.config.entry_points import named_entries
 from d9mlint.config.settings import Settings, load_settings
 from d9mlint.interp.entry_run import Project, ProjectFile
 from d9mlint.interp.interpreter import Interp
+from d9mlint.ir.bodies import forget
 from d9mlint.ir.edited import edited
-from d9mlint.ir.liveness import forget_dead
-from d9mlint.ir.scopes import forget_names
-from d9mlint.ir.traversal import forget_parents
 from d9mlint.pipeline import Item, Prepared, Result, decide, findings_of, prepare
 from d9mlint.project.releases import releases_of_project
 from d9mlint.store.gather import parse_one
@@ -206,9 +204,7 @@ class Engine:
         else:
             facts[path] = parse_one(source)
         sources.replace(path, content)
-        forget_parents()
-        forget_dead()
-        forget_names()
+        forget()
         files = [ProjectFile(f, relative_to(f, found.root), x) for f, x in sorted(facts.items())]
         libraries = plan.project.libraries
         named, _ = named_entries(parts, facts)
@@ -322,7 +318,7 @@ class Engine:
         reached = {names[name] for name in _reached_before(path, index, programs) if name in names}
         for name, report in live.items():
             if UNREACHED not in name:
-                reached.update(report.reached.get(index, ()))
+                reached.update(report.functions_reached().get(index, ()))
         anew = self._cost.get(f"{index}{UNREACHED}", 0.0) <= UNREACHED_SECONDS
         if anew:
             # What no entry point reaches in this file is judged as it is now.
@@ -404,7 +400,7 @@ def _reached_before(path: str, index: int, outdated: Iterable[Outdated]) -> set[
         for old in outdated
         if path in old.states
         for facts in [old.states[path].facts]
-        for i in old.report.reached.get(index, ())
+        for i in old.report.functions_reached().get(index, ())
         if i < len(facts.functions)
     }
 

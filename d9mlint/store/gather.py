@@ -97,12 +97,13 @@ def _parse(
     may not come again: they are not for the cache); and the CPU seconds that each text took."""
     from d9mlint.store.pool import Pool
 
-    total = sum(len(source.text) for source in sources)
-    largest_first = sorted(sources, key=lambda s: (-len(s.text), s.digest))
+    sizes = {source.digest: len(source.text) for source in sources}
+    total = sum(sizes.values())
+    largest_first = sorted(sources, key=lambda s: (-sizes[s.digest], s.digest))
     workers = max(1, min(jobs, len(sources), total // SHARE))
     pool = Pool(workers)
     packed = pool.run(
-        [(s.digest, s.text) for s in largest_first],
+        largest_first,
         None if progress is None else lambda done: progress(done, len(sources)),
     )
     for source in sources:

@@ -18,6 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from d9mlint.frontend.worker import CPU_LIMIT, READY, exceeded_limit, receive, send
 from d9mlint.ir.codec import pack
@@ -38,6 +39,15 @@ _idle: list[tuple[int, Process]] = []
 """A process that is ready for the next run of this program (an editor, a test), and whose child it is."""
 
 
+class Text(Protocol):
+    """A text and the digest that names it. The text may be made when it is asked for."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+
+
 class NoProcesses(Exception):
     """No process can be started: this Python is part of another program, or the system refuses."""
 
@@ -48,7 +58,7 @@ class Pool:
     def __init__(self, workers: int, time_limit: float = TIME_LIMIT) -> None:
         self._workers = workers
         self._limit = time_limit
-        self._tasks: deque[tuple[str, str]] = deque()
+        self._tasks: deque[Text] = deque()
         self._results: dict[str, tuple[bytes, bool]] = {}
         self._lock = threading.Lock()
         self._busy: dict[Process, float] = {}
@@ -59,9 +69,9 @@ class Pool:
         """CPU seconds that each text took, by digest."""
 
     def run(
-        self, tasks: Sequence[tuple[str, str]], progress: Callable[[int], None] | None = None
+        self, tasks: Sequence[Text], progress: Callable[[int], None] | None = None
     ) -> dict[str, tuple[bytes, bool]]:
-        """Packed facts by digest for (digest, text) pairs, in whose order the work begins; and whether
+        """Packed facts by digest for texts, in whose order the work begins; and whether
         the facts would come out the same again, which a crash might not. ``progress`` gets the number of texts
         that are done, a few times a second.
 
@@ -108,9 +118,10 @@ class Pool:
         try:
             while not self._stop:
                 try:
-                    digest, text = self._tasks.popleft()
+                    task = self._tasks.popleft()
                 except IndexError:
                     break
+                digest, text = task.digest, task.text
                 reason = CRASHED
                 for _ in range(ATTEMPTS):
                     process = process or _start()
@@ -135,7 +146,7 @@ class Pool:
                 process = None
         except NoProcesses:
             # Another thread may have a process; if none has, the text stays without a result.
-            self._tasks.append((digest, text))
+            self._tasks.append(task)
         except BaseException as error:
             self._errors.append(error)
             self._stop = True

@@ -1,0 +1,91 @@
+"""Bodies of functions: bytes until somebody looks at them, and bytes again when there are too many.
+
+A body takes nine times as much memory when it is decoded, and of a large project a run looks at a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import msgspec
+
+from d9mlint.ir import nodes as m
+
+MOST_KEPT = 6_000_000
+"""Bytes of bodies that stay decoded from one run to the next."""
+
+_ENCODER = msgspec.msgpack.Encoder()
+_memos: list[dict[Any, Any]] = []
+
+
+def survey(body: Sequence[m.Stmt]) -> tuple[int, bool]:
+    """How many statements a body has, with those in its blocks, and whether any of them is an import."""
+    count, imports = 0, False
+    blocks: list[Sequence[m.Stmt]] = [body]
+    while blocks:
+        block = blocks.pop()
+        count += len(block)
+        for stmt in block:
+            if isinstance(stmt, (m.Import, m.ImportFrom)):
+                imports = True
+            elif isinstance(stmt, (m.If, m.For, m.While, m.With, m.Try, m.Match)):
+                blocks += (getattr(stmt, name, ()) for name in ("body", "orelse", "final"))
+                blocks += (one.body for name in ("handlers", "cases") for one in getattr(stmt, name, ()))
+    return count, imports
+
+
+def function(
+    name: str,
+    qualname: str,
+    params: list[m.Param],
+    decorators: list[m.Expr],
+    body: list[m.Stmt],
+    start: int,
+    end: int,
+    end_of_body: int,
+    parent: int,
+    cls: int,
+    is_async: bool,
+    is_generator: bool,
+) -> m.Function:
+    """The function with these statements. Raises what encoding them raises."""
+    raw, place = msgspec.Raw(_ENCODER.encode(body)), (start, end, end_of_body, parent, cls)
+    return m.Function(name, qualname, params, decorators, raw, *place, is_async, is_generator, *survey(body))
+
+
+def with_body(function: m.Function, body: Sequence[m.Stmt]) -> m.Function:
+    """The function with another body."""
+    statements, imports = survey(body)
+    raw = msgspec.Raw(_ENCODER.encode(body))
+    return msgspec.structs.replace(function, packed=raw, statements=statements, imports=imports)
+
+
+def memo() -> dict[Any, Any]:
+    """A memo of facts about nodes by their ids, with the nodes; it is emptied when nodes are forgotten."""
+    made: dict[Any, Any] = {}
+    _memos.append(made)
+    return made
+
+
+def forget() -> None:
+    """Forget what is remembered of nodes: some of them live no longer. Bodies that are decoded now stay so as long as
+    their functions live."""
+    for one in _memos:
+        one.clear()
+    m.DECODED.clear()
+
+
+def let_go(kept: Callable[[], Collection[int]]) -> None:
+    """Where too many bodies are decoded, forget all but those of the functions whose ids are ``kept``. Nobody may hold
+    on to nodes of the others: when they are decoded again they are other objects."""
+    decoded = list(m.DECODED)
+    if sum(len(function.packed) for function in decoded) <= MOST_KEPT:
+        return
+    forget()
+    ids = kept()
+    for function in decoded:
+        if id(function) in ids:
+            m.DECODED.append(function)
+        else:
+            del function.__dict__["body"]
