@@ -287,12 +287,17 @@ def _fix_mismatches(example: Example, before: Block, directory: Path) -> list[st
 
 
 def until_it_strikes(trace: Callable[[], dict[str, Any]], verdict: str) -> dict[str, Any]:
-    """The report of a trace. A race need not strike on a busy machine: its program is traced again, nearly always
-    once at most."""
-    for _ in range(14):
+    """The report of a trace. On a busy machine a race need not strike, and the time for the runs that show the cause of
+    other data may not be enough: the program is traced again, nearly always once at most."""
+    for _ in range(14 if verdict == "op" else 2):
         report = trace()
-        replayed = report["confirmation"]
-        if verdict != "op" or (report["difference"] and (replayed is None or replayed["distinct"] > 1)):
+        difference, replayed = report["difference"], report["confirmation"]
+        settled = True
+        if verdict == "op":
+            settled = difference and (replayed is None or replayed["distinct"] > 1)
+        elif verdict == "input":
+            settled = difference and difference["cause"]
+        if settled:
             return report
     return trace()
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from support import needs
 
-from tests.trace.test_programs import environment, free_port
+from tests.trace.test_programs import environment
 
 pytestmark = needs("torch")
 
@@ -91,8 +91,8 @@ def test_the_light_level_names_the_step(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "launcher",
     [
-        ("torchrun", "--nproc-per-node", "1", "--master-port", "{port}", "train.py"),
-        ("torchrun", "--nproc-per-node", "1", "--master-port", "{port}", "-m", "pkg.train"),
+        ("torchrun", "--standalone", "--nproc-per-node", "1", "train.py"),
+        ("torchrun", "--standalone", "--nproc-per-node", "1", "-m", "pkg.train"),
         ("accelerate", "launch", "--cpu", "--num_processes", "1", "train.py"),
     ],
     ids=["torchrun", "torchrun -m", "accelerate launch"],
@@ -100,8 +100,7 @@ def test_the_light_level_names_the_step(tmp_path: Path) -> None:
 def test_launchers(launcher: tuple[str, ...], tmp_path: Path) -> None:
     package(tmp_path)
     (tmp_path / "train.py").write_text(PROGRAM)
-    command = [part.format(port=free_port()) for part in launcher]
-    report = traced(tmp_path, *command, "--late")
+    report = traced(tmp_path, *launcher, "--late")
     difference = report["difference"]
     assert difference is not None, report["reason"]
     assert (difference["verdict"], difference["step"]) == ("rng", 3)

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -26,13 +25,6 @@ EXPECTED = re.compile(r"# diverges: (\w+)(?: in (.+))?")
 TIMEOUT = 1200
 QUICK = {"backward_of_index", "unsorted_listing", "time_seed"}
 QUICK_CLEAN = {"loader_workers"}
-
-
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port: int = bound.getsockname()[1]
-        return port
 
 
 def environment() -> dict[str, str]:
@@ -56,7 +48,8 @@ def traced(directory: Path, name: str, *options: str) -> dict[str, Any]:
     shutil.copy(program, directory)
     launcher: list[str] = []
     if program.name.startswith(("ddp", "fsdp")):
-        launcher = ["torchrun", "--nproc-per-node", "2", "--master-port", str(free_port())]
+        # With a port of its own choice: one that was free before may be taken when the program starts.
+        launcher = ["torchrun", "--standalone", "--nproc-per-node", "2"]
     report = directory / "report.json"
     run = subprocess.run(
         [
@@ -69,6 +62,7 @@ def traced(directory: Path, name: str, *options: str) -> dict[str, Any]:
         text=True,
         timeout=TIMEOUT,
     )
+    print(run.stderr)
     assert report.exists(), run.stderr
     found: dict[str, Any] = json.loads(report.read_text())
     assert run.returncode == {"equal": 0, "diverged": 1, "unknown": 2}[found["outcome"]], run.stderr
