@@ -61,3 +61,38 @@ def test_the_seed_of_one_environment_does_not_reach_another(tmp_path: Path, case
 @pytest.mark.parametrize("case", REACHED)
 def test_environments_that_are_all_seeded_are_silent(tmp_path: Path, case: str) -> None:
     assert found(tmp_path, REACHED[case]) == []
+
+
+def test_the_remedy_of_a_wrapped_environment_passes_no_seed_to_reset(tmp_path: Path) -> None:
+    text = (
+        "from tf_agents.environments import suite_gym, tf_py_environment\n"
+        "env = tf_py_environment.TFPyEnvironment(suite_gym.load('CartPole-v0'))\nprint(env.reset())\n"
+    )
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    (one,) = [one.finding for one in lint(tmp_path, {}).items if one.finding.code == "DET111"]
+    assert "before it is wrapped" in one.help
+    assert one.fix is None
+
+
+EPISODES = {
+    "once": ("    env = gym.make('CartPole-v1')\n    print(env.reset())\n\nplay()\n", True),
+    "in a loop": (
+        "    env = gym.make('CartPole-v1')\n    print(env.reset())\n\nfor _ in range(3):\n    play()\n",
+        False,
+    ),
+    "by a pool": (
+        "    env = gym.make('CartPole-v1')\n    print(env.reset())\n\n"
+        "import multiprocessing\nmultiprocessing.Pool(2).map(play, range(3))\n",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EPISODES)
+def test_one_seed_is_not_given_to_every_episode(tmp_path: Path, case: str) -> None:
+    text, fixed = EPISODES[case]
+    (tmp_path / "train.py").write_text(
+        f"import gymnasium as gym\n\ndef play(*args):\n{text}", encoding="utf-8"
+    )
+    (one,) = [one.finding for one in lint(tmp_path, {}).items if one.finding.code == "DET111"]
+    assert (one.fix is not None) is fixed

@@ -86,6 +86,7 @@ TF = {
     "tf.math.bincount": "tf.math.bincount(i, tf.ones([4]))",
     "tf.linalg.svd": "tf.linalg.svd(tf.ones([4, 1]))[0]",
     "tf.quantization.fake_quant_with_min_max_vars": "tf.quantization.fake_quant_with_min_max_vars(x, 0, 1)",
+    "sparse loss of probabilities": "tf.keras.losses.SparseCategoricalCrossentropy()(i, v)",
     "tf.keras.layers.UpSampling2D": "tf.keras.layers.UpSampling2D()(x)",
     "tf.keras.layers.DepthwiseConv2D": "tf.keras.layers.DepthwiseConv2D(2)(x)",
 }
@@ -113,7 +114,7 @@ TF_SAFE = {
     "bicubic": 'tf.image.resize(x, [8, 8], method="bicubic")',
     "maximum of segments": "tf.math.unsorted_segment_max(v, i, 2)",
     "sum": "tf.reduce_sum(x)",
-    "loss of probabilities": "tf.keras.losses.SparseCategoricalCrossentropy()(i, v)",
+    "loss of probabilities": "tf.keras.losses.CategoricalCrossentropy()(tf.one_hot(i, 4), v)",
     "training": "tf.compat.v1.nn.fused_batch_norm(x, v, v)[0]",
 }
 CODES = {"DET401", "DET403", "DET404"}

@@ -209,9 +209,9 @@ LABELS = LOOKUP.replace(
     ("release", "text", "expected"),
     [
         ("1.15.2", LOOKUP, "tf.one_hot"),
-        ("1.15.2", LABELS, "use another op, or TF 2.1-2.7"),
+        ("1.15.2", LABELS, "tf.nn.log_softmax"),
         (
-            "2.5.0",
+            "2.7.0",
             LOOKUP.replace("import tensorflow as tf", "import tensorflow.compat.v1 as tf"),
             "TF_DETERMINISTIC_OPS",
         ),
@@ -222,3 +222,79 @@ def test_a_remedy_is_for_the_release_in_use(tmp_path: Path, release: str, text: 
     found = findings(tmp_path, text, "DET403")[0]
     assert expected in found.help
     assert "enable_op_determinism" not in found.help
+
+
+GATHERED = (
+    "import sys, torch\nfrom torch import nn\ntorch.manual_seed(0)\nnet = nn.Linear(4, 2).cuda()\n"
+    "at = torch.load(sys.argv[1]).cuda()\nloss = torch.gather(net(torch.ones(8, 4).cuda()), 0, at).sum()\nloss.backward()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [
+        ("0.4.1", "with torch >= 1.9: Call torch.use_deterministic_algorithms(True)."),
+        ("1.4.0", "with torch >= 1.9: Call torch.use_deterministic_algorithms(True)."),
+        ("2.4.0", "Call torch.use_deterministic_algorithms(True)."),
+    ],
+)
+def test_a_release_without_deterministic_mode_is_given_the_first_that_has_it(
+    tmp_path: Path, release: str, expected: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"torch=={release}\n", encoding="utf-8")
+    (found,) = findings(tmp_path, GATHERED, "DET401")
+    assert found.help == expected
+
+
+def test_a_place_that_varies_for_two_reasons_is_reported_once(tmp_path: Path) -> None:
+    text = (
+        "import sys, torch\nfrom torch import nn\ntorch.manual_seed(0)\nnet = nn.Linear(4, 2).cuda()\n\n\n"
+        "def chosen(rows, at):\n    return rows.index_select(0, at)\n\n\n"
+        "at = torch.load(sys.argv[1]).cuda()\nout = net(torch.ones(8, 4).cuda())\n"
+        "(chosen(out, at).sum() + chosen(torch.load(sys.argv[2]), at).sum()).backward()\n"
+    )
+    assert len(findings(tmp_path, text, "DET401")) == 1
+
+
+def test_an_algorithm_that_seeds_itself_is_given_its_own_seed(tmp_path: Path) -> None:
+    text = (
+        "import gymnasium as gym\nfrom stable_baselines3 import DQN\n"
+        "model = DQN('MlpPolicy', gym.make('CartPole-v1'))\nmodel.learn(2000)\nmodel.save('model')\n"
+    )
+    (found,) = findings(tmp_path, text, "DET101")
+    assert "pass `seed=0` to `DQN`" in found.help
+    assert findings(tmp_path, text.replace("v1')", "v1'), seed=0"), "DET101") == []
+
+
+def test_a_release_without_a_switch_is_given_none(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("tensorflow==1.4.0\n", encoding="utf-8")
+    text = (
+        "import tensorflow as tf\nx = tf.placeholder(tf.float32, [None, 3])\nw = tf.Variable(tf.zeros([3, 1]))\n"
+        "loss = tf.reduce_mean(tf.matmul(x, w))\nstep = tf.train.AdamOptimizer().minimize(loss)\n"
+        "tf.set_random_seed(0)\nwith tf.Session() as s:\n    s.run(step, {x: [[1, 2, 3]]})\n"
+    )
+    (found,) = findings(tmp_path, text, "DET306")
+    assert "TensorFlow 1.14 or newer" in found.help
+    assert found.fix is None
+
+
+@pytest.mark.parametrize(
+    ("release", "wanted", "other"),
+    [
+        ("2.3.0", "tf.nn.log_softmax", "TF_DETERMINISTIC_OPS"),
+        ("2.6.0", "TensorFlow 2.7 or newer", "TF_DETERMINISTIC_OPS"),
+        ("2.7.0", "TF_DETERMINISTIC_OPS", "log_softmax"),
+        ("2.15.0", "enable_op_determinism", "log_softmax"),
+    ],
+)
+def test_the_switch_is_the_remedy_from_the_release_on_that_obeys_it(
+    tmp_path: Path, release: str, wanted: str, other: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"tensorflow=={release}\n", encoding="utf-8")
+    text = (
+        "import tensorflow as tf\n\n\ndef loss(labels, logits):\n"
+        "    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)\n"
+    )
+    (found,) = findings(tmp_path, text, "DET403")
+    assert wanted in found.help
+    assert other not in found.help

@@ -236,6 +236,10 @@ class Hazards(Rule):
                 severity=Severity(entry.severity) if entry.severity else None,
                 confidence=Confidence(entry.confidence) if entry.confidence else None,
                 entry_wide=bool(context),
+                # For generation a seed of the program is the remedy.
+                remedy=("rng", *entry.unless_seeded[:1])
+                if entry.rule == "DET701" and entry.unless_seeded
+                else (),
             )
 
         if context or entry.devices:

@@ -17,7 +17,7 @@ from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, asked, named, runner, runner_of
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent, ObjectCallEvent
-from d9mlint.interp.library.weights import are_initial
+from d9mlint.interp.library.weights import are_initial, is_meant
 from d9mlint.interp.listening import Listening, listened_by, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Memory, remembered
 from d9mlint.interp.places import Where
@@ -114,6 +114,8 @@ _OUTPUT_CALLS = frozenset(
 
 _GROUPS = frozenset({"tf.group", "tf.tuple", "tf.identity", "tf.compat.v1.group", "tf.compat.v1.tuple"})
 _STEPS_DEPTH = 4
+_KERAS_ONLY = ("fit_generator", "train_on_batch")
+"""Methods of models of Keras whose names no other library has."""
 _TF_LIBRARIES = ("tf.", "keras.", "keras_hub.", "keras_nlp.", "keras_cv.")
 
 
@@ -224,10 +226,12 @@ class Activity:
         if found is not None or name in ("train", "run", "tune", "search"):
             return
         types = owner_types(self._interp, call.owner) if call.owner is not None else []
+        if types and self.kb.role(types[0], "fits-data") is not None:
+            return
         note(self._interp, TRAIN, call.node, "fit")
         if any(t.startswith(_TF_LIBRARIES) for t in types) or (
             any(self._interp.uses(name) for name in ("tensorflow", "keras"))
-            and _unknown(types)
+            and (_unknown(types) or name in _KERAS_ONLY)
             and not self._interp.uses("torch")
         ):
             _fits_keras(self._interp, call.node)
@@ -437,7 +441,9 @@ class Activity:
     @on_call_if(lambda activity, api: activity.kb.role(api, "loads-weights") is not None)
     def loads_file(self, call: CallEvent) -> None:
         """Weights are loaded into a model that a function is given, or an object was made with."""
-        note(self._interp, LOADS, call.node, call.api)
+        role = self.kb.role(call.api, "loads-weights")
+        if role is not None and is_meant(role, call.args, call.owner):
+            note(self._interp, LOADS, call.node, call.api)
 
     @on_call("tf.train.init_from_checkpoint", "tf.compat.v1.train.init_from_checkpoint")
     def from_checkpoint(self, call: CallEvent) -> None:

@@ -197,7 +197,17 @@ def _mentions(value: v.Value | None, name: str, depth: int = 0) -> bool:
         return True
     if last[:1].isupper():
         return False
+    if last == "concat" and _columns_beside(value, name):
+        return True
     return any(_mentions(one, name, depth + 1) for one in (value.owner, *value.args.values()))
+
+
+def _columns_beside(value: v.Obj, name: str) -> bool:
+    """Whether further columns are put beside what a call of this name gave: rows that differed do so still."""
+    axis, joined = value.args.get("axis", 1), value.args.get("values", 0)
+    if not isinstance(axis, v.Lit) or axis.value not in (1, -1) or not isinstance(joined, v.Items):
+        return False
+    return any(isinstance(one, v.Obj) and one.api.rpartition(".")[2] == name for one in joined.elts)
 
 
 _CHAIN = 4
@@ -213,6 +223,8 @@ def _type_name(value: v.Value) -> str:
         return {"t": "tuple", "l": "list", "s": "set"}.get(value.kind, "list")
     if isinstance(value, v.Mapping):
         return "dict"
+    if shapes.is_whole_number(value):
+        return "int"
     return "object" if isinstance(value, (v.Inst, v.Func, v.Cls, v.Partial)) else ""
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 _PARTS: dict[str, tuple[str, ...]] = {}
+_MOST_GROWN = 64
+"""So many elements of a list that grows in a loop are known."""
 
 
 def parts_of(dotted: str) -> tuple[str, ...]:
@@ -109,6 +111,11 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
     old = interp.eval(target)
     orders = interp.orders
     if isinstance(old, v.Items) and stmt.op == "+":
+        in_branch = interp.repeating and interp.branching and not orders.any
+        if in_branch and old.kind == "l" and isinstance(value, v.Items) and value.kind in "lt":
+            # The list itself grows: where the branches of a round meet again, it is the same one.
+            old.elts, old.open = [*old.elts, *value.elts][:_MOST_GROWN], True
+            return
         extra = value.elts if isinstance(value, v.Items) else [v.UNKNOWN]
         is_open = old.open or not isinstance(value, v.Items) or value.open
         new: v.Value = joined(old.kind, [*old.elts, *extra], is_open)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.interp import graphs, memo, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import parts
-from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT_MODES, OTHER_DEVICE, TRAINING_CONTEXT
+from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT_MODES, HANDED, OTHER_DEVICE, TRAINING_CONTEXT
 from d9mlint.interp.data import BUFFER, TENSOR, element, entropy, is_entropy, is_module, put_on_device
 from d9mlint.interp.devices import Runner, runner, runner_of
 from d9mlint.interp.events import (
@@ -46,7 +46,7 @@ from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_sorting import KEYED, SORT_KEY
 from d9mlint.interp.state import effect, join_states
-from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, use_base, use_object
+from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, set_training, use_base, use_object
 from d9mlint.ir import nodes as m
 from d9mlint.ir.edited import SMALL_BODY
 
@@ -723,6 +723,8 @@ def run_methods(
         return
     interp.memory.changed()
     interp.methods_run.add((inst, without))
+    # Whoever calls the methods of a module puts it into a mode.
+    set_training(interp, inst, None)
     for cls in inst.cls.mro():
         for name, member in list(cls.env.all().items()):
             if isinstance(member, v.Func) and (not name.startswith("__") or name in _PROTOCOL):
@@ -818,7 +820,9 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any, base_of: v
         return configuration(role, args)
     else:
         load_file(interp, api, args)
-        callbacks(interp, api, args, node)
+        later = interp.kb.role(api, "differentiates") is not None
+        with interp.within(*([HANDED] if later else [])):
+            callbacks(interp, api, args, node)
         moved = runner_of(interp, api, args)
         if moved is not None and moved.entry.returns:
             return _handed_back(args, moved)
@@ -1407,6 +1411,14 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
     record = records.make(interp, obj, args, node)
     if record is not None:
         return record
+    role = interp.kb.role(obj.api, "differentiates")
+    function = obj.args.get(role.arg, role.pos) if role is not None else None
+    if isinstance(function, (v.Func, v.Partial)):
+        # The library gives something else than the function does.
+        call(interp, function, args, node)
+        gradients = v.Obj(f"{obj.api}.__call__", "", args, None)
+        gradients.owner = obj
+        return gradients
     if obj.api == "torch.nn.Sequential" and args.pos and not obj.args.star and parts(obj):
         value = args.pos[0]
         for part in parts(obj):

@@ -20,12 +20,16 @@ _DEVICES = frozenset({CPU_CONTEXT, OTHER_DEVICE})
 
 TRAINING_CONTEXT = "@training"
 """A layer is called with ``training=True``: what it draws counts whether or not the program trains."""
+HANDED = "@handed"
+"""A function is looked at that is handed to a library, which runs it with other arguments later."""
 THREAD = "@thread"
 """Active in what another thread or process runs."""
 FROZEN = "frozen"
 """Active in a module whose parameters do not require grad."""
 
-NO_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
+QUIET = "torch.no_grad"
+"""Active where a library has switched gradients off."""
+NO_GRADIENT = frozenset({QUIET, "torch.inference_mode"})
 GRADIENT = frozenset({"torch.enable_grad"})
 GRADIENT_MODES = NO_GRADIENT | GRADIENT
 """Contexts in which no gradient is recorded, and in which it is again."""

@@ -102,7 +102,28 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         return v.Obj(v.TEXT, v.TEXT, v.Args([left]))
     if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
         return v.Mapping({**left.items, **right.items}, left.open or right.open)
+    if op in _WHOLE and shapes.is_whole_number(left) and shapes.is_whole_number(right):
+        return v.Obj(shapes.NUMBER)
     return v.UNKNOWN
+
+
+_WHOLE = frozenset({"+", "-", "*", "//", "%"})
+"""Operators that make whole numbers of whole numbers."""
+
+
+def _is_only_column(node: Any, index: v.Value) -> bool:
+    """Whether of what a call gives the first column is taken and nothing else: ``tf.where(test)[:, 0]``. It has no other
+    then, or else the others would be needed too."""
+    if not isinstance(node, m.Subscript) or not isinstance(node.value, m.Call):
+        return False
+    return (
+        isinstance(index, v.Items)
+        and len(index.elts) == 2
+        and isinstance(index.elts[0], v.Obj)
+        and index.elts[0].api == v.SLICE
+        and isinstance(index.elts[1], v.Lit)
+        and index.elts[1].value == 0
+    )
 
 
 OPERATOR = "tf.Tensor.operator"
@@ -399,7 +420,10 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 "torch.Tensor.__getitem__", tensors.of_item(interp, value, index), value.likely
             )
         if value.form is not None:
-            return tensors.make(tensors.BATCH, value.form, likely=True)
+            only = _is_only_column(node, index) and tensors.are_positions(interp, value)
+            return tensors.make(
+                tensors.BATCH, value.form._replace(distinct=True) if only else value.form, True
+            )
         if is_dict(value) and isinstance(index, v.Lit):
             found = named(value, index.value)
             if found is not None:

@@ -20,6 +20,7 @@ from d9mlint.base.findings import Finding
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import TRAIN, Activity
 from d9mlint.interp.calls import blank_instance
+from d9mlint.interp.context import QUIET
 from d9mlint.interp.events import EndEvent
 from d9mlint.interp.frames import BudgetExceeded
 from d9mlint.interp.heap import HEAP
@@ -439,9 +440,12 @@ def _run_class(interp: Interp, cls: v.Cls) -> None:
     if isinstance(init, v.Func):
         # Attributes that __init__ makes are known in the other methods, with unknown arguments.
         interp.call(init.bind(inst), v.Args(star=True, dstar=True), None)
+    bases = [interp.kb.role(base, "calls-quietly") for base in cls.external_bases()]
+    quiet = {name for role in bases if role is not None for name in role.more}
     for member in members:
         if member.key in interp.judged and member.key not in interp.visited:
-            interp.call(member.bind(inst), v.Args(star=True, dstar=True), None)
+            with interp.within(*([QUIET] if member.fn.name in quiet else [])):
+                interp.call(member.bind(inst), v.Args(star=True, dstar=True), None)
 
 
 def is_command(func: v.Func) -> bool:

@@ -502,6 +502,19 @@ class Interp:
         read = liveness.readers(self.whole(file), word)
         return read is None or any(index == 0 or (file.path, index) in entered for index in read)
 
+    def reads_attribute(self, file: ModuleFile, name: str) -> bool:
+        """Whether the program may do more with attributes of a name, of instances of a class in a file, than assign them
+        and their items."""
+        if self.exhausted or self.entry is None:
+            return True
+        if not liveness.ATTRIBUTES_BY_TEXT.isdisjoint(self.whole(file).words):
+            return True
+        entered = functions(self.trail)
+        for one in self.modules.files:
+            if (one.path, 0) in entered and liveness.attribute_readers(self.whole(one), name, True) != []:
+                return True
+        return False
+
     def mentions(self, parts: Iterable[str]) -> bool:
         """Whether a file of the program that has run, or may have, uses names which contain one of these texts."""
         if self.exhausted:

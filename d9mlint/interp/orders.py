@@ -25,9 +25,10 @@ from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, is_text, kind_of_el
 from d9mlint.interp.order_sorting import SORTING
 from d9mlint.interp.places import Where, function
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
 from d9mlint.ir.forms import FORM
 from d9mlint.ir.scopes import assigned_names
-from d9mlint.ir.traversal import called_name, nodes, receiver
+from d9mlint.ir.traversal import alike, called_name, nodes, receiver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +74,8 @@ class Origin(NamedTuple):
 
 
 class Numbered(NamedTuple):
-    """A variable of a module with numbers by order of arrival: they count if anything reads it."""
+    """A variable of a module, or an attribute (with a dot before its name) of instances of a class in a file, with numbers
+    by order of arrival: they count if anything reads it."""
 
     file: ModuleFile
     name: str
@@ -83,9 +85,9 @@ class Numbered(NamedTuple):
 class Loop:
     """A loop that runs over an arbitrary order. Objects born before ``start`` are older than it; ``before`` are the
     values that names had, which the loop assigns. ``draws`` is whether it draws something, ``figures`` whether it begins or
-    ends figures: then each round has its own."""
+    ends figures, ``zeroes`` whether it sets gradients to zero: then each round has its own."""
 
-    __slots__ = ("before", "counters", "draws", "env", "figures", "names", "order", "start")
+    __slots__ = ("before", "counters", "draws", "env", "figures", "names", "order", "start", "zeroes")
 
     def __init__(
         self,
@@ -101,7 +103,7 @@ class Loop:
         self.env = env
         self.before = before
         self.names, self.counters = order_sums.names_of(stmt)
-        self.draws = self.figures = False
+        self.draws = self.figures = self.zeroes = False
 
 
 class Rounds(NamedTuple):
@@ -429,6 +431,12 @@ class Orders:
                 return self.carried(result, self._given(interp, args, node, True))
             self._added(interp, args)
             return result
+        if role == "tally":
+            given = [self.of(value) for value in args.values()]
+            if len(given) > 1 and given[0] is not None and given[1] == given[0]:
+                # Both are in one order: the pairs are the same in any.
+                return result
+            role = "sink"
         if role == "pair":
             return self._zipped(interp, args, node, result)
         if role == "type" or (role == "" and owner is None and not self.origins):
@@ -618,7 +626,7 @@ class Orders:
             else:
                 self.decide(taken)
             return result
-        iterates = role in ("carry", "sink") or (role == "step" and name != "update")
+        iterates = role in ("carry", "sink") or role == "gradients" or (role == "step" and name != "update")
         given = self._given(interp, args, node, iterates) if self.origins or _any_set(args) else None
         if not self.origins:
             return result
@@ -626,9 +634,16 @@ class Orders:
             if self.loops and entry is not None and entry.appends and all_hold(args, entry.appends):
                 self._appended(interp, node)
             return self._decisive(entry, merge((given, self.of(owner))), result)
-        if role == "step":
+        if role == "zero-gradients":
+            for loop in self.loops:
+                loop.zeroes = True
+            return result
+        if role in ("step", "gradients"):
             self.decide(given)
-            self.decide_loops()
+            for loop in self.loops:
+                # Gradients of one round alone decide something where a step is taken.
+                if role == "step" or not loop.zeroes:
+                    self.decide(loop.order)
             return result
         if role == "write":
             self.decide(given)
@@ -1005,12 +1020,27 @@ class Orders:
             order = self.deep(one)
             if order is not None and order.kind == INDEX:
                 # A number by order of arrival, kept under a name or used as a position.
-                self.decide(order)
+                target = stmt.targets[0] if isinstance(stmt, m.Assign) and len(stmt.targets) == 1 else None
+                written = target.value if one is value and isinstance(target, m.Subscript) else None
+                self._number(interp, written if isinstance(owner, v.Mapping) else None, order)
+            if (
+                one is value
+                and order is not None
+                and order.kind == SEQUENCE
+                and isinstance(owner, v.Obj)
+                and isinstance(index, v.Lit)
+                and interp.kb.result_type(f"{owner.type}.column[]")
+            ):
+                # A column of a table: its rows come in the order of what is stored.
+                self.put(owner, merge((self.of(owner), order)))
         order = self.of(index)
         if order is not None and order.kind == HASH and not isinstance(owner, v.Mapping):
             self.decide(order)
         if isinstance(owner, v.Items) and isinstance(value, v.Lit):
             # Every round writes the same into a list, whose places stay what they are.
+            return
+        if isinstance(owner, v.Mapping) and owner.factory is None and _replaces(stmt):
+            # What is there already stays where it is.
             return
         if self.loops and (isinstance(owner, (v.Mapping, v.Items)) or _counts_keys(owner)):
             around = self.around(owner.birth)
@@ -1092,20 +1122,54 @@ class Orders:
         ):
             self.numbered.append(Numbered(frame.file, stmt.targets[0].id, order))
         else:
+            stored = isinstance(stmt, m.Assign) and stmt.value is node and len(stmt.targets) == 1
+            self._number(interp, stmt.targets[0] if stored else None, order)
+
+    def _number(self, interp: Interp, target: m.Expr | None, order: Order) -> None:
+        """A mapping that is stored in ``target`` has numbers by order of arrival: those in an attribute of an instance
+        count if anything reads it."""
+        name = target.id.split(".") if isinstance(target, m.Name) else []
+        holder = interp.lookup(name[0]) if len(name) == 2 else None
+        if isinstance(holder, v.Inst) and not self._is_read_by_library(holder.cls):
+            self.numbered.append(Numbered(holder.cls.file, f".{name[1]}", order))
+        else:
             self.decide(order)
 
-    def finish(self, is_read: Callable[[ModuleFile, str], bool]) -> list[Key]:
+    def _is_read_by_library(self, cls: v.Cls) -> bool:
+        """Whether a class is derived from one of a library whose methods may read attributes that it adds."""
+        bases = map(self.kb.canonical, cls.external_bases())
+        return any(self.kb.role(base, "base-only") is None for base in bases)
+
+    def finish(
+        self,
+        is_read: Callable[[ModuleFile, str], bool],
+        is_attribute_read: Callable[[ModuleFile, str], bool],
+    ) -> list[Key]:
         """At the end of a run: the places whose order has decided something."""
         for file, variable, numbers in self.numbered:
-            if is_read(file, variable):
+            attribute = variable.startswith(".")
+            if is_attribute_read(file, variable[1:]) if attribute else is_read(file, variable):
                 self.decide(numbers)
         for inst, name in self.holders:
             order = self._by_position(inst.attrs.get(name))
             if order is not None and order.kind == SEQUENCE:
-                self.decide(order)
+                if self._is_read_by_library(inst.cls) or is_attribute_read(inst.cls.file, name):
+                    self.decide(order)
         for order in order_sorting.unsettled(self):
             self.decide(order)
         return [key for key in self.decided if key not in self.excused]
+
+
+def _replaces(stmt: m.Stmt | None) -> bool:
+    """Whether a statement writes an item that it has read: ``table[key] = clean(table[key])``."""
+    if not isinstance(stmt, m.Assign) or len(stmt.targets) != 1:
+        return False
+    target, read = stmt.targets[0], list(nodes([stmt.value]))
+    if not isinstance(target, m.Subscript) or any(
+        isinstance(one, (m.IfExp, m.BoolOp, m.Lambda)) for one in read
+    ):
+        return False
+    return any(isinstance(one, m.Subscript) and alike(one, target) for one in read)
 
 
 _LATE = frozenset(
@@ -1123,6 +1187,9 @@ _LATE = frozenset(
         "type",
         "draw",
         "figure",
+        "tally",
+        "gradients",
+        "zero-gradients",
     }
 )
 """Roles that mean nothing before anything has an arbitrary order, sets among the arguments apart."""
@@ -1322,7 +1389,7 @@ def _asked_for_form(interp: Interp, node: m.Subscript) -> bool:
     )
 
 
-_counters: dict[int, tuple[object, frozenset[str]]] = {}
+_counters: dict[int, tuple[object, frozenset[str]]] = memo()
 
 
 def _counted_up(stmt: m.For | m.Function | None) -> frozenset[str]:
@@ -1358,7 +1425,7 @@ def _running(interp: Interp) -> m.Function | None:
     return frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
 
 
-_grown: dict[int, tuple[object, frozenset[str]]] = {}
+_grown: dict[int, tuple[object, frozenset[str]]] = memo()
 _GROWING = frozenset({"append", "add", "setdefault", "update", "extend", "insert", "appendleft"})
 
 

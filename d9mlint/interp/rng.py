@@ -90,7 +90,9 @@ def is_quiet(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
     if not isinstance(parts, v.Items) or parts.open or not _always(args.kw.get("p")):
         return False
     for one in parts.elts:
-        if isinstance(one, v.Inst) and all(base == "object" for base in one.cls.external_bases()):
+        if isinstance(one, v.Inst) and (
+            _is_asked_always(one.args) or all(base == "object" for base in one.cls.external_bases())
+        ):
             # What a class of the program draws is seen where it is drawn.
             continue
         if not isinstance(one, v.Obj):
@@ -107,6 +109,12 @@ def _draws_as_made(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
     if entry.quiet_parts and is_quiet(kb, args, entry):
         return False
     return all_hold(args, entry.when) is not False and any_holds(args, entry.unless) is not True
+
+
+def _is_asked_always(args: v.Args) -> bool:
+    """Whether arguments say that something is applied each time, whatever is the default of its class."""
+    asked = args.kw.get("always_apply")
+    return (asked is not None and v.truth(asked) is True) or ("p" in args.kw and _always(args.kw["p"]))
 
 
 def _always(probability: v.Value | None) -> bool:

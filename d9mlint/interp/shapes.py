@@ -13,7 +13,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.device_names import common
 
 if TYPE_CHECKING:
-    from d9mlint.knowledge.schema import TensorEntry
+    from d9mlint.knowledge.schema import Other, TensorEntry
 
 Sizes = tuple[int | None, ...]
 
@@ -226,6 +226,8 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
         return None
     if kind == "input":
         return old.sizes
+    if kind == "positions":
+        return None if "as_tuple" in args.kw else (None, None if old.sizes is None else len(old.sizes))
     if kind == "permuted":
         return _permuted(old, args)
     if kind == "widened":
@@ -258,6 +260,15 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
     if kind == "range":
         return (_size(args.pos[0]) if len(args.pos) == 1 else None,)
     return _literal(args.get("data", 0)).sizes
+
+
+def of_images(spatial: Other, args: v.Args) -> Sizes | None:
+    """The sizes of batches of images or volumes, by the argument that says how many spatial dimensions they have."""
+    given = args.get(spatial.arg, spatial.pos)
+    count = spatial.default if given is None else given.value if isinstance(given, v.Lit) else None
+    if not isinstance(count, int) or not 0 < count <= MAX_RANK - 2 or args.star or args.dstar:
+        return None
+    return (None,) * (count + 2)
 
 
 def _permuted(old: Form, args: v.Args) -> Sizes | None:
@@ -432,6 +443,20 @@ def are_numbers(items: v.Value) -> bool:
         for item in items.elts
         for one in v.alternatives(item)
     )
+
+
+def is_whole_number(value: v.Value) -> bool:
+    """Whether a value is surely one whole number of Python, whichever."""
+    if isinstance(value, v.Lit):
+        return isinstance(value.value, int)
+    if isinstance(value, v.AnyOf):
+        return all(map(is_whole_number, value.values))
+    return isinstance(value, v.Obj) and value.api in _NUMBERS
+
+
+NUMBER = "builtins.int"
+"""What stands for a number of which only that is known."""
+_NUMBERS = (NUMBER, "builtins.len")
 
 
 def dimension_of_item(index: v.Value) -> int | None:

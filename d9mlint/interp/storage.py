@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 _SHARED = "@memory"
+_VIEWED = "@viewed"
 _SAME = frozenset({"data", "T", "mT", "H", "real"})
 """Attributes of a tensor that share its memory."""
 _ATTRIBUTES = frozenset(f"torch.Tensor.{name}" for name in _SAME)
@@ -27,6 +28,11 @@ def behind(value: v.Value | None) -> v.Value | None:
     if isinstance(value, v.Obj) and value.api in _ATTRIBUTES and value.args.pos:
         return value.args.pos[0]
     return None
+
+
+def viewed(value: v.Value | None) -> v.Value | None:
+    """The tensor of which a call gave a view, as far as somebody watches its memory; None for anything else."""
+    return value.attrs.get(_VIEWED) if isinstance(value, v.Obj) and value._attrs is not None else None
 
 
 def made_at(value: v.Obj) -> Site | None:
@@ -97,4 +103,6 @@ class Storage:
         if role(owner.api, "allocates") is None and (copied or role(owner.api, "async-copy") is None):
             return False
         result.attrs[_SHARED] = owner
+        if value is not None:
+            result.attrs[_VIEWED] = value
         return True

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import graphs
 from d9mlint.interp import values as v
+from d9mlint.interp.devices import runner_of
 from d9mlint.interp.events import CallEvent, EnvironmentEvent
 from d9mlint.interp.listening import on, on_call
-from d9mlint.interp.memory import Memory, remembered, remembered_table
+from d9mlint.interp.memory import Memory, remembered, remembered_once, remembered_table
+from d9mlint.interp.places import Where
+from d9mlint.interp.text import call_text
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -41,6 +44,8 @@ class Switches:
 
     torch_on = remembered(bool)
     """Whether a trainer or a helper has switched deterministic mode on."""
+    reset = remembered_once(Where)
+    """Where a trainer has turned it off, which was not asked for it."""
     torch_unknown = remembered(bool)
     """Whether one may have."""
     tf_on = remembered(bool)
@@ -89,10 +94,16 @@ class Switches:
     def lightning(self, call: CallEvent) -> None:
         """``Trainer(deterministic=True)``."""
         deterministic = call.args.kw.get("deterministic")
+        found = runner_of(self._interp, call.api, call.args)
         if deterministic is not None:
             self._set(deterministic, call.node)
         elif call.args.dstar:
             self.torch_unknown = True
+        elif found is not None and found.entry.resets:
+            library, releases = found.entry.library, found.entry.resets
+            if self._interp.kb_matches(library, releases) and self._interp.mode(DETERMINISTIC).value is True:
+                self._interp.set_mode(DETERMINISTIC, v.FALSE, call.node)
+                self.reset = Where(self._interp, call.node, call_text(call))
 
     @on_call("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
     def arguments(self, call: CallEvent) -> None:

@@ -81,6 +81,13 @@ def device(values: Iterable[v.Value | None]) -> str:
     return used_together([form(value).device for value in _tensors(values)])
 
 
+def deciding(interp: RunView, api: str, args: v.Args, owner: v.Value | None = None) -> list[v.Value]:
+    """What a call works on whose device is where it works: all that it is given, unless others may stay on the CPU."""
+    inputs = [*([owner] if owner is not None else []), *args.values()]
+    entry = interp.kb.tensor(api)
+    return inputs[:1] if entry is not None and entry.device == "first" else inputs
+
+
 def _tensors(values: Iterable[v.Value | None]) -> list[v.Value]:
     flat: list[v.Value] = []
     for value in values:
@@ -220,6 +227,8 @@ def _transfer(
     old = form(first)
     dtype = shapes.dtype_of(entry, old, args)
     sizes = shapes.sizes_of(entry, old, first, args)
+    if entry.spatial is not None and module is not None:
+        sizes = shapes.of_images(entry.spatial, module.args)
     if entry.grad in ("none", "leaf"):
         grad = _leaf(args, entry.grad == "leaf")
     else:
@@ -232,6 +241,8 @@ def _transfer(
             grad = False
     if entry.device == "inputs":
         where = _device_with(interp, inputs)
+    elif entry.device == "first":
+        where = _device_with(interp, inputs[:1])
     elif entry.device == "new":
         where = _new_device(interp, args)
     elif entry.device == "argument":
@@ -239,15 +250,37 @@ def _transfer(
     else:
         where = "" if entry.device == "unknown" else entry.device
     distinct = entry.distinct is True
-    if old.distinct and not distinct:
+    if entry.distinct == "positions":
+        distinct = old.sizes is not None and len(old.sizes) == 1
+    elif entry.distinct == "one-column":
+        distinct = _is_one_column(interp, first)
+    elif old.distinct and not distinct:
         distinct = entry.distinct == "input" or (
             entry.distinct == "apart" and shapes.is_repeated_apart(old, args)
         )
+    if entry.distinct == "column" and not distinct:
+        distinct = old.distinct or are_positions(interp, first)
     single = shapes.added_dimension(entry, old, args)
     if sizes is None and single is None and owner is None and _is_column(interp, first):
         single = 1
     whole = entry.whole is True or (entry.whole == "input" and shapes.is_whole(old))
     return Form(sizes, dtype, where, grad, distinct, single, whole)
+
+
+def _is_one_column(interp: Interp, found: v.Value) -> bool:
+    """Whether a tensor holds the positions of elements of a vector, one in a row. Where it is not known what they are
+    positions of, that is a vector too: nobody lines up positions in several dimensions."""
+    entry = interp.kb.tensor(found.api) if isinstance(found, v.Obj) else None
+    if entry is None or entry.sizes != "positions":
+        return False
+    sizes = form(found).sizes
+    return sizes is not None and sizes[1] in (None, 1)
+
+
+def are_positions(interp: Interp, value: v.Value) -> bool:
+    """Whether a tensor has the positions at which something is true, each in a row."""
+    role = interp.kb.role(value.api, "gives-positions") if isinstance(value, v.Obj) else None
+    return role is not None and isinstance(value, v.Obj) and all_hold(value.args, role.when) is True
 
 
 def _is_column(interp: Interp, array: v.Value) -> bool:
@@ -370,7 +403,9 @@ def second(interp: RunView, value: v.Value) -> v.Value | None:
     if all_hold(value.args, entry.second_when) is not True:
         return None
     old = form(value)
-    return make(PART, Form(old.sizes, "int64", old.device, False, entry.second == "distinct"))
+    made = make(PART, Form(old.sizes, "int64", old.device, False, entry.second == "distinct"))
+    made.args = v.Args([value])
+    return made
 
 
 def row(value: v.Obj) -> Form:

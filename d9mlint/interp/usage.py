@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
+from d9mlint.interp.assignment import set_attribute
 from d9mlint.interp.containers import CONTAINERS, parts
 from d9mlint.interp.data import is_module
 from d9mlint.interp.methods import bind_method
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 BASE = "base class"
 """Under this name, which no attribute has, an instance keeps what the constructor of its library base gave."""
 _HOLDING = (v.Obj, v.Inst, v.Func, v.Partial, v.Items, v.Mapping, v.AnyOf)
+_TRAINING = "@training"
 INHERITED_USES = ("__getitem__", "__getitems__", "__iter__", "__call__")
 """Methods by which items are made and transforms are applied."""
 
@@ -71,9 +73,44 @@ def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> list[v.Val
     return given
 
 
+def set_training(interp: Interp, model: v.Inst | v.Obj, mode: v.Value | None) -> None:
+    """A module and its parts are put into the mode of training, or of evaluation; None where a library does that."""
+    _set_training(interp, model, mode, set())
+
+
+def _set_training(interp: Interp, model: v.Inst | v.Obj, mode: v.Value | None, seen: set[v.Value]) -> None:
+    if model in seen:
+        return
+    seen.add(model)
+    if isinstance(model, v.Inst):
+        held = list(model.attrs.values())
+    else:
+        held = parts(model) if model.api in CONTAINERS else list(model.args.values())
+    for value in [one for several in held for one in v.alternatives(several)]:
+        if isinstance(value, v.Inst) or (isinstance(value, v.Obj) and is_module(interp, value)):
+            _set_training(interp, value, mode, seen)
+    name = "training" if isinstance(model, v.Inst) else _TRAINING
+    if mode is None:
+        if name in model.attrs:
+            model.attrs[name] = v.UNKNOWN
+    elif isinstance(model, v.Inst):
+        set_attribute(interp, model, name, mode, None)
+    elif is_module(interp, model):
+        sure = not (interp.branching or interp.uncertain or interp.guessing)
+        model.attrs[name] = mode if sure else v.UNKNOWN
+
+
+def _is_evaluated(obj: v.Obj) -> bool:
+    """Whether a module has been put into the mode of evaluation."""
+    mode = obj.attrs.get(_TRAINING)
+    return mode is not None and v.truth(mode) is False
+
+
 def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int = 0) -> None:
     """A library object is used: it and what it was built from draw what they draw at use."""
     entries = interp.kb.rng(obj.api)
+    if entries and _is_evaluated(obj):
+        entries = tuple(one for one in entries if one.kind != "dropout")
     if entries:
         with interp.in_file(obj.file if obj.node is not None else None):
             rng.apply(interp, entries, obj.args, obj.node or node, at="use")

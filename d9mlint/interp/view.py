@@ -205,6 +205,10 @@ class RunView(Protocol):
     def reads_variable(self, file: ModuleFile, name: str) -> bool:
         """Whether anything that has run may have read a variable of a module."""
 
+    def reads_attribute(self, file: ModuleFile, name: str) -> bool:
+        """Whether the program may do more with attributes of a name, of instances of a class in a file, than assign them
+        and their items."""
+
     def mentions(self, parts: Iterable[str]) -> bool:
         """Whether a file of the program that has run, or may have, uses names which contain one of these texts."""
 

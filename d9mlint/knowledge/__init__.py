@@ -98,6 +98,7 @@ class Knowledge:
         self._order_methods: dict[str, OrderEntry | None] = {}
         self._inferred: dict[str, InferredEntry] = {}
         self._inferred_prefixes: list[tuple[str, InferredEntry]] = []
+        self._inferred_heads: set[str] = set()
         self._inferred_methods: dict[str, InferredEntry] = {}
         self.release_words: set[str] = set()
         self._inferred_arguments: dict[str, list[tuple[InferredEntry, str]]] = {}
@@ -188,6 +189,7 @@ class Knowledge:
         for release in compiled.inferred:
             self._inferred.update((name, release) for name in release.apis)
             self._inferred_prefixes += [(prefix, release) for prefix in release.prefixes]
+            self._inferred_heads.update(prefix.partition(".")[0] for prefix in release.prefixes)
             self._inferred_methods.update((name, release) for name in release.methods)
             if release.project:
                 named = (*release.apis, *release.prefixes, *release.later)
@@ -367,7 +369,7 @@ class Knowledge:
         if name.startswith("tensorflow."):
             name = "tf" + name[len("tensorflow") :]
         found = self._inferred.get(name)
-        if found is None and name.startswith(("tf.", "keras.", "tf_keras.", "tensorflow_addons.")):
+        if found is None and name.partition(".")[0] in self._inferred_heads:
             found = next((one for prefix, one in self._inferred_prefixes if name.startswith(prefix)), None)
         if found is None and name.startswith(("tf.", "keras.", "?.")):
             found = self._inferred_methods.get(name.rpartition(".")[2])

@@ -48,10 +48,13 @@ Role = Literal[
     "averages",
     "base-only",
     "called-back",
+    "calls-quietly",
     "changes-configuration",
+    "changes-state",
     "checkpoints",
     "clock",
     "compiles",
+    "computes",
     "configuration",
     "configured",
     "configures",
@@ -60,9 +63,11 @@ Role = Literal[
     "draws-weight",
     "draws-with-key",
     "fills-parameters",
+    "fits-data",
     "form-only",
     "free-memory",
     "given-by-launcher",
+    "gives-positions",
     "gives-something",
     "graph-gradient",
     "has-parts",
@@ -72,6 +77,8 @@ Role = Literal[
     "machine-sized",
     "makes-key",
     "makes-text",
+    "measures",
+    "model-input",
     "named-by",
     "names-configuration",
     "names-main",
@@ -86,6 +93,7 @@ Role = Literal[
     "plain-object",
     "processor-count",
     "rank",
+    "ranks",
     "reads",
     "registers",
     "restores-rng",
@@ -100,6 +108,7 @@ Role = Literal[
     "updates",
     "views",
     "waits",
+    "differentiates",
     "wraps",
     "writes",
     "writes-where",
@@ -123,6 +132,9 @@ OrderRole = Literal[
     "figure",
     "argsort",
     "pair",
+    "tally",
+    "gradients",
+    "zero-gradients",
     "type",
 ]
 Element = Literal["", "number", "float", "text", "path", "object", "row", "same"]
@@ -316,8 +328,9 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a call does to random number generators.
 
     ``seeds``: RNGs it seeds, with ``seed_arg`` / ``seed_pos`` naming the argument that carries the seed;
-    ``seed_default`` is its default (UNSET: required). ``none_seed`` says what a None seed does: ``entropy``
-    (reseeds from the operating system), ``ignored`` (nothing is seeded) or ``fixed`` (a fixed seed is used).
+    ``seed_default`` is its default (UNSET: required), and ``seed_value`` what a remedy passes. ``none_seed`` says what a
+    None seed does: ``entropy`` (reseeds from the operating system), ``ignored`` (nothing is seeded) or ``fixed`` (a
+    fixed seed is used).
     ``draws``: RNGs it draws from (``own``: a generator of its own; ``entropy``: the operating system or the
     clock). ``at`` says when: ``call`` (the call itself draws), ``construct`` (the constructor draws, as weights
     do), ``use`` (the object draws when it is called, iterated or trained, as dropout and samplers do).
@@ -349,6 +362,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seed_arg: str = ""
     seed_pos: int | None = None
     seed_default: Any = msgspec.UNSET
+    seed_value: str = "0"
     none_seed: Literal["entropy", "ignored", "fixed"] = "entropy"
     seed_attribute: str = ""
     random_seeds: list[Any] = []
@@ -584,17 +598,20 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     ``grad`` says whether it requires grad: ``none`` (no, unless ``requires_grad=`` says so), ``leaf`` (yes, unless
     that says no), as its ``first`` input or one of its ``inputs`` does, or ``weights``: the module has parameters.
-    ``device``: as its ``inputs``, where a ``new`` tensor is made, as the ``argument`` says, ``unknown``, or a
-    name. ``sizes``: those of its first ``input``, of as many dimensions (``rank``), one more (``longer``,
+    ``device``: as its ``inputs`` or the ``first`` of them, where a ``new`` tensor is made, as the ``argument`` says,
+    ``unknown``, or a name. ``sizes``: those of its first ``input``, of as many dimensions (``rank``), one more (``longer``,
     ``widened`` where that has one element) or less (``shorter``), ``given`` as arguments, or as ``repeated`` or
     ``expanded`` by them, as the ``first``, ``second``, ``steps`` or ``size`` argument, by a ``range``, by nested lists
-    (``data``), several ``joined`` or ``stacked`` along a dimension, or what flattening leaves (``flat``;
-    ``flat-module`` starts at the second dimension). ``rank`` is
-    the number of dimensions where it is always the same. ``dtype``: that of the ``input``, what an ``argument``
+    (``data``), several ``joined`` or ``stacked`` along a dimension, what flattening leaves (``flat``;
+    ``flat-module`` starts at the second dimension), or those of ``positions`` of elements, one in a row. ``rank`` is
+    the number of dimensions where it is always the same, ``spatial`` the argument of the module that says how many there
+    are besides those of the batch and the channels. ``dtype``: that of the ``input``, what an ``argument``
     says, that of the first input (``like``) or float32 (``stated``) unless an argument says another, that of what
     a test chooses from (``chosen``), that of the input if it is no integer, else some ``floating`` one
     (``fractions``), or a name. ``distinct``: no element is there twice in a row or column, always, where it is so
-    of the ``input``, or where it is so of that and it is repeated in dimensions of one element only (``apart``).
+    of the ``input``, or where it is so of that and it is repeated in dimensions of one element only (``apart``);
+    of ``positions`` where the input has one dimension, and of what is made of the ``one-column`` of such; where it is so
+    of the input or that has the positions of what is true in one dimension (``column``).
     ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input`` are.
     ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
     as are ``distinct``. ``items`` is the rank of the tensors in a dictionary that the call gives.
@@ -603,7 +620,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     id: str
     apis: list[str]
     grad: Literal["none", "leaf", "first", "inputs", "weights"] = "inputs"
-    device: Literal["inputs", "new", "argument", "unknown", "cpu", "cuda", "xpu", "mps"] = "inputs"
+    device: Literal["inputs", "first", "new", "argument", "unknown", "cpu", "cuda", "xpu", "mps"] = "inputs"
     sizes: Literal[
         "unknown",
         "input",
@@ -625,10 +642,12 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "stacked",
         "flat",
         "flat-module",
+        "positions",
     ] = "unknown"
     rank: int | None = None
+    spatial: Other | None = None
     dtype: str = ""
-    distinct: bool | Literal["input", "apart"] = False
+    distinct: bool | Literal["input", "apart", "positions", "one-column", "column"] = False
     whole: bool | Literal["input"] = False
     second: Literal["", "positions", "distinct"] = ""
     second_when: list[Condition] = []
@@ -701,7 +720,8 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     or names of the arguments that a call gives back, moved to the device, and ``calls`` those of objects whose methods
     it calls, and ``makes`` those of classes of which it makes such objects. ``chained`` are the methods that give the
     object itself. ``inputs``: the module that it wraps (see the role ``wraps``) is called with inputs that it moves
-    to the device. ``constructs``: making one trains. ``switch`` says how to make it deterministic.
+    to the device. ``constructs``: making one trains. ``switch`` says how to make it deterministic, and ``resets`` in
+    which releases making one turns deterministic mode off unless its argument asks for it.
     """
 
     id: str
@@ -725,6 +745,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     inputs: bool = False
     constructs: bool = False
     switch: str = ""
+    resets: str = ""
     note: str = ""
     provenance: list[str] = []
 

@@ -24,7 +24,7 @@ class Order(Rule):
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
-        for key in self.run.orders.finish(self.run.reads_variable):
+        for key in self.run.orders.finish(self.run.reads_variable, self.run.reads_attribute):
             _report(self, key, self.run.orders.origins[key])
         for key, origin in self.run.orders.origins.items() if self.run.silences is not None else ():
             if key not in self.run.orders.decided:

@@ -33,6 +33,7 @@ from d9mlint.interp.activity import (
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import within_cpu
 from d9mlint.interp.device_names import selecting_option
+from d9mlint.interp.devices import DEFAULT_DEVICE
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, of_keras, permits
 from d9mlint.interp.events import (
     CallEvent,
@@ -46,7 +47,9 @@ from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import noted, remembered, remembered_table
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.shapes import form, is_dtype
-from d9mlint.interp.tensors import TENSOR, detached, device, no_gradient, together
+from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
+from d9mlint.interp.tensors import PART, TENSOR, deciding, detached, no_gradient, together
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import alike, called_name, nodes
@@ -55,7 +58,6 @@ from d9mlint.knowledge.versions import parse, split
 
 if TYPE_CHECKING:
     from d9mlint.interp.places import Replay
-    from d9mlint.interp.state import Site
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import OpEntry
 
@@ -73,8 +75,14 @@ MODE_CALL = "use_deterministic_algorithms"
 TRUE = ["1", "true", "True"]
 """The values with which TensorFlow takes a variable for set."""
 RNN_VALUES = (":16:8", ":4096:2", ":4096:8")
+_OLDER_CALL = "set_deterministic"
+_NAMED = "1.8"
+"""The release of torch in which deterministic mode got its name."""
 _MODE_RELEASES = ((1, 7), (1, 8))
 """The releases of torch that brought deterministic mode."""
+
+
+_SURENESS = (Confidence.HIGH, Confidence.MEDIUM, Confidence.LOW)
 
 
 class Candidate(NamedTuple):
@@ -93,12 +101,26 @@ class Candidate(NamedTuple):
     """Whether what it is given requires no grad where a model of Keras is built: the gradient does not go that far."""
     fixed: bool
     """Whether no variable takes part in the input that its gradient is of."""
+    ranked: Site | None
+    """Where positions are made that it is given, of which it is not known whether they are those of one vector."""
     beside: bool
     """Whether it is in a graph of TensorFlow whose losses what it gives is no part of."""
 
     def replayed(self, replay: Replay) -> Candidate:
         """The same in another run; see ``Where.replayed``."""
         return self._replace(place=self.place.replayed(replay))
+
+
+class Feed(NamedTuple):
+    """What a layer is called with: where the inputs of models are made that it depends on, and whether it depends on
+    nothing else."""
+
+    inputs: frozenset[Site] = frozenset()
+    whole: bool = True
+
+
+ANY_INPUT = Site("", 0, 0)
+"""Stands for the inputs of models of which it is not known where they are made."""
 
 
 class Ops(Rule):
@@ -119,6 +141,12 @@ class Ops(Rule):
     """The same of whether one was called with something in which a variable of TensorFlow may take part."""
     composed = noted(list[bool])
     """Models of Keras that are called with what others gave: gradients may go through them to their inputs."""
+    reached = noted(list[Site])
+    """Where inputs of models are made through which gradients may go to what another model gives."""
+    vectors = noted(list[Site])
+    """Where positions in a vector are made, which elements of that are taken by."""
+    fed_by = remembered_table(tuple[str, int], Feed)
+    """What layers are called with, by where they are made."""
     one_thread = noted(list[bool])
     """For each call that sets the number of threads on the CPU: whether that is one."""
 
@@ -172,13 +200,15 @@ class Ops(Rule):
         obj, args, _ = event
         if self.run.kb.role(f"{obj.api}.fit", "trains") and not all(map(detached, args.values())):
             self.composed.add(True)
+            for site in _reached(self.run, obj, args):
+                self.reached.add(site)
         if obj.node is None or obj.file is None or not self.run.kb.ops(obj.api):
             return
         made = (obj.file.path, obj.node.end)
         known, before = known_call(self.run.kb, args), self.used.get(made)
         self.used[made] = known if before is None else before.agreed(known)
         if not self.elsewhere.get(made):
-            self.elsewhere[made] = device(args.values()) != "cpu"
+            self.elsewhere[made] = together(self.run, deciding(self.run, obj.api, args)) != "cpu"
         if not self.graded.get(made):
             # What is called in a graph of TensorFlow may be run later, in a context that is not seen here.
             graph = any(entry.library in TF_LIBRARIES for entry in self.run.kb.ops(obj.api))
@@ -186,6 +216,9 @@ class Ops(Rule):
         if not self.with_variables.get(made):
             first = args.pos[0] if args.pos else None
             self.with_variables[made] = first is None or not _is_fixed(self.run, first)
+        if self.run.kb.role(obj.api, "no-weights") is not None:
+            earlier = self.fed_by.get(made) or Feed()
+            self.fed_by[made] = _joined([earlier, *(_feed(self.run, value) for value in args.values())])
         for entry in self.run.kb.ops(obj.api):
             key = (*made, entry.id)
             if entry.unless_called and not self.called.get(key):
@@ -393,6 +426,14 @@ def _candidate(
     if _excluded(rule.run, entry):
         _silent(rule.run, entry, call.node, "the program excludes the kernel that varies")
         return
+    if entry.library in TF_LIBRARIES and entry.passes == "backward" and _measures(rule.run):
+        _silent(rule.run, entry, call.node, "no gradient is taken of what a metric computes")
+        return
+    ranked, own = _ranked(rule.run, call, entry)
+    if ranked is not None and own:
+        rule.vectors.add(ranked)
+        _silent(rule.run, entry, call.node, "a vector is taken in the order of its elements, each once")
+        return
     past = history(rule.run, entry)
     if past is None or past.behaviour == "deterministic":
         _silent(rule.run, entry, call.node, _in_version(rule.run, entry, past))
@@ -428,9 +469,44 @@ def _candidate(
         _in_tape(rule.run),
         entry.passes == "backward" and entry.library in TF_LIBRARIES and _needs_no_gradient(call, entry),
         fixed,
+        ranked,
         entry.passes == "backward" and entry.library in TF_LIBRARIES and beside_losses(rule.run, call.node),
     )
     rule.candidates.add(found)
+
+
+def _measures(run: RunView) -> bool:
+    """Whether a metric of Keras is computed here, by its own methods."""
+    for frame in run.stack():
+        cls = frame.func.cls if frame.func is not None else None
+        if cls is not None and any(
+            run.kb.role(run.kb.canonical(base), "measures") is not None for base in cls.external_bases()
+        ):
+            return True
+    return False
+
+
+def _ranked(run: RunView, call: CallEvent, entry: OpEntry) -> tuple[Site | None, bool]:
+    """Where the positions are made by which elements are taken, if they are those of the largest or of all in their
+    order; and whether they are taken of the tensor itself that was put in order, which is a vector then."""
+    tests = [test for test in entry.unless if test.distinct is True]
+    if not tests or not entry.through:
+        return None, False
+    at = call.args.get(tests[0].arg, tests[0].pos)
+    if isinstance(at, v.Member) and at.name == "indices":
+        at = at.owner
+    elif isinstance(at, v.Obj) and at.api == PART and at.args.pos:
+        at = at.args.pos[0]
+    role = run.kb.role(at.api, "ranks") if isinstance(at, v.Obj) else None
+    if role is None or not isinstance(at, v.Obj):
+        return None, False
+    of = at.args.get(role.arg, role.pos)
+    taken = call.args.get(entry.through[0].arg, entry.through[0].pos)
+    if of is v.UNKNOWN and taken is v.UNKNOWN:
+        # Parameters that nothing is known of: they are written alike.
+        first, second = (one.args[:1] if isinstance(one, m.Call) else [] for one in (at.node, call.node))
+        return made_at(at), bool(first and second) and alike(first[0], second[0])
+    return made_at(at), of is not None and of is taken
 
 
 def _by_default(run: RunView, call: CallEvent) -> v.Args:
@@ -507,8 +583,59 @@ def _is_fixed(interp: RunView, value: v.Value) -> bool:
     if dtype is not None and (is_dtype(dtype, "integer") or dtype == "bool"):
         return True
     known = interp.kb.tensor(value.api)
-    inputs = value.args.values()
+    inputs = list(value.args.values())
+    if known is not None and known.grad == "first":
+        return bool(value.args.pos) and _is_fixed(interp, value.args.pos[0])
     return known is not None and known.grad == "inputs" and all(_is_fixed(interp, one) for one in inputs)
+
+
+def _feed(interp: RunView, value: v.Value, depth: int = 0) -> Feed:
+    """What a tensor is computed of by layers without weights."""
+    if isinstance(value, v.Items) and not value.open:
+        return _joined([_feed(interp, one, depth) for one in value.elts])
+    if isinstance(value, v.AnyOf):
+        return _joined([_feed(interp, one, depth) for one in value.values])
+    if not isinstance(value, v.Obj) or depth > _LAYERS:
+        return Feed(whole=isinstance(value, v.Lit))
+    if interp.kb.role(value.api, "model-input") is not None:
+        site = made_at(value)
+        return Feed(frozenset([site])) if site is not None else Feed(whole=False)
+    layer = value.owner
+    if isinstance(layer, v.Obj) and value.api.endswith(CALLED) and interp.kb.role(layer.api, "no-weights"):
+        return _joined([_feed(interp, one, depth + 1) for one in value.args.values()])
+    return Feed(whole=_is_fixed(interp, value))
+
+
+_LAYERS = 8
+"""How many layers are looked through."""
+
+
+def _joined(feeds: list[Feed]) -> Feed:
+    return Feed(frozenset().union(*(one.inputs for one in feeds)), all(one.whole for one in feeds))
+
+
+def _reached(interp: RunView, model: v.Obj, args: v.Args) -> list[Site]:
+    """Where the inputs of a model are made that it is given what may depend on variables for."""
+    wanted, given = model.args.get("inputs", 0), args.get("inputs", 0)
+    pairs = [(wanted, given)]
+    if isinstance(wanted, v.Items):
+        if not isinstance(given, v.Items) or wanted.open or given.open or len(wanted.elts) != len(given.elts):
+            return [ANY_INPUT]
+        pairs = list(zip(wanted.elts, given.elts, strict=True))
+    found: list[Site] = []
+    for one, value in pairs:
+        if value is None or not detached(value):
+            feed = _feed(interp, one) if one is not None else Feed(whole=False)
+            found += sorted(feed.inputs) if feed.inputs and feed.whole else [ANY_INPUT]
+    return found
+
+
+def _only_fed(rule: Ops, made: tuple[str, int]) -> bool:
+    """Whether a layer works on inputs of models of which no gradient is taken, and on nothing else."""
+    feed = rule.fed_by.get(made)
+    if feed is None or not feed.whole or rule.watches or TF_TAPE in rule.run.places:
+        return False
+    return feed.inputs.isdisjoint(rule.reached) and ANY_INPUT not in set(rule.reached)
 
 
 def _in_tape(interp: RunView) -> bool:
@@ -517,8 +644,13 @@ def _in_tape(interp: RunView) -> bool:
 
 def _device(interp: RunView, call: CallEvent) -> str:
     """The device on which the op works, "" for unknown."""
-    found = together(interp, [call.owner, *call.args.values()])
-    return found or ("cpu" if within_cpu(interp.contexts) else "")
+    found = together(interp, deciding(interp, call.api, call.args, call.owner))
+    return found or ("cpu" if within_cpu(interp.contexts) or _by_default_on_cpu(interp) else "")
+
+
+def _by_default_on_cpu(interp: RunView) -> bool:
+    """Whether code that no entry point reaches makes the CPU the default device itself."""
+    return interp.entry is None and interp.mode(DEFAULT_DEVICE).value == "cpu"
 
 
 def _only_predicts(call: CallEvent) -> bool:
@@ -545,7 +677,8 @@ def _end(rule: Ops) -> None:
     own_gpu = "no-gpu" not in rule.run.places and rule.run.device == "cuda"
     reported: set[tuple[Site, str]] = set()
     calls = _agreed(rule)
-    for found in rule.candidates:
+    # Of what is said of one place for several reasons, the surest counts.
+    for found in sorted(rule.candidates, key=lambda one: _SURENESS.index(one.sure)):
         if found.past.silenced_by and _may_be(rule.run, found.past.silenced_by, TRUE):
             found = found._replace(past=msgspec.structs.replace(found.past, behaviour="silent"))
         library = found.entry.library
@@ -564,7 +697,7 @@ def _end(rule: Ops) -> None:
         races_on_cpu = library == "torch" and on_cpu and found.entry.devices == ["cpu"]
         code = _code(found.entry)
         made = (found.place.site.path, found.place.site.end)
-        if not found.device and gpu and not open_world and rule.elsewhere.get(made) is False:
+        if not found.device and gpu and rule.elsewhere.get(made) is False:
             reason = f"it varies on {', '.join(found.entry.devices)}, and it is called with tensors on the CPU alone"
             _silent(rule.run, found.entry, found.place, reason)
             continue
@@ -597,6 +730,14 @@ def _end(rule: Ops) -> None:
         if found.fed and TF_TAPE not in rule.run.places and not rule.composed:
             _silent(rule.run, found.entry, found.place, "no gradient is taken of the inputs of the model")
             continue
+        if found.ranked is not None and found.ranked in set(rule.vectors):
+            _silent(
+                rule.run,
+                found.entry,
+                found.place,
+                "its positions are those of a vector's elements, each once",
+            )
+            continue
         beside = found.beside and not rule.watches and _by_graph(rule.run)
         if is_tf and (beside or _outside_gradients(rule.run, found) or _after_gradients(rule, found)):
             _silent(rule.run, found.entry, found.place, "no gradient of TensorFlow is taken of it")
@@ -623,6 +764,9 @@ def _end(rule: Ops) -> None:
             and rule.with_variables.get(made) is False
             and rule.run.kb.role(found.api, "no-weights") is not None
         )
+        if is_tf and found.entry.passes == "backward" and _only_fed(rule, made):
+            _silent(rule.run, found.entry, found.place, "no gradient is taken of the inputs of the model")
+            continue
         if (found.fixed or fed_constants) and not rule.watches:
             _silent(
                 rule.run,
@@ -776,7 +920,7 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         message = f"`{found.text}`{on_gpu}: {part} may differ between runs ({version})"
         if past.behaviour == "raises":
             message += f"; no deterministic implementation: {_raises(entry)}"
-    said = (found.place.site, f"{found.sure} {message}")
+    said = (found.place.site, message)
     if said in reported:
         return
     reported.add(said)
@@ -814,13 +958,19 @@ def _when(interp: RunView, found: Candidate) -> str:
     return when_selected(selecting_option(found.device)) if found.device else when_on_cuda(interp)
 
 
-def _for_release(interp: RunView, entry: OpEntry) -> str:
+def _for_release(interp: RunView, entry: OpEntry, past: OpHistory) -> str:
     """The part of a remedy that is for the target version, where each part says for which releases of TensorFlow it
-    is: ``TF >= 2.8: this; TF 2.1-2.7: that. Older: another``."""
+    is: ``TF >= 2.8: this; TF 2.1-2.7: that. Older: another``. The switch of a release is none for ops that have no
+    deterministic implementation in it yet."""
     first, *rest = _PART.split(entry.remedy)
     parts = list(zip(rest[::2], rest[1::2], strict=True))
     if first or not parts or interp.targets is None:
         return entry.remedy
+    if past.behaviour in ("silent", "raises"):
+        other = dict(parts).get(_OLDER, "use another op").strip("; .")
+        newer = next((h.versions for h in entry.history if h.behaviour == "deterministic_alternative"), "")
+        release = newer.partition(",")[0].removeprefix(">=")
+        return f"{other}, or use TensorFlow {release} or newer with op determinism" if release else other
     for releases, text in parts:
         if releases == _OLDER or interp.targets.matches("tensorflow", _range(releases)):
             return text.strip("; .")
@@ -843,7 +993,9 @@ def _range(releases: str) -> str:
 
 def _remedy(interp: RunView, entry: OpEntry, past: OpHistory, on: bool) -> str:
     """What to do. Where the mode raises, it is a remedy only in the releases that have another algorithm."""
-    remedy = _for_release(interp, entry) or "enable deterministic mode, or use another op"
+    remedy = _for_release(interp, entry, past) or "enable deterministic mode, or use another op"
+    if MODE_CALL in remedy and not on and interp.kb_matches("torch", "<1.8"):
+        return _in_old_release(interp, entry, past, remedy)
     if past.behaviour == "raises" and not on and MODE_CALL in remedy:
         better = next((h.versions for h in entry.history if h.behaviour == "deterministic_alternative"), "")
         if not better:
@@ -852,6 +1004,18 @@ def _remedy(interp: RunView, entry: OpEntry, past: OpHistory, on: bool) -> str:
         release = f"{entry.library} {better}".replace(">=", ">= ")
         return remedy if release in remedy else f"with {release}: {remedy}"
     return remedy
+
+
+def _in_old_release(interp: RunView, entry: OpEntry, past: OpHistory, remedy: str) -> str:
+    """A remedy that names deterministic mode, for a release of torch that has no such mode or another name for it."""
+    found = [h.versions for h in entry.history if h.behaviour == "deterministic_alternative"]
+    if past.behaviour == "deterministic_alternative" and interp.kb_matches("torch", ">=1.7"):
+        return remedy.replace(MODE_CALL, _OLDER_CALL)
+    if "torch >=" in remedy or not found:
+        return remedy if found else "use another op"
+    bounds = [text for one in found for operator, text in split(one)[1] if operator == ">="]
+    lowest = max((min(bounds, key=parse, default=_NAMED), _NAMED), key=parse)
+    return f"with torch >= {lowest}: {remedy}"
 
 
 def _own_switch(entry: OpEntry) -> bool:

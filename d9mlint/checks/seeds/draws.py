@@ -76,12 +76,14 @@ class Early(NamedTuple):
 
 class First(NamedTuple):
     """The first draw of its kind: its place, what draws, whether it is in a worker that gets its seed from the
-    generator that counts, and whether only another graph of TensorFlow is seeded."""
+    generator that counts, whether only another graph of TensorFlow is seeded, and the argument of the call with which it
+    seeds the generator itself."""
 
     place: Where
     text: str
     in_worker: bool = False
     elsewhere: bool = False
+    own: str = ""
 
 
 _USED = _TRAINING_ONLY - {"init"}
@@ -141,6 +143,8 @@ class Seeds(Rule):
     """Whether the last mode that the program has put a module into is that of training."""
     unseeded = marks_path(Where)
     """Draws without a seed on this path, by generator."""
+    trained = remembered_table(str, bool)
+    """Generators from which something had been drawn without a seed where the program trained."""
 
     @on(DrawEvent)
     def drawn(self, event: DrawEvent) -> None:
@@ -220,7 +224,15 @@ class Seeds(Rule):
     def _here(self, event: DrawEvent) -> First:
         where = Where(self.run, event.node, event.rng, event.level.option)
         level = event.level
-        return First(where, node_text(event.node, event.entry.apis[0]), bool(level.parent), level.elsewhere)
+        text = node_text(event.node, event.entry.apis[0])
+        return First(where, text, bool(level.parent), level.elsewhere, self._own_seed(event))
+
+    def _own_seed(self, event: DrawEvent) -> str:
+        """The argument with which a call seeds the generator that it draws from; empty where it has none."""
+        if not isinstance(event.node, m.Call) or any(not one.name for one in event.node.keywords):
+            return ""
+        known = self.run.kb.rng(event.entry.apis[0])
+        return next((one.seed_arg for one in known if one.kind == "seeder" and event.rng in one.seeds), "")
 
     @on(DoubtfulDrawEvent)
     def doubtful(self, event: DoubtfulDrawEvent) -> None:
@@ -434,6 +446,9 @@ class Seeds(Rule):
         known = self.loaded
         here = self.run.loaded_weights
         self.loaded = here if known is None else known & here
+        for rng in _OF_PARAMETERS:
+            if rng in self.unseeded:
+                self.trained[rng] = True
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -581,7 +596,9 @@ class Seeds(Rule):
             weak = order
         imported = self.run.entry is not None and self.run.entry.path in self.run.imported_files
         found: First | None
-        if training:
+        # One command of a program may train, with a seed, and another one evaluate.
+        elsewhere_only = rng in _OF_PARAMETERS and self.loaded is not None and rng not in self.trained
+        if training and not (elsewhere_only and strong is None and head is None):
             firsts = [one for one in (weak, head, strong) if one is not None]
             asides = [one for one in (aside, spare) if one is not None]
             found = min(firsts or asides, key=lambda one: one.place.order, default=None)
@@ -612,7 +629,7 @@ class Seeds(Rule):
                 reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, head.place, reason)
             return False
-        place, api, in_worker, elsewhere = found
+        place, api, in_worker, elsewhere, own = found
         remedy: tuple[str, ...] = ()
         confidence = None
         # The smoke test of a module that other files import: nobody compares two runs of it.
@@ -645,6 +662,8 @@ class Seeds(Rule):
             )
             message = f"`{api}` draws random numbers {before} is seeded (entry point {place.entry})"
             help = f"call `{seed}` {where_to_seed}"
+            if own:
+                help, remedy = f"pass `{own}=0` to `{api}`, which seeds all that it draws from", (own, "0")
             if generator.rule == LIBRARY_SEED:
                 message += ": seeds of other libraries do not reach it"
         self.report(

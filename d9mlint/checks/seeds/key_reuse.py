@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.interp import values as v
+from d9mlint.interp.context import HANDED
 from d9mlint.interp.events import CallEvent, Loop, LoopEvent
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.listening import on, on_call_if
@@ -52,7 +53,11 @@ class Keys(Rule):
         """Something is called that draws with a key."""
         roles = self.run.kb.by_role(call.api)
         draws = roles.get("draws-with-key")
-        if draws is None or (call.owner is not None and not isinstance(call.owner, (v.Inst, v.Obj))):
+        if (
+            draws is None
+            or HANDED in self.run.contexts
+            or (call.owner is not None and not isinstance(call.owner, (v.Inst, v.Obj)))
+        ):
             return
         value = call.args.get(draws.arg, draws.pos)
         node = argument_node(call.node, draws.arg, draws.pos)

@@ -180,9 +180,9 @@ def _sampler(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
             entry.why
             or "its own generator is seeded from OS entropy, so that suggested values differ between runs"
         ),
-        f"pass `{entry.seed_arg or 'seed'}=0`",
+        f"pass `{entry.seed_arg or 'seed'}={entry.seed_value}`",
         subject=call.api,
-        remedy=(entry.seed_arg or "seed", "0"),
+        remedy=(entry.seed_arg or "seed", entry.seed_value),
     )
 
 

@@ -98,7 +98,7 @@ class DeterministicMode(Rule):
             else _mode_help(self.run, cudnn is not None and bool(cudnn.value)),
             subject="torch",
             entry_wide=True,
-            remedy=("option",) if setting.option else (),
+            remedy=("option",) if setting.option else ("trainer",) if self.run.trainer_switch else (),
         )
 
     def _cublas(self) -> None:
@@ -109,6 +109,9 @@ class DeterministicMode(Rule):
             or self.run.targets is None
             or not self.run.targets.matches("torch", "<2.10")
         ):
+            return
+        if self.run.switches.reset is not None:
+            self.silent("DET305", place, "DET303 reports what turns deterministic mode off again")
             return
         uses = may_use_cuda(self.run) or CUDA in self.run.marks
         if not uses:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent, EnvironmentEvent
+from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
 from d9mlint.interp.listening import on, on_call
 
 
@@ -28,6 +28,22 @@ class Disabled(Rule):
                 "remove `warn_only`, and replace the ops that then raise",
                 subject=call.api,
             )
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """The program has ended: a trainer may have turned the mode off."""
+        place = self.run.switches.reset
+        if place is None or self.run.targets is None:
+            return
+        target = self.run.targets.version("lightning")
+        self.report(
+            "DET303",
+            place,
+            f"`{place.subject}` without `deterministic=True` turns deterministic mode off (lightning {target.version})",
+            "pass `deterministic=True` to the `Trainer`",
+            subject="torch.use_deterministic_algorithms",
+            targets=(f"lightning {target.version}", target.source),
+        )
 
     @on(EnvironmentEvent)
     def variable(self, event: EnvironmentEvent) -> None:

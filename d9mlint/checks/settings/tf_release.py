@@ -19,4 +19,6 @@ def switch_for(interp: RunView) -> str:
         return "call `tf.config.experimental.enable_op_determinism()` at the start"
     if version(interp, ">=2.1"):
         return 'set os.environ["TF_DETERMINISTIC_OPS"] = "1" before TensorFlow is imported'
+    if not version(interp, ">=1.14"):
+        return "use TensorFlow 1.14 or newer with `tfdeterminism.patch()`: older releases have no switch"
     return 'use `tfdeterminism.patch()`, or os.environ["TF_CUDNN_DETERMINISTIC"] = "1" before TensorFlow is imported'

@@ -29,7 +29,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.listening import on, on_object_attribute
 from d9mlint.interp.memory import marks_values, remembered
 from d9mlint.interp.places import Where
-from d9mlint.interp.storage import behind, followed, root
+from d9mlint.interp.storage import behind, followed, root, viewed
 from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
@@ -254,9 +254,11 @@ def _writes_some(args: v.Args, role: RoleEntry) -> bool:
 
 
 def _is_parameter(interp: RunView, value: v.Value | None) -> bool:
-    while isinstance(value, v.Member) or behind(value) is not None:
-        value = value.owner if isinstance(value, v.Member) else behind(value)
-    return isinstance(value, v.Obj) and interp.kb.role(value.api, "holds") is not None
+    while value is not None:
+        if isinstance(value, v.Obj) and interp.kb.role(value.api, "holds") is not None:
+            return True
+        value = value.owner if isinstance(value, v.Member) else behind(value) or viewed(value)
+    return False
 
 
 def _filled_by_nobody(interp: RunView, file: ModuleFile, node: m.Call) -> bool:

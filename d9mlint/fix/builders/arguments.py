@@ -23,9 +23,20 @@ def wished(context: Context, finding: Finding) -> Fix | None:
         return None
     code, call = found
     position = int(rest[0]) if rest else None
+    value, imports = _imported(code, call, value)
     if rest and len(call.args) == position and not call.keywords and not _starred(call):
         return made(f"pass `{value}`", changes.append_argument(code, call, value))
-    return made(f"pass `{name}={value}`", changes.set_argument(code, call, name, value, position))
+    edits = changes.set_argument(code, call, name, value, position)
+    return made(f"pass `{name}={value}`", edits and changes.with_imports(code, imports, edits))
+
+
+def _imported(code: Code, call: ast.Call, value: str) -> tuple[str, list[str]]:
+    """A value by the name that its package has in a file, and the imports that it needs there."""
+    package, dot, rest = value.partition(".")
+    if not dot or not package.isidentifier():
+        return value, []
+    name, needed = changes.module_name(code, package, call, code.start(code.top(call)))
+    return f"{name}.{rest}", [needed] if needed else []
 
 
 def _starred(call: ast.Call) -> bool:

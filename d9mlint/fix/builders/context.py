@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import OpEntry
 
+MOST_CHARACTERS = 1_000_000
+"""Files of so many characters together are kept parsed: a syntax tree takes some hundred times as many bytes."""
+FEWEST_FILES = 8
+"""So many are kept however large they are: a fix is built from a few files together."""
+
 SAFE = Applicability.SAFE
 UNSAFE = Applicability.UNSAFE
 
@@ -47,7 +52,9 @@ class Context:
         self._sources = sources
         self._entries = entries
         self._targets = targets
+        # Parsed files, those last that were asked for last, and how many characters they have together.
         self._codes: dict[str, Code | None] = {}
+        self._characters = 0
         self._ops: dict[str, OpEntry] | None = None
         self._groups: dict[ReadKind, dict[str, list[Finding]]] = {}
         self._containing: dict[tuple[str, str], list[str]] = {}
@@ -79,6 +86,8 @@ class Context:
                 found = str(self._is_own(name))
             elif kind == "version":
                 found = str(self._matches(name))
+            elif kind == "versions":
+                found = str(all(self._matches("\0".join((path, name))) for path in self._sources))
             else:
                 found = digest(self._group(kind).get(name, []))
             self._answers[kind, name] = found
@@ -115,7 +124,9 @@ class Context:
             found = self._containing[text, unless] = [
                 other
                 for other, source in self._sources.items()
-                if source.problem is None and text in source.text and not (unless and unless in source.text)
+                if source.problem is None
+                and source.contains(text)
+                and not (unless and source.contains(unless))
             ]
         return any(other != path for other in found)
 
@@ -138,13 +149,18 @@ class Context:
     def code(self, path: str) -> Code | None:
         """A file as code; None where it cannot be parsed."""
         self._read["file", path] = None
-        if path not in self._codes:
-            self._codes[path] = (
-                parse(self._sources[path], self.is_own, self._unread.get(path, ()))
-                if path in self._sources
-                else None
-            )
-        return self._codes[path]
+        if path in self._codes:
+            code = self._codes[path] = self._codes.pop(path)
+            return code
+        source = self._sources.get(path)
+        code = None if source is None else parse(source, self.is_own, self._unread.get(path, ()))
+        self._codes[path] = code
+        self._characters += len(code.source.text) if code is not None else 0
+        # Those that were asked for last are asked for again.
+        while self._characters > MOST_CHARACTERS and len(self._codes) > FEWEST_FILES:
+            oldest = self._codes.pop(next(iter(self._codes)))
+            self._characters -= len(oldest.source.text) if oldest is not None else 0
+        return code
 
     def is_readable(self, path: str, edits: Sequence[Edit]) -> bool:
         """Whether a file can be parsed wherever edits change it."""
@@ -208,9 +224,9 @@ class Context:
         version = self._targets(self.entry(finding) or finding.path).version(library).version
         if not version:
             return False
-        names = ["\0".join((path, library, f"=={version}")) for path in self._sources]
-        self._read.update(dict.fromkeys(("version", name) for name in names))
-        return not all(map(self._matches, names))
+        name = "\0".join((library, f"=={version}"))
+        self._read["versions", name] = None
+        return self._answer("versions", name) == "False"
 
     def _matches(self, name: str) -> bool:
         path, library, spec = name.split("\0")
@@ -219,7 +235,12 @@ class Context:
 
 def digest(findings: Finding | Sequence[Finding]) -> str:
     """A digest of all that is in findings. Names of files need not be UTF-8."""
-    return hashlib.blake2b(repr(findings).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    found = hashlib.blake2b(digest_size=16)
+    # One by one: in a large project thousands have no entry point, and their text together would take most memory.
+    for one in [findings] if isinstance(findings, Finding) else findings:
+        found.update(repr(one).encode("utf-8", "surrogatepass"))
+        found.update(b"\0")
+    return found.hexdigest()
 
 
 def made(

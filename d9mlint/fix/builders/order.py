@@ -20,11 +20,30 @@ _CHOICES = frozenset({"sample", "choice", "choices", "extend", "cycle", "chain",
 
 
 def as_sorted_list(context: Context, finding: Finding, fix: Fix) -> Fix:
-    """The fix of a check that puts ``sorted(`` and ``)`` around a listing; ``list(x)`` is written ``sorted(x)``."""
+    """The fix of a check that puts ``sorted(`` and ``)`` around a listing; ``list(x)`` is written ``sorted(x)``, and what
+    ``next`` is called with remains an iterator."""
     code = context.own(finding)
     node = code.at(fix.edits[0].start, fix.edits[1].start) if code else None
-    edits = _in_list(code, node) if code is not None and isinstance(node, ast.expr) else None
+    if code is None or not isinstance(node, ast.expr):
+        return fix
+    edits = _in_list(code, node)
+    if edits is None and _is_advanced(code, node):
+        edits = changes.wrap(code, node, "iter(sorted(", "))")
     return fix if edits is None else msgspec.structs.replace(fix, edits=edits)
+
+
+def _is_advanced(code: Code, node: ast.expr) -> bool:
+    """Whether ``next`` is called with an expression, or with the variable that it is assigned to."""
+    target = _assigned_to(code, node)
+    users = [node] if target is None else _uses(code, target)
+    return any(
+        isinstance(above, ast.Call) and above.args[:1] == [one] and code.qualified(above.func) in _NEXT
+        for one in users
+        for above in [code.parents.get(one)]
+    )
+
+
+_NEXT = frozenset({"next", "builtins.next"})
 
 
 def _in_list(code: Code, node: ast.expr) -> tuple[Edit, ...] | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from d9mlint.base.findings import Edit, Finding, Fix
 from d9mlint.fix.builders import changes
+from d9mlint.fix.builders.arguments import wished
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
 from d9mlint.fix.builders.start import Start
@@ -23,12 +24,15 @@ def _rng(finding: Finding) -> str:
     """The RNG that a finding says is not seeded; empty for other findings."""
     if finding.code in MISSING:
         # Where the remedy is another one, a seed would hide the mistake.
-        return finding.subject if finding.remedy not in (("eval",), ("graph",)) else ""
+        return finding.subject if not finding.remedy else ""
     return finding.remedy[1] if finding.code == "DET701" and finding.remedy[:1] == ("rng",) else ""
 
 
 def seed_block(context: Context, finding: Finding) -> Fix | None:
     """Seed at the start of the entry point every RNG that its run draws from unseeded: one block for all findings."""
+    if finding.code in MISSING and len(finding.remedy) == 2:
+        # What draws seeds everything that it draws from.
+        return wished(context, finding)
     entry = context.entry(finding)
     code = context.code(entry)
     if code is None or not _rng(finding) or context.entry_offset(finding) is None:
@@ -192,8 +196,10 @@ def seeded_environment(context: Context, finding: Finding) -> Fix | None:
     if found is None:
         return None
     code, call = found
-    # One that is handed to a library is seeded there.
+    # One that is handed to a library is seeded there, and what a library wraps by what it says.
     if not isinstance(call.func, ast.Attribute) or finding.subject == "handed":
+        return None
+    if finding.subject != "space" and "reset(seed=0)" not in (finding.help or ""):
         return None
     owner = call.func.value
     space = ""
@@ -207,9 +213,25 @@ def seeded_environment(context: Context, finding: Finding) -> Fix | None:
     if made_at is not None and (space or not at_once):
         line = f"{env}.{space}.seed(0)" if space else f"{env}.reset(seed=0)"
         return made("seed the environment once", changes.insert_after(code, made_at, [line]))
-    if space or code.in_loop(call):
+    if space or code.in_loop(call) or made_at is None or not _is_run_once(code, call):
+        # One seed for every call would begin the same episode each time.
         return None
     return made("pass `seed=0`", changes.set_argument(code, call, "seed", "0", 0))
+
+
+def _is_run_once(code: Code, node: ast.AST) -> bool:
+    """Whether a statement of a function is run once, as far as its file shows: it is called in no loop, and nothing else
+    is done with it."""
+    scope = code.scope(node)
+    if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return True
+    for one in code.nodes:
+        named = isinstance(one, ast.Name) and one.id == scope.name
+        if named or (isinstance(one, ast.Attribute) and one.attr == scope.name):
+            above = code.parents.get(one)
+            if not isinstance(above, ast.Call) or above.func is not one or code.in_loop(above):
+                return False
+    return True
 
 
 def _assignment(code: Code, user: ast.AST, name: str) -> ast.stmt | None:

@@ -46,22 +46,28 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     targeted release, with the cuBLAS variable where that is needed; a trainer's own argument where there is one
     trainer. None where the program would raise RuntimeError: such an op has to be replaced first."""
     entry = context.entry(finding)
+    own = _behavior(context, finding) if finding.code == "DET401" else "deterministic_alternative"
+    if not entry or own != "deterministic_alternative" or "option" in finding.remedy:
+        return None
     group = [f for f in context.of_entry(entry) if f.code in ("DET302", "DET401")]
     # Whether an op of low confidence raises depends on what is unknown, such as the rank of its inputs.
-    certain = [f for f in group if f.code == "DET401" and f.confidence is not Confidence.LOW]
-    behaviors = {_behavior(context, f) for f in certain}
-    own = _behavior(context, finding) if finding.code == "DET401" else "deterministic_alternative"
-    if own != "deterministic_alternative" or "raises" in behaviors or "option" in finding.remedy:
+    certain = {f.op: f for f in group if f.code == "DET401" and f.confidence is not Confidence.LOW}
+    if any(_behavior(context, f) == "raises" for f in certain.values()):
         return None
     start = _start(context, finding, group)
     if start is None:
         return None
     trainers = list(start.code.calls(tuple(TRAINERS)))
     edits: list[Edit] | None
-    if len(trainers) == 1:
-        name = TRAINERS[start.code.qualified(trainers[0].func)]
-        found = changes.set_argument(start.code, trainers[0], name, "True")
-        return made(f"pass `{name}=True`", found, path=entry)
+    names = {TRAINERS[start.code.qualified(one.func)] for one in trainers}
+    if len(trainers) == 1 or (len(names) == 1 and "trainer" in finding.remedy):
+        name = names.pop()
+        changed = [changes.set_argument(start.code, one, name, "True") for one in trainers]
+        edits = [edit for found in changed if found is not None for edit in found]
+        return made(f"pass `{name}=True`", edits if None not in changed else None, path=entry)
+    if "trainer" in finding.remedy and context.matches(finding, "lightning", "<2.0"):
+        # What the trainer is made from cannot be changed here, and it sets the mode itself.
+        return None
     if context.matches(finding, "torch", "<1.7"):
         # There is no such mode yet.
         return None
@@ -124,6 +130,8 @@ def op_determinism(context: Context, finding: Finding) -> Fix | None:
     if context.matches(finding, "tensorflow", ">=2.8"):
         start.add(f"{start.name('tensorflow')}.config.experimental.enable_op_determinism()")
         return made("enable op determinism", start.edits(), path=entry)
+    if not context.matches(finding, "tensorflow", ">=1.14"):
+        return None
     name = (
         "TF_DETERMINISTIC_OPS"
         if context.matches(finding, "tensorflow", ">=2.1")

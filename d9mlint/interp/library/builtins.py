@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import set_attribute
-from d9mlint.interp.containers import CONTAINER_METHODS, parts
+from d9mlint.interp.containers import CONTAINER_METHODS
 from d9mlint.interp.data import (
     BUFFER,
     TENSOR,
@@ -45,9 +45,10 @@ from d9mlint.interp.library.reflection import (
 )
 from d9mlint.interp.library.rows import ROW_MODELS
 from d9mlint.interp.library.strings import STRING_METHODS
-from d9mlint.interp.library.weights import load
+from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.order_kinds import counted, one_of, sample
 from d9mlint.interp.shapes import form
+from d9mlint.interp.usage import set_training
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -580,23 +581,10 @@ def _self(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) ->
 def _training(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``model.train()`` and ``model.eval()`` say what ``self.training`` is, in the model and in its parts."""
     model = owner.receiver if isinstance(owner, v.Super) else owner
-    if isinstance(model, v.Inst):
-        mode = args.get("mode", 0) if name == "train" else v.FALSE
-        _set_training(interp, model, v.TRUE if mode is None else mode, set())
-        return model
-    return _self(interp, owner, name, args, node)
-
-
-def _set_training(interp: Interp, model: v.Inst, mode: v.Value, seen: set[v.Inst]) -> None:
-    if model in seen:
-        return
-    seen.add(model)
-    held = [one for value in model.attrs.values() for one in v.alternatives(value)]
-    for value in held:
-        for part in parts(value) if isinstance(value, v.Obj) else [value]:
-            if isinstance(part, v.Inst):
-                _set_training(interp, part, mode, seen)
-    set_attribute(interp, model, "training", mode, None)
+    mode = args.get("mode", 0) if name == "train" else v.FALSE
+    if isinstance(model, (v.Inst, v.Obj)):
+        set_training(interp, model, v.TRUE if mode is None else mode)
+    return model if isinstance(model, v.Inst) else _self(interp, owner, name, args, node)
 
 
 def _register_buffer(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
@@ -651,7 +639,9 @@ def _next(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
 
 def _from_checkpoint(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     if isinstance(owner, v.Cls):
-        return interp.call(owner, v.Args(star=True, dstar=True), node)
+        model = interp.call(owner, v.Args(star=True, dstar=True), node)
+        all_loaded(interp, model, args)
+        return model
     return None
 
 

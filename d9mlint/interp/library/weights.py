@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.state import State
     from d9mlint.knowledge import Knowledge
+    from d9mlint.knowledge.schema import RoleEntry
 
 LOADED = "weights loaded:"
 """How the names of such modes begin."""
@@ -56,10 +57,17 @@ def load_file(interp: Interp, api: str, args: v.Args, owner: v.Value | None = No
 def filled(kb: Knowledge, api: str, args: v.Args, owner: v.Value | None = None) -> v.Value | None:
     """The model into which a function, or a method of what was made with the model, loads all weights."""
     role = kb.role(api, "loads-weights")
-    if role is None or args.star or args.dstar or all_hold(args, role.when, owner) is False:
+    if role is None or args.star or args.dstar or not is_meant(role, args, owner):
+        return None
+    if all_hold(args, role.when, owner) is False:
         return None
     given = owner.args if isinstance(owner, v.Obj) else args
     return given.get(role.arg, role.pos)
+
+
+def is_meant(role: RoleEntry, args: v.Args, owner: v.Value | None) -> bool:
+    """Whether a model is one that a function completes: where a fact names what has to have made it, that has to be seen."""
+    return not any(test.mentions for test in role.when) or all_hold(args, role.when, owner) is True
 
 
 def loaded_places(state: State) -> frozenset[Site]:
@@ -96,6 +104,13 @@ def are_initial(state: v.Value) -> bool:
 
 def _is_changed(state: v.Value) -> bool:
     return any(isinstance(one, v.Obj) and CHANGED in one.attrs for one in v.alternatives(state))
+
+
+def all_loaded(interp: Interp, model: v.Value, args: v.Args) -> None:
+    """A model was made from a checkpoint, which has all of its weights unless it is asked for less."""
+    strict = args.kw.get("strict")
+    if (strict is None or v.is_none(strict) or v.truth(strict) is True) and not args.dstar:
+        _loaded(interp, model, False)
 
 
 def _loaded(interp: Interp, model: v.Value, graphs: bool) -> None:
