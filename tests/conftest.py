@@ -20,12 +20,12 @@ settings.register_profile(
 )
 settings.load_profile("tests")
 
-if (
-    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    and threading.current_thread() is threading.main_thread()
-):
-    # A shell starts what runs in the background so, and programs that the tests interrupt would inherit it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+if threading.current_thread() is threading.main_thread():
+    # A shell, or nohup, starts what runs in the background so, and programs that the tests interrupt would inherit it.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class Ran(NamedTuple):

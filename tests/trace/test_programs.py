@@ -25,6 +25,8 @@ EXPECTED = re.compile(r"# diverges: (\w+)(?: in (.+))?")
 TIMEOUT = 1200
 QUICK = {"backward_of_index", "unsorted_listing", "time_seed"}
 QUICK_CLEAN = {"loader_workers"}
+LAUNCHED = ("ddp", "fsdp")
+"""Programs of several processes, which a launcher starts, by how their names begin."""
 
 
 def environment() -> dict[str, str]:
@@ -43,11 +45,23 @@ def environment() -> dict[str, str]:
 
 
 def traced(directory: Path, name: str, *options: str) -> dict[str, Any]:
-    """The JSON report of a program of this directory, traced in a directory of its own."""
+    """The JSON report of a program of this directory, traced in a directory of its own.
+
+    A process of a group with gloo now and then aborts when it exits ("terminate called without an active exception",
+    torch 2.13: 2 of 40 runs without d9mlint). Such a program is traced again."""
+    found = _traced(directory, name, options)
+    for _ in range(3 if Path(name).name.startswith(LAUNCHED) else 0):
+        if found["outcome"] != "unknown":
+            break
+        found = _traced(directory, name, options)
+    return found
+
+
+def _traced(directory: Path, name: str, options: tuple[str, ...]) -> dict[str, Any]:
     program = PROGRAMS / name
     shutil.copy(program, directory)
     launcher: list[str] = []
-    if program.name.startswith(("ddp", "fsdp")):
+    if program.name.startswith(LAUNCHED):
         # With a port of its own choice: one that was free before may be taken when the program starts.
         launcher = ["torchrun", "--standalone", "--nproc-per-node", "2"]
     report = directory / "report.json"
@@ -62,7 +76,6 @@ def traced(directory: Path, name: str, *options: str) -> dict[str, Any]:
         text=True,
         timeout=TIMEOUT,
     )
-    print(run.stderr)
     assert report.exists(), run.stderr
     found: dict[str, Any] = json.loads(report.read_text())
     assert run.returncode == {"equal": 0, "diverged": 1, "unknown": 2}[found["outcome"]], run.stderr
