@@ -138,13 +138,15 @@ class AnalysisJob:
         return report, time.process_time() - began
 
     def _remembered(self) -> set[int]:
-        """The functions that made what is remembered from one run to the next, by their ids."""
+        """The functions that made what is remembered from one run to the next, and the classes in them, by their ids."""
         by_path = self.project.modules.by_path
-        return {
-            id(by_path[path].facts.functions[index])
-            for analyzer in self.analyzers
-            for path, index in analyzer.remembered()
-        }
+        found: set[int] = set()
+        for remembered in {one for analyzer in self.analyzers for one in analyzer.remembered()}:
+            path, index = remembered
+            facts = by_path[path].facts
+            found.add(id(facts.functions[index]))
+            found.update(id(cls) for cls in facts.classes if max(cls.parent, 0) == index)
+        return found
 
     def name(self, task: Task) -> str:
         """What names the run of a task among those of its project."""

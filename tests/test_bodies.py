@@ -1,4 +1,4 @@
-"""Bodies of functions: decoded when they are looked at, and let go between runs."""
+"""Bodies of functions and classes: decoded when they are looked at, and let go between runs."""
 
 from __future__ import annotations
 
@@ -64,6 +64,19 @@ def test_a_body_that_was_let_go_says_the_same_when_it_is_decoded_again() -> None
     bodies.let_go(lambda: {id(g)})
     assert [g] == m.DECODED and g.body is kept
     assert f.body is not before and f.body == before
+
+
+def test_the_body_of_a_class_is_kept_and_let_go_as_that_of_a_function_is() -> None:
+    text = "class A:\n    if a:\n        x = 1\n    def f(self): pass\n"
+    found = unpack(pack(text, extract(text, "d")))
+    assert found is not None
+    (cls,) = found.classes
+    assert (cls.statements, m.DECODED) == (3, [])
+    before = cls.body
+    bodies.let_go(lambda: {id(cls)})
+    assert cls.body is before
+    bodies.let_go(set)
+    assert cls.body is not before and cls.body == before
 
 
 def test_while_few_are_decoded_none_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:

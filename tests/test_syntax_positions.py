@@ -120,7 +120,7 @@ def _nodes(value: object) -> list[m._Node]:
 
 def _spans(facts: m.FileFacts) -> dict[type, Counter[tuple[int, int]]]:
     spans: dict[type, Counter[tuple[int, int]]] = {kind: Counter() for kind in SPANS}
-    for node in _nodes([*_with_bodies(facts), *facts.classes]):
+    for node in _nodes(_with_bodies(facts)):
         if type(node) in spans and getattr(node, "name", "") not in ("<lambda>", "<module>"):
             spans[type(node)][node.start, node.end] += 1  # type: ignore[attr-defined]
     for function in facts.functions:
@@ -132,7 +132,8 @@ def _spans(facts: m.FileFacts) -> dict[type, Counter[tuple[int, int]]]:
 
 
 def _with_bodies(facts: m.FileFacts) -> list[Any]:
-    return [*facts.functions, *(stmt for function in facts.functions for stmt in function.body)]
+    every: list[Any] = [*facts.functions, *facts.classes]
+    return [*every, *(stmt for one in every for stmt in one.body)]
 
 
 def _expected(text: str) -> dict[type, Counter[tuple[int, int]]]:

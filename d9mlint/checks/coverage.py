@@ -15,7 +15,6 @@ from d9mlint.interp.library.builtins import MODELS
 from d9mlint.interp.listening import on_call_if
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import survey
 
 if TYPE_CHECKING:
     from d9mlint.base.entry_report import EntryReport
@@ -185,6 +184,6 @@ def _statements(file: ModuleFile) -> list[int]:
     if not file.statements:
         counts = [fn.statements for fn in file.facts.functions]
         for cls in file.facts.classes:
-            counts[max(cls.parent, 0)] += survey(cls.body)[0]
+            counts[max(cls.parent, 0)] += cls.statements
         file.statements = counts
     return file.statements

@@ -8,7 +8,7 @@ import libcst as cst
 
 from d9mlint.frontend.cursor import EXPR, STMT, Cursor, Node
 from d9mlint.frontend.lower_expr import arguments, lower, optional
-from d9mlint.ir.bodies import function
+from d9mlint.ir.bodies import function, packed, survey
 from d9mlint.ir.nodes import (
     Class,
     ClassDef,
@@ -152,11 +152,12 @@ def _class(c: Cursor, node: Node, out: list[Stmt]) -> None:
         bases + more,
         keywords + others,
         decorators,
-        body,
+        packed(body),
         c.starts[at],
         c.ends[at],
         c.function,
         cls,
+        survey(body)[0],
     )
     c.qualname, c.cls = outer, cls
 

@@ -1,4 +1,4 @@
-"""Bodies of functions: bytes until somebody looks at them, and bytes again when there are too many.
+"""Bodies of functions and classes: bytes until somebody looks at them, and bytes again when there are too many.
 
 A body takes nine times as much memory when it is decoded, and of a large project a run looks at a part.
 """
@@ -50,15 +50,21 @@ def function(
     is_generator: bool,
 ) -> m.Function:
     """The function with these statements. Raises what encoding them raises."""
-    raw, place = msgspec.Raw(_ENCODER.encode(body)), (start, end, end_of_body, parent, cls)
-    return m.Function(name, qualname, params, decorators, raw, *place, is_async, is_generator, *survey(body))
+    place = (start, end, end_of_body, parent, cls)
+    return m.Function(
+        name, qualname, params, decorators, packed(body), *place, is_async, is_generator, *survey(body)
+    )
+
+
+def packed(body: Sequence[m.Stmt]) -> msgspec.Raw:
+    """Statements as functions and classes keep them. Raises what encoding them raises."""
+    return msgspec.Raw(_ENCODER.encode(body))
 
 
 def with_body(function: m.Function, body: Sequence[m.Stmt]) -> m.Function:
     """The function with another body."""
     statements, imports = survey(body)
-    raw = msgspec.Raw(_ENCODER.encode(body))
-    return msgspec.structs.replace(function, packed=raw, statements=statements, imports=imports)
+    return msgspec.structs.replace(function, packed=packed(body), statements=statements, imports=imports)
 
 
 def memo() -> dict[Any, Any]:
@@ -70,22 +76,22 @@ def memo() -> dict[Any, Any]:
 
 def forget() -> None:
     """Forget what is remembered of nodes: some of them live no longer. Bodies that are decoded now stay so as long as
-    their functions live."""
+    their functions and classes live."""
     for one in _memos:
         one.clear()
     m.DECODED.clear()
 
 
 def let_go(kept: Callable[[], Collection[int]]) -> None:
-    """Where too many bodies are decoded, forget all but those of the functions whose ids are ``kept``. Nobody may hold
-    on to nodes of the others: when they are decoded again they are other objects."""
+    """Where too many bodies are decoded, forget all but those of the functions and classes whose ids are ``kept``. Nobody
+    may hold on to nodes of the others: when they are decoded again they are other objects."""
     decoded = list(m.DECODED)
-    if sum(len(function.packed) for function in decoded) <= MOST_KEPT:
+    if sum(len(one.packed) for one in decoded) <= MOST_KEPT:
         return
     forget()
     ids = kept()
-    for function in decoded:
-        if id(function) in ids:
-            m.DECODED.append(function)
+    for one in decoded:
+        if id(one) in ids:
+            m.DECODED.append(one)
         else:
-            del function.__dict__["body"]
+            del one.__dict__["body"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 
 import msgspec
 
 from d9mlint.ir.failure import TOO_DEEP, failed
 from d9mlint.ir.limits import collector_off, frames
-from d9mlint.ir.nodes import FRAMES, SCHEMA, FileFacts
+from d9mlint.ir.nodes import FRAMES, SCHEMA, Class, FileFacts, Function
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(FileFacts)
@@ -36,4 +37,11 @@ def unpack(packed: bytes | memoryview) -> FileFacts | None:
             facts = _DECODER.decode(packed)
         except (msgspec.MsgspecError, RecursionError, ValueError):
             return None
-    return facts if facts.schema == SCHEMA else None
+        if facts.schema != SCHEMA:
+            return None
+        # Files of a project use much the same words; and a part of the bytes would keep all of them alive.
+        facts.words[:] = map(sys.intern, facts.words)
+        with_bodies: list[Function | Class] = [*facts.functions, *facts.classes]
+        for one in with_bodies:
+            msgspec.structs.force_setattr(one, "packed", one.packed.copy())
+    return facts

@@ -44,7 +44,7 @@ def edited(old: m.FileFacts, new: m.FileFacts) -> Edited | None:
             changed.add(index)
     for before, after in zip(old.classes, new.classes, strict=True):
         # The body of a class runs where the class is defined.
-        if not _same(before, after, result):
+        if not (_same(before, after, result) and _same(before.body, after.body, result)):
             changed.add(max(before.parent, 0))
     return result._replace(changed=frozenset(changed))
 

@@ -20,7 +20,7 @@ import msgspec
 
 from d9mlint.ir.limits import frames
 
-SCHEMA = 4
+SCHEMA = 5
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 FRAMES = 4000
 """The nesting that encoding and decoding can follow, beyond what a lowering can make."""
@@ -531,33 +531,45 @@ class Function(_Node, frozen=True, gc=True, dict=True):
     @cached_property
     def body(self) -> list[Stmt]:
         """The statements: the same objects until they are let go (see ``ir.bodies``)."""
-        try:
-            body = _BODY.decode(self.packed)
-        except RecursionError:
-            with frames(FRAMES):
-                body = _BODY.decode(self.packed)
-        DECODED.append(self)
-        return body
+        return _decoded(self)
 
 
-_BODY = msgspec.msgpack.Decoder(list[Stmt])
-DECODED: list[Function] = []
-"""Functions whose bodies have been decoded."""
+class Class(_Node, frozen=True, gc=True, dict=True):
+    """A class; ``parent`` is the index of the function around it, ``cls`` of the class around it or -1.
 
-
-class Class(_Node, frozen=True):
-    """A class; ``parent`` is the index of the function around it, ``cls`` of the class around it or -1."""
+    The body is kept as that of a function is; ``statements`` counts all of its statements."""
 
     name: str
     qualname: str
     bases: list[Expr]
     keywords: list[Keyword]
     decorators: list[Expr]
-    body: list[Stmt]
+    packed: msgspec.Raw
     start: int
     end: int
     parent: int
     cls: int
+    statements: int
+
+    @cached_property
+    def body(self) -> list[Stmt]:
+        """The statements: the same objects until they are let go (see ``ir.bodies``)."""
+        return _decoded(self)
+
+
+_BODY = msgspec.msgpack.Decoder(list[Stmt])
+DECODED: list[Function | Class] = []
+"""Functions and classes whose bodies have been decoded."""
+
+
+def _decoded(one: Function | Class) -> list[Stmt]:
+    try:
+        body = _BODY.decode(one.packed)
+    except RecursionError:
+        with frames(FRAMES):
+            body = _BODY.decode(one.packed)
+    DECODED.append(one)
+    return body
 
 
 class Comment(_Node, frozen=True):
