@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from d9mlint.frontend.extract import extract
-from d9mlint.ir import bodies
+from d9mlint.ir import bodies, liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.codec import pack, unpack
 from d9mlint.ir.traversal import parents
@@ -77,6 +77,17 @@ def test_the_body_of_a_class_is_kept_and_let_go_as_that_of_a_function_is() -> No
     assert cls.body is before
     bodies.let_go(set)
     assert cls.body is not before and cls.body == before
+
+
+def test_a_body_without_a_text_is_not_decoded_to_look_for_it() -> None:
+    text = "counter = 0\ndef reads():\n    return counter\ndef other():\n    return something\n"
+    found = unpack(pack(text, extract(text, "d")))
+    assert found is not None
+    _, reads, other = found.functions
+    assert bodies.body_that_holds(reads, "absent", "something") == () and m.DECODED == []
+    assert liveness.attribute_readers(found, "absent") == [] and m.DECODED == []
+    assert liveness.readers(found, "counter") == [1]
+    assert other not in m.DECODED and bodies.body_that_holds(reads, "absent", "counter") is reads.body
 
 
 def test_while_few_are_decoded_none_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,13 @@ def with_body(function: m.Function, body: Sequence[m.Stmt]) -> m.Function:
     return msgspec.structs.replace(function, packed=packed(body), statements=statements, imports=imports)
 
 
+def body_that_holds(function: m.Function, *texts: str) -> Sequence[m.Stmt]:
+    """The statements of a function, or none where no name and no text in them holds one of some texts: that is seen
+    without decoding them."""
+    raw = bytes(function.packed)
+    return function.body if any(text.encode() in raw for text in texts) else ()
+
+
 def memo() -> dict[Any, Any]:
     """A memo of facts about nodes by their ids, with the nodes; it is emptied when nodes are forgotten."""
     made: dict[Any, Any] = {}

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import body_that_holds, memo
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes
 
@@ -56,16 +56,17 @@ def readers(facts: m.FileFacts, name: str) -> list[int] | None:
             return None
     found: list[int] = []
     for index, function in enumerate(facts.functions):
+        body = body_that_holds(function, name, *_BY_TEXT)
         named = [
             one
-            for one in nodes([*function.body, *function.decorators])
+            for one in nodes([*body, *function.decorators])
             if isinstance(one, m.Name) and one.id.partition(".")[0] in {name, *_BY_TEXT}
         ]
         if any(one.id in _BY_TEXT for one in named):
             return None
         stores = [
             target
-            for one in nodes(function.body)
+            for one in nodes(body)
             if isinstance(one, m.Assign)
             for target in one.targets
             if isinstance(target, m.Name) and target.id == name
@@ -82,7 +83,8 @@ def attribute_readers(facts: m.FileFacts, name: str, items: bool = False) -> lis
         return None
     found: list[int] = []
     for index, function in enumerate(facts.functions):
-        parts = [*function.body, *function.decorators, *(x.default for x in function.params if x.default)]
+        body = body_that_holds(function, name)
+        parts = [*body, *function.decorators, *(x.default for x in function.params if x.default)]
         if any(isinstance(one, m.Const) and one.value == name for one in nodes(parts)):
             return None
         if name in facts.words and _reads_attribute(parts, name, items):
@@ -92,7 +94,7 @@ def attribute_readers(facts: m.FileFacts, name: str, items: bool = False) -> lis
 
 def names(function: m.Function, name: str) -> bool:
     """Whether a function uses a name, as a variable, attribute or text."""
-    for one in nodes([*function.body, *function.decorators]):
+    for one in nodes([*body_that_holds(function, name), *function.decorators]):
         if isinstance(one, (m.Name, m.Attr)):
             if name in (one.id if isinstance(one, m.Name) else one.name).split("."):
                 return True
