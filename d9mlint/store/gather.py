@@ -77,14 +77,18 @@ def gather(
             if spent is not None:
                 for digest in seconds:
                     spent(missing[digest].path, seconds[digest])
+            new: dict[str, bytes] = {}
             for digest, source in missing.items():
-                facts = unpack(packed[digest][0]) or failed(source.text, digest, CRASHED)
+                one, final = packed.pop(digest)
+                facts = unpack(one) or failed(source.text, digest, CRASHED)
                 if facts.problem is not None and facts.problem.code == "DET001" and source.cells:
                     facts = _rest(source, facts)
-                    packed[digest] = pack(source.text, facts), packed[digest][1]
+                    one = pack(source.text, facts)
                 known[digest] = facts
+                if final and cache is not None:
+                    new[digest] = one
             if cache is not None:
-                cache.put({digest: p for digest, (p, final) in packed.items() if final})
+                cache.put(new)
                 if cache.warning is not None and warn is not None:
                     warn(cache.warning)
         return [known[source.digest] for source in sources]
