@@ -84,6 +84,8 @@ def analyze_shares(
     ]
     entries = _reports(tasks, job, shares, executor, spent, _counter("programs", progress))
     left = unreached_code(shares[0].analyzer, entries)
+    for share in shares:
+        share.analyzer.forget_programs()
     tasks = [
         Task(index, module, reached)
         for index, share in enumerate(shares)

@@ -158,6 +158,10 @@ class Analyzer:
         """Keep no imports of earlier runs."""
         self._imports = {}
 
+    def forget_programs(self) -> None:
+        """Keep no imports of programs: those that remain to be judged are not run as programs."""
+        self._imports = {releases: (ImportCache(), known[1]) for releases, known in self._imports.items()}
+
     def run_entry(self, entry: Entry) -> EntryReport:
         """Run an entry point: its module as ``__main__``, then the commands it registers."""
         return self._run(entry.file, entry, lambda interp: _run_program(interp, entry))
