@@ -55,9 +55,13 @@ _BUILD = re.compile(r"-(?:cu\d+|cuda\d+x?)$", re.ASCII)
 """What a distribution's name says of the CUDA that it is built for: ``cuml-cu12``, ``cupy-cuda12x``."""
 _CPU_BUILDS = frozenset({"pytorch-cpu", "tensorflow-cpu", "tf-nightly-cpu"})
 _CPU_INDEX = re.compile(
-    r"^[ \t]*(?:-i|--index-url|--extra-index-url|-f|--find-links)[ =]\S*/whl/cpu\b|^[ \t]*-[ \t]*cpuonly\b",
+    r"^(?:[^#\n]*[ \t])?(?:-i|--index-url|--extra-index-url|-f|--find-links)[ =]\S*/whl/cpu\b|^[ \t]*-[ \t]*cpuonly\b",
     re.MULTILINE | re.ASCII,
 )
+_LINE_OPTION = re.compile(
+    r"\s(?:-i|-f|--(?:hash|config-settings|global-option|index-url|extra-index-url|find-links))\b"
+)
+_NAMES = re.compile(r"[A-Za-z][\w.-]*(?:\s+[A-Za-z][\w.-]*)+", re.ASCII)
 _CPU_WHEEL = re.compile(r"(?:%2B|\+)cpu\b", re.ASCII)
 _WHOLE = 1_000_000
 _WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-(\d[\w.]*?)(?:%2B|[+-])", re.ASCII)
@@ -305,9 +309,10 @@ def _requirements(reader: _Reader, name: str, path: Path, text: str) -> None:
             else:
                 reader.problem(name, number, f"includes {option.group(1).strip()}, which does not exist")
         elif line and not line.startswith(("-", ".", "/")):
-            reader.requirement(
-                re.split(r"\s--(?:hash|config-settings|global-option)\b", line)[0], name, number
-            )
+            body = _LINE_OPTION.split(line)[0]
+            # What `pip install` is given on its command line may stand on one line.
+            for one in body.split() if body != line and _NAMES.fullmatch(body) else [body]:
+                reader.requirement(one, name, number)
         number += 1 + raw.count("\0")
 
 

@@ -167,4 +167,13 @@ def _works_on(interp: RunView, entry: RunnerEntry, args: v.Args) -> str:
     places = [asked(interp, entry, one) for one in (args, *_settings(entry, args))]
     places += [named(interp, args.kw.get(name)) for name in ("device", "accelerator")]
     places.append(named(interp, v.Lit(interp.mode(entry.mode).value)) if entry.mode else "")
-    return next((place for place in places if place), "" if entry.device == "unknown" else entry.device)
+    return next(
+        (place for place in places if place), "" if entry.device == "unknown" else _by_default(interp, entry)
+    )
+
+
+def _by_default(interp: RunView, entry: RunnerEntry) -> str:
+    """Where a library works unless it is asked otherwise: on the CPU where the project installs builds for it alone."""
+    framework = entry.library if entry.library == "tensorflow" else "torch"
+    cpu = interp.targets is not None and interp.targets.cpu_only(framework)
+    return "cpu" if cpu else entry.device

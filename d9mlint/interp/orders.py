@@ -84,10 +84,23 @@ class Numbered(NamedTuple):
 
 class Loop:
     """A loop that runs over an arbitrary order. Objects born before ``start`` are older than it; ``before`` are the
-    values that names had, which the loop assigns. ``draws`` is whether it draws something, ``figures`` whether it begins or
-    ends figures, ``zeroes`` whether it sets gradients to zero: then each round has its own."""
+    values that names had, which the loop assigns. ``given`` is the name that it gives each element, unless it is among
+    the names ``assigned`` in its body. ``draws`` is whether it draws something, ``figures`` whether it begins or ends
+    figures, ``zeroes`` whether it sets gradients to zero: then each round has its own."""
 
-    __slots__ = ("before", "counters", "draws", "env", "figures", "names", "order", "start", "zeroes")
+    __slots__ = (
+        "assigned",
+        "before",
+        "counters",
+        "draws",
+        "env",
+        "figures",
+        "given",
+        "names",
+        "order",
+        "start",
+        "zeroes",
+    )
 
     def __init__(
         self,
@@ -102,6 +115,8 @@ class Loop:
         self.order = order
         self.env = env
         self.before = before
+        self.given = ""
+        self.assigned = assigned_names(stmt) if stmt is not None else frozenset[str]()
         self.names, self.counters = order_sums.names_of(stmt)
         self.draws = self.figures = self.zeroes = False
 
@@ -312,6 +327,11 @@ class Orders:
                     env.vars[name] = index
         return loop
 
+    def _gives(self, interp: Interp, name: str) -> Order | None:
+        """The order of the loop of this function that gives elements this name."""
+        env = interp.frame.env
+        return next((one.order for one in reversed(self.loops) if one.given == name and one.env is env), None)
+
     def leave(self, loop: Loop) -> None:
         """A loop ends."""
         if loop.draws and not loop.figures:
@@ -323,6 +343,8 @@ class Orders:
         self, interp: Interp, iterated: v.Value, loop: Loop | None, element: v.Value, target: m.Expr
     ) -> v.Value:
         """What a loop over a value gives: folders of a walk have arbitrary names, a count is an index."""
+        if loop is not None and isinstance(target, m.Name) and target.id not in loop.assigned:
+            loop.given = target.id
         walk = _walk_of(interp, iterated)
         if walk is not None:
             return self._walked(walk)
@@ -829,6 +851,9 @@ class Orders:
         # None has no items.
         held = [one for one in v.alternatives(value) if v.is_none(one) is not True]
         value = held[0] if len(held) == 1 else value
+        if isinstance(value, v.Items) and isinstance(node.index, m.Name):
+            # The elements of lists and tuples have numbers.
+            self._are_numbers(self._gives(interp, node.index.id))
         identifier = order_identifiers.of(value)
         if identifier is not None:
             return self.carried(result, identifier) if isinstance(value, v.Obj) else result

@@ -111,6 +111,10 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
     entries = interp.kb.rng(obj.api)
     if entries and _is_evaluated(obj):
         entries = tuple(one for one in entries if one.kind != "dropout")
+    if entries and (args.kw or args.dstar):
+        # What a call is given stands in place of what the object was made with.
+        both = obj.args.replaced(args)
+        entries = tuple(one for one in entries if rng.draws_now(interp.kb, both, one))
     if entries:
         with interp.in_file(obj.file if obj.node is not None else None):
             rng.apply(interp, entries, obj.args, obj.node or node, at="use")

@@ -509,6 +509,12 @@ class Args:
         self.star = star
         self.dstar = dstar
 
+    def replaced(self, later: Args) -> Args:
+        """These arguments, with the keywords of a later call in place of those of the same names."""
+        if not later.kw and not later.dstar:
+            return self
+        return Args(self.pos, {**self.kw, **later.kw}, self.star, self.dstar or later.dstar)
+
     def get(self, name: str, pos: int | None = None) -> Value | None:
         """The argument by keyword or position; None when surely absent, UNKNOWN when a star may carry it."""
         found = self.kw.get(name)

@@ -59,11 +59,11 @@ class Late(NamedTuple):
     aside: str
 
 
-Kind = Literal["", "weak", "use", "mask", "order", "head", "guess", "aside", "weak aside"]
+Kind = Literal["", "weak", "use", "mask", "order", "head", "guess", "aside", "weak aside", "head aside"]
 """What a draw is worth: one that training alone makes matter is weak, and is one for use where it happens whenever the
 model is used, one is of a loader or sampler, or of the workers of a loader, which have their own rules, one happens where
 a checkpoint lacks the layers of a task, one is in a call that is only possible, one is behind an option, where it may be
-weak too."""
+weak or of such layers too."""
 
 
 class Early(NamedTuple):
@@ -180,7 +180,7 @@ class Seeds(Rule):
         if self.run.guessing:
             kind = "guess"
         elif self.run.state.aside:
-            kind = "weak aside" if kind in _REPLACEABLE else "aside"
+            kind = "aside" if kind not in _REPLACEABLE else "weak aside" if kind == "weak" else "head aside"
         if kind == "weak" and _masks(entry) and (rng, "mask") not in self.first:
             self.first[rng, "mask"] = self._here(event)
         used = entry.kind in _USED
@@ -579,16 +579,16 @@ class Seeds(Rule):
         keys = [key for key in self.further.known() if key[:2] == (rng, kind) and key[2] not in lost]
         return min((self.further[key] for key in keys), key=lambda one: one.place.order, default=None)
 
-    def _weak_aside(self, rng: str) -> First | None:
+    def _initial_aside(self, rng: str, kind: Kind) -> First | None:
         """The first draw of initial weights behind an option, unless others are loaded over its outcome."""
-        first = self.first.get((rng, "weak aside"))
+        first = self.first.get((rng, kind))
         return None if first is None or first.place.site in self._replaced(rng) else first
 
     def _missing(self, generator: GeneratorEntry, training: bool) -> bool:
         """Report the first draw from a generator without a seed; whether there is one that counts."""
         rng, title = generator.id, generator.title
         strong, aside = self._first(rng, ""), self._first(rng, "aside")
-        spare = self._weak_aside(rng)
+        spare, lacking = self._initial_aside(rng, "weak aside"), self._initial_aside(rng, "head aside")
         weak, head = self._weights(rng)
         order = self.first.get((rng, "order"))
         if strong is weak is head is None and order is not None and not self.reporter.reported("DET202"):
@@ -600,7 +600,7 @@ class Seeds(Rule):
         elsewhere_only = rng in _OF_PARAMETERS and self.loaded is not None and rng not in self.trained
         if training and not (elsewhere_only and strong is None and head is None):
             firsts = [one for one in (weak, head, strong) if one is not None]
-            asides = [one for one in (aside, spare) if one is not None]
+            asides = [one for one in (aside, spare, lacking) if one is not None]
             found = min(firsts or asides, key=lambda one: one.place.order, default=None)
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
@@ -625,9 +625,9 @@ class Seeds(Rule):
             if weak is not None:
                 reason = "the program does not train, and loads weights over the initial ones or is a module of others"
                 self.silent(generator.rule, weak.place, reason)
-            elif head is not None:
+            elif (of_task := head or lacking) is not None:
                 reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
-                self.silent(generator.rule, head.place, reason)
+                self.silent(generator.rule, of_task.place, reason)
             return False
         place, api, in_worker, elsewhere, own = found
         remedy: tuple[str, ...] = ()
@@ -640,7 +640,7 @@ class Seeds(Rule):
         if rng == "tensorflow":
             seed = self._graph_seed("seed") or seed
         where_to_seed = generator.where or f"at the start of {place.entry}"
-        if found is aside or found is spare:
+        if any(found is one for one in (aside, spare, lacking)):
             message = f"`{api}` draws random numbers without a {title} seed when `{place.aside}` is given"
             help = f"call `{seed}` {where_to_seed}"
             severity = Severity.WARNING
