@@ -141,13 +141,15 @@ class AnalysisJob:
 
     def _remembered(self) -> set[int]:
         """The functions that made what is remembered from one run to the next, and the classes in them, by their ids."""
-        by_path = self.project.modules.by_path
+        by_path: dict[str, set[int]] = {}
+        for analyzer in self.analyzers:
+            for path, index in analyzer.remembered():
+                by_path.setdefault(path, set()).add(index)
         found: set[int] = set()
-        for remembered in {one for analyzer in self.analyzers for one in analyzer.remembered()}:
-            path, index = remembered
-            facts = by_path[path].facts
-            found.add(id(facts.functions[index]))
-            found.update(id(cls) for cls in facts.classes if max(cls.parent, 0) == index)
+        for path, entered in by_path.items():
+            facts = self.project.modules.by_path[path].facts
+            found.update(id(facts.functions[index]) for index in entered)
+            found.update(id(cls) for cls in facts.classes if max(cls.parent, 0) in entered)
         return found
 
     def name(self, task: Task) -> str:

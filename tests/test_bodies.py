@@ -27,6 +27,7 @@ def g(y):
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    bodies.forget()
     monkeypatch.setattr(bodies, "MOST_KEPT", 0)
     monkeypatch.setattr(m, "DECODED", [])
     yield
@@ -73,10 +74,23 @@ def test_the_body_of_a_class_is_kept_and_let_go_as_that_of_a_function_is() -> No
     (cls,) = found.classes
     assert (cls.statements, m.DECODED) == (3, [])
     before = cls.body
-    bodies.let_go(lambda: {id(cls)})
-    assert cls.body is before
     bodies.let_go(set)
     assert cls.body is not before and cls.body == before
+    before = cls.body
+    bodies.let_go(lambda: {id(cls)})
+    assert cls.body is before
+
+
+def test_what_was_kept_is_looked_at_again_when_others_have_come() -> None:
+    found = facts()
+    f, g = found.functions[1:3]
+    before = f.body
+    bodies.let_go(lambda: {id(f)})
+    bodies.let_go(set)
+    assert f.body is before, "nothing has been decoded since"
+    assert g.body
+    bodies.let_go(set)
+    assert f.body is not before and f.body == before
 
 
 def test_a_body_without_a_text_is_not_decoded_to_look_for_it() -> None:

@@ -13,10 +13,12 @@ import msgspec
 from d9mlint.ir import nodes as m
 
 MOST_KEPT = 6_000_000
-"""Bytes of bodies that stay decoded from one run to the next."""
+"""Bytes of bodies that stay decoded from one run to the next, beside those that must."""
 
 _ENCODER = msgspec.msgpack.Encoder()
 _memos: list[dict[Any, Any]] = []
+_kept = [0]
+"""How many of the bodies that are decoded were kept when the others were let go."""
 
 
 def survey(body: Sequence[m.Stmt]) -> tuple[int, bool]:
@@ -87,13 +89,15 @@ def forget() -> None:
     for one in _memos:
         one.clear()
     m.DECODED.clear()
+    _kept[0] = 0
 
 
 def let_go(kept: Callable[[], Collection[int]]) -> None:
     """Where too many bodies are decoded, forget all but those of the functions and classes whose ids are ``kept``. Nobody
     may hold on to nodes of the others: when they are decoded again they are other objects."""
     decoded = list(m.DECODED)
-    if sum(len(one.packed) for one in decoded) <= MOST_KEPT:
+    # Those that were kept the last time are looked at again when as many others have come.
+    if sum(len(one.packed) for one in decoded[_kept[0] :]) <= MOST_KEPT:
         return
     forget()
     ids = kept()
@@ -102,3 +106,4 @@ def let_go(kept: Callable[[], Collection[int]]) -> None:
             m.DECODED.append(one)
         else:
             del one.__dict__["body"]
+    _kept[0] = len(m.DECODED)
