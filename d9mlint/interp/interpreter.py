@@ -36,7 +36,7 @@ from d9mlint.interp.frames import BudgetExceeded, Frame
 from d9mlint.interp.heap import ABSENT, HEAP, ITEM, NAME, Activation
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.library.reflection import SEARCH_PATH
-from d9mlint.interp.library.weights import loaded_places
+from d9mlint.interp.library.weights import loaded_between, loaded_places
 from d9mlint.interp.listening import Listeners
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.method_index import MethodIndex
@@ -919,6 +919,8 @@ class Interp:
         if self.state.alive:
             self.block(stmt.orelse)
         end, end_vars = self.state, dict(env.vars)
+        loaded = loaded_between(before, end)
+        lost: dict[str, Setting] = {}
         self.branching += 1
         for handler in stmt.handlers:
             # A handler may run from anywhere in the body: seeds of the body may or may not have happened.
@@ -930,8 +932,11 @@ class Interp:
             if handler.name:
                 env.vars[handler.name] = v.UNKNOWN
             self.block(handler.body)
-            if self.state.alive and not end.alive:
-                end = self.state
+            if self.state.alive:
+                # Who goes on without the file has the weights that the model began with.
+                lost |= {name: one for name, one in loaded.items() if self.state.modes.get(name) != one}
+                if not end.alive:
+                    end = self.state
             if self.state.alive:
                 for name, value in env.vars.items():
                     old = end_vars.get(name)
@@ -943,6 +948,8 @@ class Interp:
         env.vars.clear()
         env.vars.update(end_vars)
         self.state = end
+        for name, setting in lost.items():
+            end.modes[name] = Setting(None, setting.site)
         if stmt.final:
             alive = self.state.alive
             self.state.alive = True

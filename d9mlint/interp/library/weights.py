@@ -79,6 +79,18 @@ def loaded_places(state: State) -> frozenset[Site]:
     )
 
 
+def loaded_between(before: State, after: State) -> dict[str, Setting]:
+    """The modes of the weights that were loaded between two states of a path."""
+    held = after.modes.held
+    if held is before.modes.held:
+        return {}
+    return {
+        name: setting
+        for name, setting in held.items()
+        if name.startswith(LOADED) and setting.value is True and before.modes.get(name) != setting
+    }
+
+
 def is_loaded(model: v.Value) -> bool:
     """Whether all weights of a module have been loaded."""
     return isinstance(model, (v.Inst, v.Obj)) and _MARK in model.attrs
