@@ -16,7 +16,7 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import children
+from d9mlint.ir.traversal import children, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -130,7 +130,10 @@ class Checkpoints(Rule):
         sites, hidden = _owners(content)
         self.kept.update(sites)
         self.hidden.update(hidden)
-        found = contents(content, _written(call.node))
+        written = _written(call.node)
+        found = contents(content, written)
+        if not self._counters(Where(self.run, call.node, "torch.save").site.path).isdisjoint(written):
+            found.add("epoch")
         loops = frozenset(loop.key for loop in self.run.loops)
         if not isinstance(content, v.Mapping | v.Items):
             # One state alone, in a file of its own: the rest may stand in others.
@@ -139,6 +142,17 @@ class Checkpoints(Rule):
             self.alone.append((place, found if known else {*found, "unknown"}, loops))
         elif "optimizer" in found and "unknown" not in found:
             self.checkpoints.append((Where(self.run, call.node, "torch.save"), found, loops))
+
+    def _counters(self, path: str) -> set[str]:
+        """Variables of the running loops of a file in which an optimizer has taken steps."""
+        trained = {key for _, key in self.stepped.known()}
+        return {
+            one.id
+            for loop in self.run.loops
+            if loop.path == path and loop.key in trained and isinstance(loop.stmt, m.For)
+            for one in nodes([loop.stmt.target])
+            if isinstance(one, m.Name)
+        }
 
     @on_call("torch.load")
     def load(self, call: CallEvent) -> None:
