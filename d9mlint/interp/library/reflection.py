@@ -92,7 +92,9 @@ def modules_like(interp: Interp, node: Any) -> list[v.Value]:
     for file in interp.modules.files:
         if file.notebook or not file.path.startswith(found.directory + "/"):
             continue
-        inside = (file.directory if file.is_package else file.path.removesuffix(".py"))[len(found.directory) + 1 :]
+        inside = (file.directory if file.is_package else file.path.removesuffix(".py"))[
+            len(found.directory) + 1 :
+        ]
         name = f"{package}.{inside.replace('/', '.')}"
         if re.fullmatch(shape, name):
             mod = interp.import_parents(interp.frame.file, name.split("."))
