@@ -813,7 +813,7 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any, base_of: v
     elif (role := interp.kb.role(api, "wraps")) is not None:
         # The result acts like the argument.
         wrapped = args.get(role.arg, role.pos)
-        if isinstance(wrapped, (v.Inst, v.Obj, v.Func, v.AnyOf, v.Partial)):
+        if isinstance(wrapped, (v.Inst, v.Obj, v.Func, v.AnyOf, v.Partial, v.Member)):
             inputs.take_in(interp, api, wrapped, args)
             return wrapped
     elif (role := interp.kb.role(api, "configuration")) is not None:

@@ -79,8 +79,8 @@ MOST_MODULES = 64
 
 
 def modules_like(interp: Interp, node: Any) -> list[v.Value]:
-    """The modules of a project package that ``import_module(f"package.{name}")`` may mean, imported in the order of
-    their names."""
+    """The modules of a project package that ``import_module(f"package.{name}")`` or
+    ``import_module(f"package.{name}.part")`` may mean, imported in the order of their names."""
     shape = name_pattern(interp, node.args[0]) if isinstance(node, m.Call) and node.args else None
     if shape is None or "\\." not in shape or shape.startswith("\\w"):
         return [v.UNKNOWN]
@@ -90,8 +90,13 @@ def modules_like(interp: Interp, node: Any) -> list[v.Value]:
         return [v.UNKNOWN]
     made: list[v.Value] = []
     for file in interp.modules.files:
-        name = f"{package}.{file.stem}"
-        if file.directory == found.directory and not file.notebook and re.fullmatch(shape, name):
+        if file.notebook or not file.path.startswith(found.directory + "/"):
+            continue
+        inside = (file.directory if file.is_package else file.path.removesuffix(".py"))[
+            len(found.directory) + 1 :
+        ]
+        name = f"{package}.{inside.replace('/', '.')}"
+        if re.fullmatch(shape, name):
             mod = interp.import_parents(interp.frame.file, name.split("."))
             if mod is not None and len(made) < MOST_MODULES:
                 made.append(mod)
