@@ -1152,7 +1152,10 @@ def _call_member(
         result_obj.owner = owner
     if isinstance(owner, v.Obj) and owner.form is not None and name in _HELD:
         # One of the tensors in a container, such as a loaded state dict.
-        return tensors.make(tensors.BATCH, owner.form, likely=True)
+        held = tensors.make(tensors.BATCH, owner.form, likely=True)
+        if owner.api in tensors.LOADING and args.pos and isinstance(args.pos[0], v.Lit):
+            held.attrs[tensors.LOADED_AS] = args.pos[0]
+        return held
     if given is not None:
         result_obj.attrs[GIVEN_LATER] = given
     if name == "state_dict":

@@ -42,6 +42,20 @@ MAX_ELEMENTS = 10_000
 ENVIRON = frozenset({"os.environ", "os.environb"})
 
 
+RANGE = "builtins.range"
+COUNTED_FROM = "@counted from"
+"""The attribute of a number that a loop counts that has the key of the loaded number that the loop begins with, or the
+default of the option that another number is loaded by."""
+
+
+def _first(bounds: v.Args) -> v.Value | None:
+    """The key of the loaded number that a range begins with, or the number itself where an option has one loaded."""
+    if len(bounds.pos) < 2:
+        return None
+    first = bounds.pos[0]
+    return first if isinstance(first, v.Lit) and first.option else tensors.loaded_as(first)
+
+
 def is_entropy(value: v.Value) -> bool:
     """Whether a value is known to differ from run to run."""
     return isinstance(value, v.Obj) and isinstance(value.data, Entropy)
@@ -205,7 +219,7 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
     held = fields(value)
     if held is not None:
         return held
-    if isinstance(value, v.Obj) and value.api == "builtins.range" and _is_empty(value.args):
+    if isinstance(value, v.Obj) and value.api == RANGE and _is_empty(value.args):
         return []
     other = tensors.second(interp, value)
     return None if other is None else [tensors.make(tensors.PART, shapes.form(value)), other]
@@ -245,6 +259,11 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         if value.api == "builtins.zip":
             return v.Items("t", [element(interp, x) for x in value.args.pos], value.args.star)
         interp.listeners.tell(IterationEvent(value))
+        first = _first(value.args) if value.api == RANGE else None
+        if first is not None:
+            number = v.Obj(shapes.NUMBER)
+            number.attrs[COUNTED_FROM] = first
+            return number
         if parts(value):
             return any_part(value)
         if value.type == LOADER:
@@ -421,9 +440,12 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             )
         if value.form is not None:
             only = _is_only_column(node, index) and tensors.are_positions(interp, value)
-            return tensors.make(
+            made = tensors.make(
                 tensors.BATCH, value.form._replace(distinct=True) if only else value.form, True
             )
+            if value.api in tensors.LOADING and isinstance(index, v.Lit):
+                made.attrs[tensors.LOADED_AS] = index
+            return made
         if is_dict(value) and isinstance(index, v.Lit):
             found = named(value, index.value)
             if found is not None:

@@ -45,7 +45,7 @@ from d9mlint.interp.overwritten import overwritten_places
 from d9mlint.interp.replaced import kept_places, replaced_places, uncalled_parts
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
-from d9mlint.interp.tensors import forget, unless_option
+from d9mlint.interp.tensors import forget, gone_on_with, unless_option
 from d9mlint.interp.trail import Trail, functions
 from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
@@ -722,6 +722,7 @@ class Interp:
         self.branching -= keep is None
         if option:
             self.options.held.pop()
+        flags: set[str] = set()
         if keep is not None:
             state, merged = outcomes[keep]
             for index, (other, other_vars) in enumerate(outcomes):
@@ -737,6 +738,7 @@ class Interp:
                         kept = merged.setdefault(name, value)
                         if kept is not value and value is not before_vars.get(name):
                             merged[name] = unless_option(self, kept, value, option)
+                            flags.add(gone_on_with(kept, value, option))
         else:
             state = join_states([s for s, _ in outcomes])
             merged = _join_vars([vs for s, vs in outcomes if s.alive] or [vs for _, vs in outcomes])
@@ -745,6 +747,8 @@ class Interp:
         before_vars.update(merged)
         env.vars = before_vars
         self.state = state
+        for flag in flags - {""}:
+            self.flag(flag, self.statement)
 
     def may_happen(self, runs: list[Callable[[], None]]) -> None:
         """Run calls that may happen or not. What they do is seen, but none of them seeds an RNG, switches a mode on

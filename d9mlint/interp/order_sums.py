@@ -109,6 +109,23 @@ def _is_fraction(orders: Orders, node: m.Expr) -> bool:
     )
 
 
+def makes_float(orders: Orders, interp: Interp, node: m.BinOp, sides: tuple[v.Value, v.Value]) -> bool:
+    """Whether an operator gives floats: it divides numbers, or one of its sides is a float or such an expression."""
+    if any(is_float(interp, side) for side in sides):
+        return True
+    if not all(map(is_number_like, sides)):
+        return False
+    return node.op == "/" or id(node.left) in orders.fractions or id(node.right) in orders.fractions
+
+
+def is_sum_of_floats(orders: Orders, interp: Interp, node: m.Expr, value: v.Value) -> bool:
+    """Whether a term is a float by the operators in it, or the sum of such an expression: ``np.sum((x - 0.5) ** 2)``."""
+    if isinstance(node, m.Call) and node.args and isinstance(value, v.Obj):
+        entry = interp.kb.order(value.api)
+        return entry is not None and entry.role == "sum" and id(node.args[0]) in orders.fractions
+    return isinstance(node, m.BinOp) and id(node) in orders.fractions
+
+
 def gives_fraction(orders: Orders, interp: Interp, node: m.Expr) -> bool:
     """Whether an expression is the call of a function of the project that returns a sum or product with a float in it."""
     if not isinstance(node, m.Call) or not isinstance(node.func, m.Name):

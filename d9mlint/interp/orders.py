@@ -936,7 +936,7 @@ class Orders:
     ) -> v.Value:
         """``left op right``."""
         left, right = sides
-        if self.loops and any(order_sums.is_float(interp, side) for side in sides):
+        if self.loops and order_sums.makes_float(self, interp, node, sides):
             self.fractions.add(id(node))
         identifier = order_identifiers.operated(interp, node, left, right)
         if identifier is not None and not isinstance(result, (v.Lit, v.Items)):
@@ -1002,6 +1002,7 @@ class Orders:
                     if stmt.op in "+-*" and (
                         any(order_sums.is_float(interp, x) for x in (before, value))
                         or order_sums.gives_fraction(self, interp, stmt.value)
+                        or order_sums.is_sum_of_floats(self, interp, stmt.value, value)
                     ):
                         self.decide(loop.order)
                     return None

@@ -290,10 +290,41 @@ def _is_column(interp: Interp, array: v.Value) -> bool:
     return bool(array.args.pos) and shapes.are_numbers(array.args.pos[0])
 
 
+LOADED_AS = "@loaded as"
+"""The attribute of an item of what was loaded from a file that has its key."""
+
+
+def loaded_as(number: v.Value) -> v.Value | None:
+    """The key of an item of a file, if a number is what was loaded under it."""
+    for one in v.alternatives(number):
+        while isinstance(one, v.Obj) and one.api == "builtins.int" and one.args.pos:
+            one = one.args.pos[0]
+        if isinstance(one, v.Obj) and LOADED_AS in one.attrs:
+            return one.attrs[LOADED_AS]
+    return None
+
+
+def loaded_by(option: str, key: object) -> str:
+    """The flag of a path on which a number under a key of a file is gone on with, if an option says so."""
+    return f"number loaded:{option}:{key}"
+
+
+def gone_on_with(kept: v.Value, other: v.Value, option: str) -> str:
+    """The flag of a path on which a number of a loaded file replaces one that is known, if an option says what to load."""
+    if not isinstance(kept, v.Lit) or type(kept.value) is not int or kept.option:
+        return ""
+    key = loaded_as(other)
+    return loaded_by(option, key.value) if isinstance(key, v.Lit) else ""
+
+
 def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.Value:
     """What a name stands for by the default of an option, where it stands for something else if the option is given:
     what is on the CPU then by that default alone, or names the CPU, is kept apart from what always does."""
-    if kept is other or not selects(interp, option):
+    if kept is other:
+        return kept
+    if isinstance(kept, v.Lit) and gone_on_with(kept, other, option):
+        return v.Lit(kept.value, option)
+    if not selects(interp, option):
         return kept
     if isinstance(kept, v.Lit):
         moves = not kept.option and named(interp, kept) == "cpu" and named(interp, other) in ACCELERATORS

@@ -1,4 +1,4 @@
-"""For which releases of libraries a project was written, as far as the modules tell that its files import.
+"""For which releases of libraries a project was written, as far as the names tell that its files import or use.
 
 A program tells by the names that it uses itself, see ``interp.releases``. Where one uses only names that all releases
 have, the other files of its project, and the distributions that it asks for, tell more.
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import statements
+from d9mlint.ir.traversal import nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
@@ -25,22 +25,32 @@ def releases_of_project(
     names = [f"{name}." for name in libraries]
     for facts in files:
         if not kb.release_words.isdisjoint(facts.words):
-            names += _imported(facts)
+            names += _named(facts)
     for name in names:
-        entry = kb.inferred(name)
+        entry = kb.inferred(name) or kb.inferred(name.rstrip("."))
         if entry is not None and entry.project and not any(x.startswith(tuple(entry.later)) for x in names):
             found[entry.library] = entry.version
             implied.update(entry.implies)
     return {**implied, **found}
 
 
-def _imported(facts: m.FileFacts) -> list[str]:
-    """The dotted names that a file imports, each with a dot behind it."""
+def _named(facts: m.FileFacts) -> list[str]:
+    """The dotted names that a file imports, or uses of what it imports, each with a dot behind it."""
     found: list[str] = []
+    local: dict[str, str] = {}
     for function in facts.functions:
         for stmt in statements(function.body) if function.imports else ():
             if isinstance(stmt, m.Import):
                 found += [f"{one.name}." for one in stmt.names]
+                local.update((one.asname, one.name) for one in stmt.names if one.asname)
+                local.update((one.name.partition(".")[0],) * 2 for one in stmt.names if not one.asname)
             elif isinstance(stmt, m.ImportFrom) and not stmt.level:
                 found += [f"{stmt.module}.{one.name}." for one in stmt.names]
+                local.update((one.asname or one.name, f"{stmt.module}.{one.name}") for one in stmt.names)
+    for function in facts.functions:
+        for node in nodes(function.body):
+            if isinstance(node, m.Name):
+                head, dot, rest = node.id.partition(".")
+                if dot and head in local:
+                    found.append(f"{local[head]}.{rest}.")
     return found

@@ -10,12 +10,13 @@ from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.states import contents
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.data import COUNTED_FROM
 from d9mlint.interp.events import CallEvent, EndEvent, ImportEvent, Loop, LoopEvent
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
-from d9mlint.interp.tensors import LOADING
+from d9mlint.interp.tensors import LOADING, loaded_by
 from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names, assignments
@@ -38,6 +39,8 @@ class Resume(Rule):
     codes = ("DET603",)
     batches = remembered_table(str, bool)
     """Running loops over batches."""
+    trained = remembered_table(str, bool)
+    """Running loops in whose present round a loop over batches has ended."""
     inside = remembered(list[Where])
     """Checkpoints that are saved within an epoch."""
     kept = remembered(bool)
@@ -58,7 +61,14 @@ class Resume(Rule):
     def loop(self, event: LoopEvent) -> None:
         """A loop begins or ends."""
         loop, begins = event
-        if not begins or not isinstance(loop.stmt, m.For):
+        if not begins:
+            if loop.key in self.batches:
+                for one in self.run.loops:
+                    if one is not loop:
+                        self.trained[one.key] = True
+            return
+        self.trained.pop(loop.key)
+        if not isinstance(loop.stmt, m.For):
             return
         self.batches.pop(loop.key)
         header: list[Any] = [loop.stmt.iter]
@@ -79,6 +89,8 @@ class Resume(Rule):
     def save(self, call: CallEvent) -> None:
         """Something is saved."""
         content = call.args.get("obj", 0)
+        if isinstance(content, v.Mapping):
+            self._counted(call, content)
         inner = [one for one in self.run.loops if one.key in self.batches]
         if (
             self.run.entry is None
@@ -91,6 +103,26 @@ class Resume(Rule):
             return
         if not any(isinstance(key, str) and _POSITION.search(key) for key in dict.keys(content.items)):
             self.inside.append(Where(self.run, call.node, "torch.save"))
+
+    def _counted(self, call: CallEvent, content: v.Mapping) -> None:
+        """The number of the epoch that has just ended is saved where a resumed run takes that of its first one."""
+        running = self.run.loops
+        if not running or running[-1].key not in self.trained or "optimizer" not in contents(content, []):
+            return
+        for key, value in content.items.items():
+            first = value.attrs.get(COUNTED_FROM) if isinstance(value, v.Obj) else None
+            if not isinstance(first, v.Lit):
+                continue
+            if loaded_by(first.option, key) in self.run.marks if first.option else first.value == key:
+                self.report(
+                    "DET603",
+                    Where(self.run, call.node, "torch.save"),
+                    f"checkpoint saves the epoch that has just ended as `{key}`, and a resumed run starts with it: "
+                    "that epoch is repeated",
+                    "save the number of the next epoch, or add one to the number that is loaded",
+                    subject="torch.save",
+                    confidence=Confidence.MEDIUM,
+                )
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:

@@ -886,6 +886,13 @@ MODELS: dict[str, Model] = {
     "yaml.load": opt.load_config,
     "yaml.full_load": opt.load_config,
     "json.load": opt.load_config,
+    "json.loads": opt.load_config,
+    "tomllib.load": opt.load_config,
+    "tomllib.loads": opt.load_config,
+    "tomli.load": opt.load_config,
+    "tomli.loads": opt.load_config,
+    "toml.load": opt.load_config,
+    "toml.loads": opt.load_config,
 }
 
 METHOD_MODELS: dict[str, MethodModel] = {

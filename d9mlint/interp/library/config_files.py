@@ -1,10 +1,11 @@
-"""Configuration files next to the code: YAML and JSON read by a literal path, and hydra's defaults list."""
+"""Configuration files next to the code: YAML, JSON and TOML read by a literal path, and hydra's defaults list."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ def config_value(data: Any, label: str, prefix: str = "") -> v.Value:
 
 
 def parse_file(path: str) -> Any:
-    """The content of a YAML or JSON file, or None when it cannot be read as such."""
+    """The content of a YAML, JSON or TOML file, or None when it cannot be read as such."""
     try:
         text = read_limited(path).decode("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -40,15 +41,26 @@ def parse_file(path: str) -> Any:
     try:
         if path.endswith(".json"):
             return json.loads(text)
+        if path.endswith(".toml"):
+            return parse_toml(text)
         return load_yaml(text)
     except Exception:
         # Any malformed configuration is simply not known; it is not ours to report.
         return None
 
 
+def parse_toml(text: str) -> Any:
+    """The content of a TOML document."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib.loads(text)
+
+
 def load_literal(interp: Interp, path: str) -> Any:
     """A configuration file by a path as written in the code: next to the entry point, the file, or the root."""
-    if not path.endswith((".yaml", ".yml", ".json")):
+    if not path.endswith((".yaml", ".yml", ".json", ".toml")):
         return None
     bases = [interp.entry_directory, interp.frame.file.directory, interp.modules.root]
     for base in dict.fromkeys(b for b in bases if b):

@@ -273,10 +273,17 @@ def _click_option(args: v.Args, into: dict[str, v.Value]) -> None:
 # -------------------------------------------------------------------------------------- configuration
 
 
+_READING = frozenset({"read", "read_text", "read_bytes"})
+"""Methods of files and paths that give all that is in a file."""
+
+
 def load_config(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``yaml.safe_load(open('config.yaml'))``, ``OmegaConf.load('c.yaml')``, ``json.load(...)``."""
+    """``yaml.safe_load(open('config.yaml'))``, ``OmegaConf.load('c.yaml')``, ``json.load(...)``, ``toml.loads(...)``."""
     first = args.pos[0] if args.pos else None
     path = None
+    if isinstance(first, v.Obj) and first.api.rpartition(".")[2] in _READING and first.owner is not None:
+        # The text of a file that is open, or of a path.
+        first = first.owner
     if isinstance(first, v.Lit):
         path = first.value
     elif isinstance(first, v.Obj):
