@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import statements
+from d9mlint.knowledge.versions import keep_oldest
 
 if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
@@ -29,8 +30,8 @@ def releases_of_project(
     for name in names:
         entry = kb.inferred(name)
         if entry is not None and entry.project and not any(x.startswith(tuple(entry.later)) for x in names):
-            found[entry.library] = entry.version
-            implied.update(entry.implies)
+            keep_oldest(found, {entry.library: entry.version})
+            keep_oldest(implied, entry.implies)
     return {**implied, **found}
 
 
