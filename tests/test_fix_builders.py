@@ -338,6 +338,23 @@ with tf.Session() as session:
     assert "keras" not in fixed and "enable_op_determinism" not in fixed
 
 
+def test_keras_of_its_own_is_seeded_as_its_release_can_be(project: Project) -> None:
+    """``keras.utils.set_random_seed`` came with 2.7; before 2.4 the seeds of initial weights come from NumPy."""
+    code = """\
+from keras.layers import Dense, Input
+from keras.models import Model
+
+inputs = Input((3,))
+model = Model({}=inputs, {}=Dense(2)(inputs))
+model.compile("sgd", "mse")
+model.fit([[1, 2, 3]], [[0, 1]])
+"""
+    fixed = _after(project, code.format("input", "output"), "DET104")
+    assert "tf.set_random_seed(0)" in fixed and "np.random.seed(0)" in fixed
+    assert "keras.utils.set_random_seed" not in fixed
+    assert "keras.utils.set_random_seed(0)" in _after(project, code.format("inputs", "outputs"), "DET104")
+
+
 def test_a_seed_that_a_caller_may_give_is_not_replaced(run: Run, project: Project) -> None:
     code = """\
 import numpy as np

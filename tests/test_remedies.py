@@ -224,6 +224,21 @@ def test_a_remedy_is_for_the_release_in_use(tmp_path: Path, release: str, text: 
     assert "enable_op_determinism" not in found.help
 
 
+@pytest.mark.parametrize(("release", "bilinear"), [("2.3.0", False), ("2.4.0", True), ("2.12.0", True)])
+def test_bilinear_resizing_is_no_remedy_before_it_is_deterministic(
+    tmp_path: Path, release: str, bilinear: bool
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"tensorflow=={release}\n", encoding="utf-8")
+    text = (
+        "import tensorflow as tf\n"
+        "model = tf.keras.Sequential([tf.keras.layers.Conv2D(3, 3), tf.keras.layers.UpSampling2D()])\n"
+        "model.compile('sgd', 'mse')\nmodel.fit(tf.ones((1, 8, 8, 3)), tf.ones((1, 12, 12, 3)))\n"
+    )
+    (found,) = findings(tmp_path, text, "DET403")
+    assert ("bilinear" in found.help) == bilinear
+    assert "use " in found.help and "Conv2DTranspose" in found.help
+
+
 GATHERED = (
     "import sys, torch\nfrom torch import nn\ntorch.manual_seed(0)\nnet = nn.Linear(4, 2).cuda()\n"
     "at = torch.load(sys.argv[1]).cuda()\nloss = torch.gather(net(torch.ones(8, 4).cuda()), 0, at).sum()\nloss.backward()\n"

@@ -84,9 +84,10 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     if op == "/" and any(isinstance(side, v.Obj) and side.type == PATH for side in (left, right)):
         return v.Obj(PATH)
     interp.listeners.tell(OperatorEvent(op, left, right, node))
-    for side in (left, right):
-        if is_entropy(side):
-            return side
+    if op != "*" or not (v.is_zero(left) or v.is_zero(right)):
+        for side in (left, right):
+            if is_entropy(side):
+                return side
     for side in (left, right):
         if isinstance(side, v.Obj) and side.type == TENSOR:
             return tensors.make("operator", tensors.of_operator(interp, left, right, op), side.likely)

@@ -22,6 +22,7 @@ from d9mlint.interp.memory import MemoryLog, replayed
 from d9mlint.interp.places import Replay, flow_into
 from d9mlint.interp.state import FLAG, MODE, RNG, Effect, effect
 from d9mlint.interp.trail import FunctionKey, functions
+from d9mlint.knowledge.versions import keep_oldest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -133,8 +134,7 @@ class ImportLog:
     def tell(self, releases: tuple[dict[str, str], dict[str, str]]) -> None:
         """Names in it tell for which releases it was written."""
         for known, new in zip(self.releases, releases, strict=True):
-            for library, version in new.items():
-                known.setdefault(library, version)
+            keep_oldest(known, new)
 
     def add_effects(self, imported: set[str], places: dict[str, Where]) -> None:
         """An import inside of this one has done these."""

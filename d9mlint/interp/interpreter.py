@@ -51,6 +51,7 @@ from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
+from d9mlint.knowledge.versions import keep_oldest
 from d9mlint.project.modules import Found, ModuleFile, Modules
 
 if TYPE_CHECKING:
@@ -1255,8 +1256,7 @@ class Interp:
         """Names that the program uses tell for which releases of libraries it was written, and from which others
         follow."""
         for known, new in zip((self.releases, self.implied_releases), releases, strict=True):
-            for library, version in new.items():
-                known.setdefault(library, version)
+            keep_oldest(known, new)
         if self.import_log is not None:
             self.import_log.tell(releases)
 

@@ -4,7 +4,7 @@ What is known is a mode of the path for each place at which such a value was dra
 a value was read. A place counts as read as soon as one of the values that were drawn there is.
 
 What is only given to a call that looks at its form, such as the example that a model is exported with, does not matter
-either.
+either, and what is only multiplied by zero.
 """
 
 from __future__ import annotations
@@ -118,7 +118,12 @@ class Overwritten:
 
     @on(OperatorEvent)
     def operator(self, event: OperatorEvent) -> None:
-        """An operator is applied."""
+        """An operator is applied. Of what is multiplied by nothing, only the form counts."""
+        if event.op == "*" and (v.is_zero(event.left) or v.is_zero(event.right)):
+            for value in (event.left, event.right):
+                if type(value) in _HOLDING:
+                    self._shown(value)
+            return
         self._read(event.left)
         self._read(event.right)
 

@@ -702,6 +702,13 @@ _NEVER_NONE = frozenset({GIVEN, "datetime.timedelta", "datetime.datetime", "date
 """Objects of classes whose names are written small."""
 
 
+def is_zero(value: Value) -> bool:
+    """Whether a value is the number zero, whatever options are given."""
+    return (
+        isinstance(value, Lit) and not value.option and type(value.value) in (int, float) and value.value == 0
+    )
+
+
 def is_none(value: Value) -> bool | None:
     """Whether a value is None: True, False or None for unknown."""
     if isinstance(value, Lit):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 _CLAUSE = re.compile(r"^\s*([A-Za-z_][\w.-]*)?\s*(>=|<=|==|!=|~=|>|<)\s*v?([\w.!+*-]+)\s*$")
@@ -24,6 +25,13 @@ def compare(a: tuple[int, ...], b: tuple[int, ...]) -> int:
     width = max(len(a), len(b))
     left, right = a + (0,) * (width - len(a)), b + (0,) * (width - len(b))
     return (left > right) - (left < right)
+
+
+def keep_oldest(known: dict[str, str], new: Mapping[str, str]) -> None:
+    """Add releases by library; of two of one library the older one stays."""
+    for library, version in new.items():
+        if library not in known or compare(parse(version), parse(known[library])) < 0:
+            known[library] = version
 
 
 def _first(version: tuple[int, ...], number: int) -> tuple[int, ...]:

@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import body_that_holds
 from d9mlint.ir.traversal import nodes, statements
+from d9mlint.knowledge.versions import keep_oldest
 
 if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
@@ -24,18 +26,20 @@ def releases_of_project(
     implied: dict[str, str] = {}
     names = [f"{name}." for name in libraries]
     for facts in files:
-        if not kb.release_words.isdisjoint(facts.words):
-            names += _named(facts)
+        words = kb.release_words.intersection(facts.words)
+        if words:
+            names += _named(facts, words)
     for name in names:
         entry = kb.inferred(name) or kb.inferred(name.rstrip("."))
         if entry is not None and entry.project and not any(x.startswith(tuple(entry.later)) for x in names):
-            found[entry.library] = entry.version
-            implied.update(entry.implies)
+            keep_oldest(found, {entry.library: entry.version})
+            keep_oldest(implied, entry.implies)
     return {**implied, **found}
 
 
-def _named(facts: m.FileFacts) -> list[str]:
-    """The dotted names that a file imports, or uses of what it imports, each with a dot behind it."""
+def _named(facts: m.FileFacts, words: set[str]) -> list[str]:
+    """The dotted names that a file imports, or uses of what it imports together with some words, each with a dot behind
+    it."""
     found: list[str] = []
     local: dict[str, str] = {}
     for function in facts.functions:
@@ -48,7 +52,7 @@ def _named(facts: m.FileFacts) -> list[str]:
                 found += [f"{stmt.module}.{one.name}." for one in stmt.names]
                 local.update((one.asname or one.name, f"{stmt.module}.{one.name}") for one in stmt.names)
     for function in facts.functions:
-        for node in nodes(function.body):
+        for node in nodes(list(body_that_holds(function, *words))):
             if isinstance(node, m.Name):
                 head, dot, rest = node.id.partition(".")
                 if dot and head in local:

@@ -961,14 +961,14 @@ def _when(interp: RunView, found: Candidate) -> str:
 def _for_release(interp: RunView, entry: OpEntry, past: OpHistory) -> str:
     """The part of a remedy that is for the target version, where each part says for which releases of TensorFlow it
     is: ``TF >= 2.8: this; TF 2.1-2.7: that. Older: another``. The switch of a release is none for ops that have no
-    deterministic implementation in it yet."""
+    deterministic implementation in it yet; for ops that never get one, the parts name other ops."""
     first, *rest = _PART.split(entry.remedy)
     parts = list(zip(rest[::2], rest[1::2], strict=True))
     if first or not parts or interp.targets is None:
         return entry.remedy
-    if past.behaviour in ("silent", "raises"):
+    newer = next((h.versions for h in entry.history if h.behaviour == "deterministic_alternative"), None)
+    if past.behaviour in ("silent", "raises") and newer is not None:
         other = dict(parts).get(_OLDER, "use another op").strip("; .")
-        newer = next((h.versions for h in entry.history if h.behaviour == "deterministic_alternative"), "")
         release = newer.partition(",")[0].removeprefix(">=")
         return f"{other}, or use TensorFlow {release} or newer with op determinism" if release else other
     for releases, text in parts:

@@ -73,6 +73,9 @@ def _lines(
     if rngs & {"tensorflow", "keras"}:
         line, covered = _tensorflow(context, finding, code, start, rngs, seed)
         yield line
+        if "keras" in modules and not covered and context.matches(finding, "keras", "<2.4"):
+            # Keras of that time seeds what it draws from TensorFlow by numbers that it draws from NumPy.
+            rngs = rngs | {"numpy"}
     lightning = next((m for m in ("lightning", "pytorch_lightning") if m in modules), "")
     if lightning and rngs & {"torch", "torch_cuda"}:
         bound = next((m for m in LIGHTNING if m in code.imported().values()), "")
@@ -109,14 +112,15 @@ def _tensorflow(
     imported = set(code.imported().values())
     both = {"python", "numpy"}
     keras_alone = any(t == "keras" or t.startswith("keras.") for t in imported)
-    if keras_alone and not any(t.partition(".")[0] == "tensorflow" for t in imported):
+    seeds_all = context.matches(finding, "tensorflow", ">=2.7")
+    if keras_alone and seeds_all and not any(t.partition(".")[0] == "tensorflow" for t in imported):
         return f"{start.name('keras')}.utils.set_random_seed({seed})", both
     if "tensorflow.compat.v1" in imported and "tensorflow" not in imported:
         return f"{start.name('tensorflow.compat.v1')}.set_random_seed({seed})", set()
     name = start.name("tensorflow")
     if context.matches(finding, "tensorflow", "<2.0"):
         return f"{name}.set_random_seed({seed})", set()
-    if context.matches(finding, "tensorflow", ">=2.7"):
+    if seeds_all:
         return f"{name}.keras.utils.set_random_seed({seed})", both
     return f"{name}.random.set_seed({seed})", set()
 
