@@ -121,6 +121,10 @@ class Pools(Rule):
     codes = ("DET211",)
     models = remembered(list[Where])
     processes = remembered(bool)
+    learning = remembered(bool)
+    """A gradient is taken in a process or thread that the program starts."""
+    learning_here = remembered(bool)
+    """A gradient is taken by the program itself."""
     running = remembered_table(str, Running)
     """Generators that a thread draws from which was started and not waited for."""
 
@@ -277,6 +281,15 @@ class Pools(Rule):
         ):
             self.models.append(Where(self.run, call.node, "share_memory"))
 
+    @on_method("backward")
+    @on_call("torch.autograd.backward", "torch.autograd.grad")
+    def learns(self, call: CallEvent) -> None:
+        """A gradient is taken: by a worker, or by the program that waits for what its workers collect."""
+        if THREAD in self.run.contexts:
+            self.learning = True
+        else:
+            self.learning_here = True
+
     @on_call(*PROCESSES)
     def process(self, call: CallEvent) -> None:
         """Processes are started."""
@@ -287,6 +300,8 @@ class Pools(Rule):
         """What the program does is known."""
         if self.run.entry is None or not self.processes:
             return
+        if self.learning_here and not self.learning:
+            return  # The workers use the shared parameters, and the program alone updates them.
         for place in self.models:
             self.report(
                 "DET211",
