@@ -9,6 +9,7 @@ from d9mlint.interp.tensors import TENSOR
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge import Knowledge
 
 _LITERALS = {
     "builtins.int": int,
@@ -30,6 +31,16 @@ _ITEMS = {"l": "builtins.list", "t": "builtins.tuple", "s": "builtins.set"}
 
 
 _MAPPINGS = ("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping", "typing.Mapping")
+
+
+def computes(kb: Knowledge, api: str) -> bool:
+    """Whether an op computes something of its arguments and does nothing else."""
+    package, _, name = api.rpartition(".")
+    if kb.role(f"?.{name}", "computes") is not None:
+        return True
+    if kb.role(f"{package}.*", "computes") is None or kb.rng(api):
+        return False
+    return kb.role(api, "changes-state") is None
 
 
 def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
@@ -62,6 +73,9 @@ def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
         return True if module or name in bases else False if not bases and name in _LITERALS else None
     if isinstance(value, v.Obj) and value.type == TENSOR and not value.likely:
         return name == TENSOR if name in _LITERALS else None
+    if isinstance(value, v.Obj) and value.api.rpartition(".")[2].islower() and computes(interp.kb, value.api):
+        # A tensor is an instance of no other class that calls are known to give.
+        return False if name in interp.kb.result_classes and not name.endswith("Tensor") else None
     if (
         isinstance(value, v.Obj)
         and value.api.startswith("torch.nn.")

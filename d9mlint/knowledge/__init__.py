@@ -63,6 +63,7 @@ class Knowledge:
             for name in generator.replaces:
                 self._replacing.setdefault(name, []).append(generator)
         self._results = dict(compiled.results)
+        self.result_classes = frozenset(compiled.results.values())
         self._seeders = {
             kind: re.compile("|".join(fnmatch.translate(name) for name in names) or r"(?!)")
             for kind, names in compiled.seeders.items()

@@ -12,7 +12,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.context import THREAD
 from d9mlint.interp.events import CallEvent, EndEvent, GlobalDrawEvent, SeedEvent
 from d9mlint.interp.library.processes import several_at_once
-from d9mlint.interp.listening import on, on_call, on_method
+from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
@@ -122,9 +122,9 @@ class Pools(Rule):
     models = remembered(list[Where])
     processes = remembered(bool)
     learning = remembered(bool)
-    """A gradient is taken in a process or thread that the program starts."""
+    """A process or thread that the program starts trains."""
     learning_here = remembered(bool)
-    """A gradient is taken by the program itself."""
+    """The program itself trains."""
     running = remembered_table(str, Running)
     """Generators that a thread draws from which was started and not waited for."""
 
@@ -282,9 +282,9 @@ class Pools(Rule):
             self.models.append(Where(self.run, call.node, "share_memory"))
 
     @on_method("backward")
-    @on_call("torch.autograd.backward", "torch.autograd.grad")
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "trains") is not None)
     def learns(self, call: CallEvent) -> None:
-        """A gradient is taken: by a worker, or by the program that waits for what its workers collect."""
+        """A step of training: by a worker, or by the program that waits for what its workers collect."""
         if THREAD in self.run.contexts:
             self.learning = True
         else:

@@ -8,6 +8,7 @@ from d9mlint.checks.base import Rule
 from d9mlint.checks.drawing import Observer
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
+from d9mlint.interp.kinds import computes
 from d9mlint.interp.listening import on, on_call
 from d9mlint.interp.state import Site
 from d9mlint.ir import nodes as m
@@ -15,7 +16,6 @@ from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
-    from d9mlint.knowledge import Knowledge
 
 _LOOPS = [f"{head}.{name}" for head in ("tf", "tf.compat.v1") for name in ("while_loop", "map_fn", "scan")]
 
@@ -65,7 +65,7 @@ class _Computations(Observer):
     @on(CallEvent)
     def called(self, call: CallEvent) -> None:
         """An op is made, or something else is called."""
-        if _computes(self.run.kb, call.api):
+        if computes(self.run.kb, call.api):
             self.seen.add(self.run.here(call.node))
         for frame in self.run.stack()[self._outside :]:
             if frame.call_site is not None:
@@ -74,20 +74,10 @@ class _Computations(Observer):
                 self.functions[frame.func.key] = frame.func
 
 
-def _computes(kb: Knowledge, api: str) -> bool:
-    """Whether an op computes something of its arguments and does nothing else."""
-    package, _, name = api.rpartition(".")
-    if kb.role(f"?.{name}", "computes") is not None:
-        return True
-    if kb.role(f"{package}.*", "computes") is None or kb.rng(api):
-        return False
-    return kb.role(api, "changes-state") is None
-
-
 def _only_computes(run: RunView, function: v.Value | None) -> bool:
     """Whether all that a function calls are ops that compute something of their arguments and nothing else."""
     if isinstance(function, v.Ext):
-        return _computes(run.kb, run.kb.canonical(function.name))
+        return computes(run.kb, run.kb.canonical(function.name))
     if not isinstance(function, v.Func):
         return False
     found = _Computations(run)
