@@ -113,7 +113,8 @@ class Environments(Rule):
             if entry.kind != "environment":
                 continue
             self.made = True
-            if "seed" in call.args.kw:
+            given = call.args.get(entry.seed_arg or "seed", entry.seed_pos)
+            if given is not None and v.is_none(given) is not True:
                 # It seeds what it makes, and no environment that is made elsewhere.
                 self.made_seeded = True
                 return
