@@ -24,8 +24,10 @@ if threading.current_thread() is threading.main_thread():
     # A shell, or nohup, starts what runs in the background so, and programs that the tests interrupt would inherit it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    for name in ("SIGHUP", "SIGQUIT"):
+        other = getattr(signal, name, None)
+        if other is not None and signal.getsignal(other) is signal.SIG_IGN:
+            signal.signal(other, signal.SIG_DFL)
 
 
 class Ran(NamedTuple):
