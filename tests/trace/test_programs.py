@@ -48,7 +48,7 @@ def traced(directory: Path, name: str, *options: str) -> dict[str, Any]:
     """The JSON report of a program of this directory, traced in a directory of its own.
 
     A process of a group with gloo now and then aborts when it exits ("terminate called without an active exception",
-    torch 2.13: 2 of 40 runs without d9mlint). Such a program is traced again."""
+    torch 2.13: 2 of 38 runs without d9mlint). Such a program is traced again."""
     found = _traced(directory, name, options)
     for _ in range(3 if Path(name).name.startswith(LAUNCHED) else 0):
         if found["outcome"] != "unknown":
