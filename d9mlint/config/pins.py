@@ -8,12 +8,12 @@ from __future__ import annotations
 import configparser
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from d9mlint.base.paths import TooLarge, absolute, boundary, is_inside, read_limited
+from d9mlint.base.toml import load_toml
 from d9mlint.base.yaml_limits import load_yaml
 from d9mlint.config.markers import holds
 from d9mlint.knowledge.versions import DIGITS
@@ -326,15 +326,9 @@ def _line(text: str, *needles: str) -> int:
 
 
 def _toml(reader: _Reader, name: str, text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        parsed: dict[str, Any] = tomllib.loads(text.replace("\r\n", "\n"))
-        return parsed
+        return load_toml(text.replace("\r\n", "\n"))
     except ValueError as error:
-        # Also of a number with more digits than Python reads.
         where = re.search(r"at line (\d+)", str(error))
         reader.problem(name, int(where.group(1)) if where else 0, f"not valid TOML: {error}")
         return {}

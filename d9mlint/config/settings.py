@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
@@ -12,6 +11,7 @@ from msgspec import Meta
 from d9mlint.base.errors import UsageError, nearest
 from d9mlint.base.files import is_below
 from d9mlint.base.paths import absolute, boundary, is_inside, parents, read_limited
+from d9mlint.base.toml import load_toml
 from d9mlint.config.discover import DEFAULT_EXCLUDE
 
 Severity = Literal["advice", "warning", "error"]
@@ -317,17 +317,11 @@ def _mentions(path: str) -> bool:
 
 
 def _parse(path: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        data: dict[str, Any] = tomllib.loads(_text(path))
-        return data
+        return load_toml(_text(path))
     except RecursionError as error:
         raise UsageError(f"{path} is not valid TOML: it is nested too deeply.") from error
     except ValueError as error:
-        # Also of a number with more digits than Python reads.
         raise UsageError(f"{path} is not valid TOML: {error}.") from error
 
 

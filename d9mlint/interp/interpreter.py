@@ -942,7 +942,6 @@ class Interp:
                 lost |= {name: one for name, one in loaded.items() if self.state.modes.get(name) != one}
                 if not end.alive:
                     end = self.state
-            if self.state.alive:
                 for name, value in env.vars.items():
                     old = end_vars.get(name)
                     if old is None:

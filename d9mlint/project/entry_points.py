@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from d9mlint.base.paths import boundary, is_inside, read_limited
+from d9mlint.base.toml import load_toml
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 from d9mlint.project.modules import Found, ModuleFile, Modules
@@ -299,12 +300,7 @@ def _declared(name: str, text: str) -> list[tuple[str, str]]:
 
 
 def _toml(text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        found: dict[str, Any] = tomllib.loads(text)
+        return load_toml(text)
     except (ValueError, RecursionError):
         return {}
-    return found

@@ -958,6 +958,11 @@ def _when(interp: RunView, found: Candidate) -> str:
     return when_selected(selecting_option(found.device)) if found.device else when_on_cuda(interp)
 
 
+def _alternatives(entry: OpEntry) -> list[str]:
+    """The ranges of versions in which an op has a deterministic implementation for deterministic mode."""
+    return [one.versions for one in entry.history if one.behaviour == "deterministic_alternative"]
+
+
 def _for_release(interp: RunView, entry: OpEntry, past: OpHistory) -> str:
     """The part of a remedy that is for the target version, where each part says for which releases of TensorFlow it
     is: ``TF >= 2.8: this; TF 2.1-2.7: that. Older: another``. The switch of a release is none for ops that have no
@@ -966,7 +971,7 @@ def _for_release(interp: RunView, entry: OpEntry, past: OpHistory) -> str:
     parts = list(zip(rest[::2], rest[1::2], strict=True))
     if first or not parts or interp.targets is None:
         return entry.remedy
-    newer = next((h.versions for h in entry.history if h.behaviour == "deterministic_alternative"), None)
+    newer = next(iter(_alternatives(entry)), None)
     if past.behaviour in ("silent", "raises") and newer is not None:
         other = dict(parts).get(_OLDER, "use another op").strip("; .")
         release = newer.partition(",")[0].removeprefix(">=")
@@ -997,7 +1002,7 @@ def _remedy(interp: RunView, entry: OpEntry, past: OpHistory, on: bool) -> str:
     if MODE_CALL in remedy and not on and interp.kb_matches("torch", "<1.8"):
         return _in_old_release(interp, entry, past, remedy)
     if past.behaviour == "raises" and not on and MODE_CALL in remedy:
-        better = next((h.versions for h in entry.history if h.behaviour == "deterministic_alternative"), "")
+        better = next(iter(_alternatives(entry)), "")
         if not better:
             return "use another op"
         # Some remedies name the release themselves.
@@ -1008,7 +1013,7 @@ def _remedy(interp: RunView, entry: OpEntry, past: OpHistory, on: bool) -> str:
 
 def _in_old_release(interp: RunView, entry: OpEntry, past: OpHistory, remedy: str) -> str:
     """A remedy that names deterministic mode, for a release of torch that has no such mode or another name for it."""
-    found = [h.versions for h in entry.history if h.behaviour == "deterministic_alternative"]
+    found = _alternatives(entry)
     if past.behaviour == "deterministic_alternative" and interp.kb_matches("torch", ">=1.7"):
         return remedy.replace(MODE_CALL, _OLDER_CALL)
     if "torch >=" in remedy or not found:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.paths import boundary, is_inside, read_limited
+from d9mlint.base.toml import load_toml
 from d9mlint.base.yaml_limits import load_yaml
 from d9mlint.interp import values as v
 
@@ -42,20 +42,11 @@ def parse_file(path: str) -> Any:
         if path.endswith(".json"):
             return json.loads(text)
         if path.endswith(".toml"):
-            return parse_toml(text)
+            return load_toml(text)
         return load_yaml(text)
     except Exception:
         # Any malformed configuration is simply not known; it is not ours to report.
         return None
-
-
-def parse_toml(text: str) -> Any:
-    """The content of a TOML document."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    return tomllib.loads(text)
 
 
 def load_literal(interp: Interp, path: str) -> Any:
