@@ -81,6 +81,7 @@ class Knowledge:
         self.hazards = tuple({e.id: e for layer in self.layers for e in layer.hazards}.values())
         self._ops: dict[str, tuple[OpEntry, ...]] = {}
         self._op_methods: dict[str, tuple[OpEntry, ...]] = {}
+        self._losses: dict[str, tuple[OpEntry, ...]] = {}
         self._settings: dict[str, SettingEntry] = {}
         self._roles: dict[str, tuple[RoleEntry, ...]] = {}
         self._role_methods: dict[str, tuple[RoleEntry, ...]] = {}
@@ -131,6 +132,8 @@ class Knowledge:
             gone = self._ops.pop(name, ())
             bare = name.rpartition(".")[2]
             self._op_methods[bare] = tuple(op for op in self._op_methods.get(bare, ()) if op not in gone)
+            for loss in (loss for op in gone for loss in op.losses):
+                self._losses[loss] = tuple(op for op in self._losses[loss] if op not in gone)
 
     def _index(self, compiled: Compiled) -> None:
         for entry in compiled.rng:
@@ -153,6 +156,8 @@ class Knowledge:
                 if name.startswith(("torch.Tensor.", "tf.Variable.")):
                     bare = name.rpartition(".")[2]
                     self._op_methods[bare] = (*self._op_methods.get(bare, ()), op)
+            for loss in op.losses:
+                self._losses[loss] = (*self._losses.get(loss, ()), op)
         for role in compiled.roles:
             for api in role.apis:
                 name = api if api.endswith(".*") else self.canonical(api)
@@ -317,6 +322,10 @@ class Knowledge:
     def op_methods(self, name: str) -> tuple[OpEntry, ...]:
         """Ops that are tensor or variable methods with this bare name."""
         return self._op_methods.get(name, ())
+
+    def losses(self, name: str) -> tuple[OpEntry, ...]:
+        """Ops that the ``compile`` of a model takes for a loss under this name."""
+        return self._losses.get(name, ())
 
     def roles(self, dotted: str) -> tuple[RoleEntry, ...]:
         """The roles that calls of a function or method play; ``?.name`` is a method of an unknown receiver."""

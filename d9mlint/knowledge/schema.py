@@ -450,6 +450,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     variable is not set). ``through`` are the inputs whose gradient the backward pass computes, where it is not the
     first one. ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
     true for methods whose name tells that the receiver is a tensor: no other common class has one of that name.
+    ``losses`` are the names by which the ``compile`` of a model takes it for a loss.
     """
 
     id: str
@@ -464,6 +465,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     static: bool = True
     practical: bool = True
     only_tensors: bool = False
+    losses: list[str] = []
     unless_env: dict[str, list[str]] = {}
     only_env: dict[str, list[str]] = {}
     unless_mode: list[str] = []

@@ -31,6 +31,7 @@ from d9mlint.interp.activity import (
     where,
 )
 from d9mlint.interp.argtests import all_hold, any_holds
+from d9mlint.interp.calls import owner_types
 from d9mlint.interp.context import within_cpu
 from d9mlint.interp.device_names import selecting_option
 from d9mlint.interp.devices import DEFAULT_DEVICE
@@ -167,6 +168,16 @@ class Ops(Rule):
         for value in call.args.values():
             if isinstance(value, v.Obj) and value.node is not None and value.file is not None:
                 self.compiled[value.file.path, value.node.end] = True
+        types = owner_types(self.run, call.owner) if call.owner is not None else []
+        likely = types[:1] == ["?"]
+        if not likely and not any(of_keras(one) for one in types):
+            return
+        node = _argument(call.node, "loss", 1)
+        for name in _named(call.args.get("loss", 1)):
+            for entry in self.run.kb.losses(name):
+                loss = CallEvent(entry.apis[0], v.Args(), node)
+                self.compiled[self.run.here(node).path, node.end] = True
+                _candidate(self, loss, entry, likely, text=name)
 
     @on_method("fit", "fit_generator", "train_on_batch", "evaluate", "evaluate_generator", "test_on_batch")
     def loss_computed(self, call: CallEvent) -> None:
@@ -365,8 +376,45 @@ def _only_reads(interp: RunView, node: m.Expr) -> bool:
     return True
 
 
+def _argument(node: Any, name: str, position: int) -> Any:
+    """The expression that a call is given for an argument; the call where it is not written there."""
+    if isinstance(node, m.Call):
+        named = [keyword.value for keyword in node.keywords if keyword.name == name]
+        if named or len(node.args) > position:
+            return named[0] if named else node.args[position]
+    return node
+
+
+def _named(value: v.Value | None) -> list[str]:
+    """The names that a value holds, each once."""
+    match value:
+        case v.Lit():
+            return _texts(value.value)
+        case v.Items():
+            parts = list(value.elts)
+        case v.Mapping():
+            parts = list(value.items.values())
+        case _:
+            return []
+    return list(dict.fromkeys(name for part in parts for name in _named(part)))
+
+
+def _texts(value: Any) -> list[str]:
+    """The strings that a literal holds."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [text for part in value for text in _texts(part)]
+    return [value] if isinstance(value, str) else []
+
+
 def _candidate(
-    rule: Ops, call: CallEvent, entry: OpEntry, likely: bool, known: KnownCall | None = None
+    rule: Ops,
+    call: CallEvent,
+    entry: OpEntry,
+    likely: bool,
+    known: KnownCall | None = None,
+    text: str = "",
 ) -> None:
     answer = all_hold(call.args, entry.when, call.owner)
     if answer is None:
@@ -459,7 +507,7 @@ def _candidate(
     where_ = Where(rule.run, call.node, call.api)
     found = Candidate(
         where_,
-        call_text(call),
+        text or call_text(call),
         entry,
         past,
         sure,
