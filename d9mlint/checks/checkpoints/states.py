@@ -132,12 +132,13 @@ class Checkpoints(Rule):
         self.hidden.update(hidden)
         written = _written(call.node)
         found = contents(content, written)
-        if not self._counters(Where(self.run, call.node, "torch.save").site.path).isdisjoint(written):
+        counters = self._counters(Where(self.run, call.node, "torch.save").site.path)
+        if not counters.isdisjoint(written):
             found.add("epoch")
         loops = frozenset(loop.key for loop in self.run.loops)
         if not isinstance(content, v.Mapping | v.Items):
             # One state alone, in a file of its own: the rest may stand in others.
-            known = isinstance(content, v.Obj | v.Inst)
+            known = isinstance(content, v.Obj | v.Inst | v.Lit) or _counts(call.node, counters)
             place = Where(self.run, call.node, "torch.save")
             self.alone.append((place, found if known else {*found, "unknown"}, loops))
         elif "optimizer" in found and "unknown" not in found:
@@ -306,6 +307,15 @@ def _written(node: Any) -> list[str]:
             names.append(one.id)
         stack.extend(children(one))
     return names
+
+
+def _counts(node: Any, counters: set[str]) -> bool:
+    """Whether the saved expression is computed from nothing but variables of running loops."""
+    if not isinstance(node, m.Call) or not node.args:
+        return False
+    parts = list(nodes([node.args[0]]))
+    names = {one.id for one in parts if isinstance(one, m.Name)}
+    return bool(names) and names <= counters and all(isinstance(one, m.Name | m.Const | m.BinOp) for one in parts)
 
 
 def contents(value: v.Value, written: list[str]) -> set[str]:
