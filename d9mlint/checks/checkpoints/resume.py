@@ -16,6 +16,7 @@ from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
+from d9mlint.interp.state import Site
 from d9mlint.interp.tensors import LOADING, loaded_by
 from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
@@ -46,6 +47,13 @@ class Resume(Rule):
     kept = remembered(bool)
     """Whether the position in the data is kept."""
     loads = remembered(bool)
+    made = remembered_table(Site, bool)
+    """Where loaders are made."""
+
+    @on_call(LOADER)
+    def loader(self, call: CallEvent) -> None:
+        """A loader is made, which the header of a loop may do."""
+        self.made[self.run.here(call.node)] = True
 
     @on_call_if(lambda rule, api: bool(rule.run.kb.roles(api)))
     def call(self, call: CallEvent) -> None:
@@ -74,6 +82,10 @@ class Resume(Rule):
         header: list[Any] = [loop.stmt.iter]
         skips = False
         for node in nodes(header):
+            if isinstance(node, m.Call) and self.run.here(node) in self.made:
+                skips = True
+                if not _skips_by_hand(loop.stmt):
+                    self.batches[loop.key] = True
             value = self.run.eval(node) if isinstance(node, m.Name) else None
             if isinstance(value, v.Obj):
                 if value.type == LOADER and not _skips_by_hand(loop.stmt):
