@@ -53,7 +53,8 @@ class Resume(Rule):
     @on_call(LOADER)
     def loader(self, call: CallEvent) -> None:
         """A loader is made, which the header of a loop may do."""
-        self.made[self.run.here(call.node)] = True
+        site = self.run.here(call.node)
+        self.made[site] = True
 
     @on_call_if(lambda rule, api: bool(rule.run.kb.roles(api)))
     def call(self, call: CallEvent) -> None:

@@ -315,7 +315,11 @@ def _counts(node: Any, counters: set[str]) -> bool:
         return False
     parts = list(nodes([node.args[0]]))
     names = {one.id for one in parts if isinstance(one, m.Name)}
-    return bool(names) and names <= counters and all(isinstance(one, m.Name | m.Const | m.BinOp) for one in parts)
+    return (
+        bool(names)
+        and names <= counters
+        and all(isinstance(one, m.Name | m.Const | m.BinOp) for one in parts)
+    )
 
 
 def contents(value: v.Value, written: list[str]) -> set[str]:

@@ -173,10 +173,11 @@ class Ops(Rule):
         if not likely and not any(of_keras(one) for one in types):
             return
         node = _argument(call.node, "loss", 1)
+        made = self.run.here(node)
         for name in _named(call.args.get("loss", 1)):
             for entry in self.run.kb.losses(name):
                 loss = CallEvent(entry.apis[0], v.Args(), node)
-                self.compiled[self.run.here(node).path, node.end] = True
+                self.compiled[made.path, made.end] = True
                 _candidate(self, loss, entry, likely, text=name)
 
     @on_method("fit", "fit_generator", "train_on_batch", "evaluate", "evaluate_generator", "test_on_batch")
