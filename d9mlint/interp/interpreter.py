@@ -160,7 +160,7 @@ class Interp:
         # for all that would follow.
         self.spent: dict[tuple[str, int], list[int]] = {}
         self.settled: dict[tuple[str, int], CallOutcome] = {}
-        self.active: dict[tuple[str, int], None] = {}
+        self.active: dict[tuple[str, int], v.Args] = {}
         # Functions that were not entered again because they are running.
         self.recursions: set[tuple[str, int]] = set()
         self.importing = 0
