@@ -139,8 +139,8 @@ class Pools(Rule):
         if isinstance(size, v.Lit) and size.value == 1 and not size.option:
             # One worker takes the items in their order.
             return
-        func = call.args.pos[0] if call.args.pos else call.args.kw.get("func")
-        if not isinstance(func, (v.Func, v.Partial)):
+        func = _function(call.args.pos[0] if call.args.pos else call.args.kw.get("func"))
+        if func is None:
             return
         if name == "submit":
             # The other arguments are those of the function: what it calls on them is known then.
@@ -190,8 +190,8 @@ class Pools(Rule):
         tasks = call.args.pos[0]
         for task in tasks.elts[:1] if isinstance(tasks, v.Items) else ():
             made = task.owner if isinstance(task, v.Obj) else None
-            func = made.args.get("function", 0) if isinstance(made, v.Obj) else None
-            if isinstance(task, v.Obj) and isinstance(func, (v.Func, v.Partial)):
+            func = _function(made.args.get("function", 0) if isinstance(made, v.Obj) else None)
+            if isinstance(task, v.Obj) and func is not None:
                 self.races(
                     call,
                     v.Partial(func, task.args),
@@ -203,16 +203,16 @@ class Pools(Rule):
     @on_call("asyncio.to_thread")
     def to_thread(self, call: CallEvent) -> None:
         """A coroutine hands a function to a thread."""
-        func = call.args.pos[0] if call.args.pos else None
-        if isinstance(func, (v.Func, v.Partial)) and several_at_once(self.run, call.node):
+        func = _function(call.args.pos[0] if call.args.pos else None)
+        if func is not None and several_at_once(self.run, call.node):
             given = call.args.rest()
             self.races(call, v.Partial(func, given), "the function passed to `to_thread`", "to_thread")
 
     @on_call("threading.Thread")
     def thread(self, call: CallEvent) -> None:
         """A thread is made."""
-        func = call.args.get("target", 1)
-        if several_at_once(self.run, call.node) and isinstance(func, (v.Func, v.Partial)):
+        func = _function(call.args.get("target", 1))
+        if several_at_once(self.run, call.node) and func is not None:
             given = call.args.get("args", 3)
             rest = (
                 v.Args(list(given.elts), star=given.open) if isinstance(given, v.Items) else v.Args(star=True)
@@ -232,8 +232,8 @@ class Pools(Rule):
             else:
                 self._beside_others(call.node, owner, run.bind(owner))
         elif isinstance(owner, v.Obj) and owner.type == "threading.Thread":
-            func = owner.args.get("target", 1)
-            if isinstance(func, (v.Func, v.Partial)) and not several_at_once(self.run, call.node):
+            func = _function(owner.args.get("target", 1))
+            if func is not None and not several_at_once(self.run, call.node):
                 self._beside_others(call.node, owner, v.Partial(func, v.Args(star=True)))
 
     def _beside_others(self, node: Any, thread: v.Value, func: v.Value) -> None:
@@ -310,6 +310,14 @@ class Pools(Rule):
                 "use `DistributedDataParallel` or a single process",
                 subject=place.subject,
             )
+
+
+def _function(value: v.Value | None) -> v.Func | v.Partial | None:
+    """The function that runs where a value is called: itself, or the method of an instance of a project class."""
+    if isinstance(value, (v.Func, v.Partial)):
+        return value
+    method = value.cls.find("__call__") if isinstance(value, v.Inst) else None
+    return method.bind(value) if isinstance(method, v.Func) else None
 
 
 def _made_for_item(interp: RunView, node: Any, value: v.Value) -> bool:
