@@ -46,6 +46,8 @@ POOL_METHODS = (
 _SIZES = ("max_workers", "processes", "num_workers")
 MOST_PLACES = 4
 """So many draws of a function that several workers run are shown."""
+_PICKLED_DEPTH = 4
+"""So far what an object holds is looked for."""
 # Methods of a generator that draw nothing.
 _LOOKS = frozenset(
     {"get_state", "set_state", "getstate", "setstate", "seed", "manual_seed", "initial_seed", "spawn"}
@@ -151,7 +153,11 @@ class Pools(Rule):
     def races(self, call: CallEvent, func: v.Value, what: str, name: str, processes: bool = False) -> None:
         """Several workers run a function: it must draw nothing that they share."""
         given = func.args.values() if isinstance(func, v.Partial) else []
-        log = RaceLog(self.run, processes, [one for one in given if _made_for_item(self.run, call.node, one)])
+        made = [one for one in given if _made_for_item(self.run, call.node, one)]
+        if processes and name in POOL_METHODS:
+            # Each task is pickled with its function and gets a copy of what that holds, in the state that it had here.
+            made += _pickled(func)
+        log = RaceLog(self.run, processes, made)
         drawn = what_is_drawn(self.run, [func], log) & set(_GLOBAL) - log.own
         shared = [_GLOBAL[r] for r in sorted(drawn)] + sorted(f"`{one}`" for one in log.generators)
         if shared:
@@ -318,6 +324,26 @@ def _function(value: v.Value | None) -> v.Func | v.Partial | None:
         return value
     method = value.cls.find("__call__") if isinstance(value, v.Inst) else None
     return method.bind(value) if isinstance(method, v.Func) else None
+
+
+def _pickled(func: v.Value) -> list[v.Value]:
+    """What is pickled with a function: the arguments of a partial one, the receiver of a method, and what they hold."""
+    found: list[v.Value] = []
+    level: list[v.Value] = [func]
+    for _ in range(_PICKLED_DEPTH):
+        inner: list[v.Value] = []
+        for one in level:
+            if isinstance(one, v.Partial):
+                inner += [one.func, *one.args.values()]
+            elif isinstance(one, v.Func):
+                inner += [one.receiver] if one.receiver is not None else []
+            elif isinstance(one, v.Inst):
+                inner += one.attrs.values()
+            elif isinstance(one, v.Items):
+                inner += one.elts
+        found += inner
+        level = inner
+    return found
 
 
 def _made_for_item(interp: RunView, node: Any, value: v.Value) -> bool:
