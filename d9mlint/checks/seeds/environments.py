@@ -172,8 +172,11 @@ class Environments(Rule):
                 # It may be about any of them.
                 self._never_seeded(self.reset, next((one.remedy for one in self.handed.values()), ""))
                 return
+        options: set[str] = set()
         for ones, reset in self.resets.items():
-            if done.isdisjoint(ones):
+            if done.isdisjoint(ones) and reset.option not in options:
+                # An option that seeds several environments is one cause.
+                options |= {reset.option} - {""}
                 known = [self.handed[one].remedy for one in sorted(ones) if one in self.handed]
                 self._never_seeded(reset, *known[:1])
                 done |= ones
