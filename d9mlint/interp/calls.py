@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import graphs, memo, rng, tensors
+from d9mlint.interp import graphs, memo, recursion, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import parts
 from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT_MODES, HANDED, OTHER_DEVICE, TRAINING_CONTEXT
@@ -236,10 +236,15 @@ def call_function(
     name = func.key
     if interp.entry is None and node is not None and not interp.gradient_calls.get(name):
         interp.gradient_calls[name] = tensors.no_gradient(interp) is not True
+    running = name
     if name in interp.active:
-        # What a call gives whose recursion was cut here holds only inside of the same recursion.
-        interp.recursions.add(name)
-        return v.UNKNOWN
+        known_args = recursion.other_arguments(func.receiver, args, interp.active[name])
+        running = recursion.again(name)
+        if known_args is None or running in interp.active:
+            # What a call gives whose recursion was cut here holds only inside of the same recursion.
+            interp.recursions.add(name if known_args is None else running)
+            return v.UNKNOWN
+        args = known_args
     if func.decorated and not (args.pos or args.kw or args.star or args.dstar) and takes_options(func):
         args = option_params(interp, func)
     variants = interp.variants.setdefault(name, set())
@@ -315,7 +320,7 @@ def call_function(
     frame.on_yield = on_yield
     before = interp.state.copy()
     interp.frame = frame
-    interp.active[name] = None
+    interp.active[running] = v.Args([func.receiver or v.NONE, *args.pos], args.kw)
     decorators = [
         interp.kb.canonical(d.name) if isinstance(d, v.Ext) else d.api
         for d in func.decorated
@@ -326,7 +331,7 @@ def call_function(
             interp.block(fn.body)
     else:
         interp.block(fn.body)
-    del interp.active[name]
+    del interp.active[running]
     trail, interp.trail = interp.trail, outer_trail
     interp.frame, interp.statement = outer, node_before
     ends = [s for _, s in frame.returns]
@@ -359,7 +364,7 @@ def call_function(
         interp.orders.decide(interp.orders.handed_out(result))
     HEAP.pop()
     interp.rounds = rounds
-    interp.recursions.discard(name)
+    interp.recursions.discard(running)
     if not interp.stopped and on_yield is None:
         done = effect(act, start, interp.state)
         found = memo.remember(

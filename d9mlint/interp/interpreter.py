@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.coverage import Cut, Gap, GapKind
-from d9mlint.interp import calls, conditions, data, equal_tests, expressions
+from d9mlint.interp import calls, conditions, data, equal_tests, expressions, order_cuts
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete
 from d9mlint.interp.context import CONTEXT, OPTION, Active, Question
@@ -160,7 +160,7 @@ class Interp:
         # for all that would follow.
         self.spent: dict[tuple[str, int], list[int]] = {}
         self.settled: dict[tuple[str, int], CallOutcome] = {}
-        self.active: dict[tuple[str, int], None] = {}
+        self.active: dict[tuple[str, int], v.Args] = {}
         # Functions that were not entered again because they are running.
         self.recursions: set[tuple[str, int]] = set()
         self.importing = 0
@@ -1356,6 +1356,7 @@ def _exec_aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
 def _exec_return(interp: Interp, stmt: m.Return) -> None:
     value = interp.eval(stmt.value) if stmt.value is not None else v.NONE
     interp.frame.returns.append((value, interp.state.copy()))
+    order_cuts.left(interp, stmt)
     interp.state.alive = False
 
 
@@ -1385,6 +1386,7 @@ def _exec_assert(interp: Interp, stmt: m.Assert) -> None:
 
 
 def _exec_jump(interp: Interp, stmt: m.Jump) -> None:
+    order_cuts.left(interp, stmt)
     if interp.frame.jumps:
         interp.frame.jumps[-1].append(interp.state.copy())
     interp.state.alive = False

@@ -15,7 +15,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
-from d9mlint.interp import order_identifiers, order_shares, order_single, order_sorting, order_sums
+from d9mlint.interp import (
+    order_cuts,
+    order_identifiers,
+    order_shares,
+    order_single,
+    order_sorting,
+    order_sums,
+)
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.heap import FIELD, HEAP
@@ -86,12 +93,14 @@ class Loop:
     """A loop that runs over an arbitrary order. Objects born before ``start`` are older than it; ``before`` are the
     values that names had, which the loop assigns. ``given`` is the name that it gives each element, unless it is among
     the names ``assigned`` in its body. ``draws`` is whether it draws something, ``figures`` whether it begins or ends
-    figures, ``zeroes`` whether it sets gradients to zero: then each round has its own."""
+    figures, ``zeroes`` whether it sets gradients to zero: then each round has its own. ``cuts`` are where
+    statements start that end it after so many rounds."""
 
     __slots__ = (
         "assigned",
         "before",
         "counters",
+        "cuts",
         "draws",
         "env",
         "figures",
@@ -119,6 +128,7 @@ class Loop:
         self.assigned = assigned_names(stmt) if stmt is not None else frozenset[str]()
         self.names, self.counters = order_sums.names_of(stmt)
         self.draws = self.figures = self.zeroes = False
+        self.cuts: frozenset[int] = frozenset()
 
 
 class Rounds(NamedTuple):
@@ -320,6 +330,8 @@ class Orders:
         loop = Loop(Order(order.keys), env, before, stmt)
         self.loops.append(loop)
         if stmt is not None:
+            enumerated = isinstance(value, v.Obj) and value.api == "builtins.enumerate"
+            loop.cuts = order_cuts.cuts(stmt, enumerated)
             for name in _counted_up(stmt):
                 if _is_int(before.get(name)):
                     index = v.Obj("?", "?")

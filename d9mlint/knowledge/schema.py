@@ -96,6 +96,7 @@ Role = Literal[
     "ranks",
     "reads",
     "registers",
+    "resets-environment",
     "restores-rng",
     "saves-loader",
     "sets-stop",

@@ -46,6 +46,8 @@ POOL_METHODS = (
 _SIZES = ("max_workers", "processes", "num_workers")
 MOST_PLACES = 4
 """So many draws of a function that several workers run are shown."""
+_PICKLED_DEPTH = 4
+"""So far what an object holds is looked for."""
 # Methods of a generator that draw nothing.
 _LOOKS = frozenset(
     {"get_state", "set_state", "getstate", "setstate", "seed", "manual_seed", "initial_seed", "spawn"}
@@ -139,8 +141,8 @@ class Pools(Rule):
         if isinstance(size, v.Lit) and size.value == 1 and not size.option:
             # One worker takes the items in their order.
             return
-        func = call.args.pos[0] if call.args.pos else call.args.kw.get("func")
-        if not isinstance(func, (v.Func, v.Partial)):
+        func = _function(call.args.pos[0] if call.args.pos else call.args.kw.get("func"))
+        if func is None:
             return
         if name == "submit":
             # The other arguments are those of the function: what it calls on them is known then.
@@ -151,7 +153,11 @@ class Pools(Rule):
     def races(self, call: CallEvent, func: v.Value, what: str, name: str, processes: bool = False) -> None:
         """Several workers run a function: it must draw nothing that they share."""
         given = func.args.values() if isinstance(func, v.Partial) else []
-        log = RaceLog(self.run, processes, [one for one in given if _made_for_item(self.run, call.node, one)])
+        made = [one for one in given if _made_for_item(self.run, call.node, one)]
+        if processes and name in POOL_METHODS:
+            # Each task is pickled with its function and gets a copy of what that holds, in the state that it had here.
+            made += _pickled(func)
+        log = RaceLog(self.run, processes, made)
         drawn = what_is_drawn(self.run, [func], log) & set(_GLOBAL) - log.own
         shared = [_GLOBAL[r] for r in sorted(drawn)] + sorted(f"`{one}`" for one in log.generators)
         if shared:
@@ -190,8 +196,8 @@ class Pools(Rule):
         tasks = call.args.pos[0]
         for task in tasks.elts[:1] if isinstance(tasks, v.Items) else ():
             made = task.owner if isinstance(task, v.Obj) else None
-            func = made.args.get("function", 0) if isinstance(made, v.Obj) else None
-            if isinstance(task, v.Obj) and isinstance(func, (v.Func, v.Partial)):
+            func = _function(made.args.get("function", 0) if isinstance(made, v.Obj) else None)
+            if isinstance(task, v.Obj) and func is not None:
                 self.races(
                     call,
                     v.Partial(func, task.args),
@@ -203,16 +209,16 @@ class Pools(Rule):
     @on_call("asyncio.to_thread")
     def to_thread(self, call: CallEvent) -> None:
         """A coroutine hands a function to a thread."""
-        func = call.args.pos[0] if call.args.pos else None
-        if isinstance(func, (v.Func, v.Partial)) and several_at_once(self.run, call.node):
+        func = _function(call.args.pos[0] if call.args.pos else None)
+        if func is not None and several_at_once(self.run, call.node):
             given = call.args.rest()
             self.races(call, v.Partial(func, given), "the function passed to `to_thread`", "to_thread")
 
     @on_call("threading.Thread")
     def thread(self, call: CallEvent) -> None:
         """A thread is made."""
-        func = call.args.get("target", 1)
-        if several_at_once(self.run, call.node) and isinstance(func, (v.Func, v.Partial)):
+        func = _function(call.args.get("target", 1))
+        if several_at_once(self.run, call.node) and func is not None:
             given = call.args.get("args", 3)
             rest = (
                 v.Args(list(given.elts), star=given.open) if isinstance(given, v.Items) else v.Args(star=True)
@@ -232,8 +238,8 @@ class Pools(Rule):
             else:
                 self._beside_others(call.node, owner, run.bind(owner))
         elif isinstance(owner, v.Obj) and owner.type == "threading.Thread":
-            func = owner.args.get("target", 1)
-            if isinstance(func, (v.Func, v.Partial)) and not several_at_once(self.run, call.node):
+            func = _function(owner.args.get("target", 1))
+            if func is not None and not several_at_once(self.run, call.node):
                 self._beside_others(call.node, owner, v.Partial(func, v.Args(star=True)))
 
     def _beside_others(self, node: Any, thread: v.Value, func: v.Value) -> None:
@@ -310,6 +316,34 @@ class Pools(Rule):
                 "use `DistributedDataParallel` or a single process",
                 subject=place.subject,
             )
+
+
+def _function(value: v.Value | None) -> v.Func | v.Partial | None:
+    """The function that runs where a value is called: itself, or the method of an instance of a project class."""
+    if isinstance(value, (v.Func, v.Partial)):
+        return value
+    method = value.cls.find("__call__") if isinstance(value, v.Inst) else None
+    return method.bind(value) if isinstance(method, v.Func) else None
+
+
+def _pickled(func: v.Value) -> list[v.Value]:
+    """What is pickled with a function: the arguments of a partial one, the receiver of a method, and what they hold."""
+    found: list[v.Value] = []
+    level: list[v.Value] = [func]
+    for _ in range(_PICKLED_DEPTH):
+        inner: list[v.Value] = []
+        for one in level:
+            if isinstance(one, v.Partial):
+                inner += [one.func, *one.args.values()]
+            elif isinstance(one, v.Func):
+                inner += [one.receiver] if one.receiver is not None else []
+            elif isinstance(one, v.Inst):
+                inner += one.attrs.values()
+            elif isinstance(one, v.Items):
+                inner += one.elts
+        found += inner
+        level = inner
+    return found
 
 
 def _made_for_item(interp: RunView, node: Any, value: v.Value) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
@@ -16,6 +18,13 @@ from d9mlint.interp.text import call_text
 from d9mlint.ir.forms import asked_for_form
 
 
+class Handed(NamedTuple):
+    """Where an environment is made that a library resets, and what seeds it."""
+
+    place: Where
+    remedy: str
+
+
 class Environments(Rule):
     """DET111: environments that seed themselves."""
 
@@ -27,14 +36,13 @@ class Environments(Rule):
     """Where environments are made that are seeded."""
     resets = remembered(dict[frozenset[Site], Where])
     """The first reset without a seed, by where the environments are made that it can be about."""
-    made_seeded = remembered(bool)
-    """Whether an environment is made with a seed."""
     space_seeded = remembered(bool)
+    first = remembered(frozenset[Site])
+    """The environments that the first of all these resets can be about."""
     sample = remembered_once(Where)
     reset = remembered_once(Where)
-    handed = remembered_once(Where)
-    """An environment that a library resets, not the program."""
-    remedy = remembered(str)
+    handed = remembered(dict[Site, Handed])
+    """Environments that a library resets, not the program, by where they are made."""
 
     @on_method("reset", "seed", "sample")
     def use(self, call: CallEvent) -> None:
@@ -72,16 +80,19 @@ class Environments(Rule):
         if value is None or v.is_none(value) is True:
             if name == "reset" and self.made:
                 option = v.option_of(value) if value is not None else ""
-                place = Where(self.run, call.node, "reset", option)
-                if self.reset is None:
-                    self.reset = place
-                if ones:
-                    self.resets.setdefault(ones, place)
+                self._reset(Where(self.run, call.node, "reset", option), ones)
             return
         if ones:
             self.seeded_ones.update(ones)
         else:
             self.seeded = True
+
+    def _reset(self, place: Where, ones: frozenset[Site]) -> None:
+        if self.reset is None:
+            self.reset = place
+            self.first = ones
+        if ones:
+            self.resets.setdefault(ones, place)
 
     def _form_only(self, call: CallEvent) -> bool:
         """Whether the program only asks for the shape of a sample."""
@@ -98,12 +109,17 @@ class Environments(Rule):
             if site is None:
                 return frozenset()
             assert isinstance(one, v.Obj)
-            single = any(entry.kind == "environment" for entry in self.run.kb.rng(one.api)) and not any(
-                isinstance(part, (v.Items, v.Func, v.Partial, v.Obj, v.Inst)) for part in one.args.values()
-            )
-            if not single:
+            parts = [part for part in one.args.values() if not isinstance(part, (v.Lit, v.Ext))]
+            if any(entry.kind == "environment" for entry in self.run.kb.rng(one.api)):
+                if any(isinstance(part, (v.Items, v.Func, v.Partial, v.Obj, v.Inst)) for part in parts):
+                    return frozenset()
+                found.add(site)
+                continue
+            # What a library wraps around one environment passes on the seed.
+            inner = self._made_at(parts[0]) if len(parts) == 1 and one.api.startswith(_RL_LIBRARIES) else None
+            if not inner:
                 return frozenset()
-            found.add(site)
+            found |= inner
         return frozenset(found)
 
     @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)) or api.startswith(_RL_LIBRARIES))
@@ -114,17 +130,26 @@ class Environments(Rule):
                 continue
             self.made = True
             given = call.args.get(entry.seed_arg or "seed", entry.seed_pos)
+            made = self.run.here(call.node)
             if given is not None and v.is_none(given) is not True:
                 # It seeds what it makes, and no environment that is made elsewhere.
-                self.made_seeded = True
+                self.seeded_ones.add(made)
                 return
-            if entry.at == "use" and self.handed is None:
-                self.handed = Where(self.run, call.node, call.api)
-                self.remedy = entry.why
+            if entry.at == "use":
+                self.handed.setdefault(made, Handed(Where(self.run, call.node, call.api), entry.why))
+        resets = self.run.kb.role(call.api, "resets-environment")
+        if resets is not None and self.made:
+            self._reset(
+                Where(self.run, call.node, call.api), self._made_at(call.args.get(resets.arg, resets.pos))
+            )
         # Anything of an RL library that takes a seed may seed its environments.
         seed = call.args.kw.get("seed")
         if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):
-            self.seeded = self.seeded or not self._made_at(call.owner)
+            given_ones = [ones for one in call.args.values() if (ones := self._made_at(one))]
+            if given_ones:
+                self.seeded_ones.update(*given_ones)
+            else:
+                self.seeded = self.seeded or not self._made_at(call.owner)
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -140,25 +165,34 @@ class Environments(Rule):
             )
         if self.seeded:
             return
-        if self.seeded_ones:
-            # The seed of one environment does not reach another.
-            for ones, reset in self.resets.items():
-                if self.seeded_ones.isdisjoint(ones) and not self.made_seeded:
-                    self._never_seeded(reset)
-            return
-        place = (None if self.made_seeded else self.reset) or self.handed
-        if place is not None:
-            self._never_seeded(place)
+        # The seed of one environment does not reach another.
+        done = set(self.seeded_ones)
+        if self.reset is not None and not self.first:
+            if not done:
+                # It may be about any of them.
+                self._never_seeded(self.reset, next((one.remedy for one in self.handed.values()), ""))
+                return
+        options: set[str] = set()
+        for ones, reset in self.resets.items():
+            if done.isdisjoint(ones) and reset.option not in options:
+                # An option that seeds several environments is one cause.
+                options |= {reset.option} - {""}
+                known = [self.handed[one].remedy for one in sorted(ones) if one in self.handed]
+                self._never_seeded(reset, *known[:1])
+                done |= ones
+        for made, handed in self.handed.items():
+            if made not in done:
+                self._never_seeded(handed.place, handed.remedy)
 
-    def _never_seeded(self, place: Where) -> None:
+    def _never_seeded(self, place: Where, remedy: str = "") -> None:
         option = place.option
         why = f" by default (`{option}` is None)" if option else ""
         self.report(
             "DET111",
             place,
             f"environment is never seeded{why}: `reset()` uses OS entropy, and global seeds do not affect it",
-            self.remedy or "call `env.reset(seed=0)` once after creating it",
-            subject="handed" if place is self.handed else "environment",
+            remedy or "call `env.reset(seed=0)` once after creating it",
+            subject="environment" if place.subject == "reset" else "handed",
             severity=Severity.WARNING if option else None,
         )
 

@@ -1,0 +1,48 @@
+"""Recursion: a function that calls itself is run once more inside of its own call, from what its later calls may be given.
+
+What the first call is given may decide a test, such as whether an index is past the end of a list, that a later call
+answers otherwise. Without a second run that branch would be passed over without a word.
+"""
+
+from __future__ import annotations
+
+from d9mlint.interp import memo
+from d9mlint.interp import values as v
+
+
+def again(name: tuple[str, int]) -> tuple[str, int]:
+    """The key among the active calls of the second run of a function."""
+    return (name[0], -1 - name[1])
+
+
+def other_arguments(receiver: v.Value | None, args: v.Args, outer: v.Args) -> v.Args | None:
+    """The arguments of all calls that come after the first, whose receiver and arguments are ``outer``; None if the
+    second call is given the same."""
+    first, *before = outer.pos
+    differs = receiver is not None and receiver is not first
+    pos: list[v.Value] = []
+    for index, value in enumerate(args.pos):
+        known = before[index] if index < len(before) else None
+        later = _later(value, known)
+        differs = differs or later is not None
+        pos.append(value if later is None else later)
+    kw: dict[str, v.Value] = {}
+    for name, value in args.kw.items():
+        later = _later(value, outer.kw.get(name))
+        differs = differs or later is not None
+        kw[name] = value if later is None else later
+    return v.Args(pos, kw, args.star, args.dstar) if differs else None
+
+
+def _later(value: v.Value, before: v.Value | None) -> v.Value | None:
+    """What an argument may be in any later call; None if it is what it was."""
+    if value is before:
+        return None
+    if isinstance(value, v.Lit):
+        if isinstance(before, v.Lit) and memo.shape(value) == memo.shape(before):
+            return None
+        # A switch is what it says, as is `None`; numbers and texts go on changing.
+        return value if value.value is None or isinstance(value.value, bool) else v.UNKNOWN
+    if isinstance(value, v.Items):
+        return v.join((value, v.Items(value.kind, [])))
+    return None if before is not None and memo.shape(value) == memo.shape(before) else value
