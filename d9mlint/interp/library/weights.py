@@ -41,6 +41,7 @@ def load(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> 
         and _all_of(args, name)
         and not are_initial(state)
         and not _is_changed(state)
+        and _is_settled(interp, state)
     ):
         # Only in Keras the layers of a model are arguments of the calls that make it.
         _loaded(interp, model, name == "load_weights")
@@ -118,6 +119,26 @@ def _is_changed(state: v.Value) -> bool:
     return any(isinstance(one, v.Obj) and CHANGED in one.attrs for one in v.alternatives(state))
 
 
+def _is_settled(interp: Interp, state: v.Value) -> bool:
+    """Whether a state that another module has is a loaded one on every path that comes here."""
+    modes = interp.state.modes
+    for one in v.alternatives(state):
+        owner = one.attrs.get("@owner") if isinstance(one, v.Obj) and CHANGED not in one.attrs else None
+        if owner is None:
+            continue
+        seen: dict[v.Value, None] = {}
+        _reach(interp, owner, seen, False)
+        for part in seen:
+            site = made_at(part) if isinstance(part, v.Obj) else None
+            if site is not None and (known := modes.get(_mode(site))) is not None and known.value is not True:
+                return False
+    return True
+
+
+def _mode(site: Site) -> str:
+    return f"{LOADED}{site.path}:{site.start}"
+
+
 def all_loaded(interp: Interp, model: v.Value, args: v.Args) -> None:
     """A model was made from a checkpoint, which has all of its weights unless it is asked for less."""
     strict = args.kw.get("strict")
@@ -135,7 +156,7 @@ def _loaded(interp: Interp, model: v.Value, graphs: bool) -> None:
         one.attrs[_MARK] = v.TRUE
         site = made_at(one) if isinstance(one, v.Obj) else None
         if site is not None:
-            interp.state.modes[f"{LOADED}{site.path}:{site.start}"] = Setting(True, site)
+            interp.state.modes[_mode(site)] = Setting(True, site)
 
 
 def _reach(interp: Interp, value: v.Value, seen: dict[v.Value, None], graphs: bool) -> None:
