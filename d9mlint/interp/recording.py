@@ -751,6 +751,7 @@ _ROLES = {
     "graph-gradient": "adds gradients to a graph of TensorFlow",
     "discards-batches": "gives a loader that leaves out its first batches",
     "saves-loader": "keeps the position in the data",
+    "resets-environment": "resets the environment that it is given",
     "clock": "reads the clock",
     "stacks-rows": "gives one row for each of the items of its first argument",
     "takes-gradients": "takes gradients of tensors that the program names",
