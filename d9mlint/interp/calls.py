@@ -238,13 +238,13 @@ def call_function(
         interp.gradient_calls[name] = tensors.no_gradient(interp) is not True
     running = name
     if name in interp.active:
-        known_args = recursion.other_arguments(func.receiver, args, interp.active[name])
+        later = recursion.other_arguments(func.receiver, args, interp.active[name])
         running = recursion.again(name)
-        if known_args is None or running in interp.active:
-            # What a call gives whose recursion was cut here holds only inside of the same recursion.
-            interp.recursions.add(name if known_args is None else running)
+        if later is None or running in interp.active:
+            # What a call gives whose recursion was cut here holds only in the same recursion.
+            interp.recursions.add(name if later is None else running)
             return v.UNKNOWN
-        args = known_args
+        args = later
     if func.decorated and not (args.pos or args.kw or args.star or args.dstar) and takes_options(func):
         args = option_params(interp, func)
     variants = interp.variants.setdefault(name, set())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
@@ -88,18 +88,14 @@ def _limits(test: m.Expr, indexes: set[str], rounds: set[str], grown: set[str]) 
     if not isinstance(test, m.Compare) or len(test.ops) != 1 or test.ops[0] not in _LIMITS:
         return False
     limit = test.comparators[0]
-    if isinstance(test.left, m.Name) and test.left.id in indexes:
-        return isinstance(limit, (m.Const, m.Name, m.Attr))
-    if isinstance(test.left, m.Name) and test.left.id in rounds:
-        return isinstance(limit, m.Const)
+    if isinstance(test.left, m.Name):
+        known = test.left.id in rounds and isinstance(limit, m.Const)
+        return known or (test.left.id in indexes and isinstance(limit, (m.Const, m.Name, m.Attr)))
     return (
         isinstance(limit, m.Const)
         and isinstance(test.left, m.Call)
         and called_name(test.left) == "len"
         and len(test.left.args) == 1
-        and _name(test.left.args[0]) in grown
+        and isinstance(test.left.args[0], m.Name)
+        and test.left.args[0].id in grown
     )
-
-
-def _name(node: Any) -> str:
-    return node.id if isinstance(node, m.Name) else "?"

@@ -1,4 +1,4 @@
-"""Recursion: a function that calls itself is run once more inside of its own call, from what its later calls may be given.
+"""Recursion: a function that calls itself is run once more within its own call, from what its later calls may be given.
 
 What the first call is given may decide a test, such as whether an index is past the end of a list, that a later call
 answers otherwise. Without a second run that branch would be passed over without a word.

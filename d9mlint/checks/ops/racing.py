@@ -10,7 +10,7 @@ import msgspec
 
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
-from d9mlint.checks.base import Rule, silent
+from d9mlint.checks.base import Rule, argument_node, silent
 from d9mlint.checks.derivation import default
 from d9mlint.checks.ops.calls import known_call
 from d9mlint.checks.ops.consumers import ends_gradients
@@ -172,7 +172,7 @@ class Ops(Rule):
         likely = types[:1] == ["?"]
         if not likely and not any(of_keras(one) for one in types):
             return
-        node = _argument(call.node, "loss", 1)
+        node = argument_node(call.node, "loss", 1) or call.node
         made = self.run.here(node)
         for name in _named(call.args.get("loss", 1)):
             for entry in self.run.kb.losses(name):
@@ -375,15 +375,6 @@ def _only_reads(interp: RunView, node: m.Expr) -> bool:
             if interp.kb.role(f"{TENSOR}.{called_name(one)}", "looks-only") is None:
                 return False
     return True
-
-
-def _argument(node: Any, name: str, position: int) -> Any:
-    """The expression that a call is given for an argument; the call where it is not written there."""
-    if isinstance(node, m.Call):
-        named = [keyword.value for keyword in node.keywords if keyword.name == name]
-        if named or len(node.args) > position:
-            return named[0] if named else node.args[position]
-    return node
 
 
 def _named(value: v.Value | None) -> list[str]:
