@@ -260,7 +260,7 @@ class Analyzer:
                 interp = self._interp(self.interp, None, imports, targets)
                 interp.ready = order.needed(one)
                 self._report(interp, one, None, partial(_import_alone, file=one))
-                imports.settle(interp, one, order.circle(one))
+                imports.settle(interp, one, order.circle(one), order.needed(one))
         return needed
 
     def _recorded(
@@ -375,7 +375,7 @@ def _run_program(interp: Interp, entry: Entry) -> None:
     parents = name.split(".")[:-1]
     if parents and (entry.function is not None or _is_run_as_module(entry.file)):
         # Started from the directory of the outermost package; Python imports the packages around a module before it.
-        interp.first_on_path = interp.modules.package_root(entry.file.directory)
+        interp.look_first_in(interp.modules.package_root(entry.file.directory))
         interp.frame = interp.base_frame(v.Mod(name, entry.file), entry.file)
         interp.import_parents(entry.file, parents)
         interp.frame = None  # type: ignore[assignment]

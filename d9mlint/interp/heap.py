@@ -16,9 +16,11 @@ There is one heap in a process, as analysis runs follow one another in it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp.numbering import Numbering
 
 if TYPE_CHECKING:
     from d9mlint.interp.values import Value
@@ -69,7 +71,7 @@ value is what was read or written, a ``Whole`` for WHOLE. A plain tuple, because
 class Activation:
     """The reads and writes of objects born before ``start`` since then; what was asked of the state of the path, changed
     in it, or set where it knew nothing (see ``state``); and the names that were looked for among functions,
-    classes, modules and what they hold (those of remembered imports in ``named``, see ``Names``). ``written`` are the
+    classes, modules and what they hold (those of remembered imports in ``named``, as bits of ``NAMES``). ``written`` are the
     owners of what is in ``writes``; ``circumstances`` what was asked of what is active (see ``context``)."""
 
     __slots__ = (
@@ -108,30 +110,8 @@ class Activation:
         )
 
 
-class Names:
-    """Sets of names as numbers: there is one for each import that is remembered, and they have most in common."""
-
-    __slots__ = ("_bits",)
-
-    def __init__(self) -> None:
-        self._bits: dict[str, int] = {}
-
-    def number(self, names: Iterable[str]) -> int:
-        """The number that stands for a set of names."""
-        bits = self._bits
-        places = [bits.setdefault(name, len(bits)) for name in names]
-        held = bytearray(max(places, default=0) // 8 + 1)
-        for place in places:
-            held[place // 8] |= 1 << place % 8
-        return int.from_bytes(held, "little")
-
-    def holds(self, number: int, name: str) -> bool:
-        """Whether a name is in the set that a number stands for."""
-        place = self._bits.get(name)
-        return place is not None and bool(number >> place & 1)
-
-
-NAMES = Names()
+NAMES: Numbering[str] = Numbering()
+"""Names that were looked for: there is a set of them for each remembered import."""
 
 
 class Heap:
@@ -261,6 +241,16 @@ class Heap:
                     act.reads[place] = access
         for access in writes:
             self.redo(access)
+
+    def redo_shared(self, writes: tuple[Access, ...]) -> None:
+        """Write what an import has written that each run takes over as it is: the running activation has not done it, and
+        holds the accesses themselves."""
+        act = self.act
+        for access in writes:
+            self.redo(access)
+            place = (id(access[2]), access[3])
+            if place in act.writes:
+                act.writes[place] = access
 
     def share(self, start: int) -> None:
         """Objects born since ``start`` belong to a remembered import from now on."""

@@ -7,31 +7,38 @@ runs the module itself; either way the outcome is the same. Imports that seed, o
 cannot be repeated (see ``memory``), are never taken over.
 
 Code that no entry point reaches has no program that says what was imported before. There an import is the same
-for all that ask for it: that of the module by itself (see ``ImportCache.settle``).
+for all that ask for it: that of the module by itself (see ``ImportCache.settle``). It is kept without what the imports
+in it did that are kept so themselves: a large package needs thousands of modules for each of thousands.
 """
 
 from __future__ import annotations
 
+from array import array
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from d9mlint.interp import values as v
 from d9mlint.interp.context import Question
-from d9mlint.interp.heap import HEAP, NAMES, Access
+from d9mlint.interp.heap import HEAP, NAMES
 from d9mlint.interp.memory import MemoryLog, replayed
+from d9mlint.interp.numbering import Numbering, numbers
 from d9mlint.interp.places import Replay, flow_into
 from d9mlint.interp.state import FLAG, MODE, RNG, Effect, effect
-from d9mlint.interp.trail import FunctionKey, functions
+from d9mlint.interp.trail import FUNCTIONS, FunctionKey, Shared, functions
 from d9mlint.knowledge.versions import keep_oldest
 
+T = TypeVar("T")
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from d9mlint.base.coverage import Cut, Gap
+    from d9mlint.interp.heap import Access
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.method_index import Layer, Method
     from d9mlint.interp.orders import Key, Numbered, Origin
     from d9mlint.interp.places import Where
+    from d9mlint.project.import_order import Needed
     from d9mlint.project.modules import Found, ModuleFile
 
 MAX_VARIANTS = 64
@@ -40,14 +47,21 @@ one another in circles have one for each of their parts that may be the first: w
 imports it runs again."""
 
 
+_Lookup = tuple[str, str, bool, str | None, str | None]
+"""A name that was looked for: from which directory, the name, whether anywhere; and the file and the directory that it
+means."""
+_LOOKUPS: Numbering[_Lookup] = Numbering()
+
+
 class Imported(NamedTuple):
-    """What an import read and did."""
+    """What an import read and did, without what the imports in it did that are ``inner``. Lookups and functions are
+    numbers."""
 
     mod: v.Mod
     # Modules it loaded, and those that it found loaded already.
-    loaded: dict[str, v.Mod]
-    used: dict[str, v.Mod]
-    lookups: dict[tuple[str, str, bool], Found | None]
+    loaded: tuple[v.Mod, ...]
+    used: tuple[v.Mod, ...]
+    lookups: array[int]
     asked: dict[str, bool]
     blanks_found: dict[v.Cls, v.Inst | None]
     blanks_made: dict[v.Cls, v.Inst]
@@ -61,8 +75,9 @@ class Imported(NamedTuple):
     # Methods of classes that it made; and those of the names that it asked for which were there before.
     methods: Layer
     guessed: dict[str, list[Method]]
-    visited: set[tuple[str, int]]
-    entered: frozenset[FunctionKey]
+    visited: array[int]
+    entered: array[int]
+    inner: tuple[Settled, ...]
     origins: dict[Key, Origin]
     decided: dict[Key, None]
     excused: set[Key]
@@ -74,7 +89,7 @@ class Imported(NamedTuple):
     cuts: set[Cut]
     gaps: set[Gap]
     # Class attributes, functions and library attributes that it replaced, those that the run had replaced before, and
-    # the names that it looked for (see ``heap.Names``).
+    # the names that it looked for (see ``heap.NAMES``).
     patched: set[str]
     library_attributes: dict[str, v.Value]
     patched_before: frozenset[str]
@@ -93,14 +108,51 @@ class Imported(NamedTuple):
     born: tuple[int, int]
 
 
+class Settled:
+    """What stands for the import of a file in all runs over unreached code, whatever they have imported before. ``needs``
+    are the files that importing it may import."""
+
+    __slots__ = ("done", "loaded", "needs", "path")
+
+    def __init__(self, done: Imported, path: str, needs: Needed) -> None:
+        self.done = done
+        self.path = path
+        self.needs = needs
+        self.loaded = {mod.path: mod for mod in done.loaded}
+
+    @property
+    def entered(self) -> array[int]:
+        """The functions whose code it has read."""
+        return self.done.entered
+
+    @property
+    def inner(self) -> tuple[Settled, ...]:
+        """Those that it takes over itself."""
+        return self.done.inner
+
+
 class ImportLog:
     """What is noted while an import runs that may be remembered."""
 
-    __slots__ = ("blanks", "guessed", "imported", "libraries", "lookups", "places", "releases", "used")
+    __slots__ = (
+        "blanks",
+        "guessed",
+        "imported",
+        "inner",
+        "libraries",
+        "lookups",
+        "places",
+        "releases",
+        "taken",
+        "used",
+    )
 
     def __init__(self) -> None:
-        self.lookups: dict[tuple[str, str, bool], Found | None] = {}
+        self.lookups: set[int] = set()
         self.used: dict[str, v.Mod] = {}
+        # Settled imports that it took over, and those with all that they take over themselves.
+        self.inner: list[Settled] = []
+        self.taken: list[Settled] = []
         # Whether libraries that were asked for had been imported.
         self.libraries: dict[str, bool] = {}
         # Instances of which only the class is known, as they were found.
@@ -113,10 +165,14 @@ class ImportLog:
         # Releases of libraries that its names tell, and those that follow from these.
         self.releases: tuple[dict[str, str], dict[str, str]] = ({}, {})
 
+    def looked_up(self, directory: str, name: str, anywhere: bool, found: Found | None) -> None:
+        """A name was looked for."""
+        self.lookups.add(_LOOKUPS.number((directory, name, anywhere, *_target(found))))
+
     def add(
         self,
-        lookups: dict[tuple[str, str, bool], Found | None],
-        used: dict[str, v.Mod],
+        lookups: Iterable[int],
+        used: Iterable[v.Mod],
         libraries: dict[str, bool],
         blanks: dict[v.Cls, v.Inst | None],
         guessed: Iterable[str],
@@ -124,12 +180,17 @@ class ImportLog:
         """An import inside of this one has read these."""
         self.guessed.update(guessed)
         self.lookups.update(lookups)
-        for path, mod in used.items():
-            self.used.setdefault(path, mod)
+        for mod in used:
+            self.used.setdefault(mod.path, mod)
         for name, found in libraries.items():
             self.libraries.setdefault(name, found)
         for cls, one in blanks.items():
             self.blanks.setdefault(cls, one)
+
+    def add_settled(self, inner: list[Settled], taken: list[Settled]) -> None:
+        """An import inside of this one has taken these over."""
+        self.inner += inner
+        self.taken += taken
 
     def tell(self, releases: tuple[dict[str, str], dict[str, str]]) -> None:
         """Names in it tell for which releases it was written."""
@@ -141,6 +202,12 @@ class ImportLog:
         self.imported |= imported
         for flag, place in places.items():
             self.places.setdefault(flag, place)
+
+
+def _target(found: Found | None) -> tuple[str | None, str | None]:
+    if found is None:
+        return None, None
+    return found.file.path if found.file is not None else None, found.directory
 
 
 class ImportCache:
@@ -155,44 +222,65 @@ class ImportCache:
         # What the run before has added.
         self._last: list[Imported] = []
         # In unreached code: what stands for the import of a file whatever was imported before; None where nothing can.
-        self._settled: dict[str, Imported | None] = {}
+        self._settled: dict[str, Settled | None] = {}
         # What the last import found replaced: the same for most of them.
         self._patched: frozenset[str] = frozenset()
+        self._attributes: dict[str, v.Value] = {}
 
     def is_settled(self, path: str) -> bool:
         """Whether a file has been imported by itself (see ``settle``)."""
         return path in self._settled
 
-    def settle(self, interp: Interp, file: ModuleFile, circle: frozenset[str]) -> None:
+    def settle(self, interp: Interp, file: ModuleFile, circle: frozenset[str], needs: Needed) -> None:
         """A run has imported a file and nothing else: that is what all others take over who ask for it, or for a file of
         its circle that it has imported."""
         mod = interp.loaded.get(file.path)
         done = next((one for one in self._last if one.mod is mod), None)
-        self._settled[file.path] = done
-        if done is not None:
-            for path in sorted(circle & done.loaded.keys()):
-                self._settled.setdefault(path, done)
+        if done is None:
+            self._settled[file.path] = None
+            return
+        settled = self._settled[file.path] = Settled(done, file.path, needs)
+        for path in sorted(circle & settled.loaded.keys()):
+            self._settled.setdefault(path, settled)
 
     def functions_entered(self) -> Iterator[FunctionKey]:
         """The functions that ran in the imports that are remembered."""
-        settled = [one for one in self._settled.values() if one is not None]
+        settled = [one.done for one in self._settled.values() if one is not None]
+        entered: set[int] = set()
         for done in chain(self._last, settled, *self._known.values()):
-            yield from done.entered
+            entered.update(done.entered)
+        return map(FUNCTIONS.elements.__getitem__, entered)
 
     def forget(self, path: str) -> None:
-        """Forget the imports that read a file, which has been edited."""
+        """Forget the imports that read a file, which has been edited, and those that used what they made."""
+        gone: set[v.Mod] = set()
+        left = {id(one): one for one in self._remembered()}
+        while True:
+            lost = [
+                one
+                for one in left.values()
+                if any(mod.path == path or mod in gone for mod in chain(one.loaded, one.used))
+                or any(id(inner.done) not in left for inner in one.inner)
+            ]
+            if not lost:
+                break
+            for one in lost:
+                gone.update(one.loaded)
+                del left[id(one)]
         for key, variants in list(self._known.items()):
-            kept = [one for one in variants if path not in one.loaded and path not in one.used]
+            kept = [one for one in variants if id(one) in left]
             if key[0] == path or not kept:
                 del self._known[key]
             else:
                 self._known[key] = kept
         for settled, known in list(self._settled.items()):
-            if settled == path or known is None or path in known.loaded or path in known.used:
+            if settled == path or known is None or id(known.done) not in left:
                 del self._settled[settled]
-        left = [one for variants in self._known.values() for one in variants]
-        left += [one for one in self._settled.values() if one is not None]
-        self._modules = {mod for one in left for mod in one.loaded.values()}
+        self._modules = {mod for one in left.values() for mod in one.loaded}
+
+    def _remembered(self) -> Iterator[Imported]:
+        yield from chain.from_iterable(self._known.values())
+        yield from (one.done for one in self._settled.values() if one is not None)
 
     def end_run(self) -> None:
         """Forget what no other run can take over: imports that used a module of this run alone, because the import that
@@ -200,10 +288,8 @@ class ImportCache:
         added, self._added = self._added, []
         while True:
             added = [(key, one) for key, one in added if any(one is other for other in self._known[key])]
-            made = {mod for _, one in added for mod in one.loaded.values()}
-            lost = [
-                (key, one) for key, one in added if any(map(self._is_lost, one.used.values(), repeat(made)))
-            ]
+            made = {mod for _, one in added for mod in one.loaded}
+            lost = [(key, one) for key, one in added if any(map(self._is_lost, one.used, repeat(made)))]
             if not lost:
                 break
             for key, one in lost:
@@ -218,7 +304,7 @@ class ImportCache:
         """The module that stands for a directory without ``__init__``."""
         known = self._namespaces.get(directory)
         if known is None:
-            known = self._namespaces[directory] = v.Mod(name, None)
+            known = self._namespaces[directory] = v.Mod(name, None, directory)
             known.env.vars["__path__"] = v.Lit(directory)
             HEAP.share(known.env.birth)
         return known
@@ -234,9 +320,10 @@ class ImportCache:
     def _load(self, interp: Interp, file: ModuleFile, name: str) -> v.Mod:
         if interp.frame is None or interp.speculating or interp.stopped:
             return interp.run_file(file, name)
-        settled = self._settled.get(file.path) if file.path in interp.ready else None
+        settled = self._settled_for(interp, file.path)
         if settled is not None and settled.loaded[file.path].name == name:
-            return self._take_settled(interp, settled, file.path)
+            self._take_settled(interp, settled)
+            return interp.loaded[file.path]
         key = (
             file.path,
             name,
@@ -248,20 +335,33 @@ class ImportCache:
         variants = self._known.setdefault(key, [])
         # Modules of one package are imported in much the same circumstances, one after another.
         for index in reversed(range(len(variants))):
-            if _still_true(interp, variants[index]):
+            if self._still_true(interp, variants[index]):
                 variants.append(variants.pop(index))
-                return _take_over(interp, variants[-1])
+                return self._take_over(interp, variants[-1])
         if len(variants) >= MAX_VARIANTS:
             del variants[0]
         return self._record(interp, file, name, key)
 
-    def _take_settled(self, interp: Interp, settled: Imported, path: str) -> v.Mod:
+    def _settled_for(self, interp: Interp, path: str) -> Settled | None:
+        return self._settled.get(path) if path in interp.ready else None
+
+    def _take_settled(self, interp: Interp, settled: Settled) -> None:
         """Let a run over unreached code have imported a file, whose steps do not count."""
-        steps, used_up, loaded = interp.steps, interp.used_up, dict(interp.loaded)
-        _take_over(interp, settled)
-        interp.loaded.update(loaded)
-        interp.steps, interp.used_up = steps, used_up
-        return interp.loaded[path]
+        interp.trail.append(settled)
+        taken: list[Settled] = []
+        pending = [(settled, False)]
+        while pending:
+            # Each behind those that it takes over itself.
+            one, ready = pending.pop()
+            if ready:
+                _redo_settled(interp, one.done)
+                taken.append(one)
+            elif one not in interp.taken:
+                interp.taken.add(one)
+                pending.append((one, True))
+                pending += [(inner, False) for inner in reversed(one.inner)]
+        if interp.import_log is not None:
+            interp.import_log.add_settled([settled], taken)
 
     def _record(self, interp: Interp, file: ModuleFile, name: str, key: Any) -> v.Mod:
         before = interp.state.copy()
@@ -270,7 +370,9 @@ class ImportCache:
         patched = self._patched
         places = set(interp.places)
         depth, steps, used_up = len(flow_into(interp, name)), interp.steps, interp.used_up
-        library_attributes = dict(interp.library_attributes)
+        if self._attributes != interp.library_attributes:
+            self._attributes = dict(interp.library_attributes)
+        library_attributes = self._attributes
         cuts, blanks = set(interp.cuts), set(interp.blanks)
         gaps = set(interp.gaps)
         counts, libraries = _counts(interp), set(interp.libraries)
@@ -286,12 +388,14 @@ class ImportCache:
         with interp.memory.recorded() as memory:
             mod = interp.run_file(file, name)
         HEAP.pop()
-        entered = functions(interp.trail)
+        shared: list[Shared] = []
+        entered = numbers(functions(interp.trail, shared).numbers)
         interp.trail = outer_trail
-        interp.trail.append(entered)
+        interp.trail += (entered, *shared)
         log, interp.import_log = interp.import_log, outer_log
         if outer_log is not None:
-            outer_log.add(log.lookups, log.used, log.libraries, log.blanks, log.guessed)
+            outer_log.add(log.lookups, log.used.values(), log.libraries, log.blanks, log.guessed)
+            outer_log.add_settled(log.inner, log.taken)
             outer_log.add_effects(log.imported, log.places)
             outer_log.tell(log.releases)
         done = effect(act, before, interp.state)
@@ -302,20 +406,29 @@ class ImportCache:
             and (used_up == interp.used_up or not interp.importing)
         )
         if quiet:
-            fresh_libraries = interp.libraries - libraries
+            theirs = _Parts(log.taken)
+            fresh_libraries = interp.libraries - libraries - theirs.libraries
             fresh = {path: one for path, one in interp.loaded.items() if path not in loaded}
             guessed = {name: interp.methods.before(methods, name) for name in sorted(log.guessed)}
             self._add(
                 key,
                 Imported(
                     mod,
-                    fresh,
-                    {path: one for path, one in log.used.items() if path not in fresh},
-                    log.lookups,
-                    {n: known for n, known in log.libraries.items() if not (known and n in fresh_libraries)},
+                    tuple(one for one in fresh.values() if one not in theirs.modules),
+                    tuple(one for path, one in log.used.items() if path not in fresh),
+                    numbers(log.lookups),
+                    {
+                        n: known
+                        for n, known in log.libraries.items()
+                        if not (known and n in interp.libraries - libraries)
+                    },
                     dict(log.blanks),
-                    {cls: one for cls, one in interp.blanks.items() if cls not in blanks},
-                    log.imported | fresh_libraries,
+                    {
+                        cls: one
+                        for cls, one in interp.blanks.items()
+                        if cls not in blanks and cls not in theirs.blanks
+                    },
+                    (log.imported - theirs.libraries) | fresh_libraries,
                     done,
                     {
                         **log.places,
@@ -326,32 +439,37 @@ class ImportCache:
                     steps,
                     interp.methods.close(methods),
                     guessed,
-                    interp.visited - visited,
+                    numbers(map(FUNCTIONS.number, interp.visited - visited)),
                     entered,
-                    {key: origin for key, origin in orders.origins.items() if key not in origins},
-                    {key: None for key in orders.decided if key not in decided},
-                    orders.excused - excused,
-                    orders.holders[holders:],
-                    orders.kept[kept:],
-                    orders.settled[settled:],
-                    orders.numbered[numbered:],
-                    interp.config_files - config_files,
+                    tuple(dict.fromkeys(log.inner)),
+                    {
+                        key: origin
+                        for key, origin in orders.origins.items()
+                        if key not in origins and key not in theirs.keys
+                    },
+                    {key: None for key in orders.decided if key not in decided and key not in theirs.keys},
+                    orders.excused - excused - theirs.keys,
+                    theirs.without(orders.holders[holders:]),
+                    theirs.without(orders.kept[kept:]),
+                    theirs.without(orders.settled[settled:]),
+                    theirs.without(orders.numbered[numbered:]),
+                    interp.config_files - config_files - theirs.config_files,
                     interp.cuts - cuts,
                     interp.gaps - gaps,
-                    HEAP.patched - patched,
+                    HEAP.patched - patched - theirs.patched,
                     {
                         n: x
                         for n, x in interp.library_attributes.items()
-                        if library_attributes.get(n) is not x
+                        if library_attributes.get(n) is not x and theirs.attributes.get(n) is not x
                     },
                     patched,
                     library_attributes,
-                    act.named | NAMES.number(act.names),
+                    act.named | NAMES.bits(act.names),
                     interp.steps - steps,
                     interp.limit - steps,
                     interp.used_up - used_up,
                     tuple(act.reads.values()),
-                    act.changes(),
+                    tuple(theirs.without(act.changes())),
                     memory,
                     interp.circumstances(act),
                     (act.start, HEAP.clock),
@@ -363,6 +481,47 @@ class ImportCache:
     def _add(self, key: Any, done: Imported) -> None:
         self._known[key].append(done)
         self._added.append((key, done))
+
+    def _still_true(self, interp: Interp, known: Imported) -> bool:
+        """Whether everything that an import read is the same here."""
+        if known.inner:
+            # Modules of settled imports that the run has made otherwise.
+            others = interp.loaded.keys() - interp.settled_paths
+            for one in known.inner:
+                if self._settled_for(interp, one.path) is not one or any(
+                    path in one.needs for path in others
+                ):
+                    return False
+        return _still_true(interp, known)
+
+    def _take_over(self, interp: Interp, known: Imported) -> v.Mod:
+        for one in known.inner:
+            self._take_settled(interp, one)
+        return _take_over(interp, known)
+
+
+class _Parts:
+    """What settled imports did that a run took over while it made another import: no part of that one."""
+
+    def __init__(self, taken: Iterable[Settled]) -> None:
+        every = [one.done for one in taken]
+        self.modules = {mod for done in every for mod in done.loaded}
+        self.libraries: set[str] = set().union(*(done.libraries for done in every))
+        self.blanks = {cls for done in every for cls in done.blanks_made}
+        self.keys = {key for done in every for key in chain(done.origins, done.decided, done.excused)}
+        self.config_files: set[str] = set().union(*(done.config_files for done in every))
+        self.patched: set[str] = set().union(*(done.patched for done in every))
+        self.attributes = {n: x for done in every for n, x in done.library_attributes.items()}
+        self._objects = {
+            id(x)
+            for done in every
+            for x in chain(done.holders, done.kept, done.settled, done.numbered, done.writes)
+        }
+
+    def without(self, some: Iterable[T]) -> list[T]:
+        """What is not theirs."""
+        objects = self._objects
+        return [one for one in some if id(one) not in objects]
 
 
 def _counts(interp: Interp) -> tuple[int, ...]:
@@ -396,18 +555,18 @@ def _still_true(interp: Interp, known: Imported) -> bool:
     if not _replaced_alike(interp, known):
         return False
     loaded = interp.loaded
-    again = known.loaded.keys() & loaded.keys()
-    if any(loaded[path] is not known.loaded[path] for path in again):
+    again = [mod for mod in known.loaded if mod.path in loaded]
+    if any(loaded[mod.path] is not mod for mod in again):
         return False
     if again and HEAP.touched(known.born):
         return False
-    if any(loaded.get(path) is not mod for path, mod in known.used.items()):
+    if any(loaded.get(mod.path) is not mod for mod in known.used):
         return False
     if any((name in interp.libraries) is not found for name, found in known.asked.items()):
         return False
     if any(interp.blanks.get(cls) is not found for cls, found in known.blanks_found.items()):
         return False
-    if any(interp.resolve(*asked) != found for asked, found in known.lookups.items()):
+    if not _found_alike(interp, known.lookups):
         return False
     if any(interp.methods.named(name) != found for name, found in known.guessed.items()):
         return False
@@ -416,6 +575,17 @@ def _still_true(interp: Interp, known: Imported) -> bool:
     if not all(v.same_access(access) for access in known.reads):
         return False
     return interp.memory.agrees(known.memory)
+
+
+def _found_alike(interp: Interp, lookups: array[int]) -> bool:
+    """Whether the run finds under names what the numbers of lookups say."""
+    new = set(lookups) - interp.confirmed
+    for number in new:
+        directory, name, anywhere, file, place = _LOOKUPS.elements[number]
+        if _target(interp.resolve(directory, name, anywhere)) != (file, place):
+            return False
+    interp.confirmed |= new
+    return True
 
 
 def _replayed(done: Effect, replay: Replay) -> Effect:
@@ -432,8 +602,35 @@ def _replayed(done: Effect, replay: Replay) -> Effect:
 
 def _take_over(interp: Interp, known: Imported) -> v.Mod:
     """Let the run have done what the import did."""
-    again = known.loaded.keys() & interp.loaded.keys()
-    interp.loaded.update(known.loaded)
+    again = {mod.path for mod in known.loaded if mod.path in interp.loaded}
+    interp.loaded.update((mod.path, mod) for mod in known.loaded)
+    replay = _redo(interp, known, again)
+    interp.visited.update(map(FUNCTIONS.elements.__getitem__, known.visited))
+    interp.trail.append(known.entered)
+    interp.cuts |= known.cuts
+    interp.gaps |= known.gaps
+    interp.steps += known.steps
+    interp.used_up += known.used_up
+    if interp.import_log is not None:
+        interp.import_log.add(known.lookups, known.used, known.asked, known.blanks_found, known.guessed)
+    HEAP.take_over(known.reads, known.writes)
+    for violation in known.memory.reports:
+        interp.report(violation.replayed(replay))
+    return known.mod
+
+
+def _redo_settled(interp: Interp, known: Imported) -> None:
+    """Let a run over unreached code have done what a settled import did, whatever it read."""
+    again = {mod.path for mod in known.loaded if mod.path in interp.loaded}
+    for mod in known.loaded:
+        if interp.loaded.setdefault(mod.path, mod) is mod:
+            interp.settled_paths.add(mod.path)
+    _redo(interp, known, again, shared=True)
+    HEAP.redo_shared(known.writes)
+
+
+def _redo(interp: Interp, known: Imported, again: Collection[str], shared: bool = False) -> Replay:
+    """Let the run have done to its state what the import did. What of it the run had imported before is imported once."""
     replay = Replay(interp, flow_into(interp, known.mod.name), known.depth, interp.steps - known.began)
     _replayed(known.effect, replay).apply(interp.state)
     places = {
@@ -443,11 +640,8 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     }
     for flag, place in places.items():
         interp.places.setdefault(flag, place)
-    # What the run had imported before is imported once.
-    interp.methods.take_over(known.methods.without(again) if again else known.methods)
+    interp.methods.take_over(known.methods.without(again) if again else known.methods, shared)
     interp.libraries |= known.libraries
-    interp.visited |= known.visited
-    interp.trail.append(known.entered)
     orders = interp.orders
     for key, origin in known.origins.items():
         if key not in orders.origins:
@@ -460,24 +654,16 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     orders.settled += known.settled
     orders.numbered += known.numbered
     interp.config_files |= known.config_files
-    interp.cuts |= known.cuts
-    interp.gaps |= known.gaps
     for name in sorted(known.patched):
         HEAP.patch(name)
     for name, value in known.library_attributes.items():
         interp.set_library_attribute(name, value)
     interp.blanks.update(known.blanks_made)
-    interp.steps += known.steps
-    interp.used_up += known.used_up
     if interp.import_log is not None:
-        interp.import_log.add(known.lookups, known.used, known.asked, known.blanks_found, known.guessed)
         interp.import_log.add_effects(known.libraries, places)
         interp.import_log.tell(known.releases)
     interp.infer_releases(known.releases)
     HEAP.act.named |= known.named
     HEAP.act.circumstances.update(question for question, _ in known.circumstances)
-    HEAP.take_over(known.reads, known.writes)
     interp.memory.take_over(known.memory, lambda one: one.replayed(replay))
-    for violation in known.memory.reports:
-        interp.report(violation.replayed(replay))
-    return known.mod
+    return replay

@@ -34,7 +34,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.expressions import EVAL
 from d9mlint.interp.frames import BudgetExceeded, Frame
 from d9mlint.interp.heap import ABSENT, HEAP, ITEM, NAME, Activation
-from d9mlint.interp.import_cache import ImportCache, ImportLog
+from d9mlint.interp.import_cache import ImportCache, ImportLog, Settled
 from d9mlint.interp.library.reflection import SEARCH_PATH
 from d9mlint.interp.library.weights import loaded_between, loaded_places
 from d9mlint.interp.listening import Listeners
@@ -117,9 +117,14 @@ class Interp:
         self.imports = imports if imports is not None else ImportCache()
         # In a run over unreached code: paths of the files whose import is the same in all such runs.
         self.ready: Container[str] = frozenset()
+        # Which of these it has taken over, and the paths of their modules.
+        self.taken: set[Settled] = set()
+        self.settled_paths: set[str] = set()
         self.entry_directory = entry.directory if entry else ""
         # Where Python looks first for what the program imports.
         self.first_on_path = self.entry_directory
+        # Lookups that remembered imports have made, and that give the same here.
+        self.confirmed: set[int] = set()
         self.visited: set[tuple[str, int]] = set()
         # In a run over unreached code: whether functions that it calls are called where gradients may be recorded.
         self.gradient_calls: dict[tuple[str, int], bool] = {}
@@ -293,11 +298,11 @@ class Interp:
         """The project module that an absolute import means in ``file``."""
         found = self.resolve(file.directory, name, False)
         if self.import_log is not None:
-            self.import_log.lookups[file.directory, name, False] = found
+            self.import_log.looked_up(file.directory, name, False, found)
         if found is None and self.uses(SEARCH_PATH):
             found = self.resolve(file.directory, name, True)
             if self.import_log is not None:
-                self.import_log.lookups[file.directory, name, True] = found
+                self.import_log.looked_up(file.directory, name, True, found)
         return found
 
     def resolve(self, directory: str, name: str, anywhere: bool) -> Found | None:
@@ -306,6 +311,11 @@ class Interp:
         if anywhere:
             return self.modules.anywhere(name)
         return self.modules.absolute_in(directory, self.first_on_path, name)
+
+    def look_first_in(self, directory: str) -> None:
+        """Look for what the program imports in this directory before all others."""
+        self.first_on_path = directory
+        self.confirmed.clear()
 
     def uses(self, library: str) -> bool:
         """Whether the program has imported a library."""

@@ -50,12 +50,16 @@ class Layer:
 class MethodIndex:
     """The methods that a run has seen."""
 
-    __slots__ = ("_last", "_layers")
+    __slots__ = ("_found", "_last", "_layers", "_shared")
 
     def __init__(self) -> None:
         self._layers: list[Layer] = []
         # The layer that methods are added to, where nothing has been put behind it.
         self._last: Layer | None = None
+        # Layers that are no part of an import that is being recorded.
+        self._shared: set[Layer] = set()
+        # Methods by a name in the first so many layers.
+        self._found: dict[str, tuple[int, list[Method]]] = {}
 
     def add(self, cls: v.Cls, method: v.Func) -> None:
         """A class of the project defines a method."""
@@ -63,15 +67,23 @@ class MethodIndex:
             self._last = Layer()
             self._layers.append(self._last)
         self._last.methods.setdefault(method.fn.name, []).append((cls, method))
+        self._found.pop(method.fn.name, None)
 
-    def take_over(self, layer: Layer) -> None:
-        """An import that added these was taken over."""
+    def take_over(self, layer: Layer, shared: bool = False) -> None:
+        """An import that added these was taken over: as a part of what is being recorded, unless it is ``shared``."""
         self._last = None
         self._layers.append(layer)
+        if shared:
+            self._shared.add(layer)
 
     def named(self, name: str) -> list[Method]:
         """Methods of this name in the classes seen so far."""
-        return [one for layer in self._layers for one in layer.methods.get(name, ())]
+        count, found = self._found.get(name, (0, []))
+        if count < len(self._layers):
+            new = [one for layer in self._layers[count:] for one in layer.methods.get(name, ())]
+            found = [*found, *new] if new else found
+            self._found[name] = len(self._layers), found
+        return found
 
     def mark(self) -> int:
         """A point in time, for ``close`` and ``before``."""
@@ -79,10 +91,12 @@ class MethodIndex:
         return len(self._layers)
 
     def close(self, mark: int) -> Layer:
-        """What was added since then, as one layer."""
+        """What was added since then, as one layer, behind those that are shared."""
         self._last = None
-        layer = Layer(tuple(self._layers[mark:]))
-        self._layers[mark:] = [layer]
+        added = self._layers[mark:]
+        layer = Layer(tuple(one for one in added if one not in self._shared))
+        self._layers[mark:] = [*(one for one in added if one in self._shared), layer]
+        self._found.clear()
         return layer
 
     def before(self, mark: int, name: str) -> list[Method]:
@@ -93,3 +107,4 @@ class MethodIndex:
         """Forget the classes of some files."""
         self._last = None
         self._layers = [layer.without(paths) for layer in self._layers]
+        self._found.clear()

@@ -214,13 +214,15 @@ class Env(Tracked):
 
 
 class Mod:
-    """A project module or package. ``file`` is None for a namespace package."""
+    """A project module or package. ``file`` is None for a namespace package; ``path`` is its file's, or that of the
+    directory with a slash behind it."""
 
-    __slots__ = ("env", "file", "name")
+    __slots__ = ("env", "file", "name", "path")
 
-    def __init__(self, name: str, file: ModuleFile | None) -> None:
+    def __init__(self, name: str, file: ModuleFile | None, directory: str = "") -> None:
         self.name = name
         self.file = file
+        self.path = directory + "/" if file is None else file.path
         self.env = Env(None)
 
     def __repr__(self) -> str:
