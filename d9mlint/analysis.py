@@ -140,7 +140,8 @@ class AnalysisJob:
         return report, time.process_time() - began
 
     def _remembered(self) -> set[int]:
-        """The functions that made what is remembered from one run to the next, and the classes in them, by their ids."""
+        """The functions that made what is remembered from one run to the next, the classes in them, and the facts of their
+        files, by their ids."""
         by_path: dict[str, set[int]] = {}
         for analyzer in self.analyzers:
             for path, index in analyzer.remembered():
@@ -148,6 +149,9 @@ class AnalysisJob:
         found: set[int] = set()
         for path, entered in by_path.items():
             facts = self.project.modules.by_path[path].facts
+            if not facts.is_open:
+                continue
+            found.add(id(facts))
             found.update(id(facts.functions[index]) for index in entered)
             found.update(id(cls) for cls in facts.classes if max(cls.parent, 0) in entered)
         return found
@@ -269,6 +273,6 @@ def unreached_code(analyzer: Analyzer, entries: Sequence[EntryReport]) -> list[U
     left: list[Unreached] = []
     for index, file in enumerate(analyzer.project.modules.files):
         known = tuple(sorted(reached.get(index, ())))
-        if file.facts.problem is None and len(known) < len(file.facts.functions):
+        if file.facts.problem is None and len(known) < file.facts.count:
             left.append((index, known))
     return left

@@ -566,7 +566,7 @@ def findings_of(
             *unfixed,
         ],
         coverage=covered,
-        no_entry=not covered and any(len(one.functions) > 1 for one in by_path.values()),
+        no_entry=not covered and any(one.count > 1 for one in by_path.values()),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from d9mlint.frontend.guard import is_simple
 from d9mlint.frontend.module import Lowered, TooComplex, lower_module
 from d9mlint.frontend.tokens import split
+from d9mlint.ir.bodies import definitions
 from d9mlint.ir.codec import with_code
 from d9mlint.ir.failure import TOO_DEEP, count_lines, failed
 from d9mlint.ir.limits import collector_off, frames
@@ -35,7 +36,11 @@ def _extract(text: str, digest: str) -> FileFacts:
         return failed(text, digest, TOO_DEEP)
     except Exception as error:  # whatever it is, it is about one file of many
         return failed(text, digest, f"{type(error).__name__}: {error}")
-    return _facts(text, digest, lowered)
+    try:
+        with frames(ENCODING):
+            return _facts(text, digest, lowered)
+    except (RecursionError, OverflowError, UnicodeEncodeError):
+        return failed(text, digest, TOO_DEEP)
 
 
 def is_safe(text: str) -> bool:
@@ -48,8 +53,8 @@ def _facts(text: str, digest: str, lowered: Lowered) -> FileFacts:
         SCHEMA,
         digest,
         count_lines(text),
-        lowered.functions,
-        lowered.classes,
+        len(lowered.functions),
+        definitions(lowered.functions, lowered.classes),
         lowered.comments,
         lowered.words,
         lowered.problem,

@@ -183,7 +183,7 @@ class Analyzer:
     def _unreached(self, file: ModuleFile, reached: frozenset[int]) -> Callable[[Interp], None]:
         # Not what other modules left over: reports are made in any order.
         budget = max(LEAST_STEPS, min(MAX_STEPS, UNREACHED_STEPS // max(1, len(self.project.modules.files))))
-        judged = frozenset((file.path, i) for i in range(len(file.facts.functions)) if i not in reached)
+        judged = frozenset((file.path, i) for i in range(file.facts.count) if i not in reached)
 
         def start(interp: Interp) -> None:
             interp.judged = judged
@@ -242,6 +242,7 @@ class Analyzer:
     ) -> tuple[EntryReport, Releases]:
         """The report of a run for some targets, and the releases that the names in it tell."""
         imports = self._imports.setdefault(releases, (ImportCache(), ImportCache()))
+        imports[0 if entry else 1].let_go()
         interp = self._interp(self.interp, entry, imports[0 if entry else 1], targets)
         if entry is None:
             interp.ready = self._settle(imports[1], targets, file)

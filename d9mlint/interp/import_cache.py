@@ -30,7 +30,7 @@ from d9mlint.knowledge.versions import keep_oldest
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from d9mlint.base.coverage import Cut, Gap
     from d9mlint.interp.heap import Access
@@ -46,6 +46,10 @@ MAX_VARIANTS = 64
 one another in circles have one for each of their parts that may be the first: where one is not remembered, all that
 imports it runs again."""
 
+
+MOST_REMEMBERED = 1_500_000
+"""How much is remembered from one run to the next, in ticks of the heap's clock while it was made: an object or a write is
+one."""
 
 _Lookup = tuple[str, str, bool, str | None, str | None]
 """A name that was looked for: from which directory, the name, whether anywhere; and the file and the directory that it
@@ -210,6 +214,20 @@ def _target(found: Found | None) -> tuple[str | None, str | None]:
     return found.file.path if found.file is not None else None, found.directory
 
 
+class _Added:
+    """The imports that a run has added, with the last run that took one of them over, and how much there is to keep."""
+
+    def __init__(self, used: int, imports: list[Imported]) -> None:
+        self.used = used
+        self.imports = imports
+        self.weight = 0
+        end = 0
+        for start, last in sorted(one.born for one in imports):
+            # Those inside of another one are a part of it.
+            self.weight += max(0, last - max(start, end))
+            end = max(end, last)
+
+
 class ImportCache:
     """Imports that later runs may take over. One for the entry points, one for unreached code."""
 
@@ -226,6 +244,10 @@ class ImportCache:
         # What the last import found replaced: the same for most of them.
         self._patched: frozenset[str] = frozenset()
         self._attributes: dict[str, v.Value] = {}
+        # What each run added that is remembered, and the run of each import by its id; and how many runs there were.
+        self._runs: list[_Added] = []
+        self._run_of: dict[int, _Added] = {}
+        self._now = 0
 
     def is_settled(self, path: str) -> bool:
         """Whether a file has been imported by itself (see ``settle``)."""
@@ -253,30 +275,52 @@ class ImportCache:
 
     def forget(self, path: str) -> None:
         """Forget the imports that read a file, which has been edited, and those that used what they made."""
-        gone: set[v.Mod] = set()
-        left = {id(one): one for one in self._remembered()}
+        self._drop(lambda one: any(mod.path == path for mod in chain(one.loaded, one.used)))
+        for settled, known in list(self._settled.items()):
+            if settled == path or known is None:
+                del self._settled[settled]
+
+    def let_go(self) -> None:
+        """Where too much is remembered, forget what no run has taken over for the longest time. Not while a run goes on,
+        which may hold some of it."""
+        self._now += 1
+        total = sum(run.weight for run in self._runs)
+        if total <= MOST_REMEMBERED:
+            return
+        gone: set[_Added] = set()
+        for run in sorted(self._runs, key=lambda one: one.used):
+            if total <= MOST_REMEMBERED // 2 or run.used >= self._now - 1:
+                break
+            total -= run.weight
+            gone.add(run)
+        if gone:
+            self._drop(lambda one: self._run_of.get(id(one)) in gone)
+
+    def _drop(self, is_gone: Callable[[Imported], bool]) -> None:
+        """Forget some imports, and those that used what these made."""
+        left = {id(one): one for one in self._remembered() if not is_gone(one)}
         while True:
+            self._modules = {mod for one in left.values() for mod in one.loaded}
             lost = [
-                one
-                for one in left.values()
-                if any(mod.path == path or mod in gone for mod in chain(one.loaded, one.used))
-                or any(id(inner.done) not in left for inner in one.inner)
+                number
+                for number, one in left.items()
+                if any(map(self._is_lost, one.used)) or any(id(other.done) not in left for other in one.inner)
             ]
             if not lost:
                 break
-            for one in lost:
-                gone.update(one.loaded)
-                del left[id(one)]
+            for number in lost:
+                del left[number]
         for key, variants in list(self._known.items()):
-            kept = [one for one in variants if id(one) in left]
-            if key[0] == path or not kept:
+            self._known[key] = [one for one in variants if id(one) in left]
+            if not self._known[key]:
                 del self._known[key]
-            else:
-                self._known[key] = kept
-        for settled, known in list(self._settled.items()):
-            if settled == path or known is None or id(known.done) not in left:
-                del self._settled[settled]
-        self._modules = {mod for one in left.values() for mod in one.loaded}
+        for path, known in list(self._settled.items()):
+            if known is not None and id(known.done) not in left:
+                del self._settled[path]
+        for run in self._runs:
+            run.imports = [one for one in run.imports if id(one) in left]
+        self._runs = [run for run in self._runs if run.imports]
+        self._run_of = {id(one): run for run in self._runs for one in run.imports}
 
     def _remembered(self) -> Iterator[Imported]:
         yield from chain.from_iterable(self._known.values())
@@ -296,8 +340,18 @@ class ImportCache:
                 self._known[key] = [other for other in self._known[key] if other is not one]
         self._modules |= made
         self._last = [one for _, one in added]
+        if added:
+            run = _Added(self._now, self._last)
+            self._runs.append(run)
+            self._run_of.update((id(one), run) for one in self._last)
 
-    def _is_lost(self, mod: v.Mod, made: set[v.Mod]) -> bool:
+    def _take_note(self, done: Imported) -> None:
+        """A run has taken an import over."""
+        run = self._run_of.get(id(done))
+        if run is not None:
+            run.used = self._now
+
+    def _is_lost(self, mod: v.Mod, made: Collection[v.Mod] = ()) -> bool:
         return mod not in made and mod not in self._modules and mod.file is not None
 
     def namespace(self, directory: str, name: str) -> v.Mod:
@@ -337,6 +391,7 @@ class ImportCache:
         for index in reversed(range(len(variants))):
             if self._still_true(interp, variants[index]):
                 variants.append(variants.pop(index))
+                self._take_note(variants[-1])
                 return self._take_over(interp, variants[-1])
         if len(variants) >= MAX_VARIANTS:
             del variants[0]
@@ -355,6 +410,7 @@ class ImportCache:
             one, ready = pending.pop()
             if ready:
                 _redo_settled(interp, one.done)
+                self._take_note(one.done)
                 taken.append(one)
             elif one not in interp.taken:
                 interp.taken.add(one)

@@ -556,7 +556,7 @@ class Interp:
 
     def whole(self, file: ModuleFile) -> m.FileFacts:
         """All code of a file, looked at without running it."""
-        self.trail += [(file.path, index) for index in range(len(file.facts.functions))]
+        self.trail += [(file.path, index) for index in range(file.facts.count)]
         return file.facts
 
     def is_unparsed(self, node: Any) -> bool:

@@ -1,12 +1,14 @@
-"""Bodies of functions and classes: bytes until somebody looks at them, and bytes again when there are too many.
+"""Functions, classes and their bodies: bytes until somebody looks at them, and bytes again when there are too many.
 
-A body takes nine times as much memory when it is decoded, and of a large project a run looks at a part.
+A body takes nine times as much memory when it is decoded, what is known of a function beside it three times as much, and
+of a large project a run looks at a part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -14,11 +16,15 @@ from d9mlint.ir import nodes as m
 
 MOST_KEPT = 6_000_000
 """Bytes of bodies that stay decoded from one run to the next, beside those that must."""
+MOST_OPENED = 12_000_000
+"""The same for the functions and classes of files, with their bodies."""
+
+T = TypeVar("T")
 
 _ENCODER = msgspec.msgpack.Encoder()
 _memos: list[dict[Any, Any]] = []
-_kept = [0]
-"""How many of the bodies that are decoded were kept when the others were let go."""
+_kept = [0, 0]
+"""How many of the bodies and of the files that are decoded were kept when the others were let go."""
 
 
 def survey(body: Sequence[m.Stmt]) -> tuple[int, bool]:
@@ -63,6 +69,11 @@ def packed(body: Sequence[m.Stmt]) -> msgspec.Raw:
     return msgspec.Raw(_ENCODER.encode(body))
 
 
+def definitions(functions: Sequence[m.Function], classes: Sequence[m.Class]) -> msgspec.Raw:
+    """Functions and classes as facts keep them. Raises what encoding them raises."""
+    return msgspec.Raw(_ENCODER.encode((functions, classes)))
+
+
 def with_body(function: m.Function, body: Sequence[m.Stmt]) -> m.Function:
     """The function with another body."""
     statements, imports = survey(body)
@@ -89,15 +100,20 @@ def forget() -> None:
     for one in _memos:
         one.clear()
     m.DECODED.clear()
-    _kept[0] = 0
+    m.OPENED.clear()
+    _kept[:] = 0, 0
 
 
 def let_go(kept: Callable[[], Collection[int]]) -> None:
-    """Where too many bodies are decoded, forget all but those of the functions and classes whose ids are ``kept``. Nobody
-    may hold on to nodes of the others: when they are decoded again they are other objects."""
-    decoded = list(m.DECODED)
+    """Where too much is decoded, forget all but the functions and classes, with their bodies, of the files whose facts
+    have their ids among ``kept``, and of these files the bodies of all functions and classes that are not among them.
+    Nobody may hold on to nodes of the others: when they are decoded again they are other objects."""
+    decoded, opened = list(m.DECODED), list(m.OPENED)
     # Those that were kept the last time are looked at again when as many others have come.
-    if sum(len(one.packed) for one in decoded[_kept[0] :]) <= MOST_KEPT:
+    if (
+        sum(len(one.packed) for one in decoded[_kept[0] :]) <= MOST_KEPT
+        and sum(len(one.packed) for one in opened[_kept[1] :]) <= MOST_OPENED
+    ):
         return
     forget()
     ids = kept()
@@ -106,4 +122,34 @@ def let_go(kept: Callable[[], Collection[int]]) -> None:
             m.DECODED.append(one)
         else:
             del one.__dict__["body"]
-    _kept[0] = len(m.DECODED)
+    for facts in opened:
+        if id(facts) in ids:
+            m.OPENED.append(facts)
+        else:
+            _close(facts)
+    _kept[:] = len(m.DECODED), len(m.OPENED)
+
+
+def _close(facts: m.FileFacts) -> None:
+    facts.__dict__.clear()
+
+
+def passing(some: Iterable[T]) -> Iterator[T]:
+    """Files or facts, one after another: what is decoded while one is looked at is let go before the next."""
+    for one in some:
+        with at_once():
+            yield one
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """What is decoded inside is let go at the end. Nobody may hold on to nodes of it."""
+    decoded, opened = len(m.DECODED), len(m.OPENED)
+    try:
+        yield
+    finally:
+        for body in m.DECODED[decoded:]:
+            del body.__dict__["body"]
+        for facts in m.OPENED[opened:]:
+            _close(facts)
+        del m.DECODED[decoded:], m.OPENED[opened:]

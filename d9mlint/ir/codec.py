@@ -9,7 +9,7 @@ import msgspec
 
 from d9mlint.ir.failure import TOO_DEEP, failed
 from d9mlint.ir.limits import collector_off, frames
-from d9mlint.ir.nodes import FRAMES, SCHEMA, Class, FileFacts, Function
+from d9mlint.ir.nodes import FRAMES, SCHEMA, FileFacts
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(FileFacts)
@@ -17,7 +17,7 @@ _DECODER = msgspec.msgpack.Decoder(FileFacts)
 
 def with_code(facts: FileFacts) -> FileFacts:
     """The facts with the digest of their code. Raises what encoding raises."""
-    body = _ENCODER.encode((facts.functions, facts.classes, facts.problem))
+    body = _ENCODER.encode((facts.packed, facts.problem))
     return msgspec.structs.replace(facts, code=hashlib.blake2b(body, digest_size=20).hexdigest())
 
 
@@ -41,7 +41,5 @@ def unpack(packed: bytes | memoryview) -> FileFacts | None:
             return None
         # Files of a project use much the same words; and a part of the bytes would keep all of them alive.
         facts.words[:] = map(sys.intern, facts.words)
-        with_bodies: list[Function | Class] = [*facts.functions, *facts.classes]
-        for one in with_bodies:
-            msgspec.structs.force_setattr(one, "packed", one.packed.copy())
+        msgspec.structs.force_setattr(facts, "packed", facts.packed.copy())
     return facts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from d9mlint.base.source import line_starts
+from d9mlint.ir.bodies import definitions
 from d9mlint.ir.nodes import SCHEMA, FileFacts, Problem
 
 TOO_DEEP = "the code is nested too deeply to be analyzed"
@@ -15,7 +16,8 @@ def failed(text: str, digest: str, reason: str) -> FileFacts:
     """Facts that say that the analysis of a file has failed, and why; they stand at its first line."""
     starts = line_starts(text)
     end = len(text[: starts[1]].rstrip("\r\n")) if len(starts) > 1 else len(text)
-    return FileFacts(SCHEMA, digest, count_lines(text), [], [], [], [], Problem("DET002", reason, 0, end))
+    problem = Problem("DET002", reason, 0, end)
+    return FileFacts(SCHEMA, digest, count_lines(text), 0, definitions([], []), [], [], problem)
 
 
 def count_lines(text: str) -> int:

@@ -20,7 +20,7 @@ import msgspec
 
 from d9mlint.ir.limits import frames
 
-SCHEMA = 5
+SCHEMA = 6
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 FRAMES = 4000
 """The nesting that encoding and decoding can follow, beyond what a lowering can make."""
@@ -605,9 +605,10 @@ class Unread(_Node, frozen=True):
     end: int
 
 
-class FileFacts(_Node, frozen=True):
+class FileFacts(_Node, frozen=True, gc=True, dict=True):
     """All facts of one file. ``functions[0]`` is the module body.
 
+    Functions and classes are kept as bytes, as their bodies are; ``count`` says how many functions there are.
     ``words`` are all identifiers the code uses (names, attributes, keyword arguments, import parts),
     sorted and without repetition: a cheap filter for what may matter to a rule. ``code`` is a digest of all that an
     analysis run can see of the file (made when facts are packed): the same after an edit that only
@@ -617,10 +618,46 @@ class FileFacts(_Node, frozen=True):
     schema: int
     digest: str
     lines: int
-    functions: list[Function]
-    classes: list[Class]
+    count: int
+    packed: msgspec.Raw
     comments: list[Comment]
     words: list[str]
     problem: Problem | None
     code: str = ""
     unread: list[Unread] = []
+
+    @cached_property
+    def definitions(self) -> tuple[list[Function], list[Class]]:
+        """The functions and the classes: the same objects until they are let go (see ``ir.bodies``)."""
+        try:
+            found = _DEFINITIONS.decode(self.packed)
+        except RecursionError:
+            with frames(FRAMES):
+                found = _DEFINITIONS.decode(self.packed)
+        OPENED.append(self)
+        return found
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the functions and classes are decoded."""
+        return "definitions" in self.__dict__
+
+    @property
+    def functions(self) -> list[Function]:
+        """The module's body, then all functions and lambdas of the file."""
+        return self.definitions[0]
+
+    @property
+    def classes(self) -> list[Class]:
+        """All classes of the file."""
+        return self.definitions[1]
+
+    @cached_property
+    def indices(self) -> dict[int, int]:
+        """The places of the functions by their ids."""
+        return {id(fn): index for index, fn in enumerate(self.functions)}
+
+
+_DEFINITIONS = msgspec.msgpack.Decoder(tuple[list[Function], list[Class]])
+OPENED: list[FileFacts] = []
+"""Facts whose functions and classes have been decoded."""

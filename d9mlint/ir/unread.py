@@ -18,7 +18,7 @@ import msgspec
 
 from d9mlint.base.notebooks import Cell, as_comments, statements
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import with_body
+from d9mlint.ir.bodies import definitions, with_body
 
 UNKNOWN = "<unread>"
 """A name that no program has, for a value that is not known."""
@@ -97,7 +97,7 @@ def _filled(facts: m.FileFacts, text: str, unread: list[m.Unread]) -> m.FileFact
         body[at:at] = _statements(names, made, one)
     return msgspec.structs.replace(
         facts,
-        functions=[with_body(module, body), *facts.functions[1:]],
+        packed=definitions([with_body(module, body), *facts.functions[1:]], facts.classes),
         words=sorted(words),
         unread=unread,
         code="",

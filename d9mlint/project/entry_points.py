@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from d9mlint.base.paths import boundary, is_inside, read_limited
 from d9mlint.base.toml import load_toml
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import passing
 from d9mlint.ir.traversal import nodes
 from d9mlint.project.modules import Found, ModuleFile, Modules
 
@@ -41,7 +42,7 @@ def find_entries(
     wanted: dict[str, list[str]] = {}
     for path, function in named:
         wanted.setdefault(path, []).append(function)
-    for file in modules.files:
+    for file in passing(modules.files):
         if file.path in wanted and file.facts.problem is None:
             entries += [Entry(file, "named", function or None) for function in sorted(wanted[file.path])]
             continue
@@ -122,7 +123,7 @@ def imported_files(modules: Modules) -> frozenset[str]:
     Scripts that import each other and that nothing else imports are started all the same: they are not among them.
     In a package, such a cycle is how its modules belong together.
     """
-    imports = {file.path: imports_of(modules, file) for file in modules.files}
+    imports = {file.path: imports_of(modules, file) for file in passing(modules.files)}
     found = frozenset(path for targets in imports.values() for path in targets)
     for cycle in components(imports):
         if len(cycle) == 1:

@@ -7,6 +7,7 @@ import hashlib
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from d9mlint.ir.bodies import passing
 from d9mlint.project.entry_points import components, imports_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class ImportOrder:
 
     @cached_property
     def _imports(self) -> dict[str, frozenset[str]]:
-        return {file.path: self._imported(file, top_level=True) for file in self._modules.files}
+        return {file.path: self._imported(file, top_level=True) for file in passing(self._modules.files)}
 
     @cached_property
     def _components(self) -> list[frozenset[str]]:

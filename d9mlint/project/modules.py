@@ -21,7 +21,6 @@ class ModuleFile:
     """A file of the project. ``path`` is absolute, ``relative`` below the root, both with slashes."""
 
     __slots__ = (
-        "_indices",
         "directory",
         "facts",
         "is_package",
@@ -41,15 +40,12 @@ class ModuleFile:
         self.stem = name.rpartition(".")[0] or name
         self.is_package = name == "__init__.py"
         self.notebook = name.endswith(".ipynb")
-        self._indices: dict[int, int] = {}
         # Statements of each function, counted when they are first asked for.
         self.statements: list[int] = []
 
     def index_of(self, function: Function) -> int:
         """The place of a function among the functions of the file's facts, which keep it alive."""
-        if not self._indices:
-            self._indices = {id(fn): index for index, fn in enumerate(self.facts.functions)}
-        return self._indices[id(function)]
+        return self.facts.indices[id(function)]
 
     def __repr__(self) -> str:
         return f"ModuleFile({self.relative})"

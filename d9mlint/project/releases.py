@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import body_that_holds
+from d9mlint.ir.bodies import body_that_holds, passing
 from d9mlint.ir.traversal import nodes, statements
 from d9mlint.knowledge.versions import keep_oldest
 
@@ -25,7 +25,7 @@ def releases_of_project(
     found: dict[str, str] = {}
     implied: dict[str, str] = {}
     names = [f"{name}." for name in libraries]
-    for facts in files:
+    for facts in passing(files):
         words = kb.release_words.intersection(facts.words)
         if words:
             names += _named(facts, words)
