@@ -95,7 +95,7 @@ class Sources(Mapping[str, Source]):
     """The files of a run by path; a text is decoded when it is first asked for."""
 
     def __init__(self, data: Mapping[str, bytes | Trouble]) -> None:
-        self._data = dict(data)
+        self._data: dict[str, bytes | Trouble | None] = dict(data)
         self._made: dict[str, Source] = {}
 
     def __getitem__(self, path: str) -> Source:
@@ -105,8 +105,11 @@ class Sources(Mapping[str, Source]):
             if isinstance(data, Trouble):
                 source = Source(path, b"", "", "utf-8", problem=data)
             else:
+                assert data is not None
                 source = make_source(path, data)
             self._made[path] = source
+            # The source has it.
+            self._data[path] = None
         return source
 
     def replace(self, path: str, data: bytes | Trouble) -> None:
@@ -149,9 +152,11 @@ def check(
     sources = Sources(data)
     clock.lap("read")
     cache, trouble = usable_cache(settings, found.root)
+    digests = {path: content_digest(value) for path, value in data.items()} if cache is not None else {}
+    del data
     parts = split(found, settings)
     said: list[str] = []
-    analysis = _analysis(found, data, sources, parts, cache, clock, progress, said)
+    analysis = _analysis(found, digests, sources, parts, cache, clock, progress, said)
     rules = {page.code: page for page in analysis.rules}
     if not comments:
         analysis = msgspec.structs.replace(analysis, comments={})
@@ -356,7 +361,7 @@ def _discover(paths: Sequence[str], settings: Settings, stdin: str | None) -> Di
 
 def _analysis(
     found: Discovery,
-    data: Mapping[str, bytes | Trouble],
+    digests: Mapping[str, str],
     sources: Sources,
     parts: Sequence[Part],
     directory: str | None,
@@ -370,7 +375,6 @@ def _analysis(
     own = [_own(part, boundary(found.root)) for part in parts]
     if cache is None:
         return _analyse(found, sources, parts, own, None, {}, clock, progress, said)
-    digests = {path: content_digest(value) for path, value in data.items()}
     key = "".join(
         run_key(found, digests, part.settings, _digest(mine.files))
         for part, mine in zip(parts, own, strict=True)

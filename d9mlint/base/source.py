@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import zlib
 from bisect import bisect_right
 from typing import NamedTuple
 
@@ -46,7 +47,7 @@ class Source:
     """A file as it was read. ``raw`` differs from ``text`` only in notebooks, where ``text`` has magics
     and shell lines replaced by comments of the same length."""
 
-    __slots__ = ("_raw", "_starts", "_text", "cells", "data", "digest", "encoding", "path", "problem")
+    __slots__ = ("_data", "_packed", "_raw", "_starts", "_text", "cells", "digest", "encoding", "path", "problem")
 
     def __init__(
         self,
@@ -59,7 +60,9 @@ class Source:
         raw: str | None = None,
     ) -> None:
         self.path = path
-        self.data = data
+        self._data = data
+        # The bytes, compressed, where they were let go.
+        self._packed: bytes | None = None
         self._text: str | None = text
         self._raw = raw
         self.encoding = encoding
@@ -76,6 +79,11 @@ class Source:
     def with_text(self, text: str) -> Source:
         """The same file with another text of the same length."""
         return Source(self.path, self.data, text, self.encoding, self.cells, self.problem, self.raw)
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the file."""
+        return self._data if self._packed is None else zlib.decompress(self._packed)
 
     @property
     def text(self) -> str:
@@ -100,9 +108,12 @@ class Source:
         return text in self.fresh_text()
 
     def let_go(self) -> None:
-        """Keep no text that the bytes give again: a project has thousands of files, and few are asked for theirs."""
+        """Keep no text that the bytes give again, and these compressed: a project has thousands of files, and few are asked
+        for theirs."""
         if self.problem is None and self.cells is None:
             self._text = self._starts = None
+            if self._packed is None:
+                self._packed, self._data = zlib.compress(self._data, 1), b""
 
     @property
     def starts(self) -> list[int]:
