@@ -466,6 +466,8 @@ def _plan(
     spent: dict[str, float] = {}
     facts_cache = Cache(cache.directory) if cache is not None else None
     by_path = _gather(sources, parts[0].settings, facts_cache, spent.__setitem__, progress)
+    if facts_cache is not None:
+        facts_cache.let_go()
     clock.lap("facts")
     clock.rank("facts", spent)
     asked, releases = targets, releases_of_project(known, by_path.values(), _asked_for(targets))

@@ -54,17 +54,24 @@ class Cache:
         self._name = f"facts-{version_key()}.bin"
         self._index: Mapping[str, _Entry] = {}
         self._data = memoryview(b"")
+        self._away = False
         self._asked: set[str] = set()
         self._load()
 
     def get(self, digest: str) -> FileFacts | None:
         """The facts of the content with this digest, or None."""
+        if self._away:
+            self._load()
         packed = self._packed(digest)
         facts = None if packed is None else unpack(packed)
         if facts is None or facts.digest != digest:
             return None
         self._asked.add(digest)
         return facts
+
+    def let_go(self) -> None:
+        """Keep nothing in memory until something is asked for."""
+        self._index, self._data, self._away = {}, memoryview(b""), True
 
     def put(self, new: Mapping[str, bytes]) -> None:
         """Add packed facts, by digest; on disk when this returns, unless ``warning`` says otherwise."""
@@ -93,7 +100,7 @@ class Cache:
         return packed if len(packed) == entry.size and zlib.crc32(packed) == entry.checksum else None
 
     def _load(self) -> None:
-        self._index, self._data = {}, memoryview(b"")
+        self._index, self._data, self._away = {}, memoryview(b""), False
         read = self._place.read(self._name)
         if read is None:
             return
