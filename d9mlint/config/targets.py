@@ -178,10 +178,10 @@ class Targets:
         if library in self._given:
             version = self._given[library]
             return Target(version, version, "set by an option or in the configuration")
-        pin = next(pinned(self._pins.pins, library), None)
+        pins = tuple(pinned(self._pins.pins, library))
         inferred = self._inferred.get(library)
-        if pin is not None:
-            target = _pinned(pin)
+        if pins:
+            target = _pinned(pins)
             inside = _up_to(inferred, target) if inferred is not None else ()
             if not inside:
                 return target
@@ -267,8 +267,15 @@ def admits(spec: str, release: str) -> bool:
         return matches(spec, release)
 
 
-def _pinned(pin: Pin) -> Target:
-    """A pin as a target: of a range the newest release that is known to be in it."""
+def _pinned(pins: tuple[Pin, ...]) -> Target:
+    """The first of the pins of a library as a target: of a range the newest release that is known to be in it, of
+    files that contradict each other the newest release that they pin."""
+    pin = pins[0]
+    named = _contradicting(pins)
+    if len(named) > 1:
+        newest, *older = ordered = sorted(named, key=parse, reverse=True)
+        source = f"the newest of those pinned in {', '.join(named[version] for version in ordered)}"
+        return Target(newest, older[-1], source, tuple(older))
     if pin.exact:
         version = pin.spec[2:]
         return Target(version, version, f"pinned in {pin.place}")
@@ -284,6 +291,18 @@ def _pinned(pin: Pin) -> Target:
     if not lowest or compare(parse(lowest), parse(inside[-1])) < 0:
         lowest = inside[-1]
     return Target(inside[0], lowest, source, inside[1:])
+
+
+def _contradicting(pins: tuple[Pin, ...]) -> dict[str, str]:
+    """The releases that equally good files pin, each with the place where it is pinned."""
+    first = pins[0]
+    named: dict[str, str] = {}
+    for pin in pins:
+        alike = (pin.aside, pin.below, pin.kind) == (first.aside, first.below, first.kind)
+        if alike and pin.kind != "lock" and pin.spec.startswith("==") and "," not in pin.spec:
+            if not any(admits(pin.spec, version) for version in named):
+                named[pin.spec[2:].removesuffix(".*")] = pin.place
+    return named
 
 
 def _up_to(version: str, target: Target) -> tuple[str, ...]:
