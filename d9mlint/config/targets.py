@@ -20,7 +20,9 @@ from d9mlint.config.pins import DISTRIBUTIONS, Pin, Pins, Problem, pinned, read_
 from d9mlint.knowledge.versions import compare, matches, parse, split
 
 _INFERRED = "inferred from the names that the program uses"
-_UNPINNED = ("installed", "newest known", "not known", _INFERRED)
+_NEWEST_KNOWN = "newest known"
+_NOT_KNOWN = "not known"
+_UNPINNED = ("installed", _NEWEST_KNOWN, _NOT_KNOWN, _INFERRED)
 _RELEASE = re.compile(r"\d+(?:\.\d+)*(?:\.\*)?", re.ASCII)
 _NEWEST = "9999"
 """Taken for the version of a library of which no release is known."""
@@ -157,6 +159,15 @@ class Targets:
         answer = not clauses or matches(spec, target.version)
         return next((old for old in target.older if matches(spec, old) != answer), "")
 
+    def otherwise(self, library: str, spec: str) -> str:
+        """The newest release for which a range answers differently and with which the program may be run: one that the
+        project admits too or, where nothing says which release it uses, any; "" when there is none."""
+        target = self.version(library)
+        if target.source not in (_NEWEST_KNOWN, _NOT_KNOWN):
+            return self.differs(library, spec)
+        answer = self.matches(library, spec)
+        return next((release for release in releases(library) if matches(spec, release) != answer), "")
+
     def key(self) -> tuple[tuple[str, ...], ...]:
         """What the answers depend on, for caches."""
         pins = tuple((pin.library, pin.spec, pin.place, pin.marker) for pin in self._pins.pins)
@@ -196,7 +207,7 @@ class Targets:
         if have is not None:
             return Target(have, have, "installed")
         newest = releases(library)
-        return Target(newest[0], newest[0], "newest known") if newest else Target("", "", "not known")
+        return Target(newest[0], newest[0], _NEWEST_KNOWN) if newest else Target("", "", _NOT_KNOWN)
 
     def _companion(self, library: str) -> Target | None:
         """Keras and torchvision follow TensorFlow and PyTorch where only those are given or pinned."""

@@ -28,7 +28,7 @@ from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.naming import described_only, names_only, traced_only
 from d9mlint.interp.places import Moment, Where, scope
-from d9mlint.interp.rng import seed_value
+from d9mlint.interp.rng import assumed, seed_value
 from d9mlint.interp.state import SEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import node_text
@@ -76,14 +76,15 @@ class Early(NamedTuple):
 
 class First(NamedTuple):
     """The first draw of its kind: its place, what draws, whether it is in a worker that gets its seed from the
-    generator that counts, whether only another graph of TensorFlow is seeded, and the argument of the call with which it
-    seeds the generator itself."""
+    generator that counts, whether only another graph of TensorFlow is seeded, the argument of the call with which it
+    seeds the generator itself, and the release of the library that is assumed."""
 
     place: Where
     text: str
     in_worker: bool = False
     elsewhere: bool = False
     own: str = ""
+    targets: tuple[str, ...] = ()
 
 
 _USED = _TRAINING_ONLY - {"init"}
@@ -225,7 +226,8 @@ class Seeds(Rule):
         where = Where(self.run, event.node, event.rng, event.level.option)
         level = event.level
         text = node_text(event.node, event.entry.apis[0])
-        return First(where, text, bool(level.parent), level.elsewhere, self._own_seed(event))
+        own, targets = self._own_seed(event), assumed(self.run, event.entry)
+        return First(where, text, bool(level.parent), level.elsewhere, own, targets)
 
     def _own_seed(self, event: DrawEvent) -> str:
         """The argument with which a call seeds the generator that it draws from; empty where it has none."""
@@ -629,7 +631,7 @@ class Seeds(Rule):
                 reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, of_task.place, reason)
             return False
-        place, api, in_worker, elsewhere, own = found
+        place, api, in_worker, elsewhere, own, targets = found
         remedy: tuple[str, ...] = ()
         confidence = None
         # The smoke test of a module that other files import: nobody compares two runs of it.
@@ -674,6 +676,7 @@ class Seeds(Rule):
             subject=rng,
             severity=severity,
             confidence=confidence,
+            targets=targets,
             entry_wide=True,
             remedy=remedy,
         )
