@@ -479,13 +479,14 @@ class Seeds(Rule):
         # One call may seed several generators: their draws have one remedy, and are reported once.
         generators = sorted(self.run.kb.generators.values(), key=lambda one: -len(self._seeded_with(one)))
         reported: dict[str, GeneratorEntry] = {}
+        asked: set[Site] = set()
         for generator in generators:
             if generator.id in late and not late[generator.id].aside:
                 continue
             others = (one for one in reported.values() if generator.id in self._seeded_with(one))
             if any(one.rule == generator.rule for one in others):
                 continue
-            if self._missing(generator, training):
+            if self._missing(generator, training, asked):
                 reported[generator.id] = generator
 
     def _seeded_with(self, generator: GeneratorEntry) -> set[str]:
@@ -586,8 +587,9 @@ class Seeds(Rule):
         first = self.first.get((rng, kind))
         return None if first is None or first.place.site in self._replaced(rng) else first
 
-    def _missing(self, generator: GeneratorEntry, training: bool) -> bool:
-        """Report the first draw from a generator without a seed; whether there is one that counts."""
+    def _missing(self, generator: GeneratorEntry, training: bool, asked: set[Site]) -> bool:
+        """Report the first draw from a generator without a seed; whether there is one that counts. ``asked`` are the
+        calls that have been asked for a seed, which seeds all that they draw from."""
         rng, title = generator.id, generator.title
         strong, aside = self._first(rng, ""), self._first(rng, "aside")
         spare, lacking = self._initial_aside(rng, "weak aside"), self._initial_aside(rng, "head aside")
@@ -632,6 +634,8 @@ class Seeds(Rule):
                 self.silent(generator.rule, of_task.place, reason)
             return False
         place, api, in_worker, elsewhere, own, targets = found
+        if own and place.site in asked:
+            return False
         remedy: tuple[str, ...] = ()
         confidence = None
         # The smoke test of a module that other files import: nobody compares two runs of it.
@@ -665,6 +669,7 @@ class Seeds(Rule):
             message = f"`{api}` draws random numbers {before} is seeded (entry point {place.entry})"
             help = f"call `{seed}` {where_to_seed}"
             if own:
+                asked.add(place.site)
                 help, remedy = f"pass `{own}=0` to `{api}`, which seeds all that it draws from", (own, "0")
             if generator.rule == LIBRARY_SEED:
                 message += ": seeds of other libraries do not reach it"

@@ -43,6 +43,8 @@ class Environments(Rule):
     reset = remembered_once(Where)
     handed = remembered(dict[Site, Handed])
     """Environments that a library resets, not the program, by where they are made."""
+    given = remembered(dict[frozenset[Site], Handed])
+    """The first of the algorithms that environments are given to, which seed them if they are given a seed."""
 
     @on_method("reset", "seed", "sample")
     def use(self, call: CallEvent) -> None:
@@ -139,9 +141,13 @@ class Environments(Rule):
                 self.handed.setdefault(made, Handed(Where(self.run, call.node, call.api), entry.why))
         resets = self.run.kb.role(call.api, "resets-environment")
         if resets is not None and self.made:
-            self._reset(
-                Where(self.run, call.node, call.api), self._made_at(call.args.get(resets.arg, resets.pos))
-            )
+            ones = self._made_at(call.args.get(resets.arg, resets.pos))
+            own = self._own_seed(call.api)
+            if not own:
+                self._reset(Where(self.run, call.node, call.api), ones)
+            elif ones and ones.isdisjoint(self.handed):
+                help = f"pass `{own}=0` to `{call_text(call)}`, which seeds its environment"
+                self.given.setdefault(ones, Handed(Where(self.run, call.node, call.api), help))
         # Anything of an RL library that takes a seed may seed its environments.
         seed = call.args.kw.get("seed")
         if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):
@@ -150,6 +156,18 @@ class Environments(Rule):
                 self.seeded_ones.update(*given_ones)
             else:
                 self.seeded = self.seeded or not self._made_at(call.owner)
+
+    @on_method("set_random_seed")
+    def seeded_later(self, call: CallEvent) -> None:
+        """An algorithm seeds its environment, whatever it was made with."""
+        owner = call.owner
+        resets = self.run.kb.role(owner.api, "resets-environment") if isinstance(owner, v.Obj) else None
+        if resets is not None and isinstance(owner, v.Obj):
+            self.seeded_ones.update(self._made_at(owner.args.get(resets.arg, resets.pos)))
+
+    def _own_seed(self, api: str) -> str:
+        """The argument with which what resets an environment seeds it; empty where it has none."""
+        return next((one.seed_arg for one in self.run.kb.rng(api) if one.kind == "seeder"), "")
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -179,6 +197,10 @@ class Environments(Rule):
                 options |= {reset.option} - {""}
                 known = [self.handed[one].remedy for one in sorted(ones) if one in self.handed]
                 self._never_seeded(reset, *known[:1])
+                done |= ones
+        for ones, given in self.given.items():
+            if done.isdisjoint(ones):
+                self._never_seeded(given.place, given.remedy)
                 done |= ones
         for made, handed in self.handed.items():
             if made not in done:
