@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -24,15 +25,18 @@ from d9mlint.interp.events import (
     SeedEvent,
 )
 from d9mlint.interp.library.weights import filled, is_loaded
-from d9mlint.interp.listening import on, on_call_if, on_method
+from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.naming import described_only, names_only, traced_only
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import assumed, seed_value
 from d9mlint.interp.state import SEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
+from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.text import node_text
 from d9mlint.ir import nodes as m
+from d9mlint.ir.derived import derived_names, elements
+from d9mlint.ir.forms import only_form
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -146,6 +150,34 @@ class Seeds(Rule):
     """Draws without a seed on this path, by generator."""
     trained = remembered_table(str, bool)
     """Generators from which something had been drawn without a seed where the program trained."""
+
+    printed = remembered(list[tuple[tuple[str, int], tuple[str, ...]]])
+    """The tensors that the entry point's own file prints, by the names of its variables, in which function."""
+
+    @on_call("builtins.print")
+    def prints(self, call: CallEvent) -> None:
+        """Something is printed. What a module that others import prints shows whether it is more than a smoke test."""
+        run, node = self.run, call.node
+        own = run.entry is not None and run.frame.file.path == run.entry.path
+        if not own or run.frame.file.path not in run.imported_files or not isinstance(node, m.Call):
+            return
+        given = list(zip(node.args, call.args.pos, strict=False))
+        tensors = tuple(sorted({name for arg, value in given for name in _shown(run, arg, value)}))
+        place = Where(run, node).function
+        if tensors and place is not None:
+            self.printed.append((place, tensors))
+
+    def _shows_draws(self) -> bool:
+        """Whether the program prints elements that are computed from what it draws without a seed."""
+        firsts = [self.first[key] for key in self.first.known()]
+        firsts += [self.further[key] for key in self.further.known()]
+        sites: list[tuple[Site | Step, ...]] = [(one.place.site, *one.place.flow) for one in firsts]
+        for (path, index), names in self.printed:
+            starts = [site.start for several in sites for site in several if site.path == path]
+            function = self.run.modules.by_path[path].facts.functions[index]
+            if not derived_names(function, starts).isdisjoint(names):
+                return True
+        return False
 
     @on(DrawEvent)
     def drawn(self, event: DrawEvent) -> None:
@@ -638,9 +670,9 @@ class Seeds(Rule):
             return False
         remedy: tuple[str, ...] = ()
         confidence = None
-        # The smoke test of a module that other files import: nobody compares two runs of it.
+        # The smoke test of a module that other files import: most show that it runs, and print shapes at most.
         if imported and (where(self.run, SAVES) is None or not training):
-            confidence = Confidence.LOW
+            confidence = Confidence.MEDIUM if self._shows_draws() else Confidence.LOW
         severity: Severity | None = None
         seed = generator.seed
         if rng == "tensorflow":
@@ -695,6 +727,26 @@ class Seeds(Rule):
         for rng, place in self.unseeded.items():
             if place.site == site:
                 self.unseeded.pop(rng)
+
+
+def _shown(run: RunView, expr: Any, value: v.Value) -> Iterator[str]:
+    """The variables of whose elements something printed is computed, where it is a tensor, a number out of one, or a text
+    with such parts. What else is computed from tensors, such as whether two are close, may be the same in every run."""
+    if isinstance(expr, m.FString):
+        for part in expr.parts:
+            yield from _shown(run, part, run.eval(part) if isinstance(part, m.Name) else v.UNKNOWN)
+    elif isinstance(expr, m.Call) and isinstance(expr.func, m.Name) and "." in expr.func.id:
+        name = expr.func.id.partition(".")[0]
+        if not only_form(expr) and _may_vary(run.eval(m.Name(name, expr.start, expr.end))):
+            yield name
+    elif _may_vary(value):
+        yield from elements(expr)
+
+
+def _may_vary(value: v.Value) -> bool:
+    """Whether a value is a tensor or something else that may differ from run to run, or holds some."""
+    several = value.elts if isinstance(value, v.Items) else v.alternatives(value)
+    return any(is_entropy(one) or (isinstance(one, v.Obj) and one.type == TENSOR) for one in several)
 
 
 def _masks(entry: RngEntry) -> bool:
