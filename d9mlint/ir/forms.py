@@ -18,18 +18,17 @@ def asked_for_form(function: m.Function, node: Any) -> bool:
     parent = above.get(id(node))
     if _asks(parent, node):
         return True
-    if not (
-        isinstance(parent, m.Assign)
-        and parent.value is node
-        and all(isinstance(one, m.Name) and "." not in one.id for one in parent.targets)
-    ):
+    if not (isinstance(parent, m.Assign) and parent.value is node):
         return False
-    names = {one.id for one in parent.targets if isinstance(one, m.Name)}
+    targets = [part for one in parent.targets for part in (one.elts if isinstance(one, m.Seq) else [one])]
+    if not all(isinstance(one, m.Name) and "." not in one.id for one in targets):
+        return False
+    names = {one.id for one in targets if isinstance(one, m.Name)} - {"_"}
     found = 0
     for one in nodes(function.body):
         if isinstance(one, (m.ScopeDecl, m.Lambda, m.FunctionDef, m.ClassDef)):
             return False
-        if isinstance(one, m.Name) and one.id.partition(".")[0] in names and one not in parent.targets:
+        if isinstance(one, m.Name) and one.id.partition(".")[0] in names and one not in targets:
             found += 1
             if not (one.id.partition(".")[2].partition(".")[0] in FORM or _asks(above.get(id(one)), one)):
                 return False

@@ -36,6 +36,8 @@ class Environments(Rule):
     """Where environments are made that are seeded."""
     resets = remembered(dict[frozenset[Site], Where])
     """The first reset without a seed, by where the environments are made that it can be about."""
+    looked_at = remembered(list[tuple[frozenset[Site], Where]])
+    """Resets of which the program has only asked for the form of the observation, since the last step."""
     space_seeded = remembered(bool)
     first = remembered(frozenset[Site])
     """The environments that the first of all these resets can be about."""
@@ -74,20 +76,28 @@ class Environments(Rule):
                     self.sample = Where(self.run, call.node, call_text(call).removesuffix(".sample"))
         if name == "sample":
             return
-        types = owner_types(self.run, call.owner) if call.owner is not None else []
-        if any(t.startswith(("torch.", "random.", "numpy.", "tf.")) for t in types):
+        if self._of_another_library(call.owner):
             return
         ones = self._made_at(owner)
         value = call.args.get("seed", 0)
         if value is None or v.is_none(value) is True:
             if name == "reset" and self.made:
                 option = v.option_of(value) if value is not None else ""
-                self._reset(Where(self.run, call.node, "reset", option), ones)
+                place = Where(self.run, call.node, "reset", option)
+                if self._form_only(call):
+                    self.looked_at.append((ones, place))
+                else:
+                    self._reset(place, ones)
             return
         if ones:
             self.seeded_ones.update(ones)
         else:
             self.seeded = True
+
+    def _of_another_library(self, owner: v.Value | None) -> bool:
+        """Whether something is surely no environment."""
+        types = owner_types(self.run, owner) if owner is not None else []
+        return any(t.startswith(("torch.", "random.", "numpy.", "tf.")) for t in types)
 
     def _reset(self, place: Where, ones: frozenset[Site]) -> None:
         if self.reset is None:
@@ -156,6 +166,16 @@ class Environments(Rule):
                 self.seeded_ones.update(*given_ones)
             else:
                 self.seeded = self.seeded or not self._made_at(call.owner)
+
+    @on_method("step")
+    def step(self, call: CallEvent) -> None:
+        """Something that may be an environment goes on from what a reset gave."""
+        if not self.looked_at or self._of_another_library(call.owner):
+            return
+        for ones, place in self.looked_at:
+            if not ones or not (known := self._made_at(call.owner)) or known & ones:
+                self._reset(place, ones)
+        self.looked_at = []
 
     @on_method("set_random_seed")
     def seeded_later(self, call: CallEvent) -> None:
