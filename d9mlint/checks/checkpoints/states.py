@@ -237,9 +237,10 @@ class Checkpoints(Rule):
                 )
 
     def _only_evaluated(self) -> bool:
-        """Whether the program loads what it has saved, and never trains after that."""
+        """Whether the program loads what it has saved, and never trains after that. Where it saves something else too,
+        that may be what it loads."""
         trained = self.trained
-        return bool(self.loads and trained) and all(
+        return bool(self.loads and trained and not self.alone) and all(
             place.order > trained and not any(key in self.trains_in for key in loops)
             for place, loops in self.loads
         )
