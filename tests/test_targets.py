@@ -238,6 +238,17 @@ def test_files_that_contradict_each_other_give_a_range(tmp_path: Path) -> None:
     assert found.version("numpy").source == "pinned in docker/requirements.txt:2"
 
 
+def test_requirements_go_before_the_image_that_they_are_installed_in(tmp_path: Path) -> None:
+    found = project(
+        tmp_path,
+        config___environment__yml="dependencies:\n- pytorch=1.10\n",
+        docker___Dockerfile="FROM pytorch/pytorch:1.7.1-cuda11.0\n",
+    )
+    assert (
+        found.version("torch").source == "the newest version allowed by config/environment.yml:2 (==1.10.*)"
+    )
+
+
 def test_a_lock_contradicts_nothing(tmp_path: Path) -> None:
     lock = '[[package]]\nname = "torch"\nversion = "2.1.2"\n'
     found = project(tmp_path, uv__lock=lock, requirements__txt="torch==1.13\n")

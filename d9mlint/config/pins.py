@@ -95,6 +95,11 @@ class Pin(NamedTuple):
         return self.spec.startswith("==") and "*" not in self.spec and "," not in self.spec
 
     @property
+    def settled(self) -> bool:
+        """Whether one version is named, or all patch releases of one."""
+        return self.spec.startswith("==") and "," not in self.spec
+
+    @property
     def kind(self) -> str:
         """What says so: a ``lock``, an ``image``, whose versions requirements replace, or ``requirements``."""
         return (
@@ -149,7 +154,10 @@ def read_pins(root: Path) -> Pins:
         reader.below = below
         reader.file(path, read)
     # A lock says what is installed, an exact pin what is meant; ranges come last. Files keep their order.
-    found = sorted(reader.pins, key=lambda pin: (pin.aside, pin.below, not pin.exact))
+    found = sorted(
+        reader.pins,
+        key=lambda pin: (pin.aside, pin.below, not pin.settled, pin.kind == "image", not pin.exact),
+    )
     return Pins(tuple(found), tuple(reader.files), tuple(reader.problems), tuple(reader.asked))
 
 

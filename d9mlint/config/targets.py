@@ -310,7 +310,7 @@ def _contradicting(pins: tuple[Pin, ...]) -> dict[str, str]:
     named: dict[str, str] = {}
     for pin in pins:
         alike = (pin.aside, pin.below, pin.kind) == (first.aside, first.below, first.kind)
-        if alike and pin.kind != "lock" and pin.spec.startswith("==") and "," not in pin.spec:
+        if alike and pin.kind != "lock" and pin.settled:
             if not any(admits(pin.spec, version) for version in named):
                 named[pin.spec[2:].removesuffix(".*")] = pin.place
     return named
