@@ -238,6 +238,13 @@ def test_files_that_contradict_each_other_give_a_range(tmp_path: Path) -> None:
     assert found.version("numpy").source == "pinned in docker/requirements.txt:2"
 
 
+def test_the_usual_name_goes_before_variants(tmp_path: Path) -> None:
+    both = {"requirements_old__txt": "torch==1.4\n", "requirements_new__txt": "torch==2.2.1\n"}
+    assert project(tmp_path, **both).version("torch").older == ("1.4",)
+    found = project(tmp_path, requirements__txt="torch==1.9.0\n")
+    assert found.version("torch") == Target("1.9.0", "1.9.0", "pinned in requirements.txt:1")
+
+
 def test_requirements_go_before_the_image_that_they_are_installed_in(tmp_path: Path) -> None:
     found = project(
         tmp_path,
@@ -321,6 +328,7 @@ def test_dockerfiles(tmp_path: Path) -> None:
         ("pytorch=1.7.1=py3.8_cuda11.0.221_cudnn8.0.5_0", "1.7.1"),
         ("pytorch==1.7.1", "1.7.1"),
         ("pytorch 1.7.*", "1.7"),
+        ("pytorch=1!1.7.1=py3.8", "1!1.7.1"),
         ("pytorch>=1.7,<1.9a0", "1.8"),
     ],
 )

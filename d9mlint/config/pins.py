@@ -101,10 +101,15 @@ class Pin(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What says so: a ``lock``, an ``image``, whose versions requirements replace, or ``requirements``."""
-        return (
-            "lock" if self.file.endswith(_LOCKS) else "image" if DOCKERFILE in self.file else "requirements"
-        )
+        """What says so: a ``lock``, an ``image``, whose versions requirements replace, ``requirements`` under a usual
+        name, or a ``variant`` of them, as ``requirements-old.txt``."""
+        directory, _, name = self.file.rpartition("/")
+        if name.endswith(_LOCKS):
+            return "lock"
+        if DOCKERFILE in name:
+            return "image"
+        usual = name in _USUAL or directory.rpartition("/")[2] == "requirements"
+        return "requirements" if usual else "variant"
 
     @property
     def place(self) -> str:
@@ -156,7 +161,13 @@ def read_pins(root: Path) -> Pins:
     # A lock says what is installed, an exact pin what is meant; ranges come last. Files keep their order.
     found = sorted(
         reader.pins,
-        key=lambda pin: (pin.aside, pin.below, not pin.settled, pin.kind == "image", not pin.exact),
+        key=lambda pin: (
+            pin.aside,
+            pin.below,
+            not pin.settled,
+            pin.kind in ("variant", "image"),
+            not pin.exact,
+        ),
     )
     return Pins(tuple(found), tuple(reader.files), tuple(reader.problems), tuple(reader.asked))
 
@@ -510,7 +521,7 @@ def _conda(reader: _Reader, name: str, item: str, line: int) -> None:
         reader.problem(name, line, f"not a requirement: {item[:60]}")
         return
     spec = re.sub(r"\[.*\]$", "", found.group(2)).strip()
-    fuzzy = re.fullmatch(r"=?\s*(\d\w*(?:\.\w+)*)(\.?\*)?(?:[= ].*)?", spec)
+    fuzzy = re.fullmatch(r"=?\s*((?:\d+!)?\d\w*(?:\.\w+)*)(\.?\*)?(?:[= ].*)?", spec)
     if fuzzy:
         spec = f"=={fuzzy.group(1)}" + (".*" if fuzzy.group(1).count(".") < 2 else "")
     elif re.fullmatch(r"=[A-Za-z]\w*(?:=.*)?", spec):
@@ -592,6 +603,7 @@ _BELOW: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
     ("*.Dockerfile", _dockerfile),
 )
 """What else is read in a directory below the root: ``envs/gpu.yml``."""
+_USUAL = frozenset(pattern for pattern, _ in _READERS if "*" not in pattern)
 _LOCKS = tuple(pattern for pattern, read in _READERS if read in (_lock, _pipfile_lock))
 
 
