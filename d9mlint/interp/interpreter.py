@@ -1192,6 +1192,8 @@ class Interp:
             self.import_log.lookups[directory, name, True] = found
         if found is None or found.file is None or found.file is self.frame.file:
             return None
+        # An edit of that file may change the answer.
+        self.trail.append((found.file.path, 0))
         named = found.file.defines([alias.name for alias in stmt.names])
         return self.import_found(found, name) if named else None
 
