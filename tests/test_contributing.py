@@ -52,7 +52,7 @@ def test_the_check_is_content_or_names_the_line(rules: Path, capsys: pytest.Capt
     path = rules / "knowledge/ops/torch.yaml"
     before = path.read_text()
     line = before.count("\n", 0, before.index("torch.blur_backward")) + 1
-    path.write_text(before.replace('    remedy: mode="gather"', '    remedi: mode="gather"'))
+    path.write_text(before.replace('    remedy: Pass mode="gather"', '    remedi: Pass mode="gather"'))
     capsys.readouterr()
     assert main([str(rules)]) == 1
     said = capsys.readouterr().out

@@ -174,3 +174,37 @@ def test_an_imported_module_that_does_not_parse_costs_that_module(run: Any, proj
     got = run("--output-format", "concise", cwd=project(files))
     assert got.code == 1 and "internal error" not in got.err
     assert "DET001" in got.out and "DET103" in got.out
+
+
+WEIGHTS = "import torch\n\n\ndef weights():\n    return torch.randn(3)\n"
+USER = "from parts import weights\n\nprint(weights())\n"
+
+
+def tree(root: Path, files: dict[str, str]) -> Result:
+    for name in files:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+    return lint(root, files)
+
+
+def test_an_import_that_a_search_path_must_lead_to_is_found_by_its_name(tmp_path: Path) -> None:
+    result = tree(tmp_path, {"jobs/train.py": USER, "common/lib/parts.py": WEIGHTS})
+    assert [(item.finding.code, item.finding.path.rpartition("/")[2]) for item in result.items] == [
+        ("DET101", "parts.py")
+    ]
+
+
+def test_a_library_of_that_name_is_none_of_the_files(tmp_path: Path) -> None:
+    other = WEIGHTS.replace("weights", "others")
+    result = tree(tmp_path, {"jobs/train.py": USER, "common/lib/parts.py": other})
+    assert not result.items
+    assert [one["not_followed"] for one in coverage_data(result)] == [[]]
+
+
+def test_an_import_that_may_mean_several_files_is_said(tmp_path: Path) -> None:
+    files = {"jobs/train.py": USER, "a/parts.py": WEIGHTS, "b/c/parts.py": WEIGHTS}
+    result = tree(tmp_path, files)
+    assert not result.items
+    (data,) = coverage_data(result)
+    (gap,) = data["not_followed"]
+    assert (gap["row"], gap["kind"]) == (1, "project-import")
+    assert gap["message"] == "`parts` may be one of 2 files: a/parts.py, b/c/parts.py"

@@ -209,3 +209,33 @@ def test_a_function_that_is_looked_at_and_not_run_is_read_too(tmp_path: Path) ->
     assert b"DET411" not in same(tmp_path)
     project(tmp_path, CHECKPOINT)
     assert b"DET411" in same(tmp_path)
+
+
+ELSEWHERE = {
+    "pyproject.toml": "",
+    "jobs/train.py": "from parts import weights\n\nprint(weights())\n",
+    "common/parts.py": "import torch\n\n\ndef others():\n    return torch.randn(3)\n",
+}
+
+
+def test_a_file_that_begins_to_define_what_is_imported_is_found(tmp_path: Path) -> None:
+    project(tmp_path, ELSEWHERE)
+    assert b"DET101" not in same(tmp_path)
+    parts = ELSEWHERE["common/parts.py"]
+    project(tmp_path, {"common/parts.py": parts.replace("others", "weights")})
+    assert b"DET101" in same(tmp_path)
+    # Two files of that name may be meant.
+    project(tmp_path, {"more/parts.py": parts})
+    assert b"DET101" not in same(tmp_path)
+
+
+def test_pins_in_a_directory_that_is_ignored_count(tmp_path: Path) -> None:
+    draws = (
+        "import albumentations as A, cv2\n\nt = A.Compose([A.Rotate()])\n"
+        "cv2.imwrite('y.png', t(image=cv2.imread('x.png')))\n"
+    )
+    project(tmp_path, {"pyproject.toml": "", ".gitignore": "env/\n", "train.py": draws})
+    project(tmp_path, {"env/requirements.txt": "albumentations==1.3.1\n"})
+    assert b"DET103" in same(tmp_path)
+    project(tmp_path, {"env/requirements.txt": "albumentations==2.0.8\n"})
+    assert b"DET106" in same(tmp_path)

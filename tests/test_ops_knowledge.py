@@ -57,6 +57,24 @@ def test_every_op_is_well_formed(compiled: Compiled) -> None:
             split(item.versions)
 
 
+IMPERATIVES = re.compile(
+    r"(?:Allocate|Allow|Call|Compute|Enable|Flatten|Give|Leave|Multiply|Pad|Pass|Pool|"
+    r"Put|Read|Reduce|Resize|Run|Satisfy|Set|Sort|Sum|Take|Train|Use)\b",
+    re.IGNORECASE,
+)
+"""Verbs with which a remedy begins."""
+
+
+def test_every_remedy_says_what_to_do(compiled: Compiled) -> None:
+    odd = {}
+    for op in compiled.ops:
+        # Parts may say for which release or purpose they are: `TF >= 2.8: call this`, `For global pooling use this`.
+        text = re.sub(r"^(?:TF [^:]*: |For [a-z ]+ (?=use ))", "", op.remedy)
+        if text != "none needed" and not IMPERATIVES.match(text):
+            odd[op.id] = op.remedy
+    assert odd == {}
+
+
 def test_histories_do_not_overlap(compiled: Compiled) -> None:
     for op in compiled.ops:
         library = split(op.history[0].versions)[0] or op.library

@@ -52,3 +52,44 @@ def test_a_transform_with_a_seed_of_its_own_or_in_a_seeded_compose_is_silent(tmp
     assert found(tmp_path, text, "2.0.8") == set()
     text = "import random\nrandom.seed(0)\n" + DRAWS["angle"]
     assert found(tmp_path, text, "1.3.1") == set()
+
+
+@pytest.mark.parametrize(
+    ("pins", "seed", "help", "assumed"),
+    [
+        (
+            "",
+            "",
+            "pass `seed=0`; with albumentations < 1.4.19, call `random.seed(seed)` instead",
+            "newest known",
+        ),
+        (
+            "",
+            "import random\nrandom.seed(0)\n",
+            "pass `seed=0`; with albumentations < 1.4.19, the seed of Python `random` reaches it",
+            "newest known",
+        ),
+        (
+            "albumentations>=1.3\n",
+            "",
+            "pass `seed=0`; with albumentations < 1.4.19, call `random.seed(seed)` instead",
+            "the newest version allowed by requirements.txt:1 (>=1.3)",
+        ),
+        (
+            "albumentations>=1.4.19\n",
+            "",
+            "pass `seed=0`",
+            "the newest version allowed by requirements.txt:1 (>=1.4.19)",
+        ),
+    ],
+)
+def test_the_remedy_says_what_to_do_with_other_releases(
+    tmp_path: Path, pins: str, seed: str, help: str, assumed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("d9mlint.config.targets.installed", dict)
+    (tmp_path / "requirements.txt").write_text(pins, encoding="utf-8")
+    text = seed + HEAD + "t = A.Compose([A.Rotate()])\ncv2.imwrite('y.png', t(image=x)['image'])\n"
+    (tmp_path / "augment.py").write_text(text, encoding="utf-8")
+    (one,) = [item.finding for item in lint(tmp_path, {}).items]
+    assert (one.code, one.help) == ("DET106", help)
+    assert one.targets[1] == assumed

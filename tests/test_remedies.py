@@ -248,8 +248,8 @@ GATHERED = (
 @pytest.mark.parametrize(
     ("release", "expected"),
     [
-        ("0.4.1", "with torch >= 1.9: Call torch.use_deterministic_algorithms(True)."),
-        ("1.4.0", "with torch >= 1.9: Call torch.use_deterministic_algorithms(True)."),
+        ("0.4.1", "with torch >= 1.9, call torch.use_deterministic_algorithms(True)."),
+        ("1.4.0", "with torch >= 1.9, call torch.use_deterministic_algorithms(True)."),
         ("2.4.0", "Call torch.use_deterministic_algorithms(True)."),
     ],
 )

@@ -170,6 +170,101 @@ jax = "0.4.1"
 @pytest.mark.parametrize(
     ("name", "text"),
     [
+        ("config/environment.yml", "dependencies:\n  - pytorch=1.9.0=py3.8_cpu\n"),
+        ("env.yml", "name: x\ndependencies:\n- pytorch==1.9.0\n"),
+        ("envs/gpu.yaml", "name: x\nchannels: [pytorch]\ndependencies:\n- pip:\n  - torch==1.9.0\n"),
+        ("conda_env.yml", "channels: [pytorch]\ndependencies:\n- pytorch==1.9.0\n"),
+        ("docker/requirements.txt", "torch==1.9.0\n"),
+        ("docker/Dockerfile.gpu", "FROM pytorch/pytorch:1.9.0-cuda11.1\n"),
+        ("docker/gpu.Dockerfile", "FROM pytorch/pytorch:1.9.0-cuda11.1\n"),
+        (".devcontainer/Dockerfile", "FROM python\nRUN pip install torch==1.9.0\n"),
+        ("pip_requirements.txt", "torch==1.9.0\n"),
+    ],
+)
+def test_pins_in_usual_places(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text)
+    (tmp_path / "setup.py").write_text(
+        "from setuptools import setup\nsetup(install_requires=['torch', 'six'])\n"
+    )
+    target = find_targets(tmp_path).version("torch")
+    assert (target.version, target.source.partition(":")[0]) == ("1.9.0", f"pinned in {name}")
+    # What the root itself says goes first.
+    (tmp_path / "requirements.txt").write_text("torch>=1.11,<1.13\n")
+    assert find_targets(tmp_path).version("torch").version == ("1.12" if "/" in name else "1.9.0")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("training/environment.yml", "dependencies:\n- pytorch=1.9.0\n"),
+        ("config/model.yml", "name: x\ndependencies: [torch==1.9.0]\n"),
+        ("config/model.yaml", "dependencies:\n- torch==1.9.0\n"),
+        ("env/lib/requirements.txt", "torch==1.9.0\n"),
+    ],
+)
+def test_other_files_pin_nothing(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text(text)
+    found = find_targets(tmp_path)
+    assert found.version("torch").source == "newest known"
+    assert not found.warnings
+
+
+def test_a_virtual_environment_pins_nothing(tmp_path: Path) -> None:
+    found = project(tmp_path, env___pyvenv__cfg="home = /usr\n", env___requirements__txt="torch==1.9.0\n")
+    assert found.version("torch").source == "newest known"
+
+
+def test_what_another_directory_builds_for_the_cpu_is_not_the_program(tmp_path: Path) -> None:
+    found = project(tmp_path, docker___requirements__txt="torch==1.9.0+cpu\n")
+    assert found.version("torch").version == "1.9.0"
+    assert not found.cpu_only("torch")
+
+
+def test_files_that_contradict_each_other_give_a_range(tmp_path: Path) -> None:
+    found = project(
+        tmp_path,
+        config___environment__yml="dependencies:\n- pytorch=1.10\n- numpy=1.21\n",
+        docker___requirements__txt="torch==1.7.1\nnumpy==1.21.4\n",
+        env___requirements__txt="torch==1.9.0\n",
+    )
+    target = found.version("torch")
+    assert (target.version, target.low, target.older) == ("1.10", "1.7.1", ("1.9.0", "1.7.1"))
+    assert target.source == (
+        "the newest of those pinned in config/environment.yml:2, env/requirements.txt:1, docker/requirements.txt:1"
+    )
+    assert found.differs("torch", ">=1.8") == "1.7.1"
+    assert found.version("numpy").source == "pinned in docker/requirements.txt:2"
+
+
+def test_the_usual_name_goes_before_variants(tmp_path: Path) -> None:
+    both = {"requirements_old__txt": "torch==1.4\n", "requirements_new__txt": "torch==2.2.1\n"}
+    assert project(tmp_path, **both).version("torch").older == ("1.4",)
+    found = project(tmp_path, requirements__txt="torch==1.9.0\n")
+    assert found.version("torch") == Target("1.9.0", "1.9.0", "pinned in requirements.txt:1")
+
+
+def test_requirements_go_before_the_image_that_they_are_installed_in(tmp_path: Path) -> None:
+    found = project(
+        tmp_path,
+        config___environment__yml="dependencies:\n- pytorch=1.10\n",
+        docker___Dockerfile="FROM pytorch/pytorch:1.7.1-cuda11.0\n",
+    )
+    assert (
+        found.version("torch").source == "the newest version allowed by config/environment.yml:2 (==1.10.*)"
+    )
+
+
+def test_a_lock_contradicts_nothing(tmp_path: Path) -> None:
+    lock = '[[package]]\nname = "torch"\nversion = "2.1.2"\n'
+    found = project(tmp_path, uv__lock=lock, requirements__txt="torch==1.13\n")
+    assert found.version("torch") == Target("2.1.2", "2.1.2", "pinned in uv.lock:2")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
         ("uv.lock", '[[package]]\nname = "torch"\nversion = "2.1.2+cu118"\nsource = { registry = "x" }\n'),
         ("poetry.lock", '[[package]]\nname = "torch"\nversion = "2.1.2"\ndescription = ""\n'),
         ("pdm.lock", '[[package]]\nname = "torch"\nversion = "2.1.2"\n'),
@@ -221,8 +316,8 @@ def test_dockerfiles(tmp_path: Path) -> None:
     image = "FROM pytorch/pytorch:1.7.1-cuda11.0-cudnn8-runtime AS base\nCOPY . /code\n"
     assert project(tmp_path / "image", Dockerfile=image).version("torch").source == "pinned in Dockerfile:1"
     (tmp_path / "both").mkdir()
-    both = project(tmp_path / "both", Dockerfile=image, requirements__txt="torch==1.9.0\n")
-    assert both.version("torch").version == "1.9.0"
+    both = project(tmp_path / "both", Dockerfile=image, requirements__txt="torch==1.6.0\n")
+    assert both.version("torch") == Target("1.6.0", "1.6.0", "pinned in requirements.txt:1")
 
 
 @pytest.mark.parametrize(
@@ -233,6 +328,7 @@ def test_dockerfiles(tmp_path: Path) -> None:
         ("pytorch=1.7.1=py3.8_cuda11.0.221_cudnn8.0.5_0", "1.7.1"),
         ("pytorch==1.7.1", "1.7.1"),
         ("pytorch 1.7.*", "1.7"),
+        ("pytorch=1!1.7.1=py3.8", "1!1.7.1"),
         ("pytorch>=1.7,<1.9a0", "1.8"),
     ],
 )
@@ -242,6 +338,12 @@ def test_conda_environments(tmp_path: Path, item: str, version: str) -> None:
     assert found.version("torch").version == version
     assert ":3" in found.version("torch").source
     assert found.version("tensorflow").source == "pinned in environment.yml:5"
+
+
+def test_a_branch_in_a_conda_environment_pins_nothing(tmp_path: Path) -> None:
+    found = project(tmp_path, environment__yml="dependencies:\n- pytorch=master=py_0\n")
+    assert found.version("torch").source == "newest known"
+    assert not found.warnings
 
 
 def test_keras_and_torchvision_follow_their_frameworks(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from d9mlint.interp.context import CPU_CONTEXT, THREAD
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
 from d9mlint.interp.listening import on
 from d9mlint.interp.rng import GENERATOR_TYPES
+from d9mlint.interp.state import SEEDED
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 LIBRARY_SEED = "DET113"
 """The rule of generators that libraries keep for themselves."""
+ITEM_SEED = "item seed"
+"""What is drawn from a global generator that the item has seeded."""
 OWN_SEED = "own seed"
 """What is drawn from a generator that only an argument of its transform seeds."""
 
@@ -30,10 +33,12 @@ class Observer:
 
 class ItemDraws(Observer):
     """The RNGs that are drawn from when an item is made; ``own`` for kept generators, ``other`` for those of
-    augmentation libraries."""
+    augmentation libraries. ``alone`` says that no other item is made at the same time in the process: what an item
+    seeds, it draws from as from its own generator."""
 
-    def __init__(self, run: RunView) -> None:
+    def __init__(self, run: RunView, alone: bool = False) -> None:
         super().__init__(run)
+        self.alone = alone
         self.drawn: set[str] = set()
         self._began = run.now
 
@@ -41,6 +46,9 @@ class ItemDraws(Observer):
     def drew(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
         rng, entry = event
+        if self.alone and self.run.state.level(rng).level == SEEDED:
+            self.drawn.add(ITEM_SEED)
+            return
         # A model that is built draws its initial weights: that is nothing an item or a task depends on.
         # A generator is one that workers copy if it is older than the item, see `called`.
         if entry.kind not in ("init", "dropout", "mask", "generator"):
@@ -55,7 +63,11 @@ class ItemDraws(Observer):
 
     @on(CallEvent)
     def called(self, call: CallEvent) -> None:
-        """A method of a generator draws from it. One that is made for the item has nothing to do with workers."""
+        """A method of a generator draws from it. One that is made for the item has nothing to do with workers. A seed may
+        come from that of the worker."""
+        role = self.run.kb.role(call.api, "worker-seed")
+        if self.alone and role is not None:
+            self.drawn.add(role.library)
         owner = call.owner
         if isinstance(owner, v.Obj) and owner.type in GENERATOR_TYPES and owner.birth <= self._began:
             self.drawn.add("own")
@@ -89,11 +101,15 @@ class GlobalDraws(Observer):
 
 
 def what_is_drawn(
-    run: RunView, parts: Sequence[v.Value | None], *observers: Observer, frame: Frame | None = None
+    run: RunView,
+    parts: Sequence[v.Value | None],
+    *observers: Observer,
+    frame: Frame | None = None,
+    alone: bool = False,
 ) -> set[str]:
     """RNGs that a dataset and its helpers draw from when an item is made; see ``ItemDraws``. ``observers`` hear of
     the same."""
-    draws = ItemDraws(run)
+    draws = ItemDraws(run, alone)
     with run.fork(draws, *observers, frame=frame) as fork:
         fork.forget_seeds()
         with fork.within(CPU_CONTEXT, THREAD):

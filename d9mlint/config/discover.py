@@ -7,7 +7,9 @@ which of them may have findings.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -36,6 +38,7 @@ DEFAULT_EXCLUDE = (
 """Names that hold no code of the project itself."""
 
 CODE_SUFFIXES = (".py", ".ipynb")
+DOCKERFILE = "Dockerfile"
 CONFIG_SUFFIXES = (
     ".yaml",
     ".yml",
@@ -46,9 +49,16 @@ CONFIG_SUFFIXES = (
     ".txt",
     ".lock",
     "Pipfile",
-    "Dockerfile",
+    DOCKERFILE,
 )
 """Files that say how a program is run, or for which versions it is meant."""
+
+PIN_DIRECTORY = re.compile(
+    r"(?:^|[-_.])(?:conda|conf|configs?|configuration|dependencies|deps|devcontainer|docker|envs?|environments?|install|"
+    r"reqs?|requirements?|setup)(?:[-_.]|$)",
+    re.IGNORECASE,
+)
+"""Directories that usually hold files of the project above them that pin versions: ``docker``, ``conda_envs``."""
 
 ENVIRONMENT_MARKER = "pyvenv.cfg"
 """A directory that holds this file is a virtual environment, whatever its name."""
@@ -113,6 +123,9 @@ def discover(
             below = {f for f in files if f.startswith(prefix)}
             # A directory that is itself excluded was not walked, but it was asked for.
             reported |= below or set(walker.walk(path))
+    for directory in pin_directories(root):
+        # Pins count also where the directory is ignored: see ``config/pins.py``.
+        walker.look_for_configs(directory)
     outside = walker.outside.difference(named)
     warnings = tuple(
         f"{relative_to(p, root)} cannot be read: {why}." for p, why in sorted(walker.unreadable.items())
@@ -125,6 +138,21 @@ def discover(
         frozenset(outside),
         warnings,
     )
+
+
+def holds_pins(directory: str) -> bool:
+    """Whether a directory's name is one of those that usually hold pin files of the project above it."""
+    return PIN_DIRECTORY.search(os.path.basename(directory)) is not None
+
+
+def pin_directories(root: str) -> list[str]:
+    """The directories of a project that usually hold its pin files. Virtual environments are none of them."""
+    try:
+        with os.scandir(root) as entries:
+            found = sorted(e.path for e in entries if e.is_dir(follow_symlinks=False) and holds_pins(e.name))
+    except OSError:
+        return []
+    return [path for path in found if not os.path.lexists(os.path.join(path, ENVIRONMENT_MARKER))]
 
 
 class Walker:
@@ -152,9 +180,7 @@ class Walker:
                 self.unreadable[directory] = error.strerror or str(error)
                 continue
             names = {e.name for e in entries}
-            configs = [e.name for e in entries if e.name.endswith(CONFIG_SUFFIXES)]
-            if configs:
-                self.configs[directory] = configs
+            self._note_configs(directory, entries)
             inner = outer
             if self.respect_gitignore and ".gitignore" in names:
                 inner = (*outer, _read_ignore(directory))
@@ -174,6 +200,17 @@ class Walker:
                 except OSError:
                     continue
         return sorted(found)
+
+    def look_for_configs(self, directory: str) -> None:
+        """Note the configuration files of a directory that may have been excluded."""
+        if directory not in self.configs:
+            with contextlib.suppress(OSError):
+                self._note_configs(directory, _scan(directory))
+
+    def _note_configs(self, directory: str, entries: Iterable[os.DirEntry[str]]) -> None:
+        names = [e.name for e in entries if e.name.endswith(CONFIG_SUFFIXES) or e.name.startswith(DOCKERFILE)]
+        if names:
+            self.configs[directory] = names
 
     def excluded(self, path: str, is_directory: bool = False) -> bool:
         """Whether a file or directory, or a directory that it is in, is excluded."""
@@ -205,7 +242,11 @@ def _scan(directory: str) -> list[os.DirEntry[str]]:
     """
     wanted = (*CODE_SUFFIXES, *CONFIG_SUFFIXES, ".gitignore")
     with os.scandir(directory) as entries:
-        found = [e for e in entries if e.name.endswith(wanted) or e.is_dir(follow_symlinks=False)]
+        found = [
+            e
+            for e in entries
+            if e.name.endswith(wanted) or e.name.startswith(DOCKERFILE) or e.is_dir(follow_symlinks=False)
+        ]
     return sorted(found, key=lambda e: e.name)
 
 

@@ -1,6 +1,8 @@
 """The versions that a project's own files pin: requirements, pyproject, setup, lock and environment files, Dockerfiles.
 
-Every reader adds what a text requires; what cannot be read becomes a problem with file and line.
+They are looked for in the project's root and in the directories that usually hold them (``config/environment.yml``);
+what the root pins goes first. Every reader adds what a text requires; what cannot be read becomes a problem with file
+and line.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any, NamedTuple
 from d9mlint.base.paths import TooLarge, absolute, boundary, is_inside, read_limited
 from d9mlint.base.toml import load_toml
 from d9mlint.base.yaml_limits import load_yaml
+from d9mlint.config.discover import DOCKERFILE, pin_directories
 from d9mlint.config.markers import holds
 from d9mlint.knowledge.versions import DIGITS
 
@@ -69,12 +72,14 @@ _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(.*)", r
 _ASIDE = re.compile(
     r"(?:^|[-_./])(?:docs?|tests?|testing|dev|develop|lint|ci|build|typing)(?:[-_.]|$)", re.IGNORECASE
 )
+_CONDA = re.compile(r"^dependencies:[ \t]*(?:#.*)?$", re.MULTILINE)
+_CONDA_TOO = re.compile(r"^(?:channels|name|prefix):", re.MULTILINE)
 _LOCKED = re.compile(r"""^\s*(?:-\s*)?(name|version)\s*[=:]\s*["']?([^"'\s]+)["']?\s*$""")
 
 
 class Pin(NamedTuple):
     """A version or a range that a file asks for; ``aside`` when only to test, document or build. ``marker`` says in
-    which environments."""
+    which environments, ``below`` that the file is in a directory of the project (``docker/requirements.txt``)."""
 
     library: str
     spec: str
@@ -82,11 +87,29 @@ class Pin(NamedTuple):
     line: int
     aside: bool = False
     marker: str = ""
+    below: bool = False
 
     @property
     def exact(self) -> bool:
         """Whether one version is named."""
         return self.spec.startswith("==") and "*" not in self.spec and "," not in self.spec
+
+    @property
+    def settled(self) -> bool:
+        """Whether one version is named, or all patch releases of one."""
+        return self.spec.startswith("==") and "," not in self.spec
+
+    @property
+    def kind(self) -> str:
+        """What says so: a ``lock``, an ``image``, whose versions requirements replace, ``requirements`` under a usual
+        name, or a ``variant`` of them, as ``requirements-old.txt``."""
+        directory, _, name = self.file.rpartition("/")
+        if name.endswith(_LOCKS):
+            return "lock"
+        if DOCKERFILE in name:
+            return "image"
+        usual = name in _USUAL or directory.rpartition("/")[2] == "requirements"
+        return "requirements" if usual else "variant"
 
     @property
     def place(self) -> str:
@@ -130,14 +153,34 @@ def library_name(distribution: str) -> str:
 
 
 def read_pins(root: Path) -> Pins:
-    """Read all pin files directly in a project's root (and ``requirements/``)."""
+    """Read all pin files in a project's root (and ``requirements/``) and in the directories that usually hold them."""
     reader = _Reader(root)
+    for path, read, below in _pin_files(root):
+        reader.below = below
+        reader.file(path, read)
+    # A lock says what is installed, an exact pin what is meant; ranges come last. Files keep their order.
+    found = sorted(
+        reader.pins,
+        key=lambda pin: (
+            pin.aside,
+            pin.below,
+            not pin.settled,
+            pin.kind in ("variant", "image"),
+            not pin.exact,
+        ),
+    )
+    return Pins(tuple(found), tuple(reader.files), tuple(reader.problems), tuple(reader.asked))
+
+
+def _pin_files(root: Path) -> Iterator[tuple[Path, Callable[[_Reader, str, Path, str], None], bool]]:
+    """The pin files of a project, each with what reads it and whether it is below the root."""
     for pattern, read in _READERS:
         for path in sorted(root.glob(pattern)):
-            reader.file(path, read)
-    # A lock says what is installed, an exact pin what is meant; ranges come last. Files keep their order.
-    found = sorted(reader.pins, key=lambda pin: (pin.aside, not pin.exact))
-    return Pins(tuple(found), tuple(reader.files), tuple(reader.problems), tuple(reader.asked))
+            yield path, read, False
+    for directory in pin_directories(str(root)):
+        for pattern, read in (*_READERS, *_BELOW):
+            for path in sorted(Path(directory).glob(pattern)):
+                yield path, read, True
 
 
 class _Reader:
@@ -151,6 +194,8 @@ class _Reader:
         self.asked: dict[Asked, None] = {}
         # Whether the file that is read names an index of builds for the CPU.
         self.cpu_index = False
+        # Whether the file that is read is in a directory below the root.
+        self.below = False
         self._seen: set[Path] = set()
         self._searched = 0
         self.boundary = boundary(absolute(str(root)))
@@ -239,10 +284,12 @@ class _Reader:
         library = library_name(distribution)
         cpu = spec.rstrip().endswith("+cpu") or (self.cpu_index and library == "torch")
         cpu = cpu or distribution.lower() in _CPU_BUILDS
-        self.asked[Asked(library, cpu, marker.strip())] = None
+        if not self.below:
+            # What another directory is for is not known: its builds for the CPU say nothing about the program.
+            self.asked[Asked(library, cpu, marker.strip())] = None
         if plain:
             aside = bool(_ASIDE.search(part) or (file.endswith(".txt") and _ASIDE.search(file)))
-            self.pins.append(Pin(library, plain, file, line, aside, marker.strip()))
+            self.pins.append(Pin(library, plain, file, line, aside, marker.strip(), self.below))
 
 
 def _decode(data: bytes) -> str:
@@ -460,6 +507,12 @@ def _environment(reader: _Reader, name: str, path: Path, text: str) -> None:
                 reader.requirement(requirement, name, reader.line(text, requirement))
 
 
+def _perhaps_environment(reader: _Reader, name: str, path: Path, text: str) -> None:
+    """A file whose name may be that of an environment, read where its keys are those of one."""
+    if _CONDA.search(text) and _CONDA_TOO.search(text):
+        _environment(reader, name, path, text)
+
+
 def _conda(reader: _Reader, name: str, item: str, line: int) -> None:
     """A requirement as conda writes it: ``channel::pytorch=1.7.1=build``; one = means that series."""
     item = " ".join(item.split())
@@ -468,9 +521,11 @@ def _conda(reader: _Reader, name: str, item: str, line: int) -> None:
         reader.problem(name, line, f"not a requirement: {item[:60]}")
         return
     spec = re.sub(r"\[.*\]$", "", found.group(2)).strip()
-    fuzzy = re.fullmatch(r"=?\s*(\d\w*(?:\.\w+)*)(\.?\*)?(?:[= ].*)?", spec)
+    fuzzy = re.fullmatch(r"=?\s*((?:\d+!)?\d\w*(?:\.\w+)*)(\.?\*)?(?:[= ].*)?", spec)
     if fuzzy:
         spec = f"=={fuzzy.group(1)}" + (".*" if fuzzy.group(1).count(".") < 2 else "")
+    elif re.fullmatch(r"=[A-Za-z]\w*(?:=.*)?", spec):
+        spec = ""  # a branch: `sacremoses=master=py_0`
     else:
         exact = re.match(r"==\s*(\d[\w.]*)", spec)
         spec = exact.group(0) if exact else re.sub(r"(?<=\d)a0\b", "", spec)
@@ -531,6 +586,7 @@ _READERS: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
     ("pyproject.toml", _pyproject),
     ("requirements.txt", _requirements),
     ("requirements*.txt", _requirements),
+    ("*requirement*.txt", _requirements),
     ("requirements/*.txt", _requirements),
     ("setup.cfg", _setup_cfg),
     ("setup.py", _setup_py),
@@ -538,8 +594,17 @@ _READERS: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
     ("environment.yml", _environment),
     ("environment.yaml", _environment),
     ("environment*.y*ml", _environment),
+    ("*env*.y*ml", _perhaps_environment),
+    ("*conda*.y*ml", _perhaps_environment),
     ("Dockerfile*", _dockerfile),
 )
+_BELOW: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
+    ("*.y*ml", _perhaps_environment),
+    ("*.Dockerfile", _dockerfile),
+)
+"""What else is read in a directory below the root: ``envs/gpu.yml``."""
+_USUAL = frozenset(pattern for pattern, _ in _READERS if "*" not in pattern)
+_LOCKS = tuple(pattern for pattern, read in _READERS if read in (_lock, _pipfile_lock))
 
 
 def pinned(pins: tuple[Pin, ...], library: str) -> Iterator[Pin]:

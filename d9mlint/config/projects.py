@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from d9mlint.base.paths import parents
-from d9mlint.config.discover import Discovery
+from d9mlint.config.discover import Discovery, holds_pins
 from d9mlint.config.gitignore import make_ignore
 from d9mlint.config.settings import CONFIG_NAMES, KEYS, Settings, field, find_config, load_settings
 
@@ -64,10 +64,14 @@ def split(found: Discovery, settings: Settings) -> list[Part]:
 def _candidates(found: Discovery) -> Iterator[str]:
     """Directories below the root that have files which may configure or pin, and code below them."""
     code = {d for path in found.files for d in parents(os.path.dirname(path))}
-    for directory, names in sorted(found.configs.items()):
-        below = directory.startswith(found.root.rstrip("/") + "/")
-        if below and directory in code and any(name.endswith(_PIN_ENDINGS) for name in names):
-            yield directory
+    inside = found.root.rstrip("/") + "/"
+    candidates: set[str] = set()
+    for directory, names in found.configs.items():
+        if any(name.endswith(_PIN_ENDINGS) for name in names):
+            candidates.add(directory)
+            if holds_pins(directory):
+                candidates.add(os.path.dirname(directory))
+    yield from sorted(d for d in candidates if d.startswith(inside) and d in code)
 
 
 def _has_config(directory: str) -> bool:

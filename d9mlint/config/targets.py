@@ -20,7 +20,9 @@ from d9mlint.config.pins import DISTRIBUTIONS, Pin, Pins, Problem, pinned, read_
 from d9mlint.knowledge.versions import compare, matches, parse, split
 
 _INFERRED = "inferred from the names that the program uses"
-_UNPINNED = ("installed", "newest known", "not known", _INFERRED)
+_NEWEST_KNOWN = "newest known"
+_NOT_KNOWN = "not known"
+_UNPINNED = ("installed", _NEWEST_KNOWN, _NOT_KNOWN, _INFERRED)
 _RELEASE = re.compile(r"\d+(?:\.\d+)*(?:\.\*)?", re.ASCII)
 _NEWEST = "9999"
 """Taken for the version of a library of which no release is known."""
@@ -157,6 +159,15 @@ class Targets:
         answer = not clauses or matches(spec, target.version)
         return next((old for old in target.older if matches(spec, old) != answer), "")
 
+    def otherwise(self, library: str, spec: str) -> str:
+        """The newest release for which a range answers differently and with which the program may be run: one that the
+        project admits too or, where nothing says which release it uses, any; "" when there is none."""
+        target = self.version(library)
+        if target.source not in (_NEWEST_KNOWN, _NOT_KNOWN):
+            return self.differs(library, spec)
+        answer = self.matches(library, spec)
+        return next((release for release in releases(library) if matches(spec, release) != answer), "")
+
     def key(self) -> tuple[tuple[str, ...], ...]:
         """What the answers depend on, for caches."""
         pins = tuple((pin.library, pin.spec, pin.place, pin.marker) for pin in self._pins.pins)
@@ -178,10 +189,10 @@ class Targets:
         if library in self._given:
             version = self._given[library]
             return Target(version, version, "set by an option or in the configuration")
-        pin = next(pinned(self._pins.pins, library), None)
+        pins = tuple(pinned(self._pins.pins, library))
         inferred = self._inferred.get(library)
-        if pin is not None:
-            target = _pinned(pin)
+        if pins:
+            target = _pinned(pins)
             inside = _up_to(inferred, target) if inferred is not None else ()
             if not inside:
                 return target
@@ -196,7 +207,7 @@ class Targets:
         if have is not None:
             return Target(have, have, "installed")
         newest = releases(library)
-        return Target(newest[0], newest[0], "newest known") if newest else Target("", "", "not known")
+        return Target(newest[0], newest[0], _NEWEST_KNOWN) if newest else Target("", "", _NOT_KNOWN)
 
     def _companion(self, library: str) -> Target | None:
         """Keras and torchvision follow TensorFlow and PyTorch where only those are given or pinned."""
@@ -267,8 +278,15 @@ def admits(spec: str, release: str) -> bool:
         return matches(spec, release)
 
 
-def _pinned(pin: Pin) -> Target:
-    """A pin as a target: of a range the newest release that is known to be in it."""
+def _pinned(pins: tuple[Pin, ...]) -> Target:
+    """The first of the pins of a library as a target: of a range the newest release that is known to be in it, of
+    files that contradict each other the newest release that they pin."""
+    pin = pins[0]
+    named = _contradicting(pins)
+    if len(named) > 1:
+        newest, *older = ordered = sorted(named, key=parse, reverse=True)
+        source = f"the newest of those pinned in {', '.join(named[version] for version in ordered)}"
+        return Target(newest, older[-1], source, tuple(older))
     if pin.exact:
         version = pin.spec[2:]
         return Target(version, version, f"pinned in {pin.place}")
@@ -284,6 +302,18 @@ def _pinned(pin: Pin) -> Target:
     if not lowest or compare(parse(lowest), parse(inside[-1])) < 0:
         lowest = inside[-1]
     return Target(inside[0], lowest, source, inside[1:])
+
+
+def _contradicting(pins: tuple[Pin, ...]) -> dict[str, str]:
+    """The releases that equally good files pin, each with the place where it is pinned."""
+    first = pins[0]
+    named: dict[str, str] = {}
+    for pin in pins:
+        alike = (pin.aside, pin.below, pin.kind) == (first.aside, first.below, first.kind)
+        if alike and pin.kind != "lock" and pin.settled:
+            if not any(admits(pin.spec, version) for version in named):
+                named[pin.spec[2:].removesuffix(".*")] = pin.place
+    return named
 
 
 def _up_to(version: str, target: Target) -> tuple[str, ...]:

@@ -79,6 +79,8 @@ MAX_ROUNDS = 4
 MAX_INNER_ROUNDS = 2
 """How often the body of any other loop, and of one in it, is run at most, where a round leaves another switch than it
 found."""
+_MOST_NAMED = 3
+"""So many files are named that an import may mean."""
 
 
 def _nowhere(violation: Violation) -> None:
@@ -1155,6 +1157,7 @@ class Interp:
             mod = self.import_parents(file, stmt.module.split("."))
             if mod is not None and mod.file is None and not self._has_members(mod, stmt):
                 mod = None
+            mod = mod or self._import_elsewhere(stmt)
         if mod is None:
             self._missing_module(stmt.module, stmt)
             self.external_import(stmt.module, stmt)
@@ -1188,12 +1191,32 @@ class Interp:
                 self.import_found(part, name.removesuffix("." + ".".join(parts[count:])))
         return self.import_found(found, name)
 
+    def _import_elsewhere(self, stmt: m.ImportFrom) -> v.Mod | None:
+        """A module that is on no usual search path, where one file of the project has its name and defines what is
+        imported: the program is started with a path that leads there."""
+        directory, name = self.frame.file.directory, stmt.module
+        if "." in name:
+            return None
+        found = self.resolve(directory, name, True)
+        if self.import_log is not None:
+            self.import_log.lookups[directory, name, True] = found
+        if found is None or found.file is None or found.file is self.frame.file:
+            return None
+        # An edit of that file may change the answer.
+        self.trail.append((found.file.path, 0))
+        named = found.file.defines([alias.name for alias in stmt.names])
+        return self.import_found(found, name) if named else None
+
     def _missing_module(self, name: str, stmt: Any) -> None:
-        """A module that is not found in a package of the project."""
+        """A module that is not found in a package of the project, or on the search path."""
         top, _, rest = name.partition(".")
         package = self.find_module(self.frame.file, top) if rest else None
         if package is not None and package.file is not None:
             self.gap("project-import", f"`{name}` is no file of the project", stmt)
+        elif len(found := self.modules.named(name)) > 1 and self.frame.file not in found:
+            several = ", ".join(one.relative for one in found[:_MOST_NAMED])
+            more = ", ..." if len(found) > _MOST_NAMED else ""
+            self.gap("project-import", f"`{name}` may be one of {len(found)} files: {several}{more}", stmt)
 
     def _has_members(self, mod: v.Mod, stmt: m.ImportFrom) -> bool:
         """Whether a directory without ``__init__`` is what the import means: all names are files of it."""

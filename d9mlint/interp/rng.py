@@ -22,6 +22,7 @@ from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
     from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import RngEntry
     from d9mlint.project.modules import ModuleFile
@@ -61,6 +62,14 @@ def apply(
 def _in_range(interp: Interp, library: str, versions: str) -> bool:
     """Whether something that is said of some releases holds for the one that the program is checked for."""
     return not versions or interp.targets is None or interp.targets.matches(library, versions)
+
+
+def assumed(interp: RunView, entry: RngEntry) -> tuple[str, ...]:
+    """The release that an entry about some releases was judged by, and how that is known; empty where it is about all."""
+    if not entry.versions or interp.targets is None:
+        return ()
+    target = interp.targets.version(entry.library)
+    return (f"{entry.library} {target.version}", target.source) if target.version else ()
 
 
 def switch(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:

@@ -65,6 +65,7 @@ Role = Literal[
     "fills-parameters",
     "fits-data",
     "form-only",
+    "worker-seed",
     "free-memory",
     "given-by-launcher",
     "gives-positions",

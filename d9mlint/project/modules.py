@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from d9mlint.base.files import is_below
+from d9mlint.ir import nodes as m
 from d9mlint.ir.nodes import FileFacts, Function
+from d9mlint.ir.traversal import nodes
 
 
 class ModuleFile:
@@ -46,6 +48,16 @@ class ModuleFile:
     def index_of(self, function: Function) -> int:
         """The place of a function among the functions of the file's facts, which keep it alive."""
         return self.facts.indices[id(function)]
+
+    def defines(self, names: Sequence[str]) -> bool:
+        """Whether the statements of the module itself bind these names, as far as they are written in it."""
+        facts = self.facts
+        bound = {one.name for one in facts.functions if one.parent == 0 and one.cls < 0}
+        bound |= {one.name for one in facts.classes if one.parent == 0 and one.cls < 0}
+        for stmt in facts.functions[0].body:
+            if isinstance(stmt, m.Assign):
+                bound.update(one.id for one in nodes(stmt.targets) if isinstance(one, m.Name))
+        return bool(names) and bound.issuperset(names)
 
     def __repr__(self) -> str:
         return f"ModuleFile({self.relative})"
@@ -163,10 +175,18 @@ class Modules:
 
     def anywhere(self, name: str) -> Found | None:
         """The one file in the tree that an import may mean by its name, wherever it is: for programs that
-        extend ``sys.path`` when they run."""
+        extend ``sys.path`` when they run, or are started with a ``PYTHONPATH``."""
+        found = self.named(name)
+        if len(found) != 1:
+            return None
+        file = found[0]
+        return Found(file, file.directory if file.is_package else file.path.removesuffix(".py"))
+
+    def named(self, name: str) -> list[ModuleFile]:
+        """The files in the tree whose paths end like the name of a module that is no library."""
         parts = name.split(".")
         if parts[0] in self.libraries:
-            return None
+            return []
         if self._by_name is None:
             self._by_name = {}
             for file in self.files:
@@ -174,11 +194,7 @@ class Modules:
                 if not file.notebook:
                     self._by_name.setdefault(own, []).append(file)
         tails = ("/" + "/".join(parts) + ".py", "/" + "/".join(parts) + "/__init__.py")
-        found = [file for file in self._by_name.get(parts[-1], ()) if file.path.endswith(tails)]
-        if len(found) != 1:
-            return None
-        file = found[0]
-        return Found(file, file.directory if file.is_package else file.path.removesuffix(".py"))
+        return [file for file in self._by_name.get(parts[-1], ()) if file.path.endswith(tails)]
 
     def is_library(self, name: str) -> bool:
         """Whether an absolute import of this name means a library where only a directory without

@@ -12,7 +12,7 @@ from d9mlint.interp.activity import may_use_cuda, trains
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, ObjectAttributeEvent
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method, on_object_attribute
 from d9mlint.interp.memory import remembered, remembered_table
-from d9mlint.interp.places import Where
+from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
@@ -68,7 +68,12 @@ class Checkpoints(Rule):
     checkpoints = remembered(list[tuple[Where, set[str], frozenset[str]]])
     alone = remembered(list[tuple[Where, set[str], frozenset[str]]])
     """States that are saved alone, each in a file."""
-    loads = remembered(list[Where])
+    loads = remembered(list[tuple[Where, frozenset[str]]])
+    """Where something is loaded, and in which loops."""
+    trained = remembered(int)
+    """When the program trained for the last time."""
+    trains_in = remembered_table(str, bool)
+    """The loops in which it trains."""
     goes_on = remembered(bool)
     """Whether a scheduler is given the epoch from which it goes on."""
     stepped = remembered_table(tuple[Site, str], tuple[str, bool])
@@ -115,6 +120,16 @@ class Checkpoints(Rule):
                 if owner.birth < loop.start:
                     self.stepped.setdefault((site, loop.key), lambda: found)
 
+    @on_method("backward", "step", "minimize", "fit")
+    def training(self, call: CallEvent) -> None:
+        """The program trains."""
+        if call.api.endswith(".step") and not (isinstance(call.owner, v.Obj) and _optimizes(call.owner)):
+            # Of a scheduler, or of the environment of an agent.
+            return
+        self.trained = Moment(self.run.steps)
+        for loop in self.run.loops:
+            self.trains_in[loop.key] = True
+
     @on_object_attribute("last_epoch")
     def continued(self, event: ObjectAttributeEvent) -> None:
         """A scheduler is made to go on from an epoch."""
@@ -158,7 +173,8 @@ class Checkpoints(Rule):
     @on_call("torch.load")
     def load(self, call: CallEvent) -> None:
         """Something is loaded."""
-        self.loads.append(Where(self.run, call.node, "torch.load"))
+        loops = frozenset(loop.key for loop in self.run.loops)
+        self.loads.append((Where(self.run, call.node, "torch.load"), loops))
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -171,11 +187,15 @@ class Checkpoints(Rule):
         elif "torch" in uses and may_use_cuda(self.run):
             uses.add("cuda")
         reported: set[tuple[str, str]] = set()
+        evaluated = not open_world and self._only_evaluated()
         for place, found, loops in [*self.checkpoints, *self._in_several_files()]:
             # Several files from one place (last, best, every n epochs) are reported once.
             if (place.site.path, place.scope) in reported:
                 continue
             if not open_world and not trains(self.run):
+                continue
+            if evaluated:
+                self.silent("DET601", place, "what the program loads, it loads after it has trained")
                 continue
             lacks = [] if "epoch" in found else ["the epoch or step"]
             wanted = [
@@ -204,7 +224,7 @@ class Checkpoints(Rule):
             return
         missing = set(self.saved.known()) - set(self.restored.known())
         if missing:
-            for place in self.loads[:1]:
+            for place, _ in self.loads[:1]:
                 rngs = [rng for rng in NAMES if rng in missing]
                 states = f"{_listed(_states(rngs))} {'is' if len(rngs) == 1 else 'are'}"
                 self.report(
@@ -215,6 +235,15 @@ class Checkpoints(Rule):
                     subject="torch.load",
                     remedy=tuple(rngs),
                 )
+
+    def _only_evaluated(self) -> bool:
+        """Whether the program loads what it has saved, and never trains after that. Where it saves something else too,
+        that may be what it loads."""
+        trained = self.trained
+        return bool(self.loads and trained and not self.alone) and all(
+            place.order > trained and not any(key in self.trains_in for key in loops)
+            for place, loops in self.loads
+        )
 
     def _in_several_files(self) -> list[tuple[Where, set[str], frozenset[str]]]:
         """The checkpoint of a program that saves its states in one file each, and resumes. The names of the files may hold

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.derivation import default
-from d9mlint.checks.drawing import OWN_SEED, what_is_drawn
+from d9mlint.checks.drawing import ITEM_SEED, OWN_SEED, what_is_drawn
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.library.loaders import LOADER
@@ -78,10 +78,12 @@ class LoaderWorkers(Rule):
         if args.star or ("worker_init_fn" not in args.kw and args.dstar):
             return
         dataset = args.get("dataset", 0)
-        drawn = what_is_drawn(self.run, [dataset, args.get("collate_fn")], frame=frame)
+        drawn = what_is_drawn(self.run, [dataset, args.get("collate_fn")], frame=frame, alone=True)
         # What is wrong with a transform that has its own generator is reported there: `worker_init_fn` does not reach it.
         if self.by_trainer and not drawn & {"own", "other"}:
             return
+        item_seed = ITEM_SEED in drawn
+        drawn.discard(ITEM_SEED)
         own_seed = OWN_SEED in drawn and drawn <= {OWN_SEED, "torch"}
         drawn.discard(OWN_SEED)
         visible = dataset is not None and is_visible(dataset)
@@ -116,6 +118,8 @@ class LoaderWorkers(Rule):
             now = (
                 "only from torch, which seeds its workers"
                 if "torch" in drawn
+                else "only from generators that it seeds for each item"
+                if item_seed
                 else "nothing from global generators now"
             )
             reasons.append(

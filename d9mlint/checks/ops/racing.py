@@ -1047,7 +1047,7 @@ def _remedy(interp: RunView, entry: OpEntry, past: OpHistory, on: bool) -> str:
             return "use another op"
         # Some remedies name the release themselves.
         release = f"{entry.library} {better}".replace(">=", ">= ")
-        return remedy if release in remedy else f"with {release}: {remedy}"
+        return remedy if release in remedy else f"with {release}, {_lower(remedy)}"
     return remedy
 
 
@@ -1060,7 +1060,12 @@ def _in_old_release(interp: RunView, entry: OpEntry, past: OpHistory, remedy: st
         return remedy if found else "use another op"
     bounds = [text for one in found for operator, text in split(one)[1] if operator == ">="]
     lowest = max((min(bounds, key=parse, default=_NAMED), _NAMED), key=parse)
-    return f"with torch >= {lowest}: {remedy}"
+    return f"with torch >= {lowest}, {_lower(remedy)}"
+
+
+def _lower(sentence: str) -> str:
+    """A sentence as the rest of another one."""
+    return sentence[:1].lower() + sentence[1:]
 
 
 def _own_switch(entry: OpEntry) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -24,15 +25,18 @@ from d9mlint.interp.events import (
     SeedEvent,
 )
 from d9mlint.interp.library.weights import filled, is_loaded
-from d9mlint.interp.listening import on, on_call_if, on_method
+from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.naming import described_only, names_only, traced_only
 from d9mlint.interp.places import Moment, Where, scope
-from d9mlint.interp.rng import seed_value
+from d9mlint.interp.rng import assumed, seed_value
 from d9mlint.interp.state import SEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
+from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.text import node_text
 from d9mlint.ir import nodes as m
+from d9mlint.ir.derived import derived_names, elements
+from d9mlint.ir.forms import only_form
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -76,14 +80,15 @@ class Early(NamedTuple):
 
 class First(NamedTuple):
     """The first draw of its kind: its place, what draws, whether it is in a worker that gets its seed from the
-    generator that counts, whether only another graph of TensorFlow is seeded, and the argument of the call with which it
-    seeds the generator itself."""
+    generator that counts, whether only another graph of TensorFlow is seeded, the argument of the call with which it
+    seeds the generator itself, and the release of the library that is assumed."""
 
     place: Where
     text: str
     in_worker: bool = False
     elsewhere: bool = False
     own: str = ""
+    targets: tuple[str, ...] = ()
 
 
 _USED = _TRAINING_ONLY - {"init"}
@@ -145,6 +150,34 @@ class Seeds(Rule):
     """Draws without a seed on this path, by generator."""
     trained = remembered_table(str, bool)
     """Generators from which something had been drawn without a seed where the program trained."""
+
+    printed = remembered(list[tuple[tuple[str, int], tuple[str, ...]]])
+    """The tensors that the entry point's own file prints, by the names of its variables, in which function."""
+
+    @on_call("builtins.print")
+    def prints(self, call: CallEvent) -> None:
+        """Something is printed. What a module that others import prints shows whether it is more than a smoke test."""
+        run, node = self.run, call.node
+        own = run.entry is not None and run.frame.file.path == run.entry.path
+        if not own or run.frame.file.path not in run.imported_files or not isinstance(node, m.Call):
+            return
+        given = list(zip(node.args, call.args.pos, strict=False))
+        tensors = tuple(sorted({name for arg, value in given for name in _shown(run, arg, value)}))
+        place = Where(run, node).function
+        if tensors and place is not None:
+            self.printed.append((place, tensors))
+
+    def _shows_draws(self) -> bool:
+        """Whether the program prints elements that are computed from what it draws without a seed."""
+        firsts = [self.first[key] for key in self.first.known()]
+        firsts += [self.further[key] for key in self.further.known()]
+        sites: list[tuple[Site | Step, ...]] = [(one.place.site, *one.place.flow) for one in firsts]
+        for (path, index), names in self.printed:
+            starts = [site.start for several in sites for site in several if site.path == path]
+            function = self.run.modules.by_path[path].facts.functions[index]
+            if not derived_names(function, starts).isdisjoint(names):
+                return True
+        return False
 
     @on(DrawEvent)
     def drawn(self, event: DrawEvent) -> None:
@@ -225,7 +258,8 @@ class Seeds(Rule):
         where = Where(self.run, event.node, event.rng, event.level.option)
         level = event.level
         text = node_text(event.node, event.entry.apis[0])
-        return First(where, text, bool(level.parent), level.elsewhere, self._own_seed(event))
+        own, targets = self._own_seed(event), assumed(self.run, event.entry)
+        return First(where, text, bool(level.parent), level.elsewhere, own, targets)
 
     def _own_seed(self, event: DrawEvent) -> str:
         """The argument with which a call seeds the generator that it draws from; empty where it has none."""
@@ -477,13 +511,14 @@ class Seeds(Rule):
         # One call may seed several generators: their draws have one remedy, and are reported once.
         generators = sorted(self.run.kb.generators.values(), key=lambda one: -len(self._seeded_with(one)))
         reported: dict[str, GeneratorEntry] = {}
+        asked: set[Site] = set()
         for generator in generators:
             if generator.id in late and not late[generator.id].aside:
                 continue
             others = (one for one in reported.values() if generator.id in self._seeded_with(one))
             if any(one.rule == generator.rule for one in others):
                 continue
-            if self._missing(generator, training):
+            if self._missing(generator, training, asked):
                 reported[generator.id] = generator
 
     def _seeded_with(self, generator: GeneratorEntry) -> set[str]:
@@ -584,8 +619,9 @@ class Seeds(Rule):
         first = self.first.get((rng, kind))
         return None if first is None or first.place.site in self._replaced(rng) else first
 
-    def _missing(self, generator: GeneratorEntry, training: bool) -> bool:
-        """Report the first draw from a generator without a seed; whether there is one that counts."""
+    def _missing(self, generator: GeneratorEntry, training: bool, asked: set[Site]) -> bool:
+        """Report the first draw from a generator without a seed; whether there is one that counts. ``asked`` are the
+        calls that have been asked for a seed, which seeds all that they draw from."""
         rng, title = generator.id, generator.title
         strong, aside = self._first(rng, ""), self._first(rng, "aside")
         spare, lacking = self._initial_aside(rng, "weak aside"), self._initial_aside(rng, "head aside")
@@ -629,12 +665,14 @@ class Seeds(Rule):
                 reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, of_task.place, reason)
             return False
-        place, api, in_worker, elsewhere, own = found
+        place, api, in_worker, elsewhere, own, targets = found
+        if own and place.site in asked:
+            return False
         remedy: tuple[str, ...] = ()
         confidence = None
-        # The smoke test of a module that other files import: nobody compares two runs of it.
+        # The smoke test of a module that other files import: most show that it runs, and print shapes at most.
         if imported and (where(self.run, SAVES) is None or not training):
-            confidence = Confidence.LOW
+            confidence = Confidence.MEDIUM if self._shows_draws() else Confidence.LOW
         severity: Severity | None = None
         seed = generator.seed
         if rng == "tensorflow":
@@ -663,6 +701,7 @@ class Seeds(Rule):
             message = f"`{api}` draws random numbers {before} is seeded (entry point {place.entry})"
             help = f"call `{seed}` {where_to_seed}"
             if own:
+                asked.add(place.site)
                 help, remedy = f"pass `{own}=0` to `{api}`, which seeds all that it draws from", (own, "0")
             if generator.rule == LIBRARY_SEED:
                 message += ": seeds of other libraries do not reach it"
@@ -674,6 +713,7 @@ class Seeds(Rule):
             subject=rng,
             severity=severity,
             confidence=confidence,
+            targets=targets,
             entry_wide=True,
             remedy=remedy,
         )
@@ -687,6 +727,26 @@ class Seeds(Rule):
         for rng, place in self.unseeded.items():
             if place.site == site:
                 self.unseeded.pop(rng)
+
+
+def _shown(run: RunView, expr: Any, value: v.Value) -> Iterator[str]:
+    """The variables of whose elements something printed is computed, where it is a tensor, a number out of one, or a text
+    with such parts. What else is computed from tensors, such as whether two are close, may be the same in every run."""
+    if isinstance(expr, m.FString):
+        for part in expr.parts:
+            yield from _shown(run, part, run.eval(part) if isinstance(part, m.Name) else v.UNKNOWN)
+    elif isinstance(expr, m.Call) and isinstance(expr.func, m.Name) and "." in expr.func.id:
+        name = expr.func.id.partition(".")[0]
+        if not only_form(expr) and _may_vary(run.eval(m.Name(name, expr.start, expr.end))):
+            yield name
+    elif _may_vary(value):
+        yield from elements(expr)
+
+
+def _may_vary(value: v.Value) -> bool:
+    """Whether a value is a tensor or something else that may differ from run to run, or holds some."""
+    several = value.elts if isinstance(value, v.Items) else v.alternatives(value)
+    return any(is_entropy(one) or (isinstance(one, v.Obj) and one.type == TENSOR) for one in several)
 
 
 def _masks(entry: RngEntry) -> bool:

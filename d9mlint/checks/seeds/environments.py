@@ -36,6 +36,8 @@ class Environments(Rule):
     """Where environments are made that are seeded."""
     resets = remembered(dict[frozenset[Site], Where])
     """The first reset without a seed, by where the environments are made that it can be about."""
+    looked_at = remembered(list[tuple[frozenset[Site], Where]])
+    """Resets of which the program has only asked for the form of the observation, since the last step."""
     space_seeded = remembered(bool)
     first = remembered(frozenset[Site])
     """The environments that the first of all these resets can be about."""
@@ -43,6 +45,8 @@ class Environments(Rule):
     reset = remembered_once(Where)
     handed = remembered(dict[Site, Handed])
     """Environments that a library resets, not the program, by where they are made."""
+    given = remembered(dict[frozenset[Site], Handed])
+    """The first of the algorithms that environments are given to, which seed them if they are given a seed."""
 
     @on_method("reset", "seed", "sample")
     def use(self, call: CallEvent) -> None:
@@ -72,20 +76,28 @@ class Environments(Rule):
                     self.sample = Where(self.run, call.node, call_text(call).removesuffix(".sample"))
         if name == "sample":
             return
-        types = owner_types(self.run, call.owner) if call.owner is not None else []
-        if any(t.startswith(("torch.", "random.", "numpy.", "tf.")) for t in types):
+        if self._of_another_library(call.owner):
             return
         ones = self._made_at(owner)
         value = call.args.get("seed", 0)
         if value is None or v.is_none(value) is True:
             if name == "reset" and self.made:
                 option = v.option_of(value) if value is not None else ""
-                self._reset(Where(self.run, call.node, "reset", option), ones)
+                place = Where(self.run, call.node, "reset", option)
+                if self._form_only(call):
+                    self.looked_at.append((ones, place))
+                else:
+                    self._reset(place, ones)
             return
         if ones:
             self.seeded_ones.update(ones)
         else:
             self.seeded = True
+
+    def _of_another_library(self, owner: v.Value | None) -> bool:
+        """Whether something is surely no environment."""
+        types = owner_types(self.run, owner) if owner is not None else []
+        return any(t.startswith(("torch.", "random.", "numpy.", "tf.")) for t in types)
 
     def _reset(self, place: Where, ones: frozenset[Site]) -> None:
         if self.reset is None:
@@ -139,9 +151,13 @@ class Environments(Rule):
                 self.handed.setdefault(made, Handed(Where(self.run, call.node, call.api), entry.why))
         resets = self.run.kb.role(call.api, "resets-environment")
         if resets is not None and self.made:
-            self._reset(
-                Where(self.run, call.node, call.api), self._made_at(call.args.get(resets.arg, resets.pos))
-            )
+            ones = self._made_at(call.args.get(resets.arg, resets.pos))
+            own = self._own_seed(call.api)
+            if not own:
+                self._reset(Where(self.run, call.node, call.api), ones)
+            elif ones and ones.isdisjoint(self.handed):
+                help = f"pass `{own}=0` to `{call_text(call)}`, which seeds its environment"
+                self.given.setdefault(ones, Handed(Where(self.run, call.node, call.api), help))
         # Anything of an RL library that takes a seed may seed its environments.
         seed = call.args.kw.get("seed")
         if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):
@@ -150,6 +166,28 @@ class Environments(Rule):
                 self.seeded_ones.update(*given_ones)
             else:
                 self.seeded = self.seeded or not self._made_at(call.owner)
+
+    @on_method("step")
+    def step(self, call: CallEvent) -> None:
+        """Something that may be an environment goes on from what a reset gave."""
+        if not self.looked_at or self._of_another_library(call.owner):
+            return
+        for ones, place in self.looked_at:
+            if not ones or not (known := self._made_at(call.owner)) or known & ones:
+                self._reset(place, ones)
+        self.looked_at = []
+
+    @on_method("set_random_seed")
+    def seeded_later(self, call: CallEvent) -> None:
+        """An algorithm seeds its environment, whatever it was made with."""
+        owner = call.owner
+        resets = self.run.kb.role(owner.api, "resets-environment") if isinstance(owner, v.Obj) else None
+        if resets is not None and isinstance(owner, v.Obj):
+            self.seeded_ones.update(self._made_at(owner.args.get(resets.arg, resets.pos)))
+
+    def _own_seed(self, api: str) -> str:
+        """The argument with which what resets an environment seeds it; empty where it has none."""
+        return next((one.seed_arg for one in self.run.kb.rng(api) if one.kind == "seeder"), "")
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -179,6 +217,10 @@ class Environments(Rule):
                 options |= {reset.option} - {""}
                 known = [self.handed[one].remedy for one in sorted(ones) if one in self.handed]
                 self._never_seeded(reset, *known[:1])
+                done |= ones
+        for ones, given in self.given.items():
+            if done.isdisjoint(ones):
+                self._never_seeded(given.place, given.remedy)
                 done |= ones
         for made, handed in self.handed.items():
             if made not in done:

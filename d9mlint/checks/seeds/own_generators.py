@@ -14,11 +14,12 @@ from d9mlint.interp.events import CallEvent, DefaultGeneratorEvent, EndEvent, Ob
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
-from d9mlint.interp.rng import GENERATOR_TYPES, all_hold, any_holds, is_quiet
-from d9mlint.interp.state import Site
+from d9mlint.interp.rng import GENERATOR_TYPES, all_hold, any_holds, assumed, is_quiet
+from d9mlint.interp.state import SEEDED, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
+from d9mlint.knowledge.versions import matches, split
 from d9mlint.project.modules import ModuleFile
 
 if TYPE_CHECKING:
@@ -134,9 +135,12 @@ def _generator(rule: Rule, call: CallEvent, entry: RngEntry, place: Any) -> None
         "DET106",
         place,
         f"`{call_text(call)}` without a seed{why} is seeded from OS entropy and differs between runs",
-        f"give `{option}` a fixed default" if option else _how_to_seed(entry),
+        f"give `{option}` a fixed default"
+        if option
+        else _how_to_seed(entry) + _with_others(rule, entry, call.api),
         subject=call.api,
         severity=Severity.WARNING if option or rule.run.state.aside else None,
+        targets=assumed(rule.run, entry),
         remedy=(entry.seed_arg, "0", str(entry.seed_pos))
         if takes_seed and entry.seed_pos is not None and not option
         else (),
@@ -155,8 +159,9 @@ def _used(rule: OwnGenerators, made: v.Obj, entry: RngEntry) -> None:
             place,
             f"`{made.api.rpartition('.')[2]}` draws from its generator, which is seeded from OS entropy and differs between "
             "runs",
-            _how_to_seed(entry),
+            _how_to_seed(entry) + _with_others(rule, entry, made.api),
             subject=made.api,
+            targets=assumed(rule.run, entry),
         )
 
 
@@ -164,6 +169,29 @@ def _how_to_seed(entry: RngEntry) -> str:
     if not entry.seed_arg and entry.seed_pos is None and entry.seeded_by:
         return f"call its method `{entry.seeded_by[0]}(0)`"
     return f"pass `{entry.seed_arg}=0`" if entry.seed_arg and entry.seed_pos is None else "pass a seed"
+
+
+def _with_others(rule: Rule, entry: RngEntry, api: str) -> str:
+    """What to do with other releases, with which the program may be run too and in which the same call draws from a
+    global generator."""
+    kb, targets = rule.run.kb, rule.run.targets
+    if targets is None or not entry.versions:
+        return ""
+    release = targets.otherwise(entry.library, entry.versions)
+    if not release:
+        return ""
+    for other in kb.rng(api):
+        generators = [kb.generators[name] for name in other.draws if name in kb.generators]
+        if generators and other.versions and matches(other.versions, release):
+            seeded = rule.run.state.level(generators[0].id).level == SEEDED
+            bounds = " and ".join(f"{operator} {version}" for operator, version in split(other.versions)[1])
+            how = (
+                f"the seed of {generators[0].title} reaches it"
+                if seeded
+                else f"call `{generators[0].seed}` instead"
+            )
+            return f"; with {entry.library} {bounds}, {how}"
+    return ""
 
 
 def _sampler(rule: Rule, call: CallEvent, entry: RngEntry) -> None:

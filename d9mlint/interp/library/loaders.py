@@ -85,10 +85,11 @@ def consume(interp: Interp, loader: v.Obj) -> None:
     if moved in ACCELERATORS and MOVED not in loader.attrs:
         # The dataset itself puts its items on a device.
         loader.attrs[MOVED] = v.Lit(moved)
-    # What workers seed and draw is theirs.
-    theirs = ("python", "numpy", "torch") if in_workers is not False else ("python", "numpy")
-    left = {name: rng for name, rng in interp.state.rng.held.items() if name not in theirs}
-    interp.state.rng.restore({**left, **before})
+    if in_workers is not False:
+        # What workers seed and draw is theirs.
+        theirs = ("python", "numpy", "torch")
+        left = {name: rng for name, rng in interp.state.rng.held.items() if name not in theirs}
+        interp.state.rng.restore({**left, **before})
 
 
 def _start_worker(interp: Interp, init: v.Value | None, node: Any) -> None:
