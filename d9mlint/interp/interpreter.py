@@ -1199,7 +1199,7 @@ class Interp:
             return None
         found = self.resolve(directory, name, True)
         if self.import_log is not None:
-            self.import_log.lookups[directory, name, True] = found
+            self.import_log.looked_up(directory, name, True, found)
         if found is None or found.file is None or found.file is self.frame.file:
             return None
         # An edit of that file may change the answer.
