@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import msgspec
 
 from d9mlint.base.coverage import Cut, Gap
@@ -33,18 +35,18 @@ class EntryReport(msgspec.Struct):
     relative: str = ""
     trains: bool = False
     gaps: list[Gap] = []
-    entered: bytes = b"\x80"
+    entered: bytes = zlib.compress(b"\x80", 1)
     releases: dict[str, str] = {}
 
     def functions_reached(self) -> dict[int, list[int]]:
         """The functions that the run reached, of each file."""
-        return _FUNCTIONS.decode(self.reached)
+        return _FUNCTIONS.decode(zlib.decompress(self.reached))
 
     def functions_entered(self) -> dict[int, list[int]]:
         """All functions whose code was read, of each file."""
-        return _FUNCTIONS.decode(self.entered)
+        return _FUNCTIONS.decode(zlib.decompress(self.entered))
 
 
 def packed(functions: dict[int, list[int]]) -> bytes:
     """The functions of each file, as an ``EntryReport`` holds them."""
-    return msgspec.msgpack.encode(functions)
+    return zlib.compress(msgspec.msgpack.encode(functions), 1)
