@@ -622,6 +622,39 @@ def test_of_many_circumstances_of_an_import_those_met_last_are_remembered(
     assert run(files) == some
 
 
+CIRCLE = {
+    "ring/__init__.py": "from ring import first\n",
+    "ring/first.py": "import ring.second\ndef make(x):\n    return ring.second.more(x)\n",
+    "ring/second.py": (
+        "from ring import third\nTABLE = {}\ndef more(x):\n    return third.least(x).cumsum(0)\n"
+    ),
+    "ring/third.py": "import torch, ring.first\nring.first.SCALE = 2\ndef least(x):\n    return torch.rand(2) * x\n",
+    "user.py": (
+        "from ring import second\nsecond.TABLE['a'] = 1\nimport torch, spare\n"
+        "def unused(x):\n    spare.unused()\n    return second.more(x.cuda())\n"
+    ),
+    "spare.py": "import torch, user\ndef unused():\n    torch.backends.cudnn.benchmark = True\n",
+}
+"""Modules that import each other, with code that no program reaches."""
+
+
+def test_imports_that_are_forgotten_between_runs_change_no_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {**LIBRARY, **ENTRIES, **CIRCLE}
+    expected = run(files)
+    assert {f.path for report in expected.unreached for f in report.findings} >= {f"{ROOT}/spare.py"}
+    ran: list[str] = []
+    run_file = Interp.run_file
+    monkeypatch.setattr(
+        Interp, "run_file", lambda self, file, name: ran.append(name) or run_file(self, file, name)
+    )
+    assert run(files) == expected
+    once = len(ran)
+    ran.clear()
+    monkeypatch.setattr(import_cache, "MOST_REMEMBERED", 0)
+    assert run(files) == expected
+    assert len(ran) > once, "no import was forgotten"
+
+
 def test_reports_and_steps_do_not_depend_on_memory() -> None:
     """No identity of an object decides anything: freed addresses may be used again in any pattern."""
     program = (
@@ -657,6 +690,7 @@ def test_bodies_that_are_decoded_again_for_each_run_change_no_report(monkeypatch
     once = len(decoded)
     decoded.clear()
     monkeypatch.setattr(bodies, "MOST_KEPT", 0)
+    monkeypatch.setattr(bodies, "MOST_OPENED", 0)
     assert run(files) == expected
     assert len(decoded) > once, "no body was let go"
 

@@ -396,6 +396,36 @@ def test_after_edits_the_answer_is_that_of_a_run_from_scratch(program: Path) -> 
             (program / name).write_text(text)
 
 
+def test_an_edit_is_seen_through_the_modules_between_in_code_that_no_program_reaches(
+    project: Project,
+) -> None:
+    from d9mlint.config.settings import load_settings
+    from d9mlint.pipeline import check
+    from d9mlint.server.engine import Engine
+
+    root = project(
+        {
+            "flags.py": "FAST = True\n",
+            "middle.py": "from flags import FAST\n",
+            "last.py": (
+                "import torch\nfrom middle import FAST\n\n\ndef setup():\n    torch.backends.cudnn.benchmark = FAST\n"
+            ),
+            "other.py": "import last\n\n\ndef unused():\n    last.setup()\n",
+        }
+    )
+    given = {"cache": False}
+    engine = Engine(str(root), given)
+    found = []
+    for text in ("FAST = True\n", "FAST = False\n", "FAST = True\n"):
+        engine.edit(f"{root}/flags.py", text.encode())
+        warm = engine.complete(lambda: False)
+        (root / "flags.py").write_text(text)
+        cold = check([str(root)], load_settings(str(root), overrides=given))
+        assert [i.finding for i in warm.items] == [i.finding for i in cold.items]
+        found.append([i.finding.code for i in warm.items])
+    assert found[0] == found[2] == ["DET301"] and found[1] == []
+
+
 PROGRAMS = {
     "train.py": TRAIN,
     "layers.py": LAYERS + "\n\ndef spare(x):\n    y = x + 1\n    z = y + 1\n    w = z + 1\n    return w\n",
