@@ -349,6 +349,8 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     set).
     ``unless_inside``: contexts in which it need not draw: of ``with`` or a decorator, or, with ``library.*``, anything
     that this library calls.
+    ``package``: it holds for what the program imports from this package, and replaces there what is said of the same names
+    without one: Keras before 2.4 was no other name for ``tf.keras``.
     ``in_place``: it changes an argument, its receiver or a graph; what it gives is not all that it does.
     ``method`` is true when the names are methods that are recognised on an instance
     (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``. ``not_apis`` are names that
@@ -380,6 +382,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     only_env: dict[str, list[str]] = {}
     unless_inside: list[str] = []
     not_apis: list[str] = []
+    package: str = ""
     in_place: bool = False
     versions: str = ""
     method: bool = False
