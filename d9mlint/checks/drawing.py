@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
+from d9mlint.interp.containers import layers
 from d9mlint.interp.context import CPU_CONTEXT, THREAD
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
 from d9mlint.interp.listening import on
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.view import RunView
 
+_KERAS = ("tf.keras.", "keras.")
 LIBRARY_SEED = "DET113"
 """The rule of generators that libraries keep for themselves."""
 OWN_SEED = "own seed"
@@ -64,14 +66,20 @@ class ItemDraws(Observer):
     def layer(self, event: ObjectCallEvent) -> None:
         """A Keras layer that draws keeps the state of its generator, with or without a seed."""
         obj, args, _ = event
-        if not obj.api.startswith(("tf.keras.layers.", "keras.layers.")):
+        if not obj.api.startswith(_KERAS):
             return
         training = args.kw.get("training")
-        active = (
-            v.truth(training) if training is not None else obj.api.rpartition(".")[2].startswith("Random")
-        )
-        if active and any(entry.kind == "dropout" for entry in self.run.kb.rng(obj.api)):
-            self.drawn.add("keras")
+        asked = v.truth(training) if training is not None else None
+        if training is not None and not asked:
+            return
+        for one in layers(obj):
+            active = asked or one.api.rpartition(".")[2].startswith("Random")
+            if (
+                active
+                and one.api.startswith(_KERAS)
+                and any(entry.kind == "dropout" for entry in self.run.kb.rng(one.api))
+            ):
+                self.drawn.add("keras")
 
 
 class GlobalDraws(Observer):
