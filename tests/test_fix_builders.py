@@ -349,9 +349,8 @@ model = Model({}=inputs, {}=Dense(2)(inputs))
 model.compile("sgd", "mse")
 model.fit([[1, 2, 3]], [[0, 1]])
 """
-    fixed = _after(project, code.format("input", "output"), "DET104")
-    assert "tf.set_random_seed(0)" in fixed and "np.random.seed(0)" in fixed
-    assert "keras.utils.set_random_seed" not in fixed
+    fixed = _after(project, code.format("input", "output"), "DET102")
+    assert "np.random.seed(0)" in fixed and "set_random_seed" not in fixed
     assert "keras.utils.set_random_seed(0)" in _after(project, code.format("inputs", "outputs"), "DET104")
 
 

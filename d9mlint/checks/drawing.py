@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.view import RunView
 
-_KERAS = ("tf.keras.", "keras.")
+_OF_KERAS = ("tensorflow", "keras")
 LIBRARY_SEED = "DET113"
 """The rule of generators that libraries keep for themselves."""
 OWN_SEED = "own seed"
@@ -66,19 +66,14 @@ class ItemDraws(Observer):
     def layer(self, event: ObjectCallEvent) -> None:
         """A Keras layer that draws keeps the state of its generator, with or without a seed."""
         obj, args, _ = event
-        if not obj.api.startswith(_KERAS):
-            return
         training = args.kw.get("training")
         asked = v.truth(training) if training is not None else None
         if training is not None and not asked:
             return
         for one in layers(obj):
             active = asked or one.api.rpartition(".")[2].startswith("Random")
-            if (
-                active
-                and one.api.startswith(_KERAS)
-                and any(entry.kind == "dropout" for entry in self.run.kb.rng(one.api))
-            ):
+            known = self.run.kb.rng(one.api) if active else ()
+            if any(entry.kind == "dropout" and entry.library in _OF_KERAS for entry in known):
                 self.drawn.add("keras")
 
 

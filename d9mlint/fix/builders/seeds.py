@@ -73,9 +73,6 @@ def _lines(
     if rngs & {"tensorflow", "keras"}:
         line, covered = _tensorflow(context, finding, code, start, rngs, seed)
         yield line
-        if "keras" in modules and not covered and context.matches(finding, "keras", "<2.4"):
-            # Keras of that time seeds what it draws from TensorFlow by numbers that it draws from NumPy.
-            rngs = rngs | {"numpy"}
     lightning = next((m for m in ("lightning", "pytorch_lightning") if m in modules), "")
     if lightning and rngs & {"torch", "torch_cuda"}:
         bound = next((m for m in LIGHTNING if m in code.imported().values()), "")
