@@ -349,7 +349,7 @@ model = Model({}=inputs, {}=Dense(2)(inputs))
 model.compile("sgd", "mse")
 model.fit([[1, 2, 3]], [[0, 1]])
 """
-    fixed = _after(project, code.format("input", "output"), "DET102")
+    fixed = _after(project, code.format("input", "output"), "DET104")
     assert "np.random.seed(0)" in fixed and "set_random_seed" not in fixed
     assert "keras.utils.set_random_seed(0)" in _after(project, code.format("inputs", "outputs"), "DET104")
 

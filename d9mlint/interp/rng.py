@@ -258,7 +258,8 @@ def _attribute(value: v.Value, name: str) -> v.Value | None:
 def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
     if all_hold(args, entry.when) is False:
         return
-    rngs: list[str] = [meant_here(interp, r) for r in entry.seeds if r != "own"]
+    meant = [meant_here(interp, r) for r in entry.seeds if r != "own"]
+    rngs: list[str] = [one for r in meant for one in interp.kb.seeded_with(r)]
     value = seed_value(args, entry)
     anti = entry.kind == "anti-seed"
     option = ""

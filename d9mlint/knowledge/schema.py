@@ -253,7 +253,8 @@ class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ``torch.cuda.manual_seed(_all)`` alone seeds. ``title`` is what messages call it, ``seed`` the call that they
     recommend, ``where`` the place of that call unless it is the start of the program; ``rule`` reports draws
     without a seed. ``starts`` says how it begins: from ``entropy``, or from a ``constant``, so that it needs no
-    seed. ``seeded_from`` is the generator from which it takes its seed when it is first drawn from. In functions
+    seed. ``seeded_from`` is the generator from which it takes its seed when it is first drawn from, ``seeded_with`` one
+    whose seed is its seed too. In functions
     with one of the decorators ``inside`` it is meant where the generators that it ``replaces`` are named.
     """
 
@@ -265,6 +266,7 @@ class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     rule: str = "DET113"
     starts: Literal["entropy", "constant"] = "entropy"
     seeded_from: str = ""
+    seeded_with: str = ""
     inside: list[str] = []
     replaces: list[str] = []
     note: str = ""
