@@ -105,6 +105,8 @@ def what_is_drawn(
                     fork.call(part, v.Args([v.UNKNOWN]), None)
                 elif part is not None:
                     fork.use(part)
+                    if isinstance(part, v.Obj):
+                        draws.layer(ObjectCallEvent(part, v.NO_ARGS, None))
     return draws.drawn
 
 
