@@ -711,8 +711,22 @@ def call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Va
             with interp.within(FROZEN):
                 return call(interp, bind_method(interp, found, inst, inst.cls, node), args, node)
         if found is not None:
+            if name == "call":
+                _build(interp, inst, node)
             return call(interp, bind_method(interp, found, inst, inst.cls, node), args, node)
     return call_member(interp, v.Member(inst, "__call__"), args, node)
+
+
+def _build(interp: Interp, inst: v.Inst, node: Any) -> None:
+    """A layer makes its weights when it is called for the first time."""
+    found = inst.cls.find("build")
+    if not isinstance(found, v.Func) or _BUILT in inst.attrs or not inst.cls.external_bases():
+        return
+    inst.attrs[_BUILT] = v.TRUE
+    call(interp, bind_method(interp, found, inst, inst.cls, node), v.Args([v.UNKNOWN]), node)
+
+
+_BUILT = "built"
 
 
 def run_methods(
