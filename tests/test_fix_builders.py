@@ -350,9 +350,38 @@ model.compile("sgd", "mse")
 model.fit([[1, 2, 3]], [[0, 1]])
 """
     fixed = _after(project, code.format("input", "output"), "DET104")
-    assert "tf.set_random_seed(0)" in fixed and "np.random.seed(0)" in fixed
-    assert "keras.utils.set_random_seed" not in fixed
+    assert "np.random.seed(0)" in fixed and "set_random_seed" not in fixed
     assert "keras.utils.set_random_seed(0)" in _after(project, code.format("inputs", "outputs"), "DET104")
+
+
+def test_a_seed_goes_before_what_the_modules_of_the_project_do_and_before_shuffling(project: Project) -> None:
+    nets = "import tensorflow as tf\n\nnet = tf.keras.Sequential([tf.keras.layers.Dense(4)])\n"
+    data = "data = tf.data.Dataset.from_tensor_slices([1, 2])"
+    code = f"""\
+import tensorflow as tf
+from losses import loss
+from nets import net
+
+{data}
+net.compile("sgd", loss)
+net.fit(data)
+"""
+    late = f"""\
+import tensorflow as tf
+
+{data}.shuffle(4)
+
+from nets import net
+
+net.compile("sgd", "mse")
+net.fit(data)
+"""
+    root = project({"train.py": code, "late.py": late, "nets.py": nets, "losses.py": "loss = 'mse'\n"})
+    changes = _fixed(root, {"select": ["DET104", "DET207"]}).changes
+    first, second = (changes[(root / name).resolve().as_posix()].decode() for name in ("train.py", "late.py"))
+    seed = "tf.keras.utils.set_random_seed(0)\n"
+    assert first == code.replace("from losses", f"\n{seed}\nfrom losses")
+    assert second.index(seed) < second.index("data = ") and "tf.keras" not in late
 
 
 def test_a_seed_that_a_caller_may_give_is_not_replaced(run: Run, project: Project) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
+from d9mlint.interp.containers import layers
 from d9mlint.interp.context import CPU_CONTEXT, THREAD
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
 from d9mlint.interp.listening import on
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.view import RunView
 
+_OF_KERAS = ("tensorflow", "keras")
 LIBRARY_SEED = "DET113"
 """The rule of generators that libraries keep for themselves."""
 ITEM_SEED = "item seed"
@@ -76,14 +78,15 @@ class ItemDraws(Observer):
     def layer(self, event: ObjectCallEvent) -> None:
         """A Keras layer that draws keeps the state of its generator, with or without a seed."""
         obj, args, _ = event
-        if not obj.api.startswith(("tf.keras.layers.", "keras.layers.")):
-            return
         training = args.kw.get("training")
-        active = (
-            v.truth(training) if training is not None else obj.api.rpartition(".")[2].startswith("Random")
-        )
-        if active and any(entry.kind == "dropout" for entry in self.run.kb.rng(obj.api)):
-            self.drawn.add("keras")
+        asked = v.truth(training) if training is not None else None
+        if training is not None and not asked:
+            return
+        for one in layers(obj):
+            active = asked or one.api.rpartition(".")[2].startswith("Random")
+            known = self.run.kb.rng(one.api) if active else ()
+            if any(entry.kind == "dropout" and entry.library in _OF_KERAS for entry in known):
+                self.drawn.add("keras")
 
 
 class GlobalDraws(Observer):
@@ -118,6 +121,8 @@ def what_is_drawn(
                     fork.call(part, v.Args([v.UNKNOWN]), None)
                 elif part is not None:
                     fork.use(part)
+                    if isinstance(part, v.Obj):
+                        draws.layer(ObjectCallEvent(part, v.NO_ARGS, None))
     return draws.drawn
 
 

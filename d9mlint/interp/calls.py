@@ -711,8 +711,22 @@ def call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Va
             with interp.within(FROZEN):
                 return call(interp, bind_method(interp, found, inst, inst.cls, node), args, node)
         if found is not None:
+            if name == "call":
+                _build(interp, inst, node)
             return call(interp, bind_method(interp, found, inst, inst.cls, node), args, node)
     return call_member(interp, v.Member(inst, "__call__"), args, node)
+
+
+def _build(interp: Interp, inst: v.Inst, node: Any) -> None:
+    """A layer makes its weights when it is called for the first time."""
+    found = inst.cls.find("build")
+    if not isinstance(found, v.Func) or _BUILT in inst.attrs or not inst.cls.external_bases():
+        return
+    inst.attrs[_BUILT] = v.TRUE
+    call(interp, bind_method(interp, found, inst, inst.cls, node), v.Args([v.UNKNOWN]), node)
+
+
+_BUILT = "built"
 
 
 def run_methods(
@@ -798,14 +812,17 @@ def call_external(
     if api != name and (entry := interp.kb.inferred(name)) is not None:
         # The old name of something that later releases have under another one.
         interp.infer_releases(({entry.library: entry.version}, entry.implies))
-    return interp.orders.call(interp, api, args, node, _call_external(interp, api, args, node, base_of))
+    return interp.orders.call(interp, api, args, node, _call_external(interp, name, api, args, node, base_of))
 
 
-def _call_external(interp: Interp, api: str, args: v.Args, node: Any, base_of: v.Inst | None) -> v.Value:
+def _call_external(
+    interp: Interp, name: str, api: str, args: v.Args, node: Any, base_of: v.Inst | None
+) -> v.Value:
     event = CallEvent(api, args, node, None, base_of)
     interp.listeners.tell_call(event)
     entries = interp.kb.rng(api)
-    unseeded = rng.apply(interp, entries, args, node) if entries else False
+    package = name.partition(".")[0]
+    unseeded = rng.apply(interp, entries, args, node, package=package) if entries else False
     if not entries:
         rng.may_seed(interp, api, args, node, method=False)
     if interp.kb.runners(api):
@@ -835,6 +852,7 @@ def _call_external(interp: Interp, api: str, args: v.Args, node: Any, base_of: v
         api, interp.kb.result_type(api) or result_type(api), args, node if isinstance(node, m.Call) else None
     )
     result.file = interp.frame.file
+    result.package = package
     result.something = interp.kb.role(api, "gives-something") is not None
     if tensors.is_tensor(interp, api, result.type == TENSOR):
         result.start_with(tensors.of_call(interp, api, args))
@@ -945,7 +963,7 @@ def _callbacks(
             if isinstance(one, v.Inst):
                 _fit(interp, one, data, node)
             elif isinstance(one, v.Obj):
-                _fit_parts(interp, one, data, node)
+                _fit_library(interp, one, data, node)
     made = runner_of(interp, api, args)
     for called in made.entry.calls if made is not None else ():
         for one in v.alternatives(args.get(called.arg, called.pos) or v.NONE):
@@ -1063,6 +1081,19 @@ def owner_types(interp: RunView, owner: v.Value) -> list[str]:
     return ["?"]
 
 
+def _package(owner: v.Value) -> str:
+    """The package from which the program imports the class of an object; empty for unknown."""
+    if isinstance(owner, v.Obj):
+        return owner.package
+    if isinstance(owner, v.Inst):
+        bases = owner.cls.external_bases()
+    elif isinstance(owner, v.Super):
+        bases = [b.name for cls in owner.cls.mro() for b in cls.bases if isinstance(b, v.Ext)]
+    else:
+        return ""
+    return bases[0].partition(".")[0] if bases else ""
+
+
 def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value:
     """A method that no project code defines."""
     owner, name = member.owner, member.name
@@ -1126,7 +1157,8 @@ def _call_member(
     started = interp.kb.role(method.api, "configured")
     if started is not None:
         experiments.start(interp, owner, started, args, entries, node)
-    unseeded = rng.apply(interp, entries, args, node) if entries and started is None else False
+    draws = bool(entries) and started is None
+    unseeded = draws and rng.apply(interp, entries, args, node, package=_package(owner))
     if not entries:
         rng.may_seed(interp, name, args, node, method=True)
     experiments.configure(interp, method.api, owner, args)
@@ -1198,8 +1230,20 @@ def _fit_parts(interp: Interp, whole: v.Obj, args: v.Args, node: Any) -> None:
         for one in flatten(given):
             if isinstance(one, v.Inst):
                 _fit(interp, one, args, node)
-            elif isinstance(one, v.Obj) and one is not whole and is_estimator(one.api):
-                _fit_parts(interp, one, args, node)
+            elif isinstance(one, v.Obj) and one is not whole:
+                _fit_library(interp, one, args, node)
+
+
+def _fit_library(interp: Interp, one: v.Obj, args: v.Args, node: Any) -> None:
+    """An estimator of a library is fitted."""
+    found = runner(interp, one)
+    if is_estimator(one.api):
+        _fit_parts(interp, one, args, node)
+    elif found is not None and _FIT in found.entry.trains:
+        call_member(interp, v.Member(one, _FIT), args, node)
+
+
+_FIT = "fit"
 
 
 def _fit(interp: Interp, estimator: v.Inst, args: v.Args, node: Any) -> None:
@@ -1437,7 +1481,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         # With that argument a layer draws whether or not the program trains; Keras 3 drew its seed when it was made.
         with interp.within(TRAINING_CONTEXT):
             made = tuple(e for e in interp.kb.rng(obj.api) if e.kind == "dropout" and e.at != "use")
-            rng.apply(interp, made, obj.args, obj.node or node)
+            rng.apply(interp, made, obj.args, obj.node or node, package=obj.package)
             use_object(interp, obj, args, node)
     else:
         use_object(interp, obj, args, node)

@@ -16,6 +16,7 @@ CONTAINERS = frozenset({*_LISTS, *_DICTS, SEQUENTIAL})
 _ADDED = "@added"
 MOST = 64
 """So many modules of a container are known at most."""
+_DEEPEST = 3
 
 
 def parts(value: v.Obj) -> list[v.Value]:
@@ -83,6 +84,27 @@ def add(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v
     return owner
 
 
+def layers(model: v.Obj, depth: int = 0) -> list[v.Obj]:
+    """The layers of a library that a model was made with or given later, and theirs; itself first."""
+    found = [model]
+    added = model.attrs.get(_ADDED)
+    given = [*model.args.values(), *([added] if added is not None else [])]
+    for value in given if depth < _DEEPEST else ():
+        for one in value.elts if isinstance(value, v.Items) else (value,):
+            if isinstance(one, v.Obj):
+                found += layers(one, depth + 1)
+    return found[:MOST]
+
+
+def add_layer(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``model.add(layer)``: those are kept that draw, and those that may have others in them."""
+    layer = args.get("layer", 0)
+    if isinstance(owner, v.Obj) and isinstance(layer, v.Obj):
+        if layer.api == owner.api or any(entry.kind == "dropout" for entry in interp.kb.rng(layer.api)):
+            put(owner, [layer])
+    return None
+
+
 def children(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``module.children()``, ``.modules()`` and ``.named_children()``, of containers and of project modules."""
     held: list[v.Value] = []
@@ -118,6 +140,7 @@ CONTAINER_METHODS = {
         for api in CONTAINERS
         for name in ("append", "extend", "insert", "add_module", "update")
     },
+    "tf.keras.Sequential.add": add_layer,
     **{f"{api}.{name}": of_dict for api in _DICTS for name in ("items", "values")},
     **{f"*.{name}": children for name in ("children", "modules", "named_children", "named_modules")},
 }

@@ -35,6 +35,7 @@ from d9mlint.interp.storage import Storage
 from d9mlint.interp.switches import Switches
 from d9mlint.interp.trail import functions
 from d9mlint.ir import nodes as m
+from d9mlint.knowledge.versions import keep_oldest
 from d9mlint.project.entry_points import Entry, find_entries, imported_files
 from d9mlint.project.import_order import ImportOrder, Needed
 from d9mlint.project.modules import ModuleFile, Modules
@@ -351,7 +352,9 @@ class Analyzer:
 
 def _inferred(interp: Interp) -> Releases:
     """The releases for which the names in a run tell that it was written."""
-    return tuple(sorted({**interp.implied_releases, **interp.releases}.items()))
+    found = dict(interp.releases)
+    keep_oldest(found, interp.implied_releases)
+    return tuple(sorted(found.items()))
 
 
 def start_models(interp: Interp) -> None:

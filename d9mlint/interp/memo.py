@@ -452,7 +452,8 @@ def _like(then: Tracked, now: Tracked) -> bool:
     if isinstance(then, v.Obj) and isinstance(now, v.Obj):
         a, b = then.args, now.args
         return (
-            (then.api, then.type, then.file, then.likely) == (now.api, now.type, now.file, now.likely)
+            (then.api, then.type, then.file, then.likely, then.package)
+            == (now.api, now.type, now.file, now.likely, now.package)
             and (then.node is now.node or then.type == TENSOR)
             and len(a.pos) == len(b.pos)
             and list(a.kw) == list(b.kw)
@@ -534,6 +535,7 @@ class _Copies:
             new = self._known[value] = v.Obj(value.api, value.type, None, value.node)
             new.args = self._args(value.args)
             new.file, new.likely, new.something = value.file, value.likely, value.something
+            new.package = value.package
             new._form = value._form
             new.order = value.order
             if value._attrs is not None:

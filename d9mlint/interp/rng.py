@@ -33,14 +33,21 @@ GENERATOR_TYPES = ("numpy.random.Generator", "numpy.random.RandomState", "random
 
 
 def apply(
-    interp: Interp, entries: tuple[RngEntry, ...], args: v.Args, node: Any, *, at: str = "call"
+    interp: Interp,
+    entries: tuple[RngEntry, ...],
+    args: v.Args,
+    node: Any,
+    *,
+    at: str = "call",
+    package: str = "",
 ) -> bool:
-    """Let the call have its effect on the state; ``at`` is ``call`` or ``use`` (of an object made before).
+    """Let the call have its effect on the state; ``at`` is ``call`` or ``use`` (of an object made before), ``package`` that
+    from which the program imports what it calls.
 
     Returns whether an unseeded RNG was drawn from.
     """
     unseeded = False
-    for entry in entries:
+    for entry in _of_package(interp, entries, package):
         if not _in_range(interp, entry.library, entry.versions):
             continue
         if entry.only_env and permits(interp, entry.only_env) is False:
@@ -57,6 +64,16 @@ def apply(
         if at == "call" and entry.at != "use":
             switch(interp, entry, args, node)
     return unseeded
+
+
+def _of_package(interp: Interp, entries: tuple[RngEntry, ...], package: str) -> tuple[RngEntry, ...]:
+    """Those of some entries that hold for what is imported from a package."""
+    if not any(one.package for one in entries):
+        return entries
+    own = tuple(
+        one for one in entries if one.package == package and _in_range(interp, one.library, one.versions)
+    )
+    return own or tuple(one for one in entries if not one.package)
 
 
 def _in_range(interp: Interp, library: str, versions: str) -> bool:
@@ -250,7 +267,8 @@ def _attribute(value: v.Value, name: str) -> v.Value | None:
 def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
     if all_hold(args, entry.when) is False:
         return
-    rngs: list[str] = [meant_here(interp, r) for r in entry.seeds if r != "own"]
+    meant = [meant_here(interp, r) for r in entry.seeds if r != "own"]
+    rngs: list[str] = [one for r in meant for one in interp.kb.seeded_with(r)]
     value = seed_value(args, entry)
     anti = entry.kind == "anti-seed"
     option = ""

@@ -338,8 +338,8 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
     if old.device != "cpu" or form(other).device not in ACCELERATORS:
         return kept
     moved = v.Obj(kept.api, kept.type, kept.args, kept.node)
-    moved.file, moved.likely, moved.order, moved.owner, moved.something = (
-        kept.file, kept.likely, kept.order, kept.owner, kept.something,
+    moved.file, moved.likely, moved.order, moved.owner, moved.something, moved.package = (
+        kept.file, kept.likely, kept.order, kept.owner, kept.something, kept.package,
     )  # fmt: skip
     moved.start_with(old._replace(device=by_default(option)))
     return moved

@@ -79,7 +79,7 @@ class Obj(Tracked):
 
     ``data`` holds what a model keeps about the object (an option parser's options, a loader's dataset);
     ``owner`` is the value whose method gave it, unless that is a tensor;
-    ``something`` is whether it is known not to be None;
+    ``something`` is whether it is known not to be None; ``package`` that from which the program imports what gave it;
     ``form`` is what is known of a tensor, see ``tensors``, ``order`` that of its elements where it is arbitrary, see
     ``orders``.
     """
@@ -95,6 +95,7 @@ class Obj(Tracked):
         "node",
         "order",
         "owner",
+        "package",
         "something",
         "type",
     )
@@ -113,6 +114,7 @@ class Obj(Tracked):
         self.order: Order | None = None
         self.owner: Value | None = None
         self.something = False
+        self.package = ""
         self._form: Form | None = None
 
     @property

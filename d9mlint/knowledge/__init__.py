@@ -59,7 +59,10 @@ class Knowledge:
             entry.id: entry for layer in self.layers for entry in layer.generators
         }
         self._replacing: dict[str, list[GeneratorEntry]] = {}
+        self._seeded_with: dict[str, list[str]] = {}
         for generator in self.generators.values():
+            if generator.seeded_with:
+                self._seeded_with.setdefault(generator.seeded_with, []).append(generator.id)
             for name in generator.replaces:
                 self._replacing.setdefault(name, []).append(generator)
         self._results = dict(compiled.results)
@@ -114,6 +117,10 @@ class Knowledge:
         for layer in layers:
             self._make_way(layer)
             self._index(layer)
+        owners = (name.rpartition(".")[0] for known in (self._rng, self._roles) for name in known)
+        classes = (owner for owner in owners if owner.rpartition(".")[2][:1].isupper())
+        self._classes = frozenset([*classes, *self._inferred_arguments])
+        """Classes of which some method is known, or some argument."""
         self.declared = frozenset(name for layer in layers for name in (*layer.exact, *_apis(layer)))
         """Names that a user's own knowledge is about; functions of the project among them are not looked into."""
 
@@ -240,7 +247,13 @@ class Knowledge:
     def gives(self, dotted: str) -> bool:
         """Whether a module of a library is known to give this name."""
         name = self.canonical(dotted)
-        return bool(dotted in self._exact or self.rng(name) or self.ops(name) or self.runners(name))
+        return bool(
+            dotted in self._exact
+            or name in self._classes
+            or self.rng(name)
+            or self.ops(name)
+            or self.runners(name)
+        )
 
     def rng(self, dotted: str) -> tuple[RngEntry, ...]:
         """What a function or class does to random number generators; empty for most."""
@@ -294,6 +307,10 @@ class Knowledge:
     def is_of_known_library(self, api: str) -> bool:
         """Whether a name is of a library of which facts are known."""
         return api.partition(".")[0] in self._libraries
+
+    def seeded_with(self, rng: str) -> list[str]:
+        """A generator, and those whose seed is the same."""
+        return [rng, *self._seeded_with.get(rng, ())]
 
     def replacing(self, generator: str) -> list[GeneratorEntry]:
         """Generators that are meant instead of this one in functions with certain decorators."""

@@ -73,11 +73,14 @@ Role = Literal[
     "graph-gradient",
     "has-parts",
     "holds",
+    "holds-states",
+    "iterates",
     "loads-weights",
     "looks-only",
     "machine-sized",
     "makes-key",
     "makes-text",
+    "manages-states",
     "measures",
     "model-input",
     "named-by",
@@ -86,6 +89,7 @@ Role = Literal[
     "no-gpu",
     "no-variable",
     "no-weights",
+    "optimizes",
     "ordered-by-epoch",
     "out-of-memory",
     "overwrites",
@@ -97,6 +101,7 @@ Role = Literal[
     "ranks",
     "reads",
     "registers",
+    "reorders",
     "resets-environment",
     "restores-rng",
     "saves-loader",
@@ -249,7 +254,8 @@ class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ``torch.cuda.manual_seed(_all)`` alone seeds. ``title`` is what messages call it, ``seed`` the call that they
     recommend, ``where`` the place of that call unless it is the start of the program; ``rule`` reports draws
     without a seed. ``starts`` says how it begins: from ``entropy``, or from a ``constant``, so that it needs no
-    seed. ``seeded_from`` is the generator from which it takes its seed when it is first drawn from. In functions
+    seed. ``seeded_from`` is the generator from which it takes its seed when it is first drawn from, ``seeded_with`` one
+    whose seed is its seed too. In functions
     with one of the decorators ``inside`` it is meant where the generators that it ``replaces`` are named.
     """
 
@@ -261,6 +267,7 @@ class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     rule: str = "DET113"
     starts: Literal["entropy", "constant"] = "entropy"
     seeded_from: str = ""
+    seeded_with: str = ""
     inside: list[str] = []
     replaces: list[str] = []
     note: str = ""
@@ -350,6 +357,8 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     set).
     ``unless_inside``: contexts in which it need not draw: of ``with`` or a decorator, or, with ``library.*``, anything
     that this library calls.
+    ``package``: it holds for what the program imports from this package, and replaces there what is said of the same names
+    without one: Keras before 2.4 was no other name for ``tf.keras``.
     ``in_place``: it changes an argument, its receiver or a graph; what it gives is not all that it does.
     ``method`` is true when the names are methods that are recognised on an instance
     (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``. ``not_apis`` are names that
@@ -381,6 +390,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     only_env: dict[str, list[str]] = {}
     unless_inside: list[str] = []
     not_apis: list[str] = []
+    package: str = ""
     in_place: bool = False
     versions: str = ""
     method: bool = False

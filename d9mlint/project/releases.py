@@ -34,7 +34,8 @@ def releases_of_project(
         if entry is not None and entry.project and not any(x.startswith(tuple(entry.later)) for x in names):
             keep_oldest(found, {entry.library: entry.version})
             keep_oldest(implied, entry.implies)
-    return {**implied, **found}
+    keep_oldest(found, implied)
+    return found
 
 
 def _named(facts: m.FileFacts, words: set[str]) -> list[str]:

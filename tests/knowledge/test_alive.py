@@ -116,7 +116,8 @@ def rng_program(entry: RngEntry) -> tuple[str, set[str]]:
     if entry.kind == "init" and entry.apis[0].endswith(".from_pretrained"):
         # A head of another size is not in the checkpoint.
         given["num_labels"] = "3"
-    imports, lines = programs.use(entry.apis[0], given)
+    api = entry.apis[0].replace("tf.keras", entry.package) if entry.package else entry.apis[0]
+    imports, lines = programs.use(api, given)
     if entry.kind == "entropy":
         done = lines[-2].removeprefix("result = ")
         return programs.program([*imports, "import torch"], [f"torch.manual_seed({done})"]), {"DET107"}

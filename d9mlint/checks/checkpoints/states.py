@@ -214,7 +214,7 @@ class Checkpoints(Rule):
                 self.report(
                     "DET601",
                     place,
-                    f"checkpoint does not save {_listed(lacks)}; a resumed run diverges from an uninterrupted one",
+                    f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
                     "save the missing state and restore it when resuming",
                     subject="torch.save",
                     remedy=tuple(wanted),
@@ -226,12 +226,12 @@ class Checkpoints(Rule):
         if missing:
             for place, _ in self.loads[:1]:
                 rngs = [rng for rng in NAMES if rng in missing]
-                states = f"{_listed(_states(rngs))} {'is' if len(rngs) == 1 else 'are'}"
+                states = f"{listed(_states(rngs))} {'is' if len(rngs) == 1 else 'are'}"
                 self.report(
                     "DET602",
                     place,
                     f"{states} saved but never restored, so resumed training continues from a different state",
-                    f"restore on load with {_listed([f'`{RESTORE_CALLS[rng]}`' for rng in rngs])}",
+                    f"restore on load with {listed([f'`{RESTORE_CALLS[rng]}`' for rng in rngs])}",
                     subject="torch.load",
                     remedy=tuple(rngs),
                 )
@@ -316,11 +316,12 @@ def _states(rngs: list[str]) -> list[str]:
     """RNG states as one item of a sentence; empty for none."""
     if not rngs:
         return []
-    names = _listed([NAMES[rng] for rng in rngs])
+    names = listed([NAMES[rng] for rng in rngs])
     return [f"the {names} RNG state" + ("s" if len(rngs) > 1 else "")]
 
 
-def _listed(parts: list[str]) -> str:
+def listed(parts: list[str]) -> str:
+    """Items of a sentence."""
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 

@@ -98,7 +98,7 @@ _GIVING = frozenset({"draw", "init", "mask"})
 """Kinds of draws that do nothing but give a value."""
 _OVERWRITABLE = frozenset({"", "aside"})
 """Kinds of draws, other than those of initial weights, whose outcome may be overwritten."""
-_OF_WEIGHTS = frozenset({"torch", "keras", "tensorflow"})
+_OF_WEIGHTS = frozenset({"torch", "keras", "tensorflow", "keras_numpy"})
 """Generators of initial weights of which it is known what is loaded over them."""
 _OF_PARAMETERS = frozenset({"torch"})
 """Those whose modules are asked for their parameters before they are trained; others train themselves."""

@@ -28,6 +28,10 @@ def _rng(finding: Finding) -> str:
     return finding.remedy[1] if finding.code == "DET701" and finding.remedy[:1] == ("rng",) else ""
 
 
+_DRAWING = frozenset({"DET109", "DET207"})
+"""Rules of other draws that a seed decides which is set before them."""
+
+
 def seed_block(context: Context, finding: Finding) -> Fix | None:
     """Seed at the start of the entry point every RNG that its run draws from unseeded: one block for all findings."""
     if finding.code in MISSING and len(finding.remedy) == 2:
@@ -38,9 +42,10 @@ def seed_block(context: Context, finding: Finding) -> Fix | None:
     if code is None or not _rng(finding) or context.entry_offset(finding) is None:
         return None
     group = [f for f in context.of_entry(entry) if _rng(f)]
-    offsets = [o for f in group if (o := context.entry_offset(f)) is not None]
+    drawing = [f for f in context.of_entry(entry) if _rng(f) or f.code in _DRAWING]
+    offsets = [o for f in drawing if (o := context.entry_offset(f)) is not None]
     seed = next((s for f in group if f.code == "DET108" and (s := _late_seed(context, f))), "0")
-    start = Start(code, offsets)
+    start = Start(code, offsets, context.is_own)
     rng = _rng(finding)
     if start.anchor is None or (rng not in _KNOWN and not _SEED_CALL.fullmatch(_library_seed(context, rng))):
         return None
@@ -73,9 +78,6 @@ def _lines(
     if rngs & {"tensorflow", "keras"}:
         line, covered = _tensorflow(context, finding, code, start, rngs, seed)
         yield line
-        if "keras" in modules and not covered and context.matches(finding, "keras", "<2.4"):
-            # Keras of that time seeds what it draws from TensorFlow by numbers that it draws from NumPy.
-            rngs = rngs | {"numpy"}
     lightning = next((m for m in ("lightning", "pytorch_lightning") if m in modules), "")
     if lightning and rngs & {"torch", "torch_cuda"}:
         bound = next((m for m in LIGHTNING if m in code.imported().values()), "")

@@ -27,7 +27,7 @@ def _start(context: Context, finding: Finding, group: Sequence[Finding] = ()) ->
     if code is None or context.entry_offset(finding) is None:
         return None
     offsets = [o for f in (finding, *group) if (o := context.entry_offset(f)) is not None]
-    start = Start(code, offsets)
+    start = Start(code, offsets, context.is_own)
     return start if start.anchor is not None else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from d9mlint.base.findings import Edit
 from d9mlint.fix.builders import changes
@@ -18,12 +18,15 @@ _OF_A_BLOCK = frozenset(
 class Start:
     """Collects the statements of one block, with the imports that they need, for a place in a program.
 
-    ``offsets`` are places of the entry point's own file that the block has to come before.
+    ``offsets`` are places of the entry point's own file that the block has to come before, ``own`` tells whether a module of
+    that top-level name may be one of the project.
     """
 
-    def __init__(self, code: Code, offsets: Iterable[int]) -> None:
+    def __init__(self, code: Code, offsets: Iterable[int], own: Callable[[str], bool]) -> None:
         self.code = code
         self.anchor, self.behind = _place(code, offsets)
+        if isinstance(self.anchor, (ast.Import, ast.ImportFrom)) and not self.behind:
+            self.anchor = _first_own(code, self.anchor, own)
         self._lines: list[str] = []
         self._imports: list[str] = []
 
@@ -114,6 +117,25 @@ def _place(code: Code, offsets: Iterable[int]) -> tuple[ast.stmt | None, bool]:
         # It joins the block that is there.
         return following, False
     return last, True
+
+
+def _first_own(code: Code, stmt: ast.stmt, own: Callable[[str], bool]) -> ast.stmt:
+    """The first of the imports of the project's modules that stand in front of one whose module draws, and that one: what
+    else they do when they are imported need not be known."""
+    if stmt not in code.tree.body:
+        return stmt
+    for other in reversed(code.tree.body[: code.tree.body.index(stmt)]):
+        if isinstance(other, ast.ImportFrom):
+            names = ["" if other.level else (other.module or "").partition(".")[0]]
+        elif isinstance(other, ast.Import):
+            names = [one.name.partition(".")[0] for one in other.names]
+        else:
+            break
+        if all(not name or own(name) for name in names):
+            stmt = other
+        elif not changes.is_standard_import(other):
+            break
+    return stmt
 
 
 def _first(code: Code, body: list[ast.stmt]) -> ast.stmt:

@@ -1,0 +1,126 @@
+"""DET601: what a checkpoint of TensorFlow does not save from which the program resumes."""
+
+from __future__ import annotations
+
+from d9mlint.checks.base import Rule
+from d9mlint.checks.checkpoints.states import listed
+from d9mlint.interp import values as v
+from d9mlint.interp.activity import trains
+from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent
+from d9mlint.interp.listening import on, on_call_if, on_method
+from d9mlint.interp.memory import remembered, remembered_table
+from d9mlint.interp.places import Where
+from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
+
+_STATES = {"tensorflow": "TensorFlow", "numpy": "NumPy", "python": "Python"}
+_KEPT = frozenset({"init", "split", "dropout", "tf-shuffle"})
+"""Kinds of draws that a resumed run repeats anyway, whose state may be part of the model, or is that of an iterator."""
+
+
+class TensorFlowCheckpoints(Rule):
+    """DET601: the checkpoints of TensorFlow that a program saves, and restores, while it trains."""
+
+    codes = ("DET601",)
+    places = remembered_table(Site, Where)
+    """Where checkpoints are made."""
+    uses = remembered_table(str, bool)
+    """The RNGs that are drawn from, and ``order`` for datasets that are shuffled in another way in each epoch."""
+    saved = remembered(set[Site])
+    incomplete = remembered(set[Site])
+    """Those that hold an optimizer, and no iterator."""
+    restored = remembered(set[Site])
+
+    @on(AnyDrawEvent)
+    def drawn(self, event: AnyDrawEvent) -> None:
+        """An RNG is drawn from."""
+        rng, entry = event
+        if rng in _STATES and entry.kind not in _KEPT:
+            # What Python draws before the loops begin, a resumed run draws again.
+            if rng == "tensorflow" or self.run.loops:
+                self.uses[rng] = True
+        elif entry.kind == "tf-shuffle":
+            self.uses["order"] = True
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "reorders") is not None)
+    def shuffled(self, call: CallEvent) -> None:
+        """A dataset is shuffled."""
+        role = self.run.kb.role(call.api, "reorders")
+        if role is not None and all_hold(call.args, role.when):
+            self.uses["order"] = True
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "holds-states") is not None)
+    def made(self, call: CallEvent) -> None:
+        """A checkpoint is made."""
+        self.places.setdefault(self.run.here(call.node), lambda: Where(self.run, call.node, call.api))
+
+    @on_method("save", "write")
+    def save(self, call: CallEvent) -> None:
+        """A checkpoint is saved."""
+        found = self._checkpoint(call.owner)
+        site = made_at(found) if found is not None else None
+        if found is None or site is None:
+            return
+        self.saved.add(site)
+        if self._lacks_iterator(found):
+            self.incomplete.add(site)
+
+    @on_method("restore", "read", "restore_or_initialize")
+    def restore(self, call: CallEvent) -> None:
+        """A checkpoint is restored."""
+        found = self._checkpoint(call.owner)
+        site = made_at(found) if found is not None else None
+        if site is not None:
+            self.restored.add(site)
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What the program does is known."""
+        if self.run.entry is None or not trains(self.run):
+            return
+        used = set(self.uses.known())
+        lacks = ["the iterator of the dataset"] if "order" in used else []
+        names = [name for rng, name in _STATES.items() if rng in used]
+        if names:
+            lacks.append(f"the {listed(names)} RNG state" + ("s" if len(names) > 1 else ""))
+        for site in sorted(set(self.incomplete) & set(self.saved) & set(self.restored)):
+            if lacks and site in self.places:
+                self.report(
+                    "DET601",
+                    self.places[site],
+                    f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
+                    f"{_and(used)} in the checkpoint",
+                    subject=self.places[site].subject,
+                )
+
+    def _checkpoint(self, owner: v.Value | None) -> v.Obj | None:
+        """The checkpoint that an object is, or manages."""
+        kb = self.run.kb
+        if isinstance(owner, v.Obj) and (manager := kb.role(owner.api, "manages-states")) is not None:
+            owner = owner.args.get(manager.arg, manager.pos)
+        return owner if isinstance(owner, v.Obj) and kb.role(owner.api, "holds-states") else None
+
+    def _lacks_iterator(self, checkpoint: v.Obj) -> bool:
+        """Whether a checkpoint has an optimizer in it, and nothing that is an iterator, or may be one."""
+        kb, args = self.run.kb, checkpoint.args
+        held = [*args.kw.values(), *checkpoint.attrs.values()]
+        if (
+            args.star
+            or args.dstar
+            or args.pos
+            or any(not isinstance(one, v.Lit | v.Inst | v.Obj) for one in held)
+        ):
+            return False
+        made = [one for one in held if isinstance(one, v.Obj)]
+        if any(kb.role(name, "iterates") is not None for one in made for name in (one.api, one.type)):
+            return False
+        return any(kb.role(one.api, "optimizes") is not None for one in made)
+
+
+def _and(used: set[str]) -> str:
+    """What to do about what is used, up to the place."""
+    done = ["iterate the dataset through an iterator"] if "order" in used else []
+    done += ["draw from a `tf.random.Generator`"] if not used.isdisjoint(_STATES) else []
+    kept = "that is" if len(done) == 1 else "that are"
+    return f"{' and '.join(done)} {kept}"
