@@ -47,7 +47,18 @@ class Source:
     """A file as it was read. ``raw`` differs from ``text`` only in notebooks, where ``text`` has magics
     and shell lines replaced by comments of the same length."""
 
-    __slots__ = ("_data", "_packed", "_raw", "_starts", "_text", "cells", "digest", "encoding", "path", "problem")
+    __slots__ = (
+        "_data",
+        "_packed",
+        "_raw",
+        "_starts",
+        "_text",
+        "cells",
+        "digest",
+        "encoding",
+        "path",
+        "problem",
+    )
 
     def __init__(
         self,
