@@ -126,6 +126,7 @@ class Heap:
         "act",
         "clock",
         "fork_start",
+        "overwritten",
         "patched",
         "rebound",
         "trail",
@@ -147,6 +148,9 @@ class Heap:
         # has not replaced it too (``patched``).
         self.rebound: list[str] = []
         self.patched: set[str] = set()
+        # What stood first at each place that is written on a path which an option's default does not choose, with the
+        # place; None on other paths.
+        self.overwritten: dict[tuple[int, Any], Access] | None = None
         # Births of the objects of remembered imports to which the run has written.
         self._touched: set[int] = set()
 
@@ -219,16 +223,35 @@ class Heap:
             self.trail.append((owner, owner.version, kind, holder, key, old))
         if shared:
             self._touched.add(birth)
+        if self.overwritten is not None:
+            self.overwritten.setdefault((id(holder), key), (owner, kind, holder, key, old))
         self.clock += 1
         owner.version = self.clock
 
-    def redo(self, access: Access) -> None:
-        """Write again what a remembered activation has written."""
-        owner, kind, holder, key, value = access
+    @contextmanager
+    def noted_overwritten(self) -> Iterator[dict[tuple[int, Any], Access]]:
+        """What is overwritten inside, with what stood there before."""
+        outer, self.overwritten = self.overwritten, {}
+        inner = self.overwritten
+        try:
+            yield inner
+        finally:
+            self.overwritten = outer
+            if outer is not None:
+                for place, access in inner.items():
+                    outer.setdefault(place, access)
+
+    def put(self, access: Access, value: Value) -> None:
+        """Write a value at a place."""
+        owner, kind, holder, key, _ = access
         old = at(owner, kind, holder, key)
         if old is not value:
             self.write(owner, kind, holder, key, value, old)
             _put(owner, kind, holder, key, value)
+
+    def redo(self, access: Access) -> None:
+        """Write again what a remembered activation has written."""
+        self.put(access, access[4])
 
     def take_over(self, reads: tuple[Access, ...], writes: tuple[Access, ...]) -> None:
         """Let the running activation have done what a remembered one did."""

@@ -33,7 +33,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.expressions import EVAL
 from d9mlint.interp.frames import BudgetExceeded, Frame
-from d9mlint.interp.heap import ABSENT, HEAP, ITEM, NAME, Activation
+from d9mlint.interp.heap import ABSENT, HEAP, ITEM, NAME, Access, Activation
 from d9mlint.interp.import_cache import ImportCache, ImportLog, Settled
 from d9mlint.interp.library.reflection import SEARCH_PATH
 from d9mlint.interp.library.weights import loaded_between, loaded_places
@@ -45,7 +45,7 @@ from d9mlint.interp.overwritten import overwritten_places
 from d9mlint.interp.replaced import kept_places, replaced_places, uncalled_parts
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
-from d9mlint.interp.tensors import forget, gone_on_with, unless_option
+from d9mlint.interp.tensors import forget, gone_on_with, is_switch, unless_option
 from d9mlint.interp.trail import Trail, functions
 from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
@@ -81,6 +81,12 @@ MAX_INNER_ROUNDS = 2
 found."""
 _MOST_NAMED = 3
 """So many files are named that an import may mean."""
+
+
+def _before(access: Access) -> Any:
+    """What stood at a place before it was written, be it as the class has it."""
+    owner, _, _, name, old = access
+    return owner.cls.find(name) if old is ABSENT and isinstance(owner, v.Inst) else old
 
 
 def _nowhere(violation: Violation) -> None:
@@ -722,7 +728,15 @@ class Interp:
                 returned, jumped = len(frame.returns), len(frame.jumps[-1]) if frame.jumps else 0
                 self.branching += 1
                 self.state.lead_aside(option)
-                run()
+                HEAP.clock += 1
+                born = HEAP.clock
+                with HEAP.noted_overwritten() as overwritten:
+                    run()
+                for access in overwritten.values():
+                    before = _before(access)
+                    if access[0].birth < born and is_switch(before):
+                        # What stands there by default is known, as that of a variable is.
+                        HEAP.put(access, v.Lit(before.value, option))
                 self.branching -= 1
                 if option:
                     frame.returns_aside += [(value, option) for value, _ in frame.returns[returned:]]

@@ -317,6 +317,11 @@ def gone_on_with(kept: v.Value, other: v.Value, option: str) -> str:
     return loaded_by(option, key.value) if isinstance(key, v.Lit) else ""
 
 
+def is_switch(value: object) -> bool:
+    """Whether a value is nothing, or says yes or no, whatever options are given."""
+    return isinstance(value, v.Lit) and not value.option and (value.value is None or type(value.value) is bool)
+
+
 def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.Value:
     """What a name stands for by the default of an option, where it stands for something else if the option is given:
     what is on the CPU then by that default alone, or names the CPU, is kept apart from what always does."""
@@ -324,6 +329,8 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
         return kept
     if isinstance(kept, v.Lit) and gone_on_with(kept, other, option):
         return v.Lit(kept.value, option)
+    if is_switch(kept) and isinstance(kept, v.Lit):
+        return kept if v.same(kept, other) else v.Lit(kept.value, option)
     if not selects(interp, option):
         return kept
     if isinstance(kept, v.Lit):
