@@ -1066,6 +1066,14 @@ def test_findings_that_differ_in_their_flow_only_are_joined_in_any_order() -> No
     assert merge([others]) == merge([others[::-1]]) == [others[1]]
 
 
+def test_what_reads_alike_at_one_place_is_said_once() -> None:
+    [one] = [f for f in of_entry(run(ENVIRONMENT), "run_a.py").findings if f.code == "DET111"]
+    other = msgspec.structs.replace(one, subject="another", entry_point="")
+    third = msgspec.structs.replace(one, subject="a third", message="something else")
+    assert merge([[one, other, third]]) == merge([[third, other], [one]])
+    assert len(merge([[one, other, third]])) == 2
+
+
 def test_the_name_of_a_library_is_not_looked_for_in_a_package() -> None:
     files = {
         "pkg/__init__.py": "",

@@ -20,11 +20,17 @@ def merge(found: Iterable[Iterable[Finding]], training: Container[str] = ()) -> 
     for findings in found:
         for one in findings:
             groups.setdefault((one.code, one.path, one.start, one.end, one.subject), []).append(one)
-    return sorted((_joined(group, training) for group in groups.values()), key=lambda f: f.sort_key)
+    # What reads alike is said once, whatever it is about.
+    alike: dict[tuple[str, str, int, int, str], list[Finding]] = {}
+    for group in groups.values():
+        best = _ranked(group, training)[0]
+        alike.setdefault((best.code, best.path, best.start, best.end, best.message), []).extend(group)
+    return sorted((_joined(group, training) for group in alike.values()), key=lambda f: f.sort_key)
 
 
-def _joined(group: list[Finding], training: Container[str]) -> Finding:
-    group.sort(
+def _ranked(group: list[Finding], training: Container[str]) -> list[Finding]:
+    return sorted(
+        group,
         key=lambda f: (
             -f.confidence.rank,
             -f.severity.rank,
@@ -32,9 +38,12 @@ def _joined(group: list[Finding], training: Container[str]) -> Finding:
             f.entry_point or "~",
             f.message,
             f.flow,
-        )
+        ),
     )
-    best = group[0]
+
+
+def _joined(group: list[Finding], training: Container[str]) -> Finding:
+    best = _ranked(group, training)[0]
     sure = {f.entry_point for f in group if f.entry_point and f.confidence is best.confidence}
     others = sorted(sure - {best.entry_point})
     if not others or not best.entry_point:

@@ -319,7 +319,9 @@ def gone_on_with(kept: v.Value, other: v.Value, option: str) -> str:
 
 def is_switch(value: object) -> bool:
     """Whether a value is nothing, or says yes or no, whatever options are given."""
-    return isinstance(value, v.Lit) and not value.option and (value.value is None or type(value.value) is bool)
+    return (
+        isinstance(value, v.Lit) and not value.option and (value.value is None or type(value.value) is bool)
+    )
 
 
 def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.Value:
