@@ -16,7 +16,7 @@ There is one heap in a process, as analysis runs follow one another in it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -71,8 +71,9 @@ value is what was read or written, a ``Whole`` for WHOLE. A plain tuple, because
 class Activation:
     """The reads and writes of objects born before ``start`` since then; what was asked of the state of the path, changed
     in it, or set where it knew nothing (see ``state``); and the names that were looked for among functions,
-    classes, modules and what they hold (those of remembered imports in ``named``, as bits of ``NAMES``). ``written`` are the
-    owners of what is in ``writes``; ``circumstances`` what was asked of what is active (see ``context``)."""
+    classes, modules and what they hold (those of remembered imports in ``named``, as bits of ``NAMES``). ``written`` are
+    the owners of what is in ``writes``, with their versions before the first of them; ``circumstances`` what was asked of
+    what is active (see ``context``)."""
 
     __slots__ = (
         "asked",
@@ -91,7 +92,7 @@ class Activation:
         self.start = start
         self.reads: dict[tuple[int, Any], Access] = {}
         self.writes: dict[tuple[int, Any], Access] = {}
-        self.written: set[Tracked] = set()
+        self.written: dict[Tracked, int] = {}
         self.asked: set[tuple[str, str, bool]] = set()
         self.changed: set[tuple[str, str]] = set()
         self.circumstances: set[tuple[str, str, Any]] = set()
@@ -169,12 +170,12 @@ class Heap:
         for key, access in ended.reads.items():
             if access[0].birth < start and key not in reads and key not in writes:
                 if access[1] is WHOLE and access[0] in written:
-                    access = (*access[:4], Whole(access[4].version, None))
+                    access = (*access[:4], Whole(written[access[0]], None))
                 reads[key] = access
         for key, access in ended.writes.items():
             if access[0].birth < start or self._is_shared(access[0].birth):
                 writes[key] = access
-                written.add(access[0])
+                written.setdefault(access[0], ended.written[access[0]])
         act.asked |= ended.asked
         act.changed |= ended.changed
         act.circumstances |= ended.circumstances
@@ -206,8 +207,9 @@ class Heap:
         place = (id(owner), WHOLE)
         if place not in act.reads:
             # What it holds after something has been written to it is not what it must hold when that begins.
-            contents = None if owner in act.written else owner.contents()
-            act.reads[place] = (owner, WHOLE, owner, WHOLE, Whole(owner.version, contents))
+            before = act.written.get(owner)
+            whole = Whole(owner.version, owner.contents()) if before is None else Whole(before, None)
+            act.reads[place] = (owner, WHOLE, owner, WHOLE, whole)
 
     def write(self, owner: Tracked, kind: str, holder: Any, key: Any, new: Any, old: Any) -> None:
         """Note a write that changes something; called before it is done."""
@@ -218,7 +220,7 @@ class Heap:
             # What an import inside of this activation has made is as it was after that import for whoever takes over
             # one of the two.
             act.writes[(id(holder), key)] = (owner, kind, holder, key, new)
-            act.written.add(owner)
+            act.written.setdefault(owner, owner.version)
         if birth < self.fork_start or shared:
             self.trail.append((owner, owner.version, kind, holder, key, old))
         if shared:
@@ -274,6 +276,14 @@ class Heap:
             place = (id(access[2]), access[3])
             if place in act.writes:
                 act.writes[place] = access
+
+    @contextmanager
+    def as_then(self, versions: Iterable[tuple[Tracked, int, int]]) -> Iterator[None]:
+        """Objects that have the first version before the same is written to them again have the second one after it."""
+        alike = [(owner, after) for owner, before, after in versions if owner.version == before]
+        yield
+        for owner, after in alike:
+            owner.version = after
 
     def share(self, start: int) -> None:
         """Objects born since ``start`` belong to a remembered import from now on."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
     from d9mlint.base.coverage import Cut, Gap
-    from d9mlint.interp.heap import Access
+    from d9mlint.interp.heap import Access, Tracked
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.method_index import Layer, Method
     from d9mlint.interp.orders import Key, Numbered, Origin
@@ -105,6 +105,8 @@ class Imported(NamedTuple):
     used_up: int
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
+    # Versions of what it wrote to, before and after it.
+    versions: tuple[tuple[Tracked, int, int], ...]
     memory: MemoryLog
     # What it asked of the options that lead to it, with the answers.
     circumstances: tuple[tuple[Question, Any], ...]
@@ -526,6 +528,7 @@ class ImportCache:
                     interp.used_up - used_up,
                     tuple(act.reads.values()),
                     tuple(theirs.without(act.changes())),
+                    tuple((one, before, one.version) for one, before in act.written.items()),
                     memory,
                     interp.circumstances(act),
                     (act.start, HEAP.clock),
@@ -669,7 +672,8 @@ def _take_over(interp: Interp, known: Imported) -> v.Mod:
     interp.used_up += known.used_up
     if interp.import_log is not None:
         interp.import_log.add(known.lookups, known.used, known.asked, known.blanks_found, known.guessed)
-    HEAP.take_over(known.reads, known.writes)
+    with HEAP.as_then(known.versions):
+        HEAP.take_over(known.reads, known.writes)
     for violation in known.memory.reports:
         interp.report(violation.replayed(replay))
     return known.mod
@@ -682,7 +686,8 @@ def _redo_settled(interp: Interp, known: Imported) -> None:
         if interp.loaded.setdefault(mod.path, mod) is mod:
             interp.settled_paths.add(mod.path)
     _redo(interp, known, again, shared=True)
-    HEAP.redo_shared(known.writes)
+    with HEAP.as_then(known.versions):
+        HEAP.redo_shared(known.writes)
 
 
 def _redo(interp: Interp, known: Imported, again: Collection[str], shared: bool = False) -> Replay:
