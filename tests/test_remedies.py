@@ -57,7 +57,7 @@ def test_a_program_of_tensorflow_1_is_given_no_call_of_tensorflow_2(tmp_path: Pa
     )
     (found,) = findings(tmp_path, text, "DET306")
     assert "enable_op_determinism" not in found.help
-    assert "TF_CUDNN_DETERMINISTIC" in found.help
+    assert "`tfdeterminism.patch()`" in found.help and "`bias_add`" in found.help
     assert "2." not in found.message
 
 
