@@ -22,8 +22,8 @@ LIBRARY_SEED = "DET113"
 """The rule of generators that libraries keep for themselves."""
 ITEM_SEED = "item seed"
 """What is drawn from a global generator that the item has seeded."""
-OWN_SEED = "own seed"
-"""What is drawn from a generator that only an argument of its transform seeds."""
+KEPT = "kept"
+"""What is drawn from a generator that a transform keeps."""
 
 
 class Observer:
@@ -54,9 +54,8 @@ class ItemDraws(Observer):
         # A model that is built draws its initial weights: that is nothing an item or a task depends on.
         # A generator is one that workers copy if it is older than the item, see `called`.
         if entry.kind not in ("init", "dropout", "mask", "generator"):
-            if rng == "own" and entry.kind == "augment" and any(test.arg == "seed" for test in entry.unless):
-                # It has its own seed, without which DET106 reports it; nothing else reaches it.
-                self.drawn.add(OWN_SEED)
+            if rng == "own" and entry.seeded_by:
+                self.drawn.add(KEPT)
                 return
             other = rng == "own" and entry.kind in ("transform", "augment")
             generators = self.run.kb.generators
@@ -87,6 +86,19 @@ class ItemDraws(Observer):
             known = self.run.kb.rng(one.api) if active else ()
             if any(entry.kind == "dropout" and entry.library in _OF_KERAS for entry in known):
                 self.drawn.add("keras")
+
+
+class KeptGenerators(Observer):
+    """The methods that seed the generators that transforms keep."""
+
+    def __init__(self, run: RunView) -> None:
+        super().__init__(run)
+        self.methods: set[str] = set()
+
+    @on(AnyDrawEvent)
+    def drew(self, event: AnyDrawEvent) -> None:
+        """An RNG is drawn from."""
+        self.methods.update(event.entry.seeded_by[:1])
 
 
 class GlobalDraws(Observer):
