@@ -16,6 +16,7 @@ from d9mlint.interp.state import SEEDED
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import RngEntry
 
 _OF_KERAS = ("tensorflow", "keras")
 LIBRARY_SEED = "DET113"
@@ -82,10 +83,24 @@ class ItemDraws(Observer):
         if training is not None and not asked:
             return
         for one in layers(obj):
+            self.drawn |= {
+                rng
+                for entry in self.run.kb.rng(one.api)
+                if entry.kind == "augment" and entry.at == "use" and self._applies(entry)
+                for rng in entry.draws
+                if self._of_tensorflow(rng)
+            }
             active = asked or one.api.rpartition(".")[2].startswith("Random")
             known = self.run.kb.rng(one.api) if active else ()
             if any(entry.kind == "dropout" and entry.library in _OF_KERAS for entry in known):
                 self.drawn.add("keras")
+
+    def _applies(self, entry: RngEntry) -> bool:
+        return not entry.versions or self.run.kb_matches(entry.library, entry.versions)
+
+    def _of_tensorflow(self, rng: str) -> bool:
+        generator = self.run.kb.generators.get(rng)
+        return generator is not None and generator.library == "tensorflow"
 
 
 class KeptGenerators(Observer):
