@@ -31,7 +31,10 @@ def found(tmp_path: Path, text: str, version: str) -> set[str]:
     return {one.finding.code for one in lint(tmp_path, {}).items}
 
 
-@pytest.mark.parametrize(("version", "code"), [("2.0.8", "DET106"), ("1.4.21", "DET106"), ("1.4.20", "DET103"), ("1.3.1", "DET103")])
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [("2.0.8", "DET106"), ("1.4.21", "DET106"), ("1.4.20", "DET103"), ("1.3.1", "DET103")],
+)
 @pytest.mark.parametrize("case", DRAWS)
 def test_a_transform_that_is_called_by_itself_draws(
     tmp_path: Path, case: str, version: str, code: str
