@@ -31,7 +31,10 @@ def found(tmp_path: Path, text: str, version: str) -> set[str]:
     return {one.finding.code for one in lint(tmp_path, {}).items}
 
 
-@pytest.mark.parametrize(("version", "code"), [("2.0.8", "DET106"), ("1.3.1", "DET103")])
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [("2.0.8", "DET106"), ("1.4.21", "DET106"), ("1.4.20", "DET103"), ("1.3.1", "DET103")],
+)
 @pytest.mark.parametrize("case", DRAWS)
 def test_a_transform_that_is_called_by_itself_draws(
     tmp_path: Path, case: str, version: str, code: str
@@ -39,7 +42,7 @@ def test_a_transform_that_is_called_by_itself_draws(
     assert found(tmp_path, DRAWS[case], version) == {code}
 
 
-@pytest.mark.parametrize("version", ["2.0.8", "1.3.1"])
+@pytest.mark.parametrize("version", ["2.0.8", "1.4.21", "1.4.20", "1.3.1"])
 @pytest.mark.parametrize("case", SAME)
 def test_a_transform_that_always_does_the_same_is_silent(tmp_path: Path, case: str, version: str) -> None:
     assert found(tmp_path, SAME[case], version) == set()
@@ -60,26 +63,26 @@ def test_a_transform_with_a_seed_of_its_own_or_in_a_seeded_compose_is_silent(tmp
         (
             "",
             "",
-            "pass `seed=0`; with albumentations < 1.4.19, call `random.seed(seed)` instead",
+            "pass `seed=0`; with albumentations < 1.4.21, call `random.seed(seed)` instead",
             "newest known",
         ),
         (
             "",
             "import random\nrandom.seed(0)\n",
-            "pass `seed=0`; with albumentations < 1.4.19, the seed of Python `random` reaches it",
+            "pass `seed=0`; with albumentations < 1.4.21, the seed of Python `random` reaches it",
             "newest known",
         ),
         (
             "albumentations>=1.3\n",
             "",
-            "pass `seed=0`; with albumentations < 1.4.19, call `random.seed(seed)` instead",
+            "pass `seed=0`; with albumentations < 1.4.21, call `random.seed(seed)` instead",
             "the newest version allowed by requirements.txt:1 (>=1.3)",
         ),
         (
-            "albumentations>=1.4.19\n",
+            "albumentations>=1.4.21\n",
             "",
             "pass `seed=0`",
-            "the newest version allowed by requirements.txt:1 (>=1.4.19)",
+            "the newest version allowed by requirements.txt:1 (>=1.4.21)",
         ),
     ],
 )

@@ -57,7 +57,7 @@ def test_a_program_of_tensorflow_1_is_given_no_call_of_tensorflow_2(tmp_path: Pa
     )
     (found,) = findings(tmp_path, text, "DET306")
     assert "enable_op_determinism" not in found.help
-    assert "TF_CUDNN_DETERMINISTIC" in found.help
+    assert "`tfdeterminism.patch()`" in found.help and "`bias_add`" in found.help
     assert "2." not in found.message
 
 
@@ -313,3 +313,16 @@ def test_the_switch_is_the_remedy_from_the_release_on_that_obeys_it(
     (found,) = findings(tmp_path, text, "DET403")
     assert wanted in found.help
     assert other not in found.help
+
+
+def test_op_determinism_is_recommended_with_what_it_refuses(tmp_path: Path) -> None:
+    text = (
+        "import keras\nimport keras_cv\nimport tensorflow as tf\nkeras.utils.set_random_seed(0)\n{before}"
+        "model = keras.Sequential([keras_cv.layers.Resizing(4, 4), keras.layers.Dense(1)])\n"
+        "model.compile('sgd', 'mse')\nmodel.fit(tf.ones((2, 4, 4, 3)), tf.ones((2,)))\n"
+    )
+    generator = "tf.random.set_global_generator(tf.random.Generator.from_seed(1))"
+    (found,) = findings(tmp_path, text.format(before=""), "DET306")
+    assert "`Resizing` then raises RuntimeError" in found.help and generator in found.help
+    (found,) = findings(tmp_path, text.format(before=f"{generator}\n"), "DET306")
+    assert "Resizing" not in found.help

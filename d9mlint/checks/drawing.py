@@ -16,14 +16,15 @@ from d9mlint.interp.state import SEEDED
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import RngEntry
 
 _OF_KERAS = ("tensorflow", "keras")
 LIBRARY_SEED = "DET113"
 """The rule of generators that libraries keep for themselves."""
 ITEM_SEED = "item seed"
 """What is drawn from a global generator that the item has seeded."""
-OWN_SEED = "own seed"
-"""What is drawn from a generator that only an argument of its transform seeds."""
+KEPT = "kept"
+"""What is drawn from a generator that a transform keeps."""
 
 
 class Observer:
@@ -54,9 +55,8 @@ class ItemDraws(Observer):
         # A model that is built draws its initial weights: that is nothing an item or a task depends on.
         # A generator is one that workers copy if it is older than the item, see `called`.
         if entry.kind not in ("init", "dropout", "mask", "generator"):
-            if rng == "own" and entry.kind == "augment" and any(test.arg == "seed" for test in entry.unless):
-                # It has its own seed, without which DET106 reports it; nothing else reaches it.
-                self.drawn.add(OWN_SEED)
+            if rng == "own" and entry.seeded_by:
+                self.drawn.add(KEPT)
                 return
             other = rng == "own" and entry.kind in ("transform", "augment")
             generators = self.run.kb.generators
@@ -83,10 +83,37 @@ class ItemDraws(Observer):
         if training is not None and not asked:
             return
         for one in layers(obj):
+            self.drawn |= {
+                rng
+                for entry in self.run.kb.rng(one.api)
+                if entry.kind == "augment" and entry.at == "use" and self._applies(entry)
+                for rng in entry.draws
+                if self._of_tensorflow(rng)
+            }
             active = asked or one.api.rpartition(".")[2].startswith("Random")
             known = self.run.kb.rng(one.api) if active else ()
             if any(entry.kind == "dropout" and entry.library in _OF_KERAS for entry in known):
                 self.drawn.add("keras")
+
+    def _applies(self, entry: RngEntry) -> bool:
+        return not entry.versions or self.run.kb_matches(entry.library, entry.versions)
+
+    def _of_tensorflow(self, rng: str) -> bool:
+        generator = self.run.kb.generators.get(rng)
+        return generator is not None and generator.library == "tensorflow"
+
+
+class KeptGenerators(Observer):
+    """The methods that seed the generators that transforms keep."""
+
+    def __init__(self, run: RunView) -> None:
+        super().__init__(run)
+        self.methods: set[str] = set()
+
+    @on(AnyDrawEvent)
+    def drew(self, event: AnyDrawEvent) -> None:
+        """An RNG is drawn from."""
+        self.methods.update(event.entry.seeded_by[:1])
 
 
 class GlobalDraws(Observer):

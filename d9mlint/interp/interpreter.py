@@ -1424,12 +1424,24 @@ def _exec_delete(interp: Interp, stmt: m.Delete) -> None:
 def _exec_raise(interp: Interp, stmt: m.Raise) -> None:
     if stmt.exc is not None:
         interp.eval(stmt.exc)
-    interp.state.alive = False
-    interp.state.raised = True
+    _fail(interp)
 
 
 def _exec_assert(interp: Interp, stmt: m.Assert) -> None:
-    interp.eval(stmt.test)
+    test = conditions.condition(interp, stmt.test)
+    if test.answer is False and not test.option:
+        _fail(interp)
+        return
+    if test.answer is False:
+        # Without the option the program stops: it has to be given.
+        interp.branch([lambda: None, lambda: _fail(interp)], keep=1, option=test.option)
+    if interp.state.alive and (test.answer is None or test.option):
+        conditions.narrow(interp, stmt.test, True)
+
+
+def _fail(interp: Interp) -> None:
+    interp.state.alive = False
+    interp.state.raised = True
 
 
 def _exec_jump(interp: Interp, stmt: m.Jump) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.derivation import default
-from d9mlint.checks.drawing import ITEM_SEED, OWN_SEED, what_is_drawn
+from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, what_is_drawn
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.library.loaders import LOADER
@@ -78,14 +78,12 @@ class LoaderWorkers(Rule):
         if args.star or ("worker_init_fn" not in args.kw and args.dstar):
             return
         dataset = args.get("dataset", 0)
-        drawn = what_is_drawn(self.run, [dataset, args.get("collate_fn")], frame=frame, alone=True)
-        # What is wrong with a transform that has its own generator is reported there: `worker_init_fn` does not reach it.
-        if self.by_trainer and not drawn & {"own", "other"}:
+        kept = KeptGenerators(self.run)
+        drawn = what_is_drawn(self.run, [dataset, args.get("collate_fn")], kept, frame=frame, alone=True)
+        if self.by_trainer and not drawn & {"own", "other", KEPT}:
             return
         item_seed = ITEM_SEED in drawn
         drawn.discard(ITEM_SEED)
-        own_seed = OWN_SEED in drawn and drawn <= {OWN_SEED, "torch"}
-        drawn.discard(OWN_SEED)
         visible = dataset is not None and is_visible(dataset)
         old_numpy = not self.run.workers_seed_numpy()
         reasons: list[str] = []
@@ -100,6 +98,11 @@ class LoaderWorkers(Rule):
             reasons.append(
                 "its dataset stores a generator, and every worker gets a copy that draws the same numbers"
             )
+        if KEPT in drawn:
+            severity = Severity.ERROR
+            reasons.append(
+                "its transform keeps its own generator, and every worker gets a copy that draws the same numbers"
+            )
         if "other" in drawn:
             severity = Severity.ERROR
             reasons.append("its transforms use RNGs that are not seeded in worker processes")
@@ -110,10 +113,7 @@ class LoaderWorkers(Rule):
                 "numbers were drawn earlier"
             )
         confidence: Confidence | None = None
-        if own_seed:
-            severity = Severity.ADVICE
-            reasons.append("its transform draws from its own generator, which only its `seed=` seeds")
-        elif not reasons and visible:
+        if not reasons and visible:
             severity = Severity.ADVICE
             now = (
                 "only from torch, which seeds its workers"
@@ -148,15 +148,16 @@ class LoaderWorkers(Rule):
             "DET201",
             place,
             f"`DataLoader` with {count} and no `worker_init_fn`: {reasons[0]}",
-            "pass `seed=0` to the transform; `worker_init_fn` does not reach its generator"
-            if own_seed
+            f"pass `worker_init_fn=` that calls `{min(kept.methods)}(torch.initial_seed() % 2**32)` of the transform in "
+            "`torch.utils.data.get_worker_info().dataset`, and a seeded `generator=`"
+            if KEPT in drawn
             else "pass `worker_init_fn=` that seeds NumPy, `random` and the dataset's generators from "
             "`torch.initial_seed()`, and a seeded `generator=`",
             subject=LOADER,
             severity=severity,
             confidence=confidence,
             targets=(f"torch {target.version}", target.source) if target is not None else (),
-            remedy=() if own_seed else tuple(sorted(drawn)),
+            remedy=tuple(sorted(drawn)),
         )
 
 

@@ -10,6 +10,8 @@ from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, ObjectAttributeEvent
 from d9mlint.interp.listening import on_call, on_object_attribute
 
+_DRAWN = frozenset({"tensorflow", "tensorflow_generator", "numpy", "python", "keras"})
+
 
 class ParallelMap(Rule):
     """DET206: stages of tf.data whose order or draws depend on scheduling."""
@@ -35,7 +37,7 @@ class ParallelMap(Rule):
         if calls is None or (isinstance(calls, v.Lit) and calls.value in (1, None)):
             return
         func = call.args.get("map_func", 0)
-        drawn = what_is_drawn(self.run, [func]) & {"tensorflow", "numpy", "python", "keras"}
+        drawn = what_is_drawn(self.run, [func]) & _DRAWN
         if drawn:
             self._vary(
                 call.node,

@@ -1046,7 +1046,8 @@ def _remedy(interp: RunView, entry: OpEntry, past: OpHistory, on: bool) -> str:
         if not better:
             return "use another op"
         # Some remedies name the release themselves.
-        release = f"{entry.library} {better}".replace(">=", ">= ")
+        library = split(better)[0] or entry.library
+        release = f"{library} {better.removeprefix(library)}".replace(">=", ">= ")
         return remedy if release in remedy else f"with {release}, {_lower(remedy)}"
     return remedy
 

@@ -7,17 +7,39 @@ from typing import TYPE_CHECKING
 from d9mlint.checks.base import Rule
 from d9mlint.checks.settings.tf_release import switch_for, version
 from d9mlint.interp.activity import TF_TRAIN, where
-from d9mlint.interp.events import EndEvent
-from d9mlint.interp.listening import on
+from d9mlint.interp.argtests import any_holds
+from d9mlint.interp.events import CallEvent, EndEvent
+from d9mlint.interp.listening import on, on_call_if
+from d9mlint.interp.memory import remembered
+from d9mlint.interp.state import SEEDED
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import OpEntry
+
+GENERATOR = "tensorflow_generator"
 
 
 class WithoutOpDeterminism(Rule):
     """DET306: training with TensorFlow without op determinism."""
 
     codes = ("DET306",)
+    refused = remembered(list[str])
+    """What to do about generators that start from entropy, which TensorFlow refuses with op determinism."""
+
+    @on_call_if(lambda rule, api: any(map(_starts_from_entropy, rule.run.kb.ops(api))))
+    def generator(self, call: CallEvent) -> None:
+        """Something is made that starts from entropy."""
+        if self.run.state.level(GENERATOR).level == SEEDED:
+            return
+        for entry in filter(_starts_from_entropy, self.run.kb.ops(call.api)):
+            past = [one for one in entry.history if one.behaviour == "raises"]
+            raises = any(self.run.kb_matches(entry.library, one.versions) for one in past)
+            if raises and any_holds(call.args, entry.unless) is not True:
+                name = call.api.rpartition(".")[2]
+                self.refused.append(
+                    f"`{name}` then raises RuntimeError: {entry.remedy[:1].lower()}{entry.remedy[1:].rstrip('.')}"
+                )
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -33,11 +55,15 @@ class WithoutOpDeterminism(Rule):
             "DET306",
             place,
             f"`{place.entry}` trains with TensorFlow {target.version} without op determinism",
-            switch_for(run),
+            "; ".join([switch_for(run), *self.refused[:1]]),
             subject="tensorflow",
             targets=(f"tensorflow {target.version}", target.source),
             entry_wide=True,
         )
+
+
+def _starts_from_entropy(entry: OpEntry) -> bool:
+    return entry.rule == "DET106" and entry.default_mode == "random"
 
 
 def _switched_on(run: RunView) -> bool:

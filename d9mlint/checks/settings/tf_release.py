@@ -21,4 +21,7 @@ def switch_for(interp: RunView) -> str:
         return 'set os.environ["TF_DETERMINISTIC_OPS"] = "1" before TensorFlow is imported'
     if not version(interp, ">=1.14"):
         return "use TensorFlow 1.14 or newer with `tfdeterminism.patch()`: older releases have no switch"
-    return 'use `tfdeterminism.patch()`, or os.environ["TF_CUDNN_DETERMINISTIC"] = "1" before TensorFlow is imported'
+    return (
+        "use `tfdeterminism.patch()`: `TF_CUDNN_DETERMINISTIC=1` alone covers cuDNN convolutions and max pooling, "
+        "not the gradient of `bias_add`"
+    )
