@@ -462,7 +462,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     variable is not set). ``through`` are the inputs whose gradient the backward pass computes, where it is not the
     first one. ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
     true for methods whose name tells that the receiver is a tensor: no other common class has one of that name.
-    ``losses`` are the names by which the ``compile`` of a model takes it for a loss.
+    ``losses`` are the names by which the ``compile`` of a model takes it for a loss. ``remedy_off`` is the remedy where one
+    of these modes is switched off.
     """
 
     id: str
@@ -486,6 +487,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     default_mode: Literal["nondeterministic", "deterministic", "random"] = "nondeterministic"
     alerts: list[str] = []
     remedy: str = ""
+    remedy_off: dict[str, str] = {}
     note: str = ""
     confidence: Sureness = "high"
     if_unknown: Literal["medium", "low"] = "medium"
