@@ -148,6 +148,15 @@ def test_a_program_of_tensorflow_1_is_given_its_own_seed(tmp_path: Path) -> None
     assert found and all("tf.set_random_seed" in one.help for one in found)
 
 
+def test_a_seed_that_is_assigned_is_to_be_called(tmp_path: Path) -> None:
+    text = "import torch\n\nseed = 3\ntorch.manual_seed = seed\nprint(torch.randn(3))\n"
+    (found,) = findings(tmp_path, text, "DET101")
+    assert "`torch.manual_seed = seed` assigns to the function and does not call it" in found.message
+    assert found.help == "write `torch.manual_seed(seed)`"
+    # A call at the start of the program would come after the assignment in other programs, and raise TypeError.
+    assert found.fix is None
+
+
 BENCHMARK = "torch.backends.cudnn.benchmark = True"
 
 

@@ -360,6 +360,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``package``: it holds for what the program imports from this package, and replaces there what is said of the same names
     without one: Keras before 2.4 was no other name for ``tf.keras``.
     ``in_place``: it changes an argument, its receiver or a graph; what it gives is not all that it does.
+    ``assigned`` is true when the names are attributes that are assigned the seed.
     ``method`` is true when the names are methods that are recognised on an instance
     (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``. ``not_apis`` are names that
     a pattern among ``apis`` matches and that are something else.
@@ -392,6 +393,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     not_apis: list[str] = []
     package: str = ""
     in_place: bool = False
+    assigned: bool = False
     versions: str = ""
     method: bool = False
     why: str = ""
