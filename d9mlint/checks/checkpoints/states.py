@@ -57,6 +57,17 @@ def _is_scaler(api: str) -> bool:
     return api.startswith("torch.") and api.rpartition(".")[2] == "GradScaler"
 
 
+def saves(rule: Rule, api: str) -> bool:
+    """Whether a call writes what it is given into a file."""
+    return rule.run.kb.role(api, "saves-checkpoint") is not None
+
+
+def saved(run: RunView, call: CallEvent) -> v.Value | None:
+    """What such a call is given to save."""
+    role = run.kb.role(call.api, "saves-checkpoint")
+    return call.args.get(role.arg, role.pos) if role is not None else None
+
+
 class Checkpoints(Rule):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
@@ -140,10 +151,10 @@ class Checkpoints(Rule):
         if isinstance(event.owner, v.Obj) and _is_scheduler(event.owner.api) and not _is_start(event.value):
             self.goes_on = True
 
-    @on_call("torch.save")
+    @on_call_if(saves)
     def save(self, call: CallEvent) -> None:
         """Something is saved."""
-        content = call.args.get("obj", 0)
+        content = saved(self.run, call)
         if content is None:
             return
         sites, hidden = _owners(content)
