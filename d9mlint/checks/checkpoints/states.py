@@ -272,7 +272,11 @@ class Checkpoints(Rule):
 
         if all(late(*one) for one in self.loads):
             return True
-        return not self.objects and any(late(*one) for one in self.given) and all(late(*one) for one in self.given)
+        return (
+            not self.objects
+            and any(late(*one) for one in self.given)
+            and all(late(*one) for one in self.given)
+        )
 
     def _in_several_files(self) -> list[tuple[Where, set[str], frozenset[str]]]:
         """The checkpoint of a program that saves its states in one file each, and resumes. The names of the files may hold

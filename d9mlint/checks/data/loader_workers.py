@@ -159,7 +159,6 @@ class LoaderWorkers(Rule):
             remedy=() if own_seed else tuple(sorted(drawn)),
         )
 
-
     def _has_workers(self, workers: v.Value) -> bool:
         """Whether a number of workers is known not to be the default of zero: it is written, or that of the processors."""
         return isinstance(workers, v.Lit) or (

@@ -499,7 +499,9 @@ class Seeds(Rule):
 
     def also(self) -> Iterable[tuple[Listening, Callable[[AttributeEvent], None]]]:
         """Functions that seed: something may be assigned to them by mistake."""
-        names = {api for one in self.run.kb.rng_entries() if one.seeds and not one.assigned for api in one.apis}
+        names = {
+            api for one in self.run.kb.rng_entries() if one.seeds and not one.assigned for api in one.apis
+        }
         return [(Listening(AttributeEvent, tuple(sorted(names))), self.seed_assigned)]
 
     def seed_assigned(self, event: AttributeEvent) -> None:

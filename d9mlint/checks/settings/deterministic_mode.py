@@ -101,7 +101,10 @@ class DeterministicMode(Rule):
             else _mode_help(self.run, cudnn is not None and bool(cudnn.value)),
             subject="torch",
             entry_wide=True,
-            remedy=(RAISING, *(("option",) if setting.option else ("trainer",) if self.run.trainer_switch else ())),
+            remedy=(
+                RAISING,
+                *(("option",) if setting.option else ("trainer",) if self.run.trainer_switch else ()),
+            ),
         )
 
     def _cublas(self) -> None:

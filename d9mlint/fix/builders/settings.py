@@ -95,7 +95,9 @@ def _joined(edits: list[Edit]) -> list[Edit] | None:
         before = found.get(edit.start)
         if before is not None and (before.end, edit.end) != (edit.start, edit.start):
             return None
-        found[edit.start] = edit if before is None else Edit(edit.start, edit.end, before.content + edit.content)
+        found[edit.start] = (
+            edit if before is None else Edit(edit.start, edit.end, before.content + edit.content)
+        )
     return list(found.values())
 
 
