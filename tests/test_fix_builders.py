@@ -280,7 +280,7 @@ def test_the_variable_and_an_import_of_torch_are_written_at_one_place(project: P
     got = _after(project, code, "DET302", **{"torch-version": "2.4"})
     head = 'import os\n\nos.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"\n\n'
     assert got.startswith(head) and "torch.use_deterministic_algorithms(True)\n" in got
-    own = f"import train_net\n\nif __name__ == '__main__':\n    train_net.main()\n"
+    own = "import train_net\n\nif __name__ == '__main__':\n    train_net.main()\n"
     body = "    nn.Linear(2, 2).cuda()(load('x.pt').cuda()).sum().backward()\n"
     root = project({"main.py": own, "train_net.py": f"from torch import load, nn\n\n\ndef main():\n{body}"})
     changed = _fixed(root, {"select": ["DET302"], "torch-version": "2.4"}).changes
