@@ -275,11 +275,27 @@ def test_deterministic_mode_follows_the_version(
     assert f"without `{call}`" in found.finding.message
 
 
+def test_the_variable_and_an_import_of_torch_are_written_at_one_place(project: Project) -> None:
+    code = "from torch import load, nn\n\nnn.Linear(2, 2).cuda()(load('x.pt').cuda()).sum().backward()\n"
+    got = _after(project, code, "DET302", **{"torch-version": "2.4"})
+    head = 'import os\n\nos.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"\n\n'
+    assert got.startswith(head) and "torch.use_deterministic_algorithms(True)\n" in got
+    own = "import train_net\n\nif __name__ == '__main__':\n    train_net.main()\n"
+    body = "    nn.Linear(2, 2).cuda()(load('x.pt').cuda()).sum().backward()\n"
+    root = project({"main.py": own, "train_net.py": f"from torch import load, nn\n\n\ndef main():\n{body}"})
+    changed = _fixed(root, {"select": ["DET302"], "torch-version": "2.4"}).changes
+    (text,) = (data.decode() for path, data in changed.items() if path.endswith("main.py"))
+    assert text.startswith(f"{head}import torch\n"), text
+
+
 def test_no_mode_where_there_is_none_and_where_the_program_would_raise(project: Project) -> None:
     assert _after(project, TRAIN, "DET302", **{"torch-version": "1.6"}) == TRAIN
     code = f"{TRAIN}    print(torch.histc(torch.ones(3).cuda()))\n"
     assert _after(project, code, "DET302", "DET401", **{"torch-version": "2.4"}) == code
     # It does not depend on the selection.
+    assert _after(project, code, "DET302", **{"torch-version": "2.4"}) == code
+    ctc = "torch.nn.CTCLoss()(model(torch.load('x.pt')).cuda().log_softmax(2), *torch.load('y.pt'))"
+    code = f"{TRAIN}    {ctc}.backward()\n"
     assert _after(project, code, "DET302", **{"torch-version": "2.4"}) == code
     # A loss of outputs whose rank is unknown raises for images only.
     loss = "torch.nn.CrossEntropyLoss()(model(torch.load('x.pt')).cuda(), torch.load('y.pt').cuda())"

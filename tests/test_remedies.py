@@ -49,6 +49,84 @@ def test_the_mode_is_switched_on_where_the_program_trains(tmp_path: Path, name: 
     assert expected in found.help
 
 
+MATRIX = (
+    "import os\nimport torch\nfrom torch import nn\ntorch.manual_seed(0)\n"
+    "nn.Linear(2, 2).cuda()(torch.zeros(1, 2).cuda()).sum().backward()\n"
+)
+VARIABLE = 'os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'
+
+
+@pytest.mark.parametrize(
+    ("version", "text", "named"),
+    [
+        ("2.9", MATRIX, True),
+        ("1.7", MATRIX, True),
+        ("2.10", MATRIX, False),
+        ("1.6", MATRIX, False),
+        ("2.9", MATRIX.replace("\nimport torch", f"\n{VARIABLE}\nimport torch"), False),
+        ("2.9", MATRIX.replace("\nimport torch", f"\n{VARIABLE.replace('4096', '1')}\nimport torch"), True),
+    ],
+)
+def test_the_variable_of_cublas_is_named_where_the_mode_needs_it(
+    tmp_path: Path, version: str, text: str, named: bool
+) -> None:
+    (tmp_path / "d9mlint.toml").write_text(f'torch-version = "{version}"\n')
+    (found,) = findings(tmp_path, text, "DET302")
+    assert (f"set {VARIABLE} before torch is imported and call" in found.help) is named
+
+
+RAISES = {
+    "op": ("    print(torch.histc(x))\n", "first fix `torch.histc` (DET401), which raises RuntimeError"),
+    "two ops": (
+        "    print(torch.histc(x), nn.CTCLoss()(x.view(300, 8, 29), y, n, n))\n",
+        "first fix `nn.CTCLoss` (DET404) and `torch.histc` (DET401), which raise RuntimeError",
+    ),
+    "none": ("    print(x.sum())\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", RAISES)
+def test_ops_that_raise_in_the_mode_are_fixed_before_it_is_switched_on(tmp_path: Path, name: str) -> None:
+    line, first = RAISES[name]
+    text = (
+        "import torch\nfrom torch import nn\n\n\ndef main(y, n):\n    torch.manual_seed(0)\n"
+        f"    x = torch.ones(300 * 8 * 29, device='cuda', requires_grad=True)\n{line}    (x * x).sum().backward()\n\n\n"
+        "if __name__ == '__main__':\n    main(torch.load('y.pt'), torch.load('n.pt'))\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    assert found.help.startswith(first or "call") and bool(first) is ("; then call `torch" in found.help)
+
+
+CTC = (
+    "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\nclass Net(nn.Module):\n"
+    "    def __init__(self):\n        super().__init__()\n        self.criterion = {made}\n\n"
+    "    def forward(self, x, y, n):\n        {context}:\n            return {loss}(x, y, n, n)\n\n\n"
+    "if __name__ == '__main__':\n    torch.manual_seed(0)\n    {first}\n"
+    "    x = torch.randn(300, 8, 29, device='cuda', requires_grad=True).log_softmax(2)\n"
+    "    Net().cuda()(x, torch.load('y.pt'), torch.load('n.pt')).backward()\n"
+)
+
+
+@pytest.mark.parametrize("loss", ["F.ctc_loss", "self.criterion"])
+@pytest.mark.parametrize(
+    ("context", "first", "cudnn"),
+    [
+        ("with torch.backends.cudnn.flags(enabled=False)", "pass", False),
+        ("with torch.backends.cudnn.flags(deterministic=True)", "pass", False),
+        ("with torch.backends.cudnn.flags(enabled=True)", "pass", True),
+        ("if True", "torch.backends.cudnn.enabled = False", False),
+        ("if True", "pass", True),
+    ],
+)
+def test_the_conditions_of_cudnn_are_no_remedy_where_it_is_off(
+    tmp_path: Path, loss: str, context: str, first: str, cudnn: bool
+) -> None:
+    made = "nn.CTCLoss()" if loss.startswith("self") else "None"
+    text = CTC.format(loss=loss, made=made, context=context, first=first)
+    (found,) = findings(tmp_path, text, "DET404")
+    assert ("cudnn.deterministic" in found.help) is cudnn and "on the CPU" in found.help
+
+
 def test_a_program_of_tensorflow_1_is_given_no_call_of_tensorflow_2(tmp_path: Path) -> None:
     text = (
         "import tensorflow as tf\nx = tf.placeholder(tf.float32, [None, 3])\nw = tf.Variable(tf.zeros([3, 1]))\n"
@@ -68,6 +146,15 @@ def test_a_program_of_tensorflow_1_is_given_its_own_seed(tmp_path: Path) -> None
     )
     found = findings(tmp_path, text, "DET104")
     assert found and all("tf.set_random_seed" in one.help for one in found)
+
+
+def test_a_seed_that_is_assigned_is_to_be_called(tmp_path: Path) -> None:
+    text = "import torch\n\nseed = 3\ntorch.manual_seed = seed\nprint(torch.randn(3))\n"
+    (found,) = findings(tmp_path, text, "DET101")
+    assert "`torch.manual_seed = seed` assigns to the function and does not call it" in found.message
+    assert found.help == "write `torch.manual_seed(seed)`"
+    # A call at the start of the program would come after the assignment in other programs, and raise TypeError.
+    assert found.fix is None
 
 
 BENCHMARK = "torch.backends.cudnn.benchmark = True"

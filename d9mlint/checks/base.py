@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
 
 
+MODE = "mode"
+"""Stands in ``remedy`` of a violation whose help is to enable PyTorch's deterministic mode."""
+
+
 def silent(run: RunView, code: str, place: Where | Any, reason: str) -> None:
     """Say why a rule does not report a place that it has looked at. Only ``d9mlint explain`` asks."""
     if run.silences is not None:
@@ -39,6 +43,7 @@ class Reporter:
         self.codes = codes
         self._found: dict[tuple[str, str, int, int, str], Finding] = {}
         self._causes: dict[tuple[str, str, int, int, str], tuple[str, ...]] = {}
+        self._raising: dict[tuple[str, str, int, int, str], str] = {}
 
     def on(self, *codes: str) -> bool:
         """Whether any of these rules is wanted."""
@@ -75,6 +80,7 @@ class Reporter:
         if old is not None and (old.confidence.rank, old.severity.rank) >= (sure.rank, level.rank):
             return
         self._causes[key] = violation.cause
+        self._raising[key] = violation.raises if sure is not Confidence.LOW else ""
         self._found[key] = Finding(
             code=code,
             path=place.site.path,
@@ -114,6 +120,11 @@ class Reporter:
             msgspec.structs.replace(f, severity=Severity.ADVICE) if shown & _pairs(self._causes[key]) else f
             for key, f in self._found.items()
         ]
+        raising = sorted(
+            {f"`{text}` ({key[0]})" for key, text in self._raising.items() if text and key in self._found}
+        )
+        if raising:
+            found = [_after_fixing(raising, f) if MODE in f.remedy else f for f in found]
         return sorted(found, key=lambda f: f.sort_key)
 
     def reported(self, code: str, *subjects: str) -> bool:
@@ -128,6 +139,15 @@ class Reporter:
     def _counts(finding: Finding) -> bool:
         """Whether a finding is shown by default."""
         return finding.severity is not Severity.ADVICE and finding.confidence is not Confidence.LOW
+
+
+def _after_fixing(raising: list[str], finding: Finding) -> Finding:
+    """A finding whose remedy is deterministic mode, in a program with ops that raise in it."""
+    named = " and ".join(raising[:2])
+    more = f" and {len(raising) - 2} more" if len(raising) > 2 else ""
+    verb = "raise" if len(raising) > 1 else "raises"
+    first = f"first fix {named}{more}, which {verb} RuntimeError in deterministic mode"
+    return msgspec.structs.replace(finding, help=f"{first}; then {finding.help}")
 
 
 def _pairs(cause: tuple[str, ...]) -> set[tuple[str, str]]:
@@ -177,6 +197,7 @@ class Rule:
         entry_wide: bool = False,
         remedy: tuple[str, ...] = (),
         cause: tuple[str, ...] = (),
+        raises: str = "",
     ) -> None:
         """The rule is violated at a node or a remembered place; see ``interp.violations``."""
         if not isinstance(place, Where):
@@ -197,6 +218,7 @@ class Rule:
                 entry_wide,
                 remedy,
                 cause,
+                raises,
             )
         )
 

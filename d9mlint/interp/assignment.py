@@ -163,8 +163,8 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         if mode is not None:
             interp.set_mode(mode, value, node)
         seeds = interp.kb.rng(dotted)
-        if seeds:
-            # A library that is seeded by an assignment.
+        if seeds and (not isinstance(value, v.Lit) or any(entry.assigned for entry in seeds)):
+            # A library that is seeded by an assignment, or a function in place of the one that seeds.
             rng.apply(interp, seeds, v.Args([value]), node)
         if owner.name in FLAGS:
             interp.set_library_attribute(f"{owner.name}.{name}", v.UNKNOWN if interp.branching else value)

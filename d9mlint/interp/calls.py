@@ -1168,6 +1168,12 @@ def _call_member(
         result = model(interp, owner, name, args, node)
         if result is not None:
             return result
+    role = interp.kb.role(method.api, "wraps")
+    if role is not None:
+        # The result acts like the argument.
+        wrapped = args.get(role.arg, role.pos)
+        if isinstance(wrapped, (v.Inst, v.Obj, v.AnyOf)):
+            return wrapped
     load_file(interp, method.api, args, owner)
     if method.uses and isinstance(owner, v.Obj):
         use_object(interp, owner, v.NO_ARGS, node)

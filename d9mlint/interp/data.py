@@ -353,6 +353,9 @@ def loader_device(loader: v.Obj) -> str:
 
 def is_module(interp: RunView, value: v.Obj) -> bool:
     """Whether a library made a module: one of PyTorch, or what is known to draw its weights from torch."""
+    if value.type == tensors.TENSOR:
+        # What a function gives, as those of `torch.nn.functional`.
+        return False
     return value.api.startswith(("torch.nn.", "torchvision.models")) or any(
         entry.kind == "init" and "torch" in entry.draws for entry in interp.kb.rng(value.api)
     )

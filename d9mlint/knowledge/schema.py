@@ -59,13 +59,13 @@ Role = Literal[
     "configured",
     "configures",
     "copies",
+    "differentiates",
     "discards-batches",
     "draws-weight",
     "draws-with-key",
     "fills-parameters",
     "fits-data",
     "form-only",
-    "worker-seed",
     "free-memory",
     "given-by-launcher",
     "gives-positions",
@@ -104,18 +104,19 @@ Role = Literal[
     "reorders",
     "resets-environment",
     "restores-rng",
+    "saves-checkpoint",
     "saves-loader",
     "sets-stop",
+    "stacks-rows",
     "stream",
     "synchronizes",
-    "stacks-rows",
     "takes-gradients",
     "takes-items",
     "trains",
     "updates",
     "views",
     "waits",
-    "differentiates",
+    "worker-seed",
     "wraps",
     "writes",
     "writes-where",
@@ -360,6 +361,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``package``: it holds for what the program imports from this package, and replaces there what is said of the same names
     without one: Keras before 2.4 was no other name for ``tf.keras``.
     ``in_place``: it changes an argument, its receiver or a graph; what it gives is not all that it does.
+    ``assigned`` is true when the names are attributes that are assigned the seed.
     ``method`` is true when the names are methods that are recognised on an instance
     (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``. ``not_apis`` are names that
     a pattern among ``apis`` matches and that are something else.
@@ -392,6 +394,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     not_apis: list[str] = []
     package: str = ""
     in_place: bool = False
+    assigned: bool = False
     versions: str = ""
     method: bool = False
     why: str = ""
@@ -462,7 +465,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     variable is not set). ``through`` are the inputs whose gradient the backward pass computes, where it is not the
     first one. ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
     true for methods whose name tells that the receiver is a tensor: no other common class has one of that name.
-    ``losses`` are the names by which the ``compile`` of a model takes it for a loss.
+    ``losses`` are the names by which the ``compile`` of a model takes it for a loss. ``remedy_off`` is the remedy where one
+    of these modes is switched off.
     """
 
     id: str
@@ -486,6 +490,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     default_mode: Literal["nondeterministic", "deterministic", "random"] = "nondeterministic"
     alerts: list[str] = []
     remedy: str = ""
+    remedy_off: dict[str, str] = {}
     note: str = ""
     confidence: Sureness = "high"
     if_unknown: Literal["medium", "low"] = "medium"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.checkpoints.states import contents
+from d9mlint.checks.checkpoints.states import contents, saved, saves
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.data import COUNTED_FROM
@@ -98,10 +98,10 @@ class Resume(Rule):
         if skips and self.loads:
             _passed_over(self, loop)
 
-    @on_call("torch.save")
+    @on_call_if(saves)
     def save(self, call: CallEvent) -> None:
         """Something is saved."""
-        content = call.args.get("obj", 0)
+        content = saved(self.run, call)
         if isinstance(content, v.Mapping):
             self._counted(call, content)
         inner = [one for one in self.run.loops if one.key in self.batches]

@@ -57,6 +57,17 @@ def _is_scaler(api: str) -> bool:
     return api.startswith("torch.") and api.rpartition(".")[2] == "GradScaler"
 
 
+def saves(rule: Rule, api: str) -> bool:
+    """Whether a call writes what it is given into a file."""
+    return rule.run.kb.role(api, "saves-checkpoint") is not None
+
+
+def saved(run: RunView, call: CallEvent) -> v.Value | None:
+    """What such a call is given to save."""
+    role = run.kb.role(call.api, "saves-checkpoint")
+    return call.args.get(role.arg, role.pos) if role is not None else None
+
+
 class Checkpoints(Rule):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
@@ -70,6 +81,10 @@ class Checkpoints(Rule):
     """States that are saved alone, each in a file."""
     loads = remembered(list[tuple[Where, frozenset[str]]])
     """Where something is loaded, and in which loops."""
+    given = remembered(list[tuple[Where, frozenset[str]]])
+    """Where objects are given their states, and in which loops."""
+    objects = remembered(bool)
+    """Whether a checkpoint may hold more than states: objects themselves, which need not be given any."""
     trained = remembered(int)
     """When the program trained for the last time."""
     trains_in = remembered_table(str, bool)
@@ -136,10 +151,10 @@ class Checkpoints(Rule):
         if isinstance(event.owner, v.Obj) and _is_scheduler(event.owner.api) and not _is_start(event.value):
             self.goes_on = True
 
-    @on_call("torch.save")
+    @on_call_if(saves)
     def save(self, call: CallEvent) -> None:
         """Something is saved."""
-        content = call.args.get("obj", 0)
+        content = saved(self.run, call)
         if content is None:
             return
         sites, hidden = _owners(content)
@@ -158,6 +173,8 @@ class Checkpoints(Rule):
             self.alone.append((place, found if known else {*found, "unknown"}, loops))
         elif "optimizer" in found and "unknown" not in found:
             self.checkpoints.append((Where(self.run, call.node, "torch.save"), found, loops))
+            if not _only_states(content):
+                self.objects = True
 
     def _counters(self, path: str) -> set[str]:
         """Variables of the running loops of a file in which an optimizer has taken steps."""
@@ -169,6 +186,12 @@ class Checkpoints(Rule):
             for one in nodes([loop.stmt.target])
             if isinstance(one, m.Name)
         }
+
+    @on_method("load_state_dict")
+    def state_given(self, call: CallEvent) -> None:
+        """An object is given its state."""
+        loops = frozenset(loop.key for loop in self.run.loops)
+        self.given.append((Where(self.run, call.node, "load_state_dict"), loops))
 
     @on_call("torch.load")
     def load(self, call: CallEvent) -> None:
@@ -238,11 +261,21 @@ class Checkpoints(Rule):
 
     def _only_evaluated(self) -> bool:
         """Whether the program loads what it has saved, and never trains after that. Where it saves something else too,
-        that may be what it loads."""
+        that may be what it loads. What is loaded earlier is no checkpoint where all checkpoints hold states of objects,
+        and no object is given its state before the program has trained."""
         trained = self.trained
-        return bool(self.loads and trained and not self.alone) and all(
-            place.order > trained and not any(key in self.trains_in for key in loops)
-            for place, loops in self.loads
+        if not (self.loads and trained) or self.alone:
+            return False
+
+        def late(place: Where, loops: frozenset[str]) -> bool:
+            return place.order > trained and not any(key in self.trains_in for key in loops)
+
+        if all(late(*one) for one in self.loads):
+            return True
+        return (
+            not self.objects
+            and any(late(*one) for one in self.given)
+            and all(late(*one) for one in self.given)
         )
 
     def _in_several_files(self) -> list[tuple[Where, set[str], frozenset[str]]]:
@@ -295,6 +328,19 @@ def _owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], s
         sites |= more
         hidden |= unknown
     return sites, hidden
+
+
+def _only_states(content: v.Mapping | v.Items) -> bool:
+    """Whether an optimizer is in a checkpoint only as its state."""
+    parts = content.items.items() if isinstance(content, v.Mapping) else (("", one) for one in content.elts)
+
+    def harmless(name: str, one: v.Value) -> bool:
+        if isinstance(one, v.Obj) and "@owner" in one.attrs:
+            return one.api.endswith(".state_dict")
+        optimizes = isinstance(one, v.Obj) and _optimizes(one)
+        return not (optimizes or isinstance(one, v.AnyOf | v.Mapping | v.Items) or _OPTIMIZER.search(name))
+
+    return not content.open and all(harmless(str(name), one) for name, one in parts)
 
 
 def _continues(interp: RunView, call: CallEvent) -> bool:

@@ -127,7 +127,7 @@ class LoaderWorkers(Rule):
                 "every earlier draw"
             )
         elif not reasons:
-            if self.run.entry is None and not isinstance(workers, v.Lit):
+            if self.run.entry is None and not self._has_workers(workers):
                 # A part of a library of which neither is known: whether it has workers, and what they would run.
                 return
             reasons.append("its dataset could not be resolved and may draw from NumPy or `random`")
@@ -158,6 +158,12 @@ class LoaderWorkers(Rule):
             confidence=confidence,
             targets=(f"torch {target.version}", target.source) if target is not None else (),
             remedy=tuple(sorted(drawn)),
+        )
+
+    def _has_workers(self, workers: v.Value) -> bool:
+        """Whether a number of workers is known not to be the default of zero: it is written, or that of the processors."""
+        return isinstance(workers, v.Lit) or (
+            isinstance(workers, v.Obj) and self.run.kb.role(workers.api, "processor-count") is not None
         )
 
 

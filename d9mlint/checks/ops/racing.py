@@ -106,6 +106,8 @@ class Candidate(NamedTuple):
     """Where positions are made that it is given, of which it is not known whether they are those of one vector."""
     beside: bool
     """Whether it is in a graph of TensorFlow whose losses what it gives is no part of."""
+    instead: str
+    """The remedy where a mode is switched off that the usual one needs."""
 
     def replayed(self, replay: Replay) -> Candidate:
         """The same in another run; see ``Where.replayed``."""
@@ -136,6 +138,8 @@ class Ops(Rule):
     """The same of whether one was called where a gradient may be taken of what it gives."""
     called = remembered_table(tuple[str, int, str], bool)
     """The same of whether one was called as its entry, which is named, does not excuse."""
+    instead = remembered_table(tuple[str, int, str], str)
+    """What to do about one, by its entry, where a mode is switched off at each of its calls."""
     used = remembered_table(tuple[str, int], KnownCall)
     """What is known of all calls of a module together, by where it is made."""
     with_variables = remembered_table(tuple[str, int], bool)
@@ -235,6 +239,9 @@ class Ops(Rule):
             key = (*made, entry.id)
             if entry.unless_called and not self.called.get(key):
                 self.called[key] = any_holds(args, entry.unless_called) is not True
+            if entry.remedy_off:
+                text = _remedy_off(self.run, entry)
+                self.instead[key] = text if self.instead.get(key) in (None, text) else ""
 
     @on_call_if(lambda rule, api: api.startswith("?.") or bool(rule.run.kb.ops(api.removesuffix(CALLED))))
     def call(self, call: CallEvent) -> None:
@@ -511,8 +518,16 @@ def _candidate(
         fixed,
         ranked,
         entry.passes == "backward" and entry.library in TF_LIBRARIES and beside_losses(rule.run, call.node),
+        _remedy_off(rule.run, entry),
     )
     rule.candidates.add(found)
+
+
+def _remedy_off(run: RunView, entry: OpEntry) -> str:
+    """What to do where a mode is switched off that the remedy of an op needs; empty where none is."""
+    modes = run.state.modes
+    off = (text for name, text in entry.remedy_off.items() if name in modes and modes[name].value is False)
+    return next(off, "")
 
 
 def _measures(run: RunView) -> bool:
@@ -844,7 +859,8 @@ def _end(rule: Ops) -> None:
             if (found.place.site, found.text) in reported:
                 continue
             reported.add((found.place.site, found.text))
-        found = found._replace(call=calls[found.place.site, found.entry.id])
+        instead = found.instead or rule.instead.get((*made, found.entry.id)) or ""
+        found = found._replace(call=calls[found.place.site, found.entry.id], instead=instead)
         _judge(rule, found, tf_on if is_tf else torch_on, gpu, reported)
 
 
@@ -972,13 +988,14 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         code,
         found.place,
         message,
-        _remedy(rule.run, entry, past, on),
+        found.instead or _remedy(rule.run, entry, past, on),
         subject=found.api,
         severity=severity,
         confidence=found.sure,
         targets=targets,
         op=entry.id,
         call=found.call,
+        raises=found.text if past.behaviour == "raises" and entry.library not in TF_LIBRARIES else "",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -15,6 +15,7 @@ from d9mlint.interp.calls import has_model
 from d9mlint.interp.context import TRAINING_CONTEXT
 from d9mlint.interp.data import Entropy, is_entropy
 from d9mlint.interp.events import (
+    AttributeEvent,
     CallEvent,
     DoubtfulDrawEvent,
     DrawEvent,
@@ -25,7 +26,7 @@ from d9mlint.interp.events import (
     SeedEvent,
 )
 from d9mlint.interp.library.weights import filled, is_loaded
-from d9mlint.interp.listening import on, on_call, on_call_if, on_method
+from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.naming import described_only, names_only, traced_only
 from d9mlint.interp.places import Moment, Where, scope
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.schema import GeneratorEntry, RngEntry
 
 
+ASSIGNED = "assigned"
+"""Stands in ``remedy`` where a function that seeds is assigned a number, and so cannot be called any more."""
 MOST_DRAWS = 6
 """So many draws before a seed are listed."""
 MOST_KEPT = 4 * MOST_DRAWS
@@ -104,6 +107,14 @@ _OF_PARAMETERS = frozenset({"torch"})
 """Those whose modules are asked for their parameters before they are trained; others train themselves."""
 
 
+class Assigned(NamedTuple):
+    """A function that seeds and that is assigned a seed: where, how it is written, and how it would be called."""
+
+    place: Where
+    text: str
+    call: str
+
+
 class Initial(NamedTuple):
     """A draw of initial weights: what draws where, and whether a checkpoint may have held them."""
 
@@ -124,6 +135,8 @@ class Seeds(Rule):
     """Draws from each generator before its seed, each place once."""
     doubted = remembered_table(str, bool)
     late = remembered_table(str, Late)
+    assigned = remembered_table(str, Assigned)
+    """The first assignment of a number to a function that seeds each generator: nothing is seeded."""
     initial = remembered_table(tuple[str, Site], Initial)
     """The draws of initial weights from each generator, each place once."""
     loaded = remembered_once(frozenset[Site])
@@ -484,6 +497,27 @@ class Seeds(Rule):
             if rng in self.unseeded:
                 self.trained[rng] = True
 
+    def also(self) -> Iterable[tuple[Listening, Callable[[AttributeEvent], None]]]:
+        """Functions that seed: something may be assigned to them by mistake."""
+        names = {
+            api for one in self.run.kb.rng_entries() if one.seeds and not one.assigned for api in one.apis
+        }
+        return [(Listening(AttributeEvent, tuple(sorted(names))), self.seed_assigned)]
+
+    def seed_assigned(self, event: AttributeEvent) -> None:
+        """A function that seeds is assigned something: where that is no function, the call is what was meant."""
+        name, value, node = event
+        if not isinstance(value, v.Lit):
+            return
+        function, place = node.id if isinstance(node, m.Name) else name, Where(self.run, node, name)
+        stmt = self.run.statement
+        given = stmt.value if isinstance(stmt, m.Assign) and len(stmt.targets) == 1 else None
+        seed = given.id if isinstance(given, m.Name) else repr(value.value)
+        assigned = Assigned(place, f"{function} = {seed}", f"{function}({seed})")
+        for generator in (one for entry in self.run.kb.rng(name) for one in entry.seeds):
+            if generator not in self.assigned:
+                self.assigned[generator] = assigned
+
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """The program has ended: report what was drawn without a seed, and seeds that are set after a draw."""
@@ -705,6 +739,11 @@ class Seeds(Rule):
                 help, remedy = f"pass `{own}=0` to `{api}`, which seeds all that it draws from", (own, "0")
             if generator.rule == LIBRARY_SEED:
                 message += ": seeds of other libraries do not reach it"
+        assigned = self.assigned.get(rng)
+        if assigned is not None:
+            reason = f"`{assigned.text}` assigns to the function and does not call it"
+            message, help, remedy = f"{message}: {reason}", f"write `{assigned.call}`", (ASSIGNED,)
+            place = place.with_flow((*place.flow, _step(assigned.place, reason)))
         self.report(
             generator.rule,
             place,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from d9mlint.checks.base import MODE as RAISING
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import CUDA, TORCH_TRAIN, may_use_cuda, when_on_cuda, when_selected, where
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 
 MODE = "torch.use_deterministic_algorithms(True)"
+CUBLAS = "CUBLAS_WORKSPACE_CONFIG"
+CUBLAS_HELP = f'set os.environ["{CUBLAS}"] = ":4096:8" before torch is imported'
 CUBLAS_VALUES = (":4096:8", ":16:8")
 
 
@@ -26,7 +29,7 @@ class DeterministicMode(Rule):
 
     codes = ("DET302", "DET305")
     # The mode makes some ops raise.
-    fixed_with = ("DET401",)
+    fixed_with = ("DET401", "DET404")
     call = remembered_once(Where)
     off = remembered(bool)
     late = remembered(bool)
@@ -55,7 +58,7 @@ class DeterministicMode(Rule):
     @on(EnvironmentEvent)
     def variable(self, event: EnvironmentEvent) -> None:
         """A variable is set."""
-        if event.name == "CUBLAS_WORKSPACE_CONFIG" and "cuda" in self.used:
+        if event.name == CUBLAS and "cuda" in self.used:
             self.late = True
 
     @on(EndEvent)
@@ -98,7 +101,10 @@ class DeterministicMode(Rule):
             else _mode_help(self.run, cudnn is not None and bool(cudnn.value)),
             subject="torch",
             entry_wide=True,
-            remedy=("option",) if setting.option else ("trainer",) if self.run.trainer_switch else (),
+            remedy=(
+                RAISING,
+                *(("option",) if setting.option else ("trainer",) if self.run.trainer_switch else ()),
+            ),
         )
 
     def _cublas(self) -> None:
@@ -117,7 +123,7 @@ class DeterministicMode(Rule):
         if not uses:
             self.silent("DET305", place, "the program is not seen to use CUDA")
             return
-        now = self.run.state.env.get("CUBLAS_WORKSPACE_CONFIG")
+        now = self.run.state.env.get(CUBLAS)
         if self.run.targets.matches("torch", "<1.7") or (
             place.subject == "torch.use_deterministic_algorithms"
             and self.run.targets.matches("torch", "<1.8")
@@ -148,8 +154,8 @@ class DeterministicMode(Rule):
             "DET305",
             place,
             f"{message} (torch {target.version})",
-            'set os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8" before torch is imported',
-            subject="CUBLAS_WORKSPACE_CONFIG",
+            CUBLAS_HELP,
+            subject=CUBLAS,
             targets=(f"torch {target.version}", target.source),
             entry_wide=True,
         )
@@ -170,6 +176,14 @@ def _mode_help(interp: RunView, cudnn: bool) -> str:
     if interp.kb_matches("torch", "<1.7"):
         newer = f"with torch 1.8 or later, call `{MODE}` before the model is built"
         return newer if cudnn else f"set `torch.backends.cudnn.deterministic = True`; {newer}"
-    if interp.kb_matches("torch", "<1.8"):
-        return "call `torch.set_deterministic(True)` before the model is built"
-    return f"call `{MODE}` before the model is built"
+    switch = "torch.set_deterministic(True)" if interp.kb_matches("torch", "<1.8") else MODE
+    call = f"call `{switch}` before the model is built"
+    return f"{CUBLAS_HELP} and {call}" if _needs_variable(interp) else call
+
+
+def _needs_variable(interp: RunView) -> bool:
+    """Whether matrix products raise in the mode because the program does not set the variable."""
+    if interp.targets is None or not interp.targets.matches("torch", ">=1.7,<2.10"):
+        return False
+    now = interp.state.env.get(CUBLAS)
+    return now is None or now.value not in (None, *CUBLAS_VALUES)

@@ -50,8 +50,9 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     if not entry or own != "deterministic_alternative" or "option" in finding.remedy:
         return None
     group = [f for f in context.of_entry(entry) if f.code in ("DET302", "DET401")]
+    raising = [f for f in context.of_entry(entry) if f.code in ("DET401", "DET404")]
     # Whether an op of low confidence raises depends on what is unknown, such as the rank of its inputs.
-    certain = {f.op: f for f in group if f.code == "DET401" and f.confidence is not Confidence.LOW}
+    certain = {f.op: f for f in raising if f.confidence is not Confidence.LOW}
     if any(_behavior(context, f) == "raises" for f in certain.values()):
         return None
     start = _start(context, finding, group)
@@ -81,17 +82,23 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     if context.matches(finding, "torch", ">=1.7,<2.10") and not assignments(start.code, CUBLAS[0]):
         variable = environment(start.code, [CUBLAS])
         if variable is not None:
-            joined = _joined([*variable, *edits])
-            if joined is None:
-                # Where both would be written at one place, the variable follows in the next round.
-                joined = edits
-            edits = joined
+            # Where both would replace one text, the variable follows in the next round.
+            edits = _joined([*variable, *edits]) or edits
     return made("enable deterministic algorithms", edits, path=entry)
 
 
 def _joined(edits: list[Edit]) -> list[Edit] | None:
-    places = [e.start for e in edits]
-    return edits if len(set(places)) == len(places) else None
+    """Edits of one file, where what is inserted at one place is inserted in the order of the edits; None where one of
+    two edits at one place replaces text."""
+    found: dict[int, Edit] = {}
+    for edit in edits:
+        before = found.get(edit.start)
+        if before is not None and (before.end, edit.end) != (edit.start, edit.start):
+            return None
+        found[edit.start] = (
+            edit if before is None else Edit(edit.start, edit.end, before.content + edit.content)
+        )
+    return list(found.values())
 
 
 def cublas(context: Context, finding: Finding) -> Fix | None:
