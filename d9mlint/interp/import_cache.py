@@ -194,7 +194,7 @@ class ImportLog:
             self.blanks.setdefault(cls, one)
 
     def add_settled(self, inner: list[Settled], taken: list[Settled]) -> None:
-        """An import inside of this one has taken these over."""
+        """An import in this one has taken these over."""
         self.inner += inner
         self.taken += taken
 
@@ -225,7 +225,7 @@ class _Added:
         self.weight = 0
         end = 0
         for start, last in sorted(one.born for one in imports):
-            # Those inside of another one are a part of it.
+            # Those that another one made are a part of it.
             self.weight += max(0, last - max(start, end))
             end = max(end, last)
 
