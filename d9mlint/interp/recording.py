@@ -756,6 +756,7 @@ _ROLES = {
     "gives-something": "never gives None",
     "graph-gradient": "adds gradients to a graph of TensorFlow",
     "discards-batches": "gives a loader that leaves out its first batches",
+    "saves-checkpoint": "writes what its argument names into a file",
     "saves-loader": "keeps the position in the data",
     "resets-environment": "resets the environment that it is given",
     "clock": "reads the clock",
