@@ -22,6 +22,7 @@ from d9mlint.verify.session import Options, measure
 
 RECIPES = {recipe.id: recipe for recipe in load_recipes() if recipe.library == "tensorflow"}
 WITHOUT_RECIPE = {
+    "keras_cv.global_generator",
     "tf.keras_fit_workers",
     "tf.bincount.counts",
     "tf.ctc_loss_backward.first",

@@ -148,8 +148,11 @@ def at_once() -> Iterator[None]:
     try:
         yield
     finally:
-        for body in m.DECODED[decoded:]:
-            del body.__dict__["body"]
+        if len(m.DECODED) > decoded or len(m.OPENED) > opened:
+            for made in _memos:
+                made.clear()
+        for one in m.DECODED[decoded:]:
+            del one.__dict__["body"]
         for facts in m.OPENED[opened:]:
             _close(facts)
         del m.DECODED[decoded:], m.OPENED[opened:]
