@@ -41,17 +41,17 @@ class Processes:
         try:
             fork = multiprocessing.get_context("fork")
             with ProcessPoolExecutor(self.jobs, fork, _follow, (os.getpid(),)) as pool, _ended(others):
-                futures = [pool.submit(_run_part, part) for part in parts]
-                for index, future in enumerate(futures):
-                    try:
+                try:
+                    # A worker may die while the last parts are handed out.
+                    futures = [pool.submit(_run_part, part) for part in parts]
+                    for index, future in enumerate(futures):
                         results[index] = future.result()
                         if progress is not None:
                             progress(sum(map(len, results.values())))
-                    except BrokenProcessPool:
-                        self._warnings.append(
-                            "A worker process died; what it had not finished was analyzed in the main process."
-                        )
-                        break
+                except BrokenProcessPool:
+                    self._warnings.append(
+                        "A worker process died; what it had not finished was analyzed in the main process."
+                    )
         except OSError:
             # No process can be started here: this one does the work.
             pass
