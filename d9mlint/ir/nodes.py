@@ -15,6 +15,7 @@ Every class is an array-like msgspec struct, so that a cached file decodes strai
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TypeVar
 
 import msgspec
 
@@ -22,6 +23,7 @@ from d9mlint.ir.limits import frames
 
 SCHEMA = 6
 """Raised by one whenever the meaning or the shape of any struct below changes."""
+T = TypeVar("T")
 FRAMES = 4000
 """The nesting that encoding and decoding can follow, beyond what a lowering can make."""
 
@@ -563,13 +565,18 @@ DECODED: list[Function | Class] = []
 
 
 def _decoded(one: Function | Class) -> list[Stmt]:
-    try:
-        body = _BODY.decode(one.packed)
-    except RecursionError:
-        with frames(FRAMES):
-            body = _BODY.decode(one.packed)
+    body = _deeply(_BODY, one.packed)
     DECODED.append(one)
     return body
+
+
+def _deeply(decoder: msgspec.msgpack.Decoder[T], packed: msgspec.Raw) -> T:
+    """What bytes stand for, with room for all nesting where there is too little."""
+    try:
+        return decoder.decode(packed)
+    except RecursionError:
+        with frames(FRAMES):
+            return decoder.decode(packed)
 
 
 class Comment(_Node, frozen=True):
@@ -629,11 +636,7 @@ class FileFacts(_Node, frozen=True, gc=True, dict=True):
     @cached_property
     def definitions(self) -> tuple[list[Function], list[Class]]:
         """The functions and the classes: the same objects until they are let go (see ``ir.bodies``)."""
-        try:
-            found = _DEFINITIONS.decode(self.packed)
-        except RecursionError:
-            with frames(FRAMES):
-                found = _DEFINITIONS.decode(self.packed)
+        found = _deeply(_DEFINITIONS, self.packed)
         OPENED.append(self)
         return found
 
