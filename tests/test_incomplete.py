@@ -51,6 +51,19 @@ def test_a_budget_that_is_used_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "1,000 steps" in message and "findings may be missing" in message
 
 
+def test_a_program_has_fewer_steps_in_a_very_large_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreter, "MAX_STEPS", 2000)
+    calls = "".join(f"    print(f({k}, torch.zeros({k})))\n" for k in range(30))
+    files = {"long.py": f"import torch\n\n{LONG}\nif __name__ == '__main__':\n{calls}"}
+    assert not lint(tmp_path, files).items
+    monkeypatch.setattr(entry_run, "MOST_FILES", 4)
+    files |= {f"other{k}.py": f"x = {k}\n" for k in range(3)}
+    assert not lint(tmp_path, files).items
+    assert "500 steps" in only(lint(tmp_path, files | {f"more{k}.py": f"x = {k}\n" for k in range(5)}))
+
+
 def test_what_is_left_when_the_budget_is_used_up_is_bounded_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,7 +25,7 @@ from d9mlint.interp.events import EndEvent
 from d9mlint.interp.frames import BudgetExceeded
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.import_cache import ImportCache, ImportLog
-from d9mlint.interp.interpreter import MAIN, MAX_STEPS, Interp
+from d9mlint.interp.interpreter import MAIN, Interp
 from d9mlint.interp.library.loaders import Loaders
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.overwritten import Overwritten
@@ -51,6 +51,9 @@ RECURSION_LIMIT = 12_000
 """Python frames; abstract calls nest some ten deep per project call."""
 
 
+MOST_FILES = 4_096
+"""Each program has all of its steps in a project with at most this many files, half of them with up to twice as many, and
+so on: a tree of everything that is installed has thousands of programs, each of which goes through all of a library."""
 UNREACHED_STEPS = 20_000_000
 """Steps for all modules with code that no entry point reaches, shared out evenly among the project's files."""
 LEAST_STEPS = 5_000
@@ -107,6 +110,10 @@ class Project:
         self.entries: list[Entry] = find_entries(self.modules, self.imported, named)
         self.index = {file.path: i for i, file in enumerate(self.modules.files)}
         self.import_order = ImportOrder(self.modules)
+
+    def program_steps(self, most: int) -> int:
+        """How many steps each program may run besides its imports, of which it has at ``most`` so many."""
+        return most >> ((max(1, len(self.modules.files)) - 1) // MOST_FILES).bit_length()
 
 
 def run_entry(
@@ -183,12 +190,12 @@ class Analyzer:
 
     def _unreached(self, file: ModuleFile, reached: frozenset[int]) -> Callable[[Interp], None]:
         # Not what other modules left over: reports are made in any order.
-        budget = max(LEAST_STEPS, min(MAX_STEPS, UNREACHED_STEPS // max(1, len(self.project.modules.files))))
+        share = UNREACHED_STEPS // max(1, len(self.project.modules.files))
         judged = frozenset((file.path, i) for i in range(file.facts.count) if i not in reached)
 
         def start(interp: Interp) -> None:
             interp.judged = judged
-            interp.allow(budget)
+            interp.allow(max(LEAST_STEPS, min(interp.budget, share)))
             _run_module(interp, file)
 
         return start
@@ -289,7 +296,7 @@ class Analyzer:
     def _interp(
         self, kind: type[AnyInterp], entry: Entry | None, imports: ImportCache, targets: Targets
     ) -> AnyInterp:
-        return kind(
+        interp = kind(
             self.project.modules,
             self.knowledge,
             targets=targets,
@@ -298,6 +305,8 @@ class Analyzer:
             imported=self.project.imported,
             imports=imports,
         )
+        interp.allow(self.project.program_steps(interp.budget))
+        return interp
 
     def _report(
         self,
