@@ -331,6 +331,8 @@ def call_function(
             interp.block(fn.body)
     else:
         interp.block(fn.body)
+    if frame.asides:
+        interp.come_back(0)
     del interp.active[running]
     trail, interp.trail = interp.trail, outer_trail
     interp.frame, interp.statement = outer, node_before

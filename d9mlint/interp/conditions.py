@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from d9mlint.interp import values as v
 from d9mlint.interp.events import LookedAtEvent
+from d9mlint.interp.library.options import NAMESPACE, holds_option
 from d9mlint.interp.order_identifiers import chosen
 from d9mlint.ir import nodes as m
 
@@ -91,9 +92,21 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
         interp.listeners.tell(LookedAtEvent(values))
     if interp.orders.any:
         interp.orders.compared(interp, node, values[0], values[1:])
+    if len(node.ops) == 1 and node.ops[0] in ("in", "not in"):
+        held = _in_namespace(*values)
+        if held is not None:
+            return Outcome(held.value == (node.ops[0] == "in"), held.option), values
     if len(node.ops) == 1 and node.ops[0] in ("in", "not in") and _lacks(interp, node, *values):
         return Outcome(node.ops[0] == "not in"), values
     return _compare(node, values), values
+
+
+def _in_namespace(key: v.Value, held: v.Value) -> v.Lit | None:
+    """Whether an option is in a namespace that holds some of them only if they are given."""
+    if isinstance(held, v.Obj) and held.type == NAMESPACE and isinstance(key, v.Lit):
+        found = holds_option(held, key.value)
+        return found if found.option else None
+    return None
 
 
 def _lacks(interp: Interp, node: m.Compare, key: v.Value, held: v.Value) -> bool:
@@ -120,12 +133,28 @@ def _compare(node: m.Compare, values: list[v.Value]) -> Outcome:
     if op in ("is", "is not", "==", "!=") and isinstance(right, v.Lit) and right.value is None:
         none = v.is_none(left)
         return Outcome(None if none is None else none == (op in ("is", "==")), option)
+    identical = _identical(left, right) if op in ("is", "is not", "==", "!=") else None
+    if identical is not None:
+        return Outcome(identical == (op in ("is", "==")), option)
     if op in ("in", "not in"):
         found = _contains(left, right)
         return Outcome(None if found is None else found == (op == "in"), option)
     if isinstance(left, v.Lit) and isinstance(right, v.Lit):
         return Outcome(_literals(op, left.value, right.value), option)
     return Outcome(None)
+
+
+def _identical(left: v.Value, right: v.Value) -> bool | None:
+    """Whether one of two values is the other, where one is an object that only says that there is no value."""
+    found = [
+        one.value.stands_for if isinstance(one, v.Lit) and isinstance(one.value, v.Sentinel) else one
+        for one in (left, right)
+    ]
+    if found == [left, right] and not any(isinstance(one, v.Obj) and one.api == v.OBJECT for one in found):
+        return None
+    if v.same(*found):
+        return True
+    return False if any(isinstance(one, v.Lit) for one in found) else None
 
 
 def _contains(left: v.Value, right: v.Value) -> bool | None:

@@ -748,6 +748,8 @@ _ROLES = {
     "draws-weight": "draws the weights of a layer",
     "draws-with-key": "consumes a JAX key",
     "no-variable": "gives a tensor in which no trainable variable takes part",
+    "sentinel": "says that no value is given",
+    "left-out": "leaves an option out of the namespace unless it is given",
     "given-by-launcher": "is given by the launcher of the processes",
     "measures": "is a class that computes metrics",
     "ranks": "gives the positions of elements in their order",

@@ -209,6 +209,10 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     owner, name = args.pos[0], args.pos[1]
     if isinstance(name, v.Lit) and isinstance(name.value, str):
         value = interp.attribute(owner, name.value, node)
+        if len(args.pos) > 2 and isinstance(owner, v.Obj) and owner.type == opt.NAMESPACE:
+            there = opt.holds_option(owner, name.value)
+            if there.option and not there.value:
+                return opt.as_option(interp, args.pos[2], there.option)
         if len(args.pos) > 2 and isinstance(value, v.Member):
             return v.join((args.pos[2], v.UNKNOWN)) if isinstance(owner, v.Inst) else v.UNKNOWN
         return value
@@ -234,7 +238,7 @@ def _hasattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     if len(args.pos) == 2 and isinstance(args.pos[1], v.Lit):
         owner, name = args.pos[0], args.pos[1].value
         if isinstance(owner, v.Obj) and owner.type == opt.NAMESPACE:
-            return v.Lit(name in owner.attrs)
+            return opt.holds_option(owner, name)
         if isinstance(owner, v.Mapping) and owner.attributes and name in owner.items:
             return v.TRUE
     return v.UNKNOWN
