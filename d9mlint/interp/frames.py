@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
 
@@ -26,13 +26,15 @@ class BudgetExceeded(Exception):
 
 class Aside(NamedTuple):
     """A path that goes on where an option's default does not. ``loops`` is how many loops of the function were running,
-    0 where the default returns; ``variables`` is what the variables are by default, ``born`` when the path began."""
+    0 where the default returns; ``variables`` is what the variables are by default, ``born`` when the path began;
+    ``narrowed`` is what tests say of the values that stand somewhere, with what stood there."""
 
     option: str
     loops: int
     born: int
     variables: dict[str, v.Value]
     overwritten: Overwritten
+    narrowed: list[tuple[dict[Any, v.Value], Any, v.Value, v.Value]]
 
 
 class Frame:

@@ -795,7 +795,7 @@ class Interp:
         HEAP.clock += 1
         loops = len(self.frame.jumps) if left_round else 0
         noted = HEAP.note_overwritten()
-        self.frame.asides.append(Aside(option, loops, HEAP.clock, dict(variables), noted))
+        self.frame.asides.append(Aside(option, loops, HEAP.clock, dict(variables), noted, []))
 
     def come_back(self, loops: int) -> None:
         """The path ends that the run is on since an option's default left a round of the running loop, or, where ``loops``
@@ -803,6 +803,7 @@ class Interp:
         frame = self.frame
         for one in [one for one in frame.asides if one.loops == loops]:
             frame.asides.remove(one)
+            conditions.widen(one)
             HEAP.stop_noting(one.overwritten)
             for access in one.overwritten.values():
                 before = _before(access)
@@ -843,11 +844,14 @@ class Interp:
 
         # What the branches leave, None where one does not come back.
         left: list[dict[str, v.Value] | None] = [None, None]
+        stops = [False, False]
+        asides = len(self.frame.asides)
 
         def follow(outcome: bool, statements: list[m.Stmt]) -> None:
             conditions.narrowed(self, stmt.test, outcome, lambda: self.block(statements))
             if self.state.alive:
                 left[not outcome] = self.frame.env.vars
+            stops[not outcome] = self.state.raised
 
         dispatches = test.answer is None and conditions.asks_for_set(stmt.test)
 
@@ -872,7 +876,9 @@ class Interp:
             equal_tests.remember(self, stmt.test, true, false)
         elif true is not false and (test.answer is None or test.option) and self.state.alive:
             # Whoever comes past `if x is None: return` knows what `x` is not.
-            conditions.narrow(self, stmt.test, false is None)
+            conditions.narrow(self, stmt.test, false is None, stops[false is None])
+            if len(self.frame.asides) > asides:
+                conditions.narrow_aside(self, stmt.test, false is None, self.frame.asides[-1])
 
     def exec_for(self, stmt: m.For) -> None:
         """``for``: known short sequences element by element, anything else once."""
@@ -1481,7 +1487,7 @@ def _exec_assert(interp: Interp, stmt: m.Assert) -> None:
         # Without the option the program stops: it has to be given.
         interp.branch([lambda: None, lambda: _fail(interp)], keep=1, option=test.option)
     if interp.state.alive and (test.answer is None or test.option):
-        conditions.narrow(interp, stmt.test, True)
+        conditions.narrow(interp, stmt.test, True, stops=True)
 
 
 def _fail(interp: Interp) -> None:

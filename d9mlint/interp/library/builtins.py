@@ -35,6 +35,7 @@ from d9mlint.interp.library import records
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
 from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
+from d9mlint.interp.library.python_files import PYTHON_FILE_METHODS, PYTHON_FILE_MODELS
 from d9mlint.interp.library.queues import QUEUE_METHODS
 from d9mlint.interp.library.reflection import (
     REFLECTION_METHODS,
@@ -803,6 +804,7 @@ MODELS: dict[str, Model] = {
     **LOADER_MODELS,
     **KEY_MODELS,
     **PROCESS_MODELS,
+    **PYTHON_FILE_MODELS,
     **REFLECTION_MODELS,
     **ROW_MODELS,
     "hydra.initialize": opt.hydra_initialize,
@@ -904,6 +906,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     **STRING_METHODS,
     **REFLECTION_METHODS,
     **PROCESS_METHODS,
+    **PYTHON_FILE_METHODS,
     **QUEUE_METHODS,
     "*.add_argument": opt.add_argument,
     "*.add_option": opt.add_argument,
@@ -914,6 +917,8 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.add_parser": opt.same_parser,
     "*.set_defaults": opt.set_defaults,
     "*.parse_args": opt.parse_args,
+    "*.error": opt.stop,
+    "*.exit": opt.stop,
     "*.parse_known_args": opt.parse_args,
     "*.parse_intermixed_args": opt.parse_args,
     "*.parse_args_into_dataclasses": opt.hf_parse,

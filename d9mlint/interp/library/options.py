@@ -194,6 +194,15 @@ def set_defaults(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     return v.NONE
 
 
+def stop(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``parser.error(message)`` and ``parser.exit()`` end the program."""
+    if not _is_parser(interp, owner):
+        return None
+    interp.state.alive = False
+    interp.state.raised = True
+    return v.NONE
+
+
 def parse_args(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``parse_args`` and relatives: a namespace of option defaults."""
     options = _options(owner) if _is_parser(interp, owner) else None
