@@ -884,7 +884,7 @@ class Interp:
         """``for``: known short sequences element by element, anything else once."""
         iterated = self.eval(stmt.iter)
         elements = data.elements(self, iterated, stmt.iter)
-        self._enter_loop(stmt)
+        self._enter_loop(stmt, iterated)
         loop = self.orders.enter(self, iterated, stmt.iter, stmt)
         self.orders.begin_rounds(self, stmt)
         if elements is not None and self.may_unroll(len(elements)):
@@ -916,9 +916,9 @@ class Interp:
             self.orders.leave(loop)
         self.block(stmt.orelse)
 
-    def _enter_loop(self, stmt: m.For | m.While) -> None:
+    def _enter_loop(self, stmt: m.For | m.While, over: v.Value | None = None) -> None:
         HEAP.clock += 1
-        loop = Loop(stmt, self.frame.file.path, self.frame, HEAP.clock)
+        loop = Loop(stmt, self.frame.file.path, self.frame, HEAP.clock, over)
         self.loops.append(loop)
         self.listeners.tell(LoopEvent(loop, True))
 

@@ -702,6 +702,7 @@ _ROLES = {
     "no-weights": "is a layer that has no weights",
     "parts": "gives several tensors that share the memory of what it is given",
     "configuration": "gives a configuration, of which what the program does not set has its default",
+    "configuration-file": "gives the configuration in the file that the argument names",
     "configured": "starts what its receiver was configured for",
     "configures": "configures its receiver",
     "changes-configuration": "decorates a function that changes the configuration of its receiver",

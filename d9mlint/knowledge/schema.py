@@ -56,6 +56,7 @@ Role = Literal[
     "compiles",
     "computes",
     "configuration",
+    "configuration-file",
     "configured",
     "configures",
     "copies",

@@ -61,13 +61,16 @@ def _run_path(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | No
     return v.Mapping(dict(mod.env.all()), open=True) if mod is not None else None
 
 
-def _configuration(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+def configuration_in_file(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``Config.fromfile("config.py")``: the variables of the file, and of those that it is based on."""
-    path = args.get("filename", 0)
+    role = interp.kb.role(api, "configuration-file")
+    path = args.get(role.arg, role.pos) if role is not None else None
+    if path is None:
+        return None
     mod = _module_at(interp, path)
     if mod is not None:
         return _defaults(_based(interp, mod, _MOST_BASES), "")
-    found = load_config(interp, api, v.Args([path]) if path is not None else args, node)
+    found = load_config(interp, api, v.Args([path]), node)
     if isinstance(found, v.Mapping):
         found.attributes = True
     return found
@@ -148,9 +151,5 @@ PYTHON_FILE_MODELS = {
     "importlib.util.module_from_spec": _of_spec,
     "ml_collections.config_flags.DEFINE_config_file": _define_file,
     "ml_collections.config_flags.config_flags.DEFINE_config_file": _define_file,
-    **{
-        f"{head}.Config.fromfile": _configuration
-        for head in ("mmcv", "mmcv.utils", "mmengine", "mmengine.config")
-    },
 }
 PYTHON_FILE_METHODS = {"importlib.machinery.SourceFileLoader.load_module": _load_module}
