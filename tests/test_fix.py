@@ -239,6 +239,9 @@ def test_edits_that_touch_wait_for_the_next_round() -> None:
     same = finding(Edit(0, 0, "import os\n"), Edit(9, 10, "x"))
     shared = finding(Edit(0, 0, "import os\n"), Edit(11, 12, "y"))
     assert without_overlaps([same, shared]) == [same, shared]
+    elsewhere = finding(Edit(20, 20, "\n\nimport os"), Edit(23, 24, "z"))
+    other = finding(Edit(20, 20, "\n\nimport sys"), Edit(23, 24, "z"))
+    assert without_overlaps([same, elsewhere, other]) == [same, other]
 
 
 def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:

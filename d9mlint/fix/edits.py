@@ -21,16 +21,26 @@ class BrokenFix(ValueError):
 
 
 def without_overlaps(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings, in order, whose fixes do not touch each other; the others wait for the next round."""
+    """The findings, in order, whose fixes do not touch each other, nor add the same import at different places; the others
+    wait for the next round."""
     taken: list[Edit] = []
     chosen: list[Finding] = []
+    imports: set[str] = set()
     for finding in findings:
         edits = finding.fix.edits if finding.fix else ()
         fresh = [e for e in edits if e not in taken]
-        if edits and not any(_touch(e, other) for e in fresh for other in taken):
+        added = {line for e in fresh for line in _added_imports(e)}
+        touched = any(_touch(e, other) for e in fresh for other in taken)
+        if edits and not touched and added.isdisjoint(imports):
             chosen.append(finding)
             taken += fresh
+            imports |= added
     return chosen
+
+
+def _added_imports(edit: Edit) -> list[str]:
+    """The imports that an edit adds at the level of the module."""
+    return [line for line in edit.content.splitlines() if line.startswith(("import ", "from "))]
 
 
 def _touch(one: Edit, other: Edit) -> bool:

@@ -34,6 +34,7 @@ from d9mlint.interp.library.builtins import (
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
+from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.results import (
     callback_instances,
     calls_argument,
@@ -331,6 +332,8 @@ def call_function(
             interp.block(fn.body)
     else:
         interp.block(fn.body)
+    if frame.asides:
+        interp.come_back(0)
     del interp.active[running]
     trail, interp.trail = interp.trail, outer_trail
     interp.frame, interp.statement = outer, node_before
@@ -840,6 +843,8 @@ def _call_external(
             return wrapped
     elif (role := interp.kb.role(api, "configuration")) is not None:
         return configuration(role, args)
+    elif (found := configuration_in_file(interp, api, args, node)) is not None:
+        return found
     else:
         load_file(interp, api, args)
         later = interp.kb.role(api, "differentiates") is not None

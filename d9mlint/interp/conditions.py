@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from d9mlint.interp import values as v
 from d9mlint.interp.events import LookedAtEvent
+from d9mlint.interp.library.options import NAMESPACE, holds_option
 from d9mlint.interp.order_identifiers import chosen
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
+    from d9mlint.interp.frames import Aside
     from d9mlint.interp.interpreter import Interp
 
 
@@ -91,9 +93,21 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
         interp.listeners.tell(LookedAtEvent(values))
     if interp.orders.any:
         interp.orders.compared(interp, node, values[0], values[1:])
+    if len(node.ops) == 1 and node.ops[0] in ("in", "not in"):
+        held = _in_namespace(*values)
+        if held is not None:
+            return Outcome(held.value == (node.ops[0] == "in"), held.option), values
     if len(node.ops) == 1 and node.ops[0] in ("in", "not in") and _lacks(interp, node, *values):
         return Outcome(node.ops[0] == "not in"), values
     return _compare(node, values), values
+
+
+def _in_namespace(key: v.Value, held: v.Value) -> v.Lit | None:
+    """Whether an option is in a namespace that holds some of them only if they are given."""
+    if isinstance(held, v.Obj) and held.type == NAMESPACE and isinstance(key, v.Lit):
+        found = holds_option(held, key.value)
+        return found if found.option else None
+    return None
 
 
 def _lacks(interp: Interp, node: m.Compare, key: v.Value, held: v.Value) -> bool:
@@ -120,12 +134,28 @@ def _compare(node: m.Compare, values: list[v.Value]) -> Outcome:
     if op in ("is", "is not", "==", "!=") and isinstance(right, v.Lit) and right.value is None:
         none = v.is_none(left)
         return Outcome(None if none is None else none == (op in ("is", "==")), option)
+    identical = _identical(left, right) if op in ("is", "is not", "==", "!=") else None
+    if identical is not None:
+        return Outcome(identical == (op in ("is", "==")), option)
     if op in ("in", "not in"):
         found = _contains(left, right)
         return Outcome(None if found is None else found == (op == "in"), option)
     if isinstance(left, v.Lit) and isinstance(right, v.Lit):
         return Outcome(_literals(op, left.value, right.value), option)
     return Outcome(None)
+
+
+def _identical(left: v.Value, right: v.Value) -> bool | None:
+    """Whether one of two values is the other, where one is an object that only says that there is no value."""
+    found = [
+        one.value.stands_for if isinstance(one, v.Lit) and isinstance(one.value, v.Sentinel) else one
+        for one in (left, right)
+    ]
+    if found == [left, right] and not any(isinstance(one, v.Obj) and one.api == v.OBJECT for one in found):
+        return None
+    if v.same(*found):
+        return True
+    return False if any(isinstance(one, v.Lit) for one in found) else None
 
 
 def _contains(left: v.Value, right: v.Value) -> bool | None:
@@ -187,21 +217,111 @@ def asks_for_set(test: m.Expr) -> bool:
     )
 
 
-def narrow(interp: Interp, test: m.Expr, outcome: bool) -> None:
-    """From here on: plain names of the running scope have values that agree with the ``outcome`` of ``test``."""
+def narrow(interp: Interp, test: m.Expr, outcome: bool, stops: bool = False) -> None:
+    """From here on: plain names of the running scope have values that agree with the ``outcome`` of ``test``. Where the
+    program ``stops`` otherwise, so have options, wherever they are read."""
+    everywhere = stops and not interp.branching and interp.state.usual
+    settled = _settled(interp, test, outcome) if everywhere else []
     for name, value in _implied(interp, test, outcome):
         if isinstance(name, m.Name) and name.id in interp.frame.env.vars:
             interp.frame.env.vars[name.id] = value
+    known = _implied(interp, test, outcome, by_default=True) if everywhere else []
+    for name, value in [*known, *settled]:
+        _set_option(interp, name, value)
 
 
-def _implied(interp: Interp, test: m.Expr, outcome: bool) -> list[tuple[Place, v.Value]]:
+def _set_option(interp: Interp, name: Place, value: v.Value) -> None:
+    scope = _scope_of(interp, name)
+    if scope is not None:
+        scope[0][scope[1]] = value
+
+
+def narrow_aside(interp: Interp, test: m.Expr, outcome: bool, aside: Aside) -> None:
+    """Until a path ends on which an option has been given: what is no variable of the running scope has values, too, that
+    agree with the ``outcome`` of ``test``."""
+    for name, value in _implied(interp, test, outcome):
+        if isinstance(name, m.Name) and name.id in interp.frame.env.vars:
+            continue
+        scope = _scope_of(interp, name)
+        if scope is not None:
+            into, key, old = scope
+            into[key] = value
+            aside.narrowed.append((into, key, old, value))
+
+
+def widen(aside: Aside) -> None:
+    """A path has ended on which an option has been given."""
+    for into, key, old, value in reversed(aside.narrowed):
+        if into.get(key) is value:
+            into[key] = old
+
+
+def _settled(interp: Interp, test: m.Expr, outcome: bool) -> list[tuple[Place, v.Value]]:
+    """The options of which a test leaves one value, with that value, which is no default any more: whoever gives
+    another one stops the program."""
     if isinstance(test, m.Unary) and test.op == "not":
-        return _implied(interp, test.operand, not outcome)
+        return _settled(interp, test.operand, not outcome)
     if isinstance(test, m.BoolOp):
         if (test.op == "and") == outcome:
-            return _implied(interp, test.left, outcome) + _implied(interp, test.right, outcome)
+            return _settled(interp, test.left, outcome) + _settled(interp, test.right, outcome)
+        return []
+    compared = test.left if isinstance(test, m.Compare) and len(test.ops) == 1 else test
+    if not isinstance(compared, m.Name | m.Subscript):
+        return []
+    known = interp.eval(compared)
+    if not isinstance(known, v.Lit) or not known.option:
+        return []
+    values: list[v.Value] = []
+    if isinstance(test, m.Compare):
+        values = _left(test.ops[0], known.value, interp.eval(test.comparators[0]), outcome)
+    elif type(known.value) is bool:
+        values = [v.Lit(outcome)]
+    elif not outcome and (not known.value or type(known.value) is int):
+        values = [v.Lit(known.value and 0)]
+    only = values[0] if len(values) == 1 else None
+    return [(compared, v.Lit(only.value))] if isinstance(only, v.Lit) else []
+
+
+def _left(op: str, known: Any, other: v.Value, outcome: bool) -> list[v.Value]:
+    """The values that a comparison leaves of an option that has ``known`` by default, if that is known."""
+    if isinstance(other, v.Lit) and _EQUAL.get(op) is outcome:
+        return [other]
+    if isinstance(other, v.Items) and _AMONG.get(op) is outcome and not other.open:
+        return other.elts
+    # No count is negative.
+    count = type(known) is int and known >= 0
+    if count and isinstance(other, v.Lit) and _NOT_POSITIVE.get((op, other.value)) is outcome:
+        return [v.Lit(0)]
+    return []
+
+
+_EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
+_AMONG = {"in": True, "not in": False}
+_NOT_POSITIVE = {(">", 0): False, ("<=", 0): True, (">=", 1): False, ("<", 1): True}
+
+
+def _implied(
+    interp: Interp, test: m.Expr, outcome: bool, by_default: bool = False
+) -> list[tuple[Place, v.Value]]:
+    """What an outcome of a test says of what it reads; with ``by_default``, only of options of which it says that they have
+    another value than by default."""
+    if isinstance(test, m.Unary) and test.op == "not":
+        return _implied(interp, test.operand, not outcome, by_default)
+    if isinstance(test, m.BoolOp):
+        if (test.op == "and") == outcome:
+            first = _implied(interp, test.left, outcome, by_default)
+            return first + _implied(interp, test.right, outcome, by_default)
         return []
     read = _place(test)
+    if by_default:
+        place = read if read is not None else _place(test.left) if isinstance(test, m.Compare) else None
+        known = interp.eval(place) if place is not None else v.UNKNOWN
+        if not isinstance(known, v.Lit) or not known.option:
+            return []
+        if isinstance(test, m.Compare):
+            values = [known, *(interp.eval(one) for one in test.comparators)]
+            if _compare(test, values).answer is not (not outcome):
+                return []
     if read is not None:
         return _narrow_truth(interp, read, outcome)
     single = _of_one(test, outcome)

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 class Loop(NamedTuple):
     """A loop that is running: its statement, the path of the file it stands in, the function it belongs to (by
-    its activation's frame), and the time before which values are older than the loop."""
+    its activation's frame), the time before which values are older than the loop, and what a ``for`` statement iterates."""
 
     stmt: Any
     path: str
     frame: Any
     start: int
+    over: v.Value | None = None
 
     @property
     def key(self) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
 
 if TYPE_CHECKING:
     from d9mlint.interp.equal_tests import Chosen
+    from d9mlint.interp.heap import Overwritten
     from d9mlint.interp.orders import Order
     from d9mlint.interp.state import Site, State
     from d9mlint.project.modules import ModuleFile
@@ -23,10 +24,24 @@ class BudgetExceeded(Exception):
     """Calls are no longer followed, and the statements that were left take as many steps again: enough."""
 
 
+class Aside(NamedTuple):
+    """A path that goes on where an option's default does not. ``loops`` is how many loops of the function were running,
+    0 where the default returns; ``variables`` is what the variables are by default, ``born`` when the path began;
+    ``narrowed`` is what tests say of the values that stand somewhere, with what stood there."""
+
+    option: str
+    loops: int
+    born: int
+    variables: dict[str, v.Value]
+    overwritten: Overwritten
+    narrowed: list[tuple[dict[Any, v.Value], Any, v.Value, v.Value]]
+
+
 class Frame:
     """One activation: a module body, class body or function call."""
 
     __slots__ = (
+        "asides",
         "call_site",
         "caller",
         "chosen",
@@ -70,6 +85,8 @@ class Frame:
         # What is returned if an option is given, with the option.
         self.returns_aside: list[tuple[v.Value, str]] = []
         self.jumps: list[list[State]] = []
+        # The paths that the run is on since an option's default left a loop's round or the function.
+        self.asides: list[Aside] = []
         # How many of the loops that are running go over a known sequence, element by element.
         self.unrolled = 0
         # How many of the branches that are running are for a set, of which nothing says that one comes.

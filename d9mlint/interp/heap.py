@@ -68,6 +68,10 @@ Access = tuple[Tracked, str, Any, Any, Any]
 value is what was read or written, a ``Whole`` for WHOLE. A plain tuple, because there are millions of them."""
 
 
+Overwritten = dict[tuple[int, Any], Access]
+"""What stood at places before they were written."""
+
+
 class Activation:
     """The reads and writes of objects born before ``start`` since then; what was asked of the state of the path, changed
     in it, or set where it knew nothing (see ``state``); and the names that were looked for among functions,
@@ -149,9 +153,9 @@ class Heap:
         # has not replaced it too (``patched``).
         self.rebound: list[str] = []
         self.patched: set[str] = set()
-        # What stood first at each place that is written on a path which an option's default does not choose, with the
-        # place; None on other paths.
-        self.overwritten: dict[tuple[int, Any], Access] | None = None
+        # For each path that an option's default does not choose and that the run is on: what stood first at each place
+        # that is written on it, with the place.
+        self.overwritten: tuple[Overwritten, ...] = ()
         # Births of the objects of remembered imports to which the run has written.
         self._touched: set[int] = set()
 
@@ -225,23 +229,20 @@ class Heap:
             self.trail.append((owner, owner.version, kind, holder, key, old))
         if shared:
             self._touched.add(birth)
-        if self.overwritten is not None:
-            self.overwritten.setdefault((id(holder), key), (owner, kind, holder, key, old))
+        for overwritten in self.overwritten:
+            overwritten.setdefault((id(holder), key), (owner, kind, holder, key, old))
         self.clock += 1
         owner.version = self.clock
 
-    @contextmanager
-    def noted_overwritten(self) -> Iterator[dict[tuple[int, Any], Access]]:
-        """What is overwritten inside, with what stood there before."""
-        outer, self.overwritten = self.overwritten, {}
-        inner = self.overwritten
-        try:
-            yield inner
-        finally:
-            self.overwritten = outer
-            if outer is not None:
-                for place, access in inner.items():
-                    outer.setdefault(place, access)
+    def note_overwritten(self) -> Overwritten:
+        """What is overwritten from now on, with what stood there before, until ``stop_noting`` is called with it."""
+        noted: Overwritten = {}
+        self.overwritten = (*self.overwritten, noted)
+        return noted
+
+    def stop_noting(self, noted: Overwritten) -> None:
+        """What is overwritten from now on is no longer added to ``noted``."""
+        self.overwritten = tuple(one for one in self.overwritten if one is not noted)
 
     def put(self, access: Access, value: Value) -> None:
         """Write a value at a place."""
@@ -318,6 +319,7 @@ class Heap:
         """A new run begins, in which nothing has been replaced."""
         self.patched = set()
         self.rebound = []
+        self.overwritten = ()
         self._touched = set()
 
     def undo(self, mark: int) -> None:
@@ -332,6 +334,7 @@ class Heap:
     def speculation(self) -> Iterator[None]:
         """Whatever is written to objects that exist now is undone at the end."""
         outer, mark = self.fork_start, len(self.trail)
+        overwritten, self.overwritten = self.overwritten, ()
         self.clock += 1
         self.fork_start = self.clock
         self.push()
@@ -348,6 +351,7 @@ class Heap:
             self.pop()
             self.undo(mark)
             self.fork_start = outer
+            self.overwritten = overwritten
 
 
 def at(owner: Tracked, kind: str, holder: Any, key: Any) -> Any:

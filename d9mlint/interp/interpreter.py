@@ -32,8 +32,8 @@ from d9mlint.interp.events import (
     TestEvent,
 )
 from d9mlint.interp.expressions import EVAL
-from d9mlint.interp.frames import BudgetExceeded, Frame
-from d9mlint.interp.heap import ABSENT, HEAP, ITEM, NAME, Access, Activation
+from d9mlint.interp.frames import Aside, BudgetExceeded, Frame
+from d9mlint.interp.heap import ABSENT, HEAP, ITEM, NAME, Access, Activation, Overwritten, at
 from d9mlint.interp.import_cache import ImportCache, ImportLog, Settled
 from d9mlint.interp.library.reflection import SEARCH_PATH
 from d9mlint.interp.library.weights import loaded_between, loaded_places
@@ -87,6 +87,15 @@ def _before(access: Access) -> Any:
     """What stood at a place before it was written, be it as the class has it."""
     owner, _, _, name, old = access
     return owner.cls.find(name) if old is ABSENT and isinstance(owner, v.Inst) else old
+
+
+def _put_defaults(overwritten: Overwritten, born: int, option: str) -> None:
+    """What stood at places before they were written where an option was given stands there by default, as what a variable
+    stands for does."""
+    for access in overwritten.values():
+        before = _before(access)
+        if access[0].birth < born and is_switch(before):
+            HEAP.put(access, v.Lit(before.value, option))
 
 
 def _nowhere(violation: Violation) -> None:
@@ -720,6 +729,7 @@ class Interp:
         self.branching += keep is None
         if option:
             self.options.held.append(option)
+        leaves = left_round = False
         for index, run in enumerate(runs):
             self.state = before_state.copy()
             env.vars = dict(before_vars)
@@ -730,13 +740,10 @@ class Interp:
                 self.state.lead_aside(option)
                 HEAP.clock += 1
                 born = HEAP.clock
-                with HEAP.noted_overwritten() as overwritten:
-                    run()
-                for access in overwritten.values():
-                    before = _before(access)
-                    if access[0].birth < born and is_switch(before):
-                        # What stands there by default is known, as that of a variable is.
-                        HEAP.put(access, v.Lit(before.value, option))
+                overwritten = HEAP.note_overwritten()
+                run()
+                HEAP.stop_noting(overwritten)
+                _put_defaults(overwritten, born, option)
                 self.branching -= 1
                 if option:
                     frame.returns_aside += [(value, option) for value, _ in frame.returns[returned:]]
@@ -744,7 +751,10 @@ class Interp:
                 if frame.jumps:
                     del frame.jumps[-1][jumped:]
             else:
+                returned, jumped = len(frame.returns), len(frame.jumps[-1]) if frame.jumps else 0
                 run()
+                left_round = bool(frame.jumps) and len(frame.jumps[-1]) > jumped
+                leaves = left_round or len(frame.returns) > returned
             outcomes.append((self.state, env.vars))
         self.branching -= keep is None
         if option:
@@ -752,6 +762,8 @@ class Interp:
         flags: set[str] = set()
         if keep is not None:
             state, merged = outcomes[keep]
+            if option and leaves and not state.alive and any(other.alive for other, _ in outcomes):
+                self._go_aside(option, left_round, merged)
             for index, (other, other_vars) in enumerate(outcomes):
                 if index != keep:
                     state_alive, raised = state.alive, state.raised
@@ -777,6 +789,37 @@ class Interp:
         for flag in flags - {""}:
             self.flag(flag, self.statement)
 
+    def _go_aside(self, option: str, left_round: bool, variables: dict[str, v.Value]) -> None:
+        """From here on the run is where an option has been given: its default leaves the round of the loop, or else the
+        function."""
+        HEAP.clock += 1
+        loops = len(self.frame.jumps) if left_round else 0
+        noted = HEAP.note_overwritten()
+        self.frame.asides.append(Aside(option, loops, HEAP.clock, dict(variables), noted, []))
+
+    def come_back(self, loops: int) -> None:
+        """The path ends that the run is on since an option's default left a round of the running loop, or, where ``loops``
+        is 0, since it left the function. What stands somewhere by default is known again."""
+        frame = self.frame
+        for one in [one for one in frame.asides if one.loops == loops]:
+            frame.asides.remove(one)
+            conditions.widen(one)
+            HEAP.stop_noting(one.overwritten)
+            for access in one.overwritten.values():
+                before = _before(access)
+                if access[0].birth < one.born and isinstance(before, v.Lit):
+                    HEAP.put(access, v.join((before, at(*access[:4]))))
+            _put_defaults(one.overwritten, one.born, one.option)
+            if not loops:
+                continue
+            for name, kept in one.variables.items():
+                value = frame.env.vars.get(name, kept)
+                if value is not kept:
+                    frame.env.vars[name] = unless_option(self, kept, value, one.option)
+                    flag = gone_on_with(kept, value, one.option)
+                    if flag:
+                        self.flag(flag, self.statement)
+
     def may_happen(self, runs: list[Callable[[], None]]) -> None:
         """Run calls that may happen or not. What they do is seen, but none of them seeds an RNG, switches a mode on
         or sets a variable for what follows."""
@@ -801,11 +844,14 @@ class Interp:
 
         # What the branches leave, None where one does not come back.
         left: list[dict[str, v.Value] | None] = [None, None]
+        stops = [False, False]
+        asides = len(self.frame.asides)
 
         def follow(outcome: bool, statements: list[m.Stmt]) -> None:
             conditions.narrowed(self, stmt.test, outcome, lambda: self.block(statements))
             if self.state.alive:
                 left[not outcome] = self.frame.env.vars
+            stops[not outcome] = self.state.raised
 
         dispatches = test.answer is None and conditions.asks_for_set(stmt.test)
 
@@ -830,13 +876,15 @@ class Interp:
             equal_tests.remember(self, stmt.test, true, false)
         elif true is not false and (test.answer is None or test.option) and self.state.alive:
             # Whoever comes past `if x is None: return` knows what `x` is not.
-            conditions.narrow(self, stmt.test, false is None)
+            conditions.narrow(self, stmt.test, false is None, stops[false is None])
+            if len(self.frame.asides) > asides:
+                conditions.narrow_aside(self, stmt.test, false is None, self.frame.asides[-1])
 
     def exec_for(self, stmt: m.For) -> None:
         """``for``: known short sequences element by element, anything else once."""
         iterated = self.eval(stmt.iter)
         elements = data.elements(self, iterated, stmt.iter)
-        self._enter_loop(stmt)
+        self._enter_loop(stmt, iterated)
         loop = self.orders.enter(self, iterated, stmt.iter, stmt)
         self.orders.begin_rounds(self, stmt)
         if elements is not None and self.may_unroll(len(elements)):
@@ -868,9 +916,9 @@ class Interp:
             self.orders.leave(loop)
         self.block(stmt.orelse)
 
-    def _enter_loop(self, stmt: m.For | m.While) -> None:
+    def _enter_loop(self, stmt: m.For | m.While, over: v.Value | None = None) -> None:
         HEAP.clock += 1
-        loop = Loop(stmt, self.frame.file.path, self.frame, HEAP.clock)
+        loop = Loop(stmt, self.frame.file.path, self.frame, HEAP.clock, over)
         self.loops.append(loop)
         self.listeners.tell(LoopEvent(loop, True))
 
@@ -933,6 +981,8 @@ class Interp:
             self._havoc(stmt)
         before = self.state.copy()
         self.block(body)
+        if self.frame.asides:
+            self.come_back(len(self.frame.jumps))
         jumped = self.frame.jumps[-1]
         if jumped:
             self.state = join_states([*jumped, self.state])
@@ -1088,6 +1138,7 @@ class Interp:
         self.frame.is_class = True
         self.frame.returns = outer.returns
         self.frame.jumps = outer.jumps
+        self.frame.asides = outer.asides
         self.block(fact.body)
         self.frame = outer
         cls.fields = [
@@ -1436,7 +1487,7 @@ def _exec_assert(interp: Interp, stmt: m.Assert) -> None:
         # Without the option the program stops: it has to be given.
         interp.branch([lambda: None, lambda: _fail(interp)], keep=1, option=test.option)
     if interp.state.alive and (test.answer is None or test.option):
-        conditions.narrow(interp, stmt.test, True)
+        conditions.narrow(interp, stmt.test, True, stops=True)
 
 
 def _fail(interp: Interp) -> None:

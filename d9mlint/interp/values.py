@@ -61,6 +61,25 @@ class Lit:
         return f"Lit({self.value!r}{', ' + self.option if self.option else ''})"
 
 
+class Sentinel:
+    """The value of a literal that stands for an object which says nothing but that no value was given: as what an option
+    has by default, it is known by which option that is."""
+
+    __slots__ = ("stands_for",)
+
+    def __init__(self, stands_for: Value) -> None:
+        self.stands_for = stands_for
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sentinel) and same(self.stands_for, other.stands_for)
+
+    def __hash__(self) -> int:
+        return hash(self.stands_for.name) if isinstance(self.stands_for, Ext) else id(self.stands_for)
+
+    def __repr__(self) -> str:
+        return f"Sentinel({self.stands_for!r})"
+
+
 class Ext:
     """A name of a library or of builtins, by its dotted path as imported: ``torch.nn.Linear``."""
 
@@ -550,6 +569,7 @@ BATCH = "a batch"
 """``api`` of what a loader gives: a tensor, or a container of tensors, of data."""
 GIVEN = "an option that was given"
 """``api`` of the value that an option has where a test shows that it was given."""
+OBJECT = "builtins.object"
 ANY_SLICE = Obj(SLICE)
 NONE = Lit(None)
 TRUE = Lit(True)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _POSITION = re.compile(
     r"batch|sampler|loader|consumed|cursor|position|offset|samples|seen|data|indices", re.IGNORECASE
 )
+_DEEPEST = 3
 _HELP = "skip in the first epoch only: `skip = start_step if epoch == start_epoch else 0`"
 
 
@@ -81,7 +82,9 @@ class Resume(Rule):
             return
         self.batches.pop(loop.key)
         header: list[Any] = [loop.stmt.iter]
-        skips = False
+        skips = loop.over is not None and _is_loader(loop.over)
+        if skips and not _skips_by_hand(loop.stmt):
+            self.batches[loop.key] = True
         for node in nodes(header):
             if isinstance(node, m.Call) and self.run.here(node) in self.made:
                 skips = True
@@ -164,6 +167,15 @@ class Resume(Rule):
     def load(self, call: CallEvent) -> None:
         """Something is loaded."""
         self.loads = True
+
+
+def _is_loader(value: v.Value, depth: int = 0) -> bool:
+    """Whether a value is a loader, or what a call made of one, as a progress bar."""
+    if not isinstance(value, v.Obj):
+        return False
+    return value.type == LOADER or (
+        depth < _DEEPEST and any(_is_loader(one, depth + 1) for one in value.args.pos)
+    )
 
 
 def _discards(entry: RoleEntry, call: CallEvent) -> bool:

@@ -35,6 +35,7 @@ from d9mlint.interp.library import records
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
 from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
+from d9mlint.interp.library.python_files import PYTHON_FILE_METHODS, PYTHON_FILE_MODELS
 from d9mlint.interp.library.queues import QUEUE_METHODS
 from d9mlint.interp.library.reflection import (
     REFLECTION_METHODS,
@@ -209,6 +210,10 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     owner, name = args.pos[0], args.pos[1]
     if isinstance(name, v.Lit) and isinstance(name.value, str):
         value = interp.attribute(owner, name.value, node)
+        if len(args.pos) > 2 and isinstance(owner, v.Obj) and owner.type == opt.NAMESPACE:
+            there = opt.holds_option(owner, name.value)
+            if there.option and not there.value:
+                return opt.as_option(interp, args.pos[2], there.option)
         if len(args.pos) > 2 and isinstance(value, v.Member):
             return v.join((args.pos[2], v.UNKNOWN)) if isinstance(owner, v.Inst) else v.UNKNOWN
         return value
@@ -234,7 +239,7 @@ def _hasattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     if len(args.pos) == 2 and isinstance(args.pos[1], v.Lit):
         owner, name = args.pos[0], args.pos[1].value
         if isinstance(owner, v.Obj) and owner.type == opt.NAMESPACE:
-            return v.Lit(name in owner.attrs)
+            return opt.holds_option(owner, name)
         if isinstance(owner, v.Mapping) and owner.attributes and name in owner.items:
             return v.TRUE
     return v.UNKNOWN
@@ -799,6 +804,7 @@ MODELS: dict[str, Model] = {
     **LOADER_MODELS,
     **KEY_MODELS,
     **PROCESS_MODELS,
+    **PYTHON_FILE_MODELS,
     **REFLECTION_MODELS,
     **ROW_MODELS,
     "hydra.initialize": opt.hydra_initialize,
@@ -900,6 +906,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     **STRING_METHODS,
     **REFLECTION_METHODS,
     **PROCESS_METHODS,
+    **PYTHON_FILE_METHODS,
     **QUEUE_METHODS,
     "*.add_argument": opt.add_argument,
     "*.add_option": opt.add_argument,
@@ -910,6 +917,8 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.add_parser": opt.same_parser,
     "*.set_defaults": opt.set_defaults,
     "*.parse_args": opt.parse_args,
+    "*.error": opt.stop,
+    "*.exit": opt.stop,
     "*.parse_known_args": opt.parse_args,
     "*.parse_intermixed_args": opt.parse_args,
     "*.parse_args_into_dataclasses": opt.hf_parse,

@@ -24,11 +24,17 @@ def new_parser(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
     """``argparse.ArgumentParser(parents=[...])``."""
     parser = v.Obj(PARSER, "", args, node)
     parser.data = options = Cells(parser)
+    usual = args.get("argument_default")
+    if usual is not None:
+        parser.attrs[_USUAL] = usual
     parents = args.get("parents")
     for parent in parents.elts if isinstance(parents, v.Items) else []:
         if isinstance(parent, v.Obj) and isinstance(parent.data, dict):
             options.update(parent.data)
     return parser
+
+
+_USUAL: Final = "default of the options that name none"
 
 
 def _options(owner: v.Value) -> Cells | None:
@@ -82,7 +88,7 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
         elif (isinstance(required, v.Lit) and required.value) or not label.startswith("-"):
             default = _one_of(args.get("choices"))
         else:
-            default = v.NONE
+            default = (owner.attrs.get(_USUAL) if isinstance(owner, v.Obj) else None) or v.NONE
     choices = args.get("choices")
     # What is the only choice is no choice.
     fixed = (
@@ -95,7 +101,7 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     if launched and isinstance(default, v.Lit):
         options[str(key)] = v.Obj(launched, v.GIVEN)
     else:
-        options[str(key)] = default if fixed else as_option(default, label)
+        options[str(key)] = default if fixed else as_option(interp, default, label)
     return v.NONE
 
 
@@ -111,14 +117,45 @@ def _one_of(choices: v.Value | None) -> v.Value:
     return v.Obj(v.GIVEN)
 
 
-def as_option(default: v.Value, label: str) -> v.Value:
+def as_option(interp: Interp, default: v.Value, label: str) -> v.Value:
     """A default as the value of the option ``label``."""
     if isinstance(default, v.Lit):
         return v.Lit(default.value, label)
+    if _is_sentinel(interp, default):
+        return v.Lit(v.Sentinel(default), label)
     if isinstance(default, v.Items) and not default.elts:
         # A list that is empty until the option is given says nothing about the program's course.
         return v.Items(default.kind, [], open=True)
     return default
+
+
+def _is_sentinel(interp: Interp, value: v.Value) -> bool:
+    """Whether nothing can be done with a value but to compare it."""
+    if isinstance(value, v.Obj):
+        return value.api == v.OBJECT
+    if isinstance(value, v.Ext):
+        return interp.kb.role(value.name, "sentinel") is not None
+    cls = value.cls if isinstance(value, v.Inst) else value
+    return (
+        isinstance(cls, v.Cls)
+        and all(isinstance(base, v.Ext) and base.name == v.OBJECT for base in cls.bases)
+        and all(name.startswith("__") and name not in _ACTS for name in cls.env.vars)
+        and not (isinstance(value, v.Inst) and value.attrs)
+    )
+
+
+_ACTS: Final = frozenset({"__init__", "__call__", "__getattr__", "__getitem__", "__iter__"})
+"""Methods of what is more than a sign."""
+
+
+def is_absent(interp: Interp, value: v.Value | None) -> bool:
+    """Whether the value of an option is that of one which is in the namespace only if it is given."""
+    return (
+        isinstance(value, v.Lit)
+        and isinstance(value.value, v.Sentinel)
+        and isinstance(value.value.stands_for, v.Ext)
+        and interp.kb.role(value.value.stands_for.name, "left-out") is not None
+    )
 
 
 def as_default(value: v.Value, name: str) -> v.Value:
@@ -153,7 +190,16 @@ def set_defaults(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
             # Each sub-parser has its own command: the command line says which of them is called.
             options[key] = v.join([known, value])
         else:
-            options[key] = as_option(value, f"--{key}")
+            options[key] = as_option(interp, value, f"--{key}")
+    return v.NONE
+
+
+def stop(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``parser.error(message)`` and ``parser.exit()`` end the program."""
+    if not _is_parser(interp, owner):
+        return None
+    interp.state.alive = False
+    interp.state.raised = True
     return v.NONE
 
 
@@ -163,10 +209,19 @@ def parse_args(interp: Interp, owner: v.Value, name: str, args: v.Args, node: An
     if options is None:
         return None
     space = v.Obj(NAMESPACE, "", args, node)
-    space.attrs.update(options)
+    absent = {key: value for key, value in options.items() if is_absent(interp, value)}
+    space.attrs.update({key: value for key, value in options.items() if key not in absent})
+    if absent:
+        space.data = absent
     if name == "parse_known_args":
         return v.Items("t", [space, v.UNKNOWN])
     return space
+
+
+def holds_option(space: v.Obj, name: object) -> v.Lit:
+    """Whether an option is in a namespace."""
+    absent = space.data.get(name) if isinstance(space.data, dict) else None
+    return v.Lit(name in space.attrs, v.option_of(absent) if absent is not None else "")
 
 
 def hf_parse(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
@@ -211,7 +266,7 @@ def define_flag(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
     name = args.get("name", 0)
     default = args.get("default", 1)
     if isinstance(name, v.Lit) and isinstance(name.value, str):
-        value = as_option(default if default is not None else v.NONE, f"--{name.value}")
+        value = as_option(interp, default if default is not None else v.NONE, f"--{name.value}")
         holder = v.Obj("absl.flags.FlagHolder", "", args, node)
         holder.attrs["value"] = value
         for head in FLAGS:
@@ -228,7 +283,7 @@ def option_params(interp: Interp, func: v.Func) -> v.Args:
             continue
         last = decorator.api.rpartition(".")[2]
         if last == "option":
-            _click_option(decorator.args, by_name)
+            _click_option(interp, decorator.args, by_name)
         elif last == "main" and decorator.api.startswith("hydra"):
             params = func.fn.params
             if params:
@@ -250,7 +305,7 @@ def option_params(interp: Interp, func: v.Func) -> v.Args:
     return v.Args([], by_name)
 
 
-def _click_option(args: v.Args, into: dict[str, v.Value]) -> None:
+def _click_option(interp: Interp, args: v.Args, into: dict[str, v.Value]) -> None:
     names = [a.value for a in args.pos if isinstance(a, v.Lit) and isinstance(a.value, str)]
     long = next((n for n in names if n.startswith("--")), names[0] if names else "")
     plain = next((n for n in names if not n.startswith("-")), "")
@@ -267,7 +322,7 @@ def _click_option(args: v.Args, into: dict[str, v.Value]) -> None:
             default = v.Obj(v.GIVEN)
         else:
             default = v.NONE
-    into[key] = as_option(default, long or key)
+    into[key] = as_option(interp, default, long or key)
 
 
 # -------------------------------------------------------------------------------------- configuration
