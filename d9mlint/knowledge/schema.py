@@ -618,7 +618,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``grad`` says whether it requires grad: ``none`` (no, unless ``requires_grad=`` says so), ``leaf`` (yes, unless
     that says no), as its ``first`` input or one of its ``inputs`` does, or ``weights``: the module has parameters.
     ``device``: as its ``inputs`` or the ``first`` of them, where a ``new`` tensor is made, as the ``argument`` says,
-    ``unknown``, or a name. ``sizes``: those of its first ``input``, of as many dimensions (``rank``), one more (``longer``,
+    ``unknown``, or a name. ``sizes``: those of its first ``input``, of as many dimensions (``rank``; ``reordered`` where arguments name some of them), one more (``longer``,
     ``widened`` where that has one element) or less (``shorter``), ``given`` as arguments, or as ``repeated`` or
     ``expanded`` by them, as the ``first``, ``second``, ``steps`` or ``size`` argument, by a ``range``, by nested lists
     (``data``), several ``joined`` or ``stacked`` along a dimension, what flattening leaves (``flat``;
@@ -644,6 +644,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "unknown",
         "input",
         "rank",
+        "reordered",
         "permuted",
         "longer",
         "widened",
