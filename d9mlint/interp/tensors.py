@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
-from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import FROZEN, GRADIENT_MODES, NO_GRADIENT, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS, by_default
 from d9mlint.interp.device_names import together as used_together
@@ -211,6 +211,12 @@ def _from_images(transform: v.Value, depth: int = 0) -> bool:
 def of_method(interp: Interp, owner: v.Value, name: str, args: v.Args) -> Form:
     """What is known of the tensor that a method of a tensor gives."""
     return _transfer(interp, interp.kb.tensor(f"{TENSOR}.{name}"), args, owner)
+
+
+def tells(interp: RunView, name: str, args: v.Args) -> bool:
+    """Whether only tensors have a method of this name that takes such arguments."""
+    entry = interp.kb.tensor(f"{TENSOR}.{name}")
+    return entry is not None and any_holds(args, entry.tells) is True
 
 
 def _transfer(
