@@ -292,12 +292,20 @@ def least_of(entry: TensorEntry, old: Form, args: v.Args) -> int:
         return max(known, _needed(list(args.values())))
     if kind == "widened":
         return max(known + 1, _needed(list(args.values())))
-    return {"rank": known, "joined": known, "longer": known + 1, "stacked": known + 1, "shorter": known - 1}.get(kind, 0)
+    return {
+        "rank": known,
+        "joined": known,
+        "longer": known + 1,
+        "stacked": known + 1,
+        "shorter": known - 1,
+    }.get(kind, 0)
 
 
 def _needed(named: list[v.Value]) -> int:
     """How many dimensions a tensor has at least that has these."""
-    numbers = [one.value for one in named if isinstance(one, v.Lit) and not one.option and type(one.value) is int]
+    numbers = [
+        one.value for one in named if isinstance(one, v.Lit) and not one.option and type(one.value) is int
+    ]
     return max((at + 1 if at >= 0 else -at for at in numbers if -MAX_RANK <= at < MAX_RANK), default=0)
 
 
