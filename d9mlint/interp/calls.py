@@ -688,8 +688,8 @@ def _dataclass_fields(interp: Interp, inst: v.Inst, args: v.Args) -> None:
         given = args.kw.get(name)
         if given is None and index < len(args.pos):
             given = args.pos[index]
-        if given is None and (args.star or args.dstar):
-            inst.attrs[name] = v.UNKNOWN
+        if given is v.UNKNOWN or (given is None and (args.star or args.dstar)):
+            inst.attrs[name] = _as_declared(inst.cls, name)
             continue
         if given is None:
             default = inst.cls.find(name)
@@ -697,6 +697,16 @@ def _dataclass_fields(interp: Interp, inst: v.Inst, args: v.Args) -> None:
             if isinstance(given, v.Lit) and not given.option:
                 given = v.Lit(given.value, name)
         inst.attrs[name] = given
+
+
+def _as_declared(cls: v.Cls, name: str) -> v.Value:
+    """What is known of a field that is given something unknown: it is declared to hold a text, or nothing."""
+    for one in cls.mro():
+        for stmt in one.cls.body if name in one.fields else ():
+            if isinstance(stmt, m.AnnAssign) and isinstance(stmt.target, m.Name) and stmt.target.id == name:
+                text = isinstance(stmt.annotation, m.Name) and stmt.annotation.id == "str"
+                return v.Obj(v.TEXT, v.TEXT) if text else v.UNKNOWN
+    return v.UNKNOWN
 
 
 def field_default(interp: Interp, default: v.Value) -> v.Value:
