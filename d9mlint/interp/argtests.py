@@ -114,8 +114,7 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         kind = _type_name(value)
         return None if not kind else kind in _list(test.is_a)
     if test.rank is not None:
-        sizes = shapes.form(value).sizes
-        return None if sizes is None else len(sizes) in _list(test.rank)
+        return shapes.is_rank(shapes.form(value), _list(test.rank))
     if test.dtype is not None:
         if shapes.WHOLE in _list(test.dtype) and shapes.is_whole(shapes.form(value)):
             return True

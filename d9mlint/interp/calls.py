@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.interp import graphs, memo, recursion, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import parts
-from d9mlint.interp.context import CPU_CONTEXT, FROZEN, GRADIENT_MODES, HANDED, OTHER_DEVICE, TRAINING_CONTEXT
+from d9mlint.interp.context import (
+    CPU_CONTEXT,
+    FROZEN,
+    GRADIENT_MODES,
+    HANDED,
+    OTHER_DEVICE,
+    RESTORED,
+    TRAINING_CONTEXT,
+)
 from d9mlint.interp.data import BUFFER, TENSOR, element, entropy, is_entropy, is_module, put_on_device
 from d9mlint.interp.devices import Runner, runner, runner_of
 from d9mlint.interp.events import (
@@ -683,8 +691,8 @@ def _dataclass_fields(interp: Interp, inst: v.Inst, args: v.Args) -> None:
         given = args.kw.get(name)
         if given is None and index < len(args.pos):
             given = args.pos[index]
-        if given is None and (args.star or args.dstar):
-            inst.attrs[name] = v.UNKNOWN
+        if given is v.UNKNOWN or (given is None and (args.star or args.dstar)):
+            inst.attrs[name] = _as_declared(inst.cls, name)
             continue
         if given is None:
             default = inst.cls.find(name)
@@ -692,6 +700,16 @@ def _dataclass_fields(interp: Interp, inst: v.Inst, args: v.Args) -> None:
             if isinstance(given, v.Lit) and not given.option:
                 given = v.Lit(given.value, name)
         inst.attrs[name] = given
+
+
+def _as_declared(cls: v.Cls, name: str) -> v.Value:
+    """What is known of a field that is given something unknown: it is declared to hold a text, or nothing."""
+    for one in cls.mro():
+        for stmt in one.cls.body if name in one.fields else ():
+            if isinstance(stmt, m.AnnAssign) and isinstance(stmt.target, m.Name) and stmt.target.id == name:
+                text = isinstance(stmt.annotation, m.Name) and stmt.annotation.id == "str"
+                return v.Obj(v.TEXT, v.TEXT) if text else v.UNKNOWN
+    return v.UNKNOWN
 
 
 def field_default(interp: Interp, default: v.Value) -> v.Value:
@@ -1191,6 +1209,10 @@ def _call_member(
         run_methods(interp, owner, node)
     if isinstance(owner, v.Obj) and any(name in entry.chained for entry in interp.kb.runners(owner.api)):
         return owner
+    if isinstance(owner, v.Cls):
+        restored = _restored(interp, owner, types, name, args, node)
+        if restored is not None:
+            return restored
     made = interp.kb.result_type(event.api) or result_type(event.api)
     result_obj = v.Obj(event.api, made, args, node if isinstance(node, m.Call) else None)
     result_obj.file = interp.frame.file
@@ -1221,7 +1243,7 @@ def _call_member(
         result_obj.start_with(tensors.of_method(interp, owner, name, args))
         if name.endswith("_"):
             tensors.write(interp, owner, name, *args.values())
-    elif name in _CERTAIN_METHODS and (
+    elif (name in _CERTAIN_METHODS or tensors.tells(interp, name, args)) and (
         # Of unknown class, or what a method of something unknown gives.
         types[0].startswith("?") or (isinstance(owner, v.Obj) and owner.form is not None)
     ):
@@ -1233,6 +1255,26 @@ def _call_member(
         result_obj.data = entropy(interp)
     interp.listeners.tell(ResultEvent(event, result_obj))
     return result_obj
+
+
+def _restored(
+    interp: Interp, cls: v.Cls, types: list[str], name: str, args: v.Args, node: Any
+) -> v.Value | None:
+    """An instance of a model of the project that a method of the library's class makes with the weights of a checkpoint."""
+    roles = (interp.kb.role(one, "restores") for one in types)
+    role = next((one for one in roles if one is not None and name in one.more), None)
+    init = cls.find("__init__")
+    if role is None or not isinstance(init, v.Func) or cls.find("forward") is None:
+        return None
+    params = [one for one in init.fn.params[1:] if one.kind in ("a", "k")]
+    placed = [args.kw.get(role.arg, v.UNKNOWN), *args.pos[1:]]
+    ordinary = [one.name for one in params if one.kind == "a"]
+    given = dict(zip(ordinary, placed, strict=False))
+    for one in params:
+        if one.name not in given and (one.name in args.kw or one.default is None or args.dstar):
+            given[one.name] = args.kw.get(one.name, v.UNKNOWN)
+    with interp.within(RESTORED):
+        return instantiate(interp, cls, v.Args(kw=given), node)
 
 
 def _fit_parts(interp: Interp, whole: v.Obj, args: v.Args, node: Any) -> None:

@@ -24,6 +24,8 @@ HANDED = "@handed"
 """A function is looked at that is handed to a library, which runs it with other arguments later."""
 THREAD = "@thread"
 """Active in what another thread or process runs."""
+RESTORED = "@restored"
+"""Active while an instance is made into which the weights of a checkpoint are loaded, as far as that has them."""
 FROZEN = "frozen"
 """Active in a module whose parameters do not require grad."""
 

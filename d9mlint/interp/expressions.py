@@ -568,7 +568,7 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
         return v.Lit("".join(str(x.value) for x in values if isinstance(x, v.Lit)), option)
     if any(isinstance(value, v.Obj) for value in values):
         interp.listeners.tell(LookedAtEvent(values))
-    text: v.Value = v.Obj(v.TEXT, v.TEXT, v.Args([values[0]])) if _is_text(values[0]) else v.UNKNOWN
+    text = v.Obj(v.TEXT, v.TEXT, v.Args([values[0]] if _is_text(values[0]) else []))
     return interp.orders.formatted(values, text) if interp.orders.any else text
 
 

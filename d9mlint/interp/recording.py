@@ -735,6 +735,7 @@ _ROLES = {
     "averages": "keeps an average of weights",
     "registers": "registers a function that a server calls",
     "called-back": "is called by a trainer at certain times",
+    "restores": "makes instances of classes that are derived from it with the weights of a checkpoint",
     "calls-quietly": "calls some methods of classes that are derived from it with gradients switched off",
     "checkpoints": "runs a function again in the backward pass",
     "restores-rng": "puts a random number generator back into an earlier state",

@@ -39,8 +39,8 @@ MAX_RANK = 8
 class Form(NamedTuple):
     """What is known of a tensor: its sizes (None for an unknown one) and its element type; the device it is on
     ("" for unknown), whether it requires grad (None for unknown), whether its elements are all different, where its
-    sizes are not known a dimension of one element, and whether its elements are whole numbers though their type may have
-    others."""
+    sizes are not known a dimension of one element, whether its elements are whole numbers though their type may have
+    others, and how many dimensions it has at least where its sizes are not known."""
 
     sizes: Sizes | None = None
     dtype: str | None = None
@@ -49,9 +49,28 @@ class Form(NamedTuple):
     distinct: bool = False
     single: int | None = None
     whole: bool = False
+    least: int = 0
 
 
 NOTHING = Form()
+
+
+def least(known: Form) -> int:
+    """How many dimensions a tensor has at least."""
+    return known.least if known.sizes is None else len(known.sizes)
+
+
+def is_rank(known: Form, wanted: list[int]) -> bool | None:
+    """Whether a tensor has one of some numbers of dimensions; None for unknown."""
+    if known.sizes is not None:
+        return len(known.sizes) in wanted
+    if known.least > max(wanted):
+        return False
+    return True if known.least and set(range(known.least, _USUAL_RANK + 1)) <= set(wanted) else None
+
+
+_USUAL_RANK = 5
+"""The number of dimensions of a batch of volumes: more are hardly ever used."""
 
 
 def form(value: v.Value | None) -> Form:
@@ -92,6 +111,7 @@ def _common(forms: list[Form]) -> Form:
             first.distinct and one.distinct,
             _common_single(first, one),
             is_whole(first) and is_whole(one),
+            0 if sizes else min(least(first), least(one)),
         )
     return first
 
@@ -234,10 +254,10 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
         return _widened(old, args)
     if kind in ("repeated", "expanded"):
         return _multiplied(old, args, kind == "repeated")
-    if kind in ("rank", "longer", "shorter"):
+    if kind in ("rank", "reordered", "longer", "shorter"):
         if old.sizes is None:
             return None
-        count = len(old.sizes) + {"rank": 0, "longer": 1, "shorter": -1}[kind]
+        count = len(old.sizes) + {"longer": 1, "shorter": -1}.get(kind, 0)
         return (None,) * count if 0 <= count <= MAX_RANK else None
     if kind in ("flat", "flat-module"):
         return _flat(old, args)
@@ -260,6 +280,33 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
     if kind == "range":
         return (_size(args.pos[0]) if len(args.pos) == 1 else None,)
     return _literal(args.get("data", 0)).sizes
+
+
+def least_of(entry: TensorEntry, old: Form, args: v.Args) -> int:
+    """How many dimensions what a call gives has at least, where its sizes are not known."""
+    kind, known = entry.sizes, least(old)
+    if kind == "input":
+        named = args.kw.get("dim")
+        return max(known, _needed([named] if named is not None else []))
+    if kind == "reordered":
+        return max(known, _needed(list(args.values())))
+    if kind == "widened":
+        return max(known + 1, _needed(list(args.values())))
+    return {
+        "rank": known,
+        "joined": known,
+        "longer": known + 1,
+        "stacked": known + 1,
+        "shorter": known - 1,
+    }.get(kind, 0)
+
+
+def _needed(named: list[v.Value]) -> int:
+    """How many dimensions a tensor has at least that has these."""
+    numbers = [
+        one.value for one in named if isinstance(one, v.Lit) and not one.option and type(one.value) is int
+    ]
+    return max((at + 1 if at >= 0 else -at for at in numbers if -MAX_RANK <= at < MAX_RANK), default=0)
 
 
 def of_images(spatial: Other, args: v.Args) -> Sizes | None:
@@ -370,12 +417,12 @@ def of_operator(left: v.Value, right: v.Value, op: str) -> Form:
     """Sizes and element type of the result of an arithmetic operator."""
     a, b = form(left), form(right)
     if isinstance(right, v.Lit):
-        return Form(a.sizes, _with_number(a.dtype, right, op))
+        return Form(a.sizes, _with_number(a.dtype, right, op), least=a.least)
     if isinstance(left, v.Lit):
-        return Form(b.sizes, _with_number(b.dtype, left, op))
+        return Form(b.sizes, _with_number(b.dtype, left, op), least=b.least)
     dtype = a.dtype if a.dtype == b.dtype and op != "/" else None
     if a.sizes is None or b.sizes is None:
-        return Form(None, dtype)
+        return Form(None, dtype, least=max(least(a), least(b)))
     if len(a.sizes) != len(b.sizes):
         return Form((a if len(a.sizes) > len(b.sizes) else b).sizes, dtype)
     return Form(_wider(a, b), dtype)
@@ -409,6 +456,22 @@ def of_item(old: Form, index: v.Value) -> Sizes | None:
             return None
     sizes = (*taken, *((None,) * (len(old.sizes) - at)))
     return sizes if at <= len(old.sizes) and len(sizes) <= MAX_RANK else None
+
+
+def least_of_item(old: Form, index: v.Value) -> int:
+    """How many dimensions ``tensor[index]`` has at least."""
+    kept = added = fewer = 0
+    for one in index.elts if isinstance(index, v.Items) and index.kind == "t" else (index,):
+        if isinstance(one, v.Lit) and one.value is None:
+            added += 1
+        elif isinstance(one, v.Obj) and one.api == v.SLICE:
+            kept += 1
+        elif isinstance(one, v.Lit) and type(one.value) is int:
+            fewer += 1
+        elif not (isinstance(one, v.Lit) and one.value is ...):
+            # A mask stands for several dimensions.
+            return kept + added
+    return max(kept, least(old) - fewer) + added
 
 
 def added_dimension(entry: TensorEntry, old: Form, args: v.Args) -> int | None:

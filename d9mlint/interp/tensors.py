@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
-from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import FROZEN, GRADIENT_MODES, NO_GRADIENT, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS, by_default
 from d9mlint.interp.device_names import together as used_together
@@ -213,6 +213,12 @@ def of_method(interp: Interp, owner: v.Value, name: str, args: v.Args) -> Form:
     return _transfer(interp, interp.kb.tensor(f"{TENSOR}.{name}"), args, owner)
 
 
+def tells(interp: RunView, name: str, args: v.Args) -> bool:
+    """Whether only tensors have a method of this name that takes such arguments."""
+    entry = interp.kb.tensor(f"{TENSOR}.{name}")
+    return entry is not None and any_holds(args, entry.tells) is True
+
+
 def _transfer(
     interp: Interp,
     entry: TensorEntry | None,
@@ -264,7 +270,8 @@ def _transfer(
     if sizes is None and single is None and owner is None and _is_column(interp, first):
         single = 1
     whole = entry.whole is True or (entry.whole == "input" and shapes.is_whole(old))
-    return Form(sizes, dtype, where, grad, distinct, single, whole)
+    dimensions = shapes.least_of(entry, old, args) if sizes is None else 0
+    return Form(sizes, dtype, where, grad, distinct, single, whole, dimensions)
 
 
 def _is_one_column(interp: Interp, found: v.Value) -> bool:
@@ -413,13 +420,14 @@ def of_operator(interp: Interp, left: v.Value, right: v.Value, op: str) -> Form:
     if shape.dtype is not None and shapes.is_dtype(shape.dtype, "integer"):
         grad = False
     whole = op in _EXACT and shapes.is_whole_value(left) and shapes.is_whole_value(right)
-    return Form(shape.sizes, shape.dtype, _device_with(interp, [left, right]), grad, whole=whole)
+    where = _device_with(interp, [left, right])
+    return Form(shape.sizes, shape.dtype, where, grad, whole=whole, least=shape.least)
 
 
 def of_comparison(interp: Interp, left: v.Value, right: v.Value) -> Form:
     """What is known of the result of a comparison."""
-    sizes = shapes.of_operator(left, right, "+").sizes
-    return Form(sizes, "bool", _device_with(interp, [left, right]), False)
+    shape = shapes.of_operator(left, right, "+")
+    return Form(shape.sizes, "bool", _device_with(interp, [left, right]), False, least=shape.least)
 
 
 def of_item(interp: Interp, value: v.Obj, index: v.Value) -> Form:
@@ -431,7 +439,9 @@ def of_item(interp: Interp, value: v.Obj, index: v.Value) -> Form:
         distinct = distinct and (chosen.distinct or chosen.dtype == "bool")
     sizes = shapes.of_item(old, index)
     single = shapes.dimension_of_item(index)
-    return Form(sizes, old.dtype, old.device, _recorded(interp, old.grad), distinct, single, old.whole)
+    grad = _recorded(interp, old.grad)
+    dimensions = shapes.least_of_item(old, index) if sizes is None else 0
+    return Form(sizes, old.dtype, old.device, grad, distinct, single, old.whole, dimensions)
 
 
 def second(interp: RunView, value: v.Value) -> v.Value | None:
@@ -452,7 +462,7 @@ def row(value: v.Obj) -> Form:
     """What is known of one of the tensors that iterating over a tensor gives."""
     old = form(value)
     sizes = None if old.sizes is None else old.sizes[1:]
-    return Form(sizes, old.dtype, old.device, old.grad, whole=old.whole)
+    return Form(sizes, old.dtype, old.device, old.grad, whole=old.whole, least=max(old.least - 1, 0))
 
 
 def forget(value: v.Obj) -> None:
@@ -469,7 +479,7 @@ def write(interp: Interp, owner: v.Value, name: str, *written: v.Value) -> None:
     old = owner.form
     new = old
     if name in shapes.RESIZING:
-        new = new._replace(sizes=None, single=None)
+        new = new._replace(sizes=None, single=None, least=0)
     if old.distinct:
         new = new._replace(distinct=False)
     if old.whole and name not in shapes.RESIZING and (name or not all(map(shapes.is_whole_value, written))):

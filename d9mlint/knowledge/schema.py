@@ -105,6 +105,7 @@ Role = Literal[
     "registers",
     "reorders",
     "resets-environment",
+    "restores",
     "restores-rng",
     "saves-checkpoint",
     "saves-loader",
@@ -621,10 +622,11 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``grad`` says whether it requires grad: ``none`` (no, unless ``requires_grad=`` says so), ``leaf`` (yes, unless
     that says no), as its ``first`` input or one of its ``inputs`` does, or ``weights``: the module has parameters.
     ``device``: as its ``inputs`` or the ``first`` of them, where a ``new`` tensor is made, as the ``argument`` says,
-    ``unknown``, or a name. ``sizes``: those of its first ``input``, of as many dimensions (``rank``), one more (``longer``,
-    ``widened`` where that has one element) or less (``shorter``), ``given`` as arguments, or as ``repeated`` or
-    ``expanded`` by them, as the ``first``, ``second``, ``steps`` or ``size`` argument, by a ``range``, by nested lists
-    (``data``), several ``joined`` or ``stacked`` along a dimension, what flattening leaves (``flat``;
+    ``unknown``, or a name. ``sizes``: those of its first ``input``, of as many dimensions (``rank``; ``reordered`` where
+    arguments name some of them), one more (``longer``, ``widened`` where that has one element) or less (``shorter``),
+    ``given`` as arguments, or as ``repeated`` or ``expanded`` by them, as the ``first``, ``second``, ``steps`` or ``size``
+    argument, by a ``range``, by nested lists (``data``), several ``joined`` or ``stacked`` along a dimension, what
+    flattening leaves (``flat``;
     ``flat-module`` starts at the second dimension), or those of ``positions`` of elements, one in a row. ``rank`` is
     the number of dimensions where it is always the same, ``spatial`` the argument of the module that says how many there
     are besides those of the batch and the channels. ``dtype``: that of the ``input``, what an ``argument``
@@ -636,7 +638,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     of the input or that has the positions of what is true in one dimension (``column``).
     ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input`` are.
     ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
-    as are ``distinct``. ``items`` is the rank of the tensors in a dictionary that the call gives.
+    as are ``distinct``. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are conditions
+    on the arguments of a method that no other common class takes: something unknown whose method is called so is a tensor.
     """
 
     id: str
@@ -647,6 +650,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "unknown",
         "input",
         "rank",
+        "reordered",
         "permuted",
         "longer",
         "widened",
@@ -674,6 +678,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     second: Literal["", "positions", "distinct"] = ""
     second_when: list[Condition] = []
     items: int | None = None
+    tells: list[Condition] = []
     note: str = ""
     provenance: list[str] = []
 

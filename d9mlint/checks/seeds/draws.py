@@ -12,7 +12,7 @@ from d9mlint.checks.drawing import LIBRARY_SEED
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, trains, where
 from d9mlint.interp.calls import has_model
-from d9mlint.interp.context import TRAINING_CONTEXT
+from d9mlint.interp.context import RESTORED, TRAINING_CONTEXT
 from d9mlint.interp.data import Entropy, is_entropy
 from d9mlint.interp.events import (
     AttributeEvent,
@@ -21,6 +21,7 @@ from d9mlint.interp.events import (
     DrawEvent,
     EndEvent,
     GlobalDrawEvent,
+    InstanceEvent,
     LateSeedEvent,
     ObjectCallEvent,
     SeedEvent,
@@ -133,6 +134,8 @@ class Seeds(Rule):
     """The first draws of their kind at all other places: what the first one gave may be overwritten."""
     early = remembered_table(tuple[str, Site], Early)
     """Draws from each generator before its seed, each place once."""
+    has_body = remembered(bool)
+    """Whether what is loaded from a checkpoint has a part of a library before the layers that are its own."""
     doubted = remembered_table(str, bool)
     late = remembered_table(str, Late)
     assigned = remembered_table(str, Assigned)
@@ -192,6 +195,13 @@ class Seeds(Rule):
                 return True
         return False
 
+    @on(InstanceEvent)
+    def made(self, event: InstanceEvent) -> None:
+        """An instance is about to be made: of one that a checkpoint is loaded into no parts are known yet."""
+        bases = map(self.run.kb.canonical, event.instance.cls.external_bases())
+        if any(self.run.kb.role(one, "restores") is not None for one in bases):
+            self.has_body = False
+
     @on(DrawEvent)
     def drawn(self, event: DrawEvent) -> None:
         """An unseeded RNG is drawn from."""
@@ -213,13 +223,20 @@ class Seeds(Rule):
         if entry.kind == "sampling":
             self._sampling(rng, level, entry, node)
             return
+        if RESTORED in self.run.contexts and entry.kind == "init" and entry.library != "torch":
+            # A part of a library, whose weights the checkpoint has.
+            self.has_body = True
+            return
+        if RESTORED in self.run.contexts and not self.has_body:
+            # The checkpoint may be one of this class.
+            return
         kind: Kind = "weak" if entry.kind in _TRAINING_ONLY or _initialises(self.run, entry, node) else ""
         if entry.kind == "dropout" and TRAINING_CONTEXT in self.run.contexts:
             kind = ""
         if kind == "weak" and self.trains_parts and _masks(entry):
             # Also where the program does not train, as for Monte Carlo dropout.
             kind = ""
-        if kind == "weak" and _may_be_loaded(self.run, entry, node):
+        if kind == "weak" and (_may_be_loaded(self.run, entry, node) or RESTORED in self.run.contexts):
             kind = "head"
         if (entry.kind == "shuffle" and entry.library == "torch") or level.parent:
             kind = "order"
