@@ -6,7 +6,8 @@ that is a fact about random numbers or determinism lives in the knowledge base, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import rng
@@ -660,21 +661,28 @@ def _entry_call(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
         pos: list[v.Value] = [v.UNKNOWN] if api.startswith(("absl.app", "tf.")) else []
         return interp.call(target, v.Args(pos, kw.kw), node)
     if api == "fire.Fire" and not args.pos and "component" not in args.kw:
-        target = _globals(interp, api, args, node)
+        target = _offered(interp)
     if isinstance(target, (v.Cls, v.Inst)):
         return _commands_of(interp, target, node)
     if isinstance(target, (v.Mapping, v.Items)):
+        commands: list[Callable[[], None]] = []
         for one in target.items.values() if isinstance(target, v.Mapping) else target.elts:
             if isinstance(one, v.Func):
-
-                def run(one: v.Func = one) -> None:
-                    interp.call(one, opt.option_params(interp, one), node)
-
-                interp.branch([lambda: None, run])
+                commands.append(partial(_command, interp, one, node))
             elif isinstance(one, v.Cls) and isinstance(target, v.Mapping) and not target.open:
-                _commands_of(interp, one, node)
+                commands.append(partial(_class_command, interp, one, node))
+        _one_of(interp, commands)
         return v.UNKNOWN
     return None
+
+
+def _offered(interp: Interp) -> v.Mapping:
+    """What ``fire.Fire()`` offers as commands: the functions and classes of the module. One that defines none is a menu of
+    those that it imports from the project."""
+    mod = interp.frame.mod
+    found = {name: one for name, one in mod.env.all().items() if isinstance(one, v.Func | v.Cls)}
+    own = {name: one for name, one in found.items() if one.mod is mod}
+    return v.Mapping(dict(own or found), open=True)
 
 
 def _commands_of(interp: Interp, target: v.Cls | v.Inst, node: Any) -> v.Value:
@@ -687,18 +695,25 @@ def _commands_of(interp: Interp, target: v.Cls | v.Inst, node: Any) -> v.Value:
     if not isinstance(made, v.Inst):
         return v.UNKNOWN
     names = {name for cls in made.cls.mro() for name in cls.env.all() if not name.startswith("_")}
-    for name in sorted(names):
-        method = made.cls.find(name)
-        if not isinstance(method, v.Func):
-            continue
-
-        bound = method.bind(made)
-
-        def run(bound: v.Func = bound) -> None:
-            interp.call(bound, opt.option_params(interp, bound), node)
-
-        interp.branch([lambda: None, run])
+    methods = [made.cls.find(name) for name in sorted(names)]
+    _one_of(
+        interp,
+        [partial(_command, interp, one.bind(made), node) for one in methods if isinstance(one, v.Func)],
+    )
     return v.UNKNOWN
+
+
+def _command(interp: Interp, func: v.Func, node: Any) -> None:
+    interp.call(func, opt.option_params(interp, func), node)
+
+
+def _class_command(interp: Interp, cls: v.Cls, node: Any) -> None:
+    _commands_of(interp, cls, node)
+
+
+def _one_of(interp: Interp, commands: Sequence[Callable[[], None]]) -> None:
+    """The command line says which command runs: one does not run after another."""
+    interp.branch([lambda: None, *commands])
 
 
 def _subclasses(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
