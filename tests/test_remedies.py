@@ -413,3 +413,34 @@ def test_op_determinism_is_recommended_with_what_it_refuses(tmp_path: Path) -> N
     assert "`Resizing` then raises RuntimeError" in found.help and generator in found.help
     (found,) = findings(tmp_path, text.format(before=f"{generator}\n"), "DET306")
     assert "Resizing" not in found.help
+
+
+BENCHMARKS = {
+    "its own option": ("if args.fast:\n    cudnn.benchmark = True\n", "leave `--fast` at its default"),
+    "the default of its own option": (
+        "if not args.safe:\n    cudnn.benchmark = True\n",
+        "run with another value of `--safe`",
+    ),
+    "an option of something else": (
+        "if args.cuda:\n    torch.cuda.manual_seed(0)\n    cudnn.benchmark = True\n",
+        "benchmark = False`",
+    ),
+    "a method that is not the default": (
+        "def prepare():\n    cudnn.benchmark = True\n\n\nif args.kind == 'b':\n    prepare()\n",
+        "benchmark = False`",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_an_option_is_named_as_the_remedy_where_it_is_there_for_that(tmp_path: Path, name: str) -> None:
+    lines, expected = BENCHMARKS[name]
+    head = (
+        "import argparse\n\nimport torch\nfrom torch.backends import cudnn\n\np = argparse.ArgumentParser()\n"
+        "p.add_argument('--fast', action='store_true')\np.add_argument('--safe', action='store_true')\n"
+        "p.add_argument('--cuda', type=int, default=1)\np.add_argument('--kind', default='a')\n"
+        "args = p.parse_args()\n"
+    )
+    (found,) = findings(tmp_path, head + lines, "DET301")
+    assert found.help.endswith(expected)
+    assert ("is given" in found.message) is (name in ("its own option", "a method that is not the default"))

@@ -129,13 +129,25 @@ def _assignments(interp: RunView, name: str) -> Iterator[tuple[m.Expr, int | Non
             if isinstance(node, m.AnnAssign) and node.value is not None:
                 targets = [node.target]
             for target in targets:
-                names = target.elts if isinstance(target, m.Seq) else [target]
-                for position, one in enumerate(names):
+                if not isinstance(target, m.Seq):
+                    if isinstance(target, m.Name) and target.id == name:
+                        seen = True
+                        yield node.value, None
+                    continue
+                each = _each(target, node.value)
+                for position, one in enumerate(target.elts):
                     if isinstance(one, m.Name) and one.id == name:
                         seen = True
-                        yield node.value, position if isinstance(target, m.Seq) else None
+                        yield (each[position], None) if each else (node.value, position)
         if seen:
             return
+
+
+def _each(target: m.Seq, value: m.Expr) -> list[m.Expr]:
+    """What each of several targets gets where the elements are written out: ``step, start = 0, time.time()``."""
+    parts = [*target.elts, *value.elts] if isinstance(value, m.Seq) else []
+    written = not any(isinstance(one, m.Star) for one in parts) and len(parts) == 2 * len(target.elts)
+    return value.elts if isinstance(value, m.Seq) and written else []
 
 
 def default(interp: RunView, expr: m.Expr | None) -> Any:

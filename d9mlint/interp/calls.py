@@ -940,6 +940,8 @@ _CALLED = frozenset({v.Func, v.Partial, v.Inst, v.Items, v.AnyOf, v.Obj})
 _CALLING_BUILTINS = frozenset(
     {"map", "filter", "sorted", "min", "max", "list", "tuple", "any", "all", "sum", "next"}
 )
+_FOR_EACH = frozenset({"builtins.map", "builtins.filter"})
+"""Those that call their first argument for the elements of the others."""
 _LOOKING_ON = (
     "inspect.",
     "functools.",
@@ -987,6 +989,15 @@ def _callbacks(
                 _fit(interp, one, data, node)
             elif isinstance(one, v.Obj):
                 _fit_library(interp, one, data, node)
+    if api in _FOR_EACH and len(args.pos) > 1 and not args.star:
+        each = v.Args([element(interp, one) for one in args.pos[1:]])
+        for one in v.alternatives(args.pos[0]):
+            if (
+                isinstance(one, (v.Func, v.Partial, v.Inst, v.Obj))
+                and getattr(one, "key", "") not in interp.decorated
+            ):
+                call(interp, one, each, node)
+        return None
     made = runner_of(interp, api, args)
     for called in made.entry.calls if made is not None else ():
         for one in v.alternatives(args.get(called.arg, called.pos) or v.NONE):

@@ -126,10 +126,20 @@ def _lacks(interp: Interp, node: m.Compare, key: v.Value, held: v.Value) -> bool
 
 
 def _compare(node: m.Compare, values: list[v.Value]) -> Outcome:
-    if len(node.ops) != 1:
-        return Outcome(None)
-    left, right = values
-    op = node.ops[0]
+    """What a comparison gives; a chain is as true as all of its parts."""
+    parts = [_pair(op, *values[at : at + 2]) for at, op in enumerate(node.ops)]
+    if len(parts) == 1:
+        return parts[0]
+    for decided in (False, None, True):
+        found = [part for part in parts if part.answer is decided]
+        if found:
+            options = [part.option for part in found]
+            # Of several parts that are false, one that no option decides is enough.
+            return Outcome(decided, min(options) if decided is False else max(options))
+    return Outcome(None)
+
+
+def _pair(op: str, left: v.Value, right: v.Value) -> Outcome:
     option = v.option_of(left) or v.option_of(right)
     if op in ("is", "is not", "==", "!=") and isinstance(right, v.Lit) and right.value is None:
         none = v.is_none(left)

@@ -86,7 +86,7 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             return value
         if value.type == PATH and name in ("parent", "parents"):
             return value
-        if name == "dataset" and value.type == "torch.utils.data.DataLoader":
+        if name == "dataset" and interp.kb.role(value.type or value.api, "takes-items") is not None:
             return value.args.get("dataset", 0) or v.UNKNOWN
         if name == "sampler" and value.type == "torch.utils.data.DataLoader":
             sampler = value.args.get("sampler", 3)

@@ -14,6 +14,7 @@ from d9mlint.interp.tensors import TENSOR
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
 
 
 BASE = "base class"
@@ -67,7 +68,7 @@ def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> list[v.Val
             given += use(interp, one, node, depth + 1)
     elif isinstance(value, v.Obj) and value.type != TENSOR:
         use_object(interp, value, v.NO_ARGS, node)
-        for one in value.args.values():
+        for one in held(interp, value).values():
             if isinstance(one, (v.Inst, v.Items, v.AnyOf)):
                 given += use(interp, one, node, depth + 1)
     return given
@@ -120,7 +121,7 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
             rng.apply(interp, entries, obj.args, obj.node or node, at="use")
     if depth > 4:
         return
-    for value in parts(obj) if obj.api in CONTAINERS else obj.args.values():
+    for value in parts(obj) if obj.api in CONTAINERS else held(interp, obj).values():
         for one in flatten(value):
             if isinstance(one, v.Obj) and one.type != TENSOR:
                 use_object(interp, one, v.NO_ARGS, node, depth + 1)
@@ -130,6 +131,13 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
                 interp.call(one, v.Args(star=True), node)
             elif isinstance(one, v.Inst):
                 use_base(interp, one, node, depth)
+
+
+def held(interp: RunView, obj: v.Obj) -> v.Args:
+    """What a library object works with: what it was made with, and what the program gave it later as an attribute, as
+    ``dataset.transform = ...``. The layers of a module are not told apart by that."""
+    later = {name: value for name, value in obj.attrs.items() if name.isidentifier()}
+    return obj.args.replaced(v.Args([], later)) if later and not is_module(interp, obj) else obj.args
 
 
 def flatten(value: v.Value) -> list[v.Value]:

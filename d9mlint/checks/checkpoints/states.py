@@ -10,6 +10,7 @@ from d9mlint.checks.derivation import assignments
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda, trains
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, ObjectAttributeEvent
+from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method, on_object_attribute
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Moment, Where
@@ -47,6 +48,8 @@ _EPOCH = re.compile(r"epoch|step|iter|itr", re.IGNORECASE)
 _OPTIMIZER = re.compile(r"optim|(^|[._])opt([._]|$|_?[a-z]?$)", re.IGNORECASE)
 _SCHEDULER = re.compile(r"sched|lr_s", re.IGNORECASE)
 _SCALER = re.compile(r"scaler|amp", re.IGNORECASE)
+
+_PLAIN = ("builtins.int", "builtins.str", "builtins.float", "builtins.bool", v.GIVEN)
 
 
 def _is_scheduler(api: str) -> bool:
@@ -435,7 +438,9 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
             found.add(state)
         owner = value.attrs.get("@owner")
         kind = owner.type if isinstance(owner, v.Obj) else value.type
-        text = f"{key}.{_receiver(value.node)}"
+        # The options of the program and plain values have no state, whatever they are called.
+        plain = kind == NAMESPACE or kind.startswith(_PLAIN)
+        text = "" if plain else f"{key}.{_receiver(value.node)}"
         if kind.startswith("torch.optim.lr_scheduler") or _SCHEDULER.search(text):
             found.add("scheduler")
         elif kind.startswith("torch.optim.") or _OPTIMIZER.search(text):

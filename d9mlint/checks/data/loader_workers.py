@@ -16,9 +16,11 @@ from d9mlint.interp.listening import on_call
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.switches import LIGHTNING_TRAINERS
+from d9mlint.interp.usage import held
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
+    from d9mlint.interp.view import RunView
 
 
 # Datasets of libraries that draw nothing themselves; what their transforms draw is seen in their arguments.
@@ -84,7 +86,7 @@ class LoaderWorkers(Rule):
             return
         item_seed = ITEM_SEED in drawn
         drawn.discard(ITEM_SEED)
-        visible = dataset is not None and is_visible(dataset)
+        visible = dataset is not None and is_visible(self.run, dataset)
         old_numpy = not self.run.workers_seed_numpy()
         reasons: list[str] = []
         severity = Severity.WARNING
@@ -173,7 +175,7 @@ def _count_text(workers: v.Value, option: str) -> str:
     return f"workers (`{option}`)" if option else "worker processes"
 
 
-def is_visible(dataset: v.Value, depth: int = 0) -> bool:
+def is_visible(run: RunView, dataset: v.Value, depth: int = 0) -> bool:
     """Whether all code that makes an item is the project's own, or of libraries that draw nothing."""
     if depth > 5:
         return False
@@ -189,14 +191,15 @@ def is_visible(dataset: v.Value, depth: int = 0) -> bool:
         if dataset.api.startswith("torch.utils.data."):
             # Wrappers of other datasets: as visible as what they wrap.
             return bool(dataset.args.pos or dataset.args.kw) and all(
-                is_visible(a, depth + 1) for a in dataset.args.values()[:1]
+                is_visible(run, a, depth + 1) for a in dataset.args.values()[:1]
             )
         if dataset.api.startswith(_QUIET_LIBRARIES):
             # Everything but paths and flags is a transform; those of the preparation do not run in workers.
-            given = [*dataset.args.pos, *(x for k, x in dataset.args.kw.items() if not k.startswith("pre_"))]
+            args = held(run, dataset)
+            given = [*args.pos, *(x for k, x in args.kw.items() if not k.startswith("pre_"))]
             helpers = [a for a in given if isinstance(a, (v.Obj, v.Items, v.AnyOf))]
-            hidden = dataset.args.kw.get("transform") is v.UNKNOWN or dataset.args.dstar
-            return not hidden and all(_quiet_helper(a, depth + 1) for a in helpers)
+            hidden = args.kw.get("transform") is v.UNKNOWN or args.dstar
+            return not hidden and all(_quiet_helper(run, a, depth + 1) for a in helpers)
         return False
     if isinstance(dataset, (v.Items, v.Mapping)):
         return True
@@ -204,19 +207,19 @@ def is_visible(dataset: v.Value, depth: int = 0) -> bool:
         # The array of a column, of whatever table.
         return dataset.name == _ARRAY
     if isinstance(dataset, v.AnyOf):
-        return all(is_visible(one, depth + 1) for one in dataset.values)
+        return all(is_visible(run, one, depth + 1) for one in dataset.values)
     return isinstance(dataset, v.Lit)
 
 
-def _quiet_helper(value: v.Value, depth: int) -> bool:
+def _quiet_helper(run: RunView, value: v.Value, depth: int) -> bool:
     if isinstance(value, v.Obj) and not value.api.startswith(
         ("os.", "pathlib.", "builtins.", "?.", "str.", v.GIVEN)
     ):
-        return is_visible(value, depth)
+        return is_visible(run, value, depth)
     if isinstance(value, v.AnyOf):
-        return all(_quiet_helper(one, depth + 1) for one in value.values)
+        return all(_quiet_helper(run, one, depth + 1) for one in value.values)
     if isinstance(value, v.Items):
-        return all(_quiet_helper(one, depth + 1) for one in value.elts)
+        return all(_quiet_helper(run, one, depth + 1) for one in value.elts)
     return True
 
 

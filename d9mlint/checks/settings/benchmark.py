@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Fix, Severity
 from d9mlint.checks.base import Rule, argument_node, replace_fix
@@ -15,6 +15,10 @@ from d9mlint.interp.listening import on, on_attribute, on_call
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
 
 BENCHMARK = "torch.backends.cudnn.benchmark"
 
@@ -23,7 +27,8 @@ class Benchmark(Rule):
     """DET301: cuDNN's benchmark mode."""
 
     codes = ("DET301",)
-    places = remembered(list[tuple[Where, str]])
+    places = remembered(list[tuple[Where, str, bool]])
+    """Where it is set, by which option of the program, and whether that option is there for nothing else."""
 
     @on_attribute(BENCHMARK)
     def assigned(self, event: AttributeEvent) -> None:
@@ -39,8 +44,9 @@ class Benchmark(Rule):
             return
         place = Where(self.run, self.run.statement, BENCHMARK)
         option = v.option_of(value) or own_option(self.run.options)
-        self.places.append((place, option))
-        _report_benchmark(self, place, option, _true_fix(self.run.statement))
+        alone = bool(v.option_of(value)) or _is_all_that_is_chosen(self.run, self.run.statement)
+        self.places.append((place, option, alone))
+        _report_benchmark(self, place, option, alone, _true_fix(self.run.statement))
 
     @on_call("torch.backends.cudnn.flags", "torch.backends.cudnn.set_flags")
     def flags(self, call: CallEvent) -> None:
@@ -51,7 +57,8 @@ class Benchmark(Rule):
             node = argument_node(call.node, name, 1)
             fix = replace_fix(node, "False", "set `benchmark` to `False`") if literal_true(node) else None
             option = v.option_of(value) or own_option(self.run.options)
-            _report_benchmark(self, Where(self.run, call.node, BENCHMARK), option, fix)
+            alone = bool(v.option_of(value))
+            _report_benchmark(self, Where(self.run, call.node, BENCHMARK), option, alone, fix)
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -64,14 +71,14 @@ class Benchmark(Rule):
             and setting.value is False
             and not setting.option
         ):
-            for place, _ in self.places:
+            for place, *_ in self.places:
                 self.silent("DET301", place, "`cudnn.benchmark` is set to False again in any case")
                 self.reporter.withdraw("DET301", place.site)
         elif self.run.entry is not None and infers(self.run):
             # In inference alone, the benchmark is a choice: it is reported without a fix that is made unasked.
-            for place, option in self.places:
+            for place, option, alone in self.places:
                 if self.reporter.withdraw("DET301", place.site):
-                    _report_benchmark(self, place, option, None, Severity.WARNING)
+                    _report_benchmark(self, place, option, alone, None, Severity.WARNING)
 
 
 def _true_fix(node: Any) -> Fix | None:
@@ -85,17 +92,37 @@ def _true_fix(node: Any) -> Fix | None:
     return None
 
 
+def _is_all_that_is_chosen(interp: RunView, node: Any) -> bool:
+    """Whether a statement stands in a branch that does nothing but set attributes to literals: what decides between the
+    branches is there for that."""
+    func = interp.frame.func
+    body = interp.frame.file.facts.functions[0].body if func is None else func.fn.body
+    return any(
+        any(stmt is node for stmt in branch)
+        and all(isinstance(stmt, m.Assign) and isinstance(stmt.value, m.Const) for stmt in branch)
+        for one in nodes(list(body))
+        if isinstance(one, m.If)
+        for branch in (one.body, one.orelse)
+    )
+
+
 def _report_benchmark(
-    rule: Rule, place: Where, option: str, fix: Fix | None, severity: Severity | None = None
+    rule: Rule, place: Where, option: str, alone: bool, fix: Fix | None, severity: Severity | None = None
 ) -> None:
-    """Report the benchmark. Where an option of the program decides, the program already has the remedy."""
-    by = f" (unless `{option}` says otherwise)" if option else ""
+    """Report the benchmark. Where an option of the program is there to decide, the program already has the remedy."""
+    by, remedy = "", "set `torch.backends.cudnn.benchmark = False`"
+    if place.aside:
+        by = f" when `{place.aside}` is given"
+        remedy = f"leave `{place.aside}` at its default" if alone and place.aside == option else remedy
+    elif option:
+        by = f" (unless `{option}` says otherwise)"
+        remedy = f"run with another value of `{option}`" if alone else remedy
     rule.report(
         "DET301",
         place,
         f"`cudnn.benchmark = True`{by}: autotuning may select different algorithms in each run",
-        f"run with another value of `{option}`" if option else "set `torch.backends.cudnn.benchmark = False`",
+        remedy,
         subject=BENCHMARK,
         severity=Severity.WARNING if option else severity,
-        fix=None if option else fix,
+        fix=None if option and alone else fix,
     )
