@@ -184,6 +184,9 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
         interp.listeners.tell(DoubtfulDrawEvent(rng, level, entry, node))
     if level.level == UNSEEDED and interp.entry is not None and not interp.exhausted:
         interp.listeners.tell(DrawEvent(rng, level, entry, node))
+    elif interp.entry is None and entry.kind == "split" and level.level == MAYBE and level.site is None:
+        # Nothing that was seen seeds it: whether anything in the project does is asked at the end.
+        interp.listeners.tell(DrawEvent(rng, level, entry, node))
     return level.level == UNSEEDED
 
 

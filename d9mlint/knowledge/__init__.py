@@ -76,6 +76,7 @@ class Knowledge:
             api.partition(".")[0] for entry in described if entry.library != "python" for api in entry.apis
         )
         self._may_seed: dict[tuple[str, bool], bool] = {}
+        self._names_that_seed: dict[str, frozenset[str]] = {}
         self._result_patterns: Patterns[str] = Patterns()
         # Names of attributes of which a table says what class they are.
         self._attributes = frozenset(api.rpartition(".@")[2] for api in compiled.results if ".@" in api)
@@ -297,6 +298,17 @@ class Knowledge:
             names = self._seeders.get("methods" if method else "functions")
             found = names is not None and names.match(name.lower()) is not None
             self._may_seed[name, method] = found
+        return found
+
+    def names_that_seed(self, rng: str) -> frozenset[str]:
+        """The last parts of the names of what seeds a generator."""
+        found = self._names_that_seed.get(rng)
+        if found is None:
+            found = self._names_that_seed[rng] = frozenset(
+                name.rpartition(".")[2]
+                for name, entries in self._rng.items()
+                if any(rng in self.seeded_with(one) for entry in entries for one in entry.seeds)
+            )
         return found
 
     def is_seed(self, argument: str) -> bool:

@@ -323,16 +323,19 @@ class Seeds(Rule):
         generator = self.run.kb.generators[rng]
         aside = self.run.state.aside
         when = f" when `{aside}` is given" if aside else ""
+        reached = self.run.entry is not None
+        title = generator.title
+        seed = f" and without a {title} seed" if reached else f", and nothing in the project seeds {title}"
         self.report(
             "DET109",
             node,
-            f"`{api}` without `{argument}=` and without a {generator.title} seed: the result differs between runs{when}",
+            f"`{api}` without `{argument}=`{seed}: the result differs between runs{when}",
             f"pass `{argument}=0`, or call `{generator.seed}` first",
             subject=api,
-            severity=Severity.WARNING if level.option or aside else None,
+            severity=Severity.WARNING if level.option or aside or not reached else None,
             confidence=Confidence.LOW if entry.confidence == "low" else None,
-            entry_wide=True,
             remedy=(argument, "0"),
+            if_never_seeded="" if reached else rng,
         )
 
     def _sampling(self, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
