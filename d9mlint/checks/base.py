@@ -99,6 +99,7 @@ class Reporter:
             op=violation.op,
             call=violation.call,
             remedy=violation.remedy,
+            unless=violation.unless,
         )
 
     def withdraw(self, code: str, site: Site) -> bool:
@@ -198,6 +199,7 @@ class Rule:
         remedy: tuple[str, ...] = (),
         cause: tuple[str, ...] = (),
         raises: str = "",
+        unless: str = "",
     ) -> None:
         """The rule is violated at a node or a remembered place; see ``interp.violations``."""
         if not isinstance(place, Where):
@@ -219,6 +221,7 @@ class Rule:
                 remedy,
                 cause,
                 raises,
+                unless,
             )
         )
 
