@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from d9mlint.base.entry_report import EntryReport
+from d9mlint.base.entry_report import EntryReport, shown
 from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding
 from d9mlint.checks.merge import merge
@@ -44,7 +44,7 @@ class Runs(NamedTuple):
     def findings(self) -> list[Finding]:
         """What they found, merged."""
         training = {report.relative for report in self.entries if report.trains}
-        return merge((report.findings for report in self.reports), training)
+        return merge((report.findings for report in self.reports), training, shown(self.reports))
 
 
 def analyze(analyzer: Analyzer, executor: Executor | None = None, cache: EntryCache | None = None) -> Runs:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
+from typing import Literal
 
 import msgspec
 
@@ -21,7 +23,8 @@ class EntryReport(msgspec.Struct):
     needs of memory.
     ``config_files`` are the configuration files that were opened; ``cuts`` say where the run was cut
     off, ``gaps`` what else it did not follow, ``trains`` whether a model is trained. ``releases`` are
-    those of libraries for which the names in the program tell that it was written."""
+    those of libraries for which the names in the program tell that it was written. ``states`` says what it gives states to
+    that were loaded: to models alone, which it does not train, or to something else, as who goes on with training does."""
 
     entry: str
     function: str
@@ -37,6 +40,7 @@ class EntryReport(msgspec.Struct):
     gaps: list[Gap] = []
     entered: bytes = zlib.compress(b"\x80", 1)
     releases: dict[str, str] = {}
+    states: Literal["", "evaluates", "resumes"] = ""
 
     def functions_reached(self) -> dict[int, list[int]]:
         """The functions that the run reached, of each file."""
@@ -50,3 +54,16 @@ class EntryReport(msgspec.Struct):
 def packed(functions: dict[int, list[int]]) -> bytes:
     """The functions of each file, as an ``EntryReport`` holds them."""
     return zlib.compress(msgspec.msgpack.encode(functions), 1)
+
+
+EVALUATED = "evaluated"
+"""What programs of a project show that give loaded states to models alone, which they do not train, if no other one
+goes on with training."""
+SEEDED = "seeded "
+"""Before a generator: that any file of a project may seed it."""
+
+
+def shown(reports: Iterable[EntryReport]) -> frozenset[str]:
+    """What all programs of a project show together."""
+    states = {report.states for report in reports}
+    return frozenset([EVALUATED] if "evaluates" in states and "resumes" not in states else [])

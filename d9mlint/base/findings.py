@@ -88,8 +88,8 @@ class Finding(msgspec.Struct, frozen=True):
     name of the function around it. ``targets`` are the library versions the answer depends on, such as
     ``("torch 2.4", "pinned in requirements.txt:3")``, empty when it does not. ``op`` is the id of the
     knowledge entry of an op, by which measurements are joined; ``call`` is what is known of its call. ``remedy``
-    holds words for the builder of the rule's fix, such as the argument that is missing. ``if_never_seeded`` is the generator
-    that nothing in the project may seed, as the finding is none otherwise.
+    holds words for the builder of the rule's fix, such as the argument that is missing. ``unless`` is what all programs of
+    the project together may show (see ``base.entry_report``), or what is in its files, so that there is nothing to report.
     """
 
     code: str
@@ -110,7 +110,7 @@ class Finding(msgspec.Struct, frozen=True):
     call: KnownCall | None = None
     evidence: dict[str, Any] | None = None
     remedy: tuple[str, ...] = ()
-    if_never_seeded: str = ""
+    unless: str = ""
 
     @property
     def fixed_path(self) -> str:

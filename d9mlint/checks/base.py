@@ -99,7 +99,7 @@ class Reporter:
             op=violation.op,
             call=violation.call,
             remedy=violation.remedy,
-            if_never_seeded=violation.if_never_seeded,
+            unless=violation.unless,
         )
 
     def withdraw(self, code: str, site: Site) -> bool:
@@ -199,7 +199,7 @@ class Rule:
         remedy: tuple[str, ...] = (),
         cause: tuple[str, ...] = (),
         raises: str = "",
-        if_never_seeded: str = "",
+        unless: str = "",
     ) -> None:
         """The rule is violated at a node or a remembered place; see ``interp.violations``."""
         if not isinstance(place, Where):
@@ -221,7 +221,7 @@ class Rule:
                 remedy,
                 cause,
                 raises,
-                if_never_seeded,
+                unless,
             )
         )
 

@@ -12,13 +12,17 @@ MAX_NAMED = 3
 """Entry points that a message names beside the one whose flow is shown."""
 
 
-def merge(found: Iterable[Iterable[Finding]], training: Container[str] = ()) -> list[Finding]:
+def merge(
+    found: Iterable[Iterable[Finding]], training: Container[str] = (), shown: Container[str] = ()
+) -> list[Finding]:
     """One finding for each place and subject: the most confident, then the most severe, then that of an entry point
     in ``training``, then that of the first by name. Other entry points that lead to it with the same confidence are
-    named."""
+    named. What the programs of the project have ``shown`` together leaves nothing to report of some."""
     groups: dict[tuple[str, str, int, int, str], list[Finding]] = {}
     for findings in found:
         for one in findings:
+            if one.unless and one.unless in shown:
+                continue
             groups.setdefault((one.code, one.path, one.start, one.end, one.subject), []).append(one)
     # What reads alike is said once, whatever it is about.
     alike: dict[tuple[str, str, int, int, str], list[Finding]] = {}

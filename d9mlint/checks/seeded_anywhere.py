@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from d9mlint.base.entry_report import SEEDED
 from d9mlint.base.findings import Finding
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
@@ -17,12 +18,16 @@ def without_seeded(
     """The findings without those that some code of the project may make untrue, or, where the project has no ``programs``,
     code that uses it."""
     kept = list(findings)
-    asked = {one.if_never_seeded for one in kept} - {""}
+    asked = {one.unless for one in kept if one.unless.startswith(SEEDED)}
     if not asked:
         return kept
     known = list(files) if programs else []
-    seeded = {rng for rng in asked if not programs or any(_may_seed(one, rng, kb) for one in known)}
-    return [one for one in kept if one.if_never_seeded not in seeded]
+    seeded = {
+        what
+        for what in asked
+        if not programs or any(_may_seed(one, what.removeprefix(SEEDED), kb) for one in known)
+    }
+    return [one for one in kept if one.unless not in seeded]
 
 
 def _may_seed(facts: m.FileFacts, rng: str, kb: Knowledge) -> bool:

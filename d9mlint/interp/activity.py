@@ -7,7 +7,7 @@ first place as ``Where`` in ``interp.places`` for the findings that are made at 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from d9mlint.interp import tensors
 from d9mlint.interp import values as v
@@ -53,6 +53,9 @@ LOADS = "loads-weights"
 INFERS = "infers"
 MODE_SET = "sets the mode of a model"
 """Where a model is put into evaluation or training mode."""
+GIVES_STATE = "gives a model a state"
+RESUMES = "gives something a state"
+"""Where a model is given a state that is no other one's here, and where something else is."""
 ENTERED = "enters-by-hand"
 SAVES = "saves"
 
@@ -149,6 +152,13 @@ def where(interp: RunView, flag: str) -> Where | None:
 def trains(interp: RunView) -> bool:
     """Whether the run reached training of any kind."""
     return TRAIN in interp.places
+
+
+def states(interp: RunView) -> Literal["", "evaluates", "resumes"]:
+    """What loaded states are given to: to models that are not trained here, or to something else."""
+    if RESUMES in interp.places or (GIVES_STATE in interp.places and trains(interp)):
+        return "resumes"
+    return "evaluates" if GIVES_STATE in interp.places and interp.entry is not None else ""
 
 
 def infers(interp: RunView) -> bool:
@@ -437,6 +447,15 @@ class Activity:
         state = call.args.pos[0] if call.args.pos else None
         if state is None or not are_initial(state):
             note(self._interp, LOADS, call.node, call.api)
+
+    @on_method("load_state_dict")
+    def state_given(self, call: CallEvent) -> None:
+        """Something is given a state: a model, or what else is needed to go on with training."""
+        state = call.args.pos[0] if call.args.pos else None
+        if isinstance(state, v.Obj) and state.api.endswith(".state_dict"):
+            return
+        model = call.owner is not None and has_model(self._interp, v.alternatives(call.owner))
+        note(self._interp, GIVES_STATE if model else RESUMES, call.node, call.api)
 
     @on_call_if(lambda activity, api: activity.kb.role(api, "loads-weights") is not None)
     def loads_file(self, call: CallEvent) -> None:

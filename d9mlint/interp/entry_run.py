@@ -18,7 +18,7 @@ import msgspec
 from d9mlint.base.entry_report import EntryReport, packed
 from d9mlint.base.findings import Finding
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import TRAIN, Activity
+from d9mlint.interp.activity import TRAIN, Activity, states
 from d9mlint.interp.calls import blank_instance
 from d9mlint.interp.context import QUIET
 from d9mlint.interp.events import EndEvent
@@ -356,6 +356,7 @@ class Analyzer:
             trains=entry is not None and TRAIN in interp.places,
             gaps=sorted(interp.gaps),
             entered=packed(self._by_file(functions(interp.trail))),
+            states=states(interp),
         )
 
 

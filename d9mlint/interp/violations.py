@@ -16,8 +16,7 @@ class Violation(NamedTuple):
     An ``entry_wide`` one is about a whole program: it is none in the run over unreached code. ``subject`` is what it
     is about at this place, so that two of one rule can be distinguished. ``cause`` names the rule and subject of a
     finding with the same cause and remedy: beside that one it is advice. ``raises`` is the text of an op that raises in
-    deterministic mode, where it is about one. ``if_never_seeded`` is the generator that nothing in the project may seed for
-    it to be one.
+    deterministic mode, where it is about one. ``unless`` is as in a ``Finding``.
     """
 
     code: str
@@ -35,7 +34,7 @@ class Violation(NamedTuple):
     remedy: tuple[str, ...] = ()
     cause: tuple[str, ...] = ()
     raises: str = ""
-    if_never_seeded: str = ""
+    unless: str = ""
 
     def replayed(self, replay: Replay) -> Violation:
         """The same in another run; see ``Where.replayed``."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from d9mlint.analysis import Runs, Share, unreached_code
+from d9mlint.base.entry_report import shown
 from d9mlint.base.findings import Finding, Step
 from d9mlint.base.paths import relative_to
 from d9mlint.base.source import Source, Trouble, make_source, read_bytes
@@ -343,7 +344,7 @@ class Engine:
                     edits[before] = difference(before, text)
                 found.append([moved for f in here if (moved := _moved(f, path, edits[before])) is not None])
         trained = (*live.values(), *(old.report for old in outdated.values()))
-        return merge(found, {report.relative for report in trained if report.trains})
+        return merge(found, {report.relative for report in trained if report.trains}, shown(trained))
 
     def complete(self, stop: Callable[[], bool]) -> Result:
         """Make all runs that are not known, and answer for all files. Raises Cancelled."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.base.entry_report import EVALUATED
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.derivation import assignments
 from d9mlint.interp import values as v
@@ -244,6 +245,7 @@ class Checkpoints(Rule):
                     "save the missing state and restore it when resuming",
                     subject="torch.save",
                     remedy=tuple(wanted),
+                    unless=EVALUATED,
                 )
         if open_world:
             # What is saved here may be restored elsewhere.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from d9mlint.base.entry_report import SEEDED
 from d9mlint.base.findings import Confidence, Severity, Step
 from d9mlint.checks.base import Rule
 from d9mlint.checks.drawing import LIBRARY_SEED
@@ -335,7 +336,7 @@ class Seeds(Rule):
             severity=Severity.WARNING if level.option or aside or not reached else None,
             confidence=Confidence.LOW if entry.confidence == "low" else None,
             remedy=(argument, "0"),
-            if_never_seeded="" if reached else rng,
+            unless="" if reached else SEEDED + rng,
         )
 
     def _sampling(self, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
