@@ -581,7 +581,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     and one value after the other, the same whatever their order. Where all of ``appends`` hold, what is written is added
     to the file that the first argument names. ``tested`` are arguments, with their positions, of which
     it only matters which elements they have: data that the program tests for its elements is not taken to be kept
-    for its order.
+    for its order. What takes ``numbers`` raises where it is given texts.
     """
 
     id: str
@@ -608,6 +608,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     commutes: bool = False
     appends: list[Condition] = []
     tested: dict[str, int] = {}
+    numbers: bool = False
     confidence: Sureness = "high"
     note: str = ""
     provenance: list[str] = []
