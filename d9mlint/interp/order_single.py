@@ -98,6 +98,25 @@ def _only_value(fn: m.Function | None, name: str) -> m.Expr | None:
     return found[0] if len(found) == 1 else None
 
 
+def has_elements_of_set(interp: Interp, node: m.Expr | None, fn: m.Function | None) -> bool:
+    """Whether an expression gives the elements of a set, as ``list(ids)`` does, and nothing that is made from them."""
+    for _ in range(_MOST_NAMES):
+        if isinstance(node, m.Name):
+            value = interp.eval(node)
+            if isinstance(value, v.Items) and value.kind == "s":
+                return True
+            node = _only_value(fn, node.id)
+        elif isinstance(node, m.Call) and node.args and isinstance(node.func, m.Name):
+            called = interp.eval(node.func)
+            entry = interp.kb.order(interp.kb.canonical(called.name)) if isinstance(called, v.Ext) else None
+            if entry is None or entry.role not in ("carry", "sink"):
+                return False
+            node = node.args[0]
+        else:
+            return False
+    return False
+
+
 def is_known_single(fn: m.Function | None, entries: m.Expr) -> bool:
     """Whether the function asks if a variable has one entry, and not only whether it has any."""
     while isinstance(entries, m.Call) and len(entries.args) == 1:

@@ -155,6 +155,25 @@ def item_summed(orders: Orders, interp: Interp, stmt: m.AugAssign, owner: v.Valu
         orders.decide(loop.order)
 
 
+def is_numbered(orders: Orders, interp: Interp, stmt: m.Stmt | None, owner: v.Items, index: v.Value) -> bool:
+    """``results[number - 1] = x`` with ``number, x = queue.get()``: each result has its own place in a list, which does not
+    depend on how many rounds there were."""
+    if not isinstance(stmt, m.Assign) or len(stmt.targets) != 1 or orders.deep(index) is not None:
+        return False
+    target = stmt.targets[0]
+    if not isinstance(target, m.Subscript) or owner.kind != "l":
+        return False
+    parts = list(nodes([target.index]))
+    if any(isinstance(one, m.BinOp) and one.op not in _SHIFTS for one in parts):
+        return False
+    used = {one.id.partition(".")[0] for one in parts if isinstance(one, m.Name)}
+    around = [loop for loop in orders.loops if owner.birth < loop.start]
+    return all(loop.env is interp.frame.env and used & loop.taken for loop in around)
+
+
+_SHIFTS = frozenset("+-")
+
+
 def _holds_floats(interp: Interp, owner: v.Value) -> bool:
     if isinstance(owner, v.Mapping):
         return any(is_float(interp, one) for one in owner.items.values())

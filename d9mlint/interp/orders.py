@@ -94,7 +94,8 @@ class Loop:
     values that names had, which the loop assigns. ``given`` is the name that it gives each element, unless it is among
     the names ``assigned`` in its body. ``draws`` is whether it draws something, ``figures`` whether it begins or ends
     figures, ``zeroes`` whether it sets gradients to zero: then each round has its own. ``cuts`` are where
-    statements start that end it after so many rounds."""
+    statements start that end it after so many rounds. ``taken`` are names of what is taken in each round, where
+    whatever is ready first is."""
 
     __slots__ = (
         "assigned",
@@ -108,6 +109,7 @@ class Loop:
         "names",
         "order",
         "start",
+        "taken",
         "zeroes",
     )
 
@@ -127,6 +129,8 @@ class Loop:
         self.given = ""
         self.assigned = assigned_names(stmt) if stmt is not None else frozenset[str]()
         self.names, self.counters = order_sums.names_of(stmt)
+        inner = self.counters | _counted_up(stmt)
+        self.taken = self.assigned - inner if start is not None else frozenset[str]()
         self.draws = self.figures = self.zeroes = False
         self.cuts: frozenset[int] = frozenset()
 
@@ -429,6 +433,9 @@ class Orders:
         if entry is not None and entry.tested:
             for argument, place in entry.tested.items():
                 order_sorting.settle(self, args.get(argument, place))
+        if entry is not None and entry.numbers and self.origins and args.pos:
+            if order_single.has_elements_of_set(interp, _argument_node(node, 0), _running(interp)):
+                self._are_numbers(self.of(args.pos[0]))
         if role == "source":
             assert entry is not None
             if entry.pattern is not None:
@@ -1077,6 +1084,12 @@ class Orders:
         if isinstance(owner, v.Items) and isinstance(value, v.Lit):
             # Every round writes the same into a list, whose places stay what they are.
             return
+        if (
+            isinstance(owner, v.Items)
+            and self.loops
+            and order_sums.is_numbered(self, interp, stmt, owner, index)
+        ):
+            return
         if isinstance(owner, v.Mapping) and owner.factory is None and _replaces(stmt):
             # What is there already stays where it is.
             return
@@ -1430,7 +1443,7 @@ def _asked_for_form(interp: Interp, node: m.Subscript) -> bool:
 _counters: dict[int, tuple[object, frozenset[str]]] = memo()
 
 
-def _counted_up(stmt: m.For | m.Function | None) -> frozenset[str]:
+def _counted_up(stmt: m.For | m.While | m.Function | None) -> frozenset[str]:
     """Names, also dotted, to which a whole number is added somewhere in a body."""
     if stmt is None:
         return frozenset()

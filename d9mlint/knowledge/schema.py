@@ -86,6 +86,7 @@ Role = Literal[
     "measures",
     "model-input",
     "named-by",
+    "colored-by",
     "names-configuration",
     "names-main",
     "no-gpu",
@@ -107,6 +108,7 @@ Role = Literal[
     "resets-environment",
     "restores",
     "restores-rng",
+    "samples-actions",
     "saves-checkpoint",
     "saves-loader",
     "sentinel",
@@ -583,7 +585,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     and one value after the other, the same whatever their order. Where all of ``appends`` hold, what is written is added
     to the file that the first argument names. ``tested`` are arguments, with their positions, of which
     it only matters which elements they have: data that the program tests for its elements is not taken to be kept
-    for its order.
+    for its order. What takes ``numbers`` raises where it is given texts.
     """
 
     id: str
@@ -610,6 +612,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     commutes: bool = False
     appends: list[Condition] = []
     tested: dict[str, int] = {}
+    numbers: bool = False
     confidence: Sureness = "high"
     note: str = ""
     provenance: list[str] = []

@@ -13,6 +13,7 @@ from d9mlint.checks.drawing import LIBRARY_SEED
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, trains, where
 from d9mlint.interp.calls import has_model
+from d9mlint.interp.coloring import colors_only
 from d9mlint.interp.context import RESTORED, TRAINING_CONTEXT
 from d9mlint.interp.data import Entropy, is_entropy
 from d9mlint.interp.events import (
@@ -210,7 +211,12 @@ class Seeds(Rule):
         if (
             entry.kind in _GIVING
             and not entry.in_place
-            and (self.run.unread(node) or names_only(self.run, node) or traced_only(self.run, node))
+            and (
+                self.run.unread(node)
+                or names_only(self.run, node)
+                or traced_only(self.run, node)
+                or colors_only(self.run, node)
+            )
         ):
             return
         if entry.described_by and described_only(self.run, node, entry.described_by):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.events import CallEvent, EndEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
@@ -47,6 +48,10 @@ class Environments(Rule):
     """Environments that a library resets, not the program, by where they are made."""
     given = remembered(dict[frozenset[Site], Handed])
     """The first of the algorithms that environments are given to, which seed them if they are given a seed."""
+    explorers = remembered(dict[frozenset[Site], Handed])
+    """The first of the algorithms that choose random actions, unless they are given a seed, by their environments."""
+    with_spaces = remembered(set[Site])
+    """Where environments are made that are seeded with their spaces."""
 
     @on_method("reset", "seed", "sample")
     def use(self, call: CallEvent) -> None:
@@ -143,9 +148,14 @@ class Environments(Rule):
             self.made = True
             given = call.args.get(entry.seed_arg or "seed", entry.seed_pos)
             made = self.run.here(call.node)
+            if entry.unless and any_holds(call.args, entry.unless) is not False:
+                self.seeded_ones.add(made)
+                return
             if given is not None and v.is_none(given) is not True:
                 # It seeds what it makes, and no environment that is made elsewhere.
                 self.seeded_ones.add(made)
+                if entry.at == "use":
+                    self.with_spaces.add(made)
                 return
             if entry.at == "use":
                 self.handed.setdefault(made, Handed(Where(self.run, call.node, call.api), entry.why))
@@ -158,6 +168,14 @@ class Environments(Rule):
             elif ones and ones.isdisjoint(self.handed):
                 help = f"pass `{own}=0` to `{call_text(call)}`, which seeds its environment"
                 self.given.setdefault(ones, Handed(Where(self.run, call.node, call.api), help))
+            samples = self.run.kb.role(call.api, "samples-actions")
+            if samples is not None and ones and own and not self._is_seeded(call, own):
+                if all_hold(call.args, samples.when) is True:
+                    help = f"pass `{own}=0` to `{call_text(call)}`, which seeds the action space too"
+                    seed = call.args.kw.get(own)
+                    option = v.option_of(seed) if seed is not None else ""
+                    place = Where(self.run, call.node, call_text(call), option)
+                    self.explorers.setdefault(ones, Handed(place, help))
         # Anything of an RL library that takes a seed may seed its environments.
         seed = call.args.kw.get("seed")
         if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):
@@ -183,7 +201,14 @@ class Environments(Rule):
         owner = call.owner
         resets = self.run.kb.role(owner.api, "resets-environment") if isinstance(owner, v.Obj) else None
         if resets is not None and isinstance(owner, v.Obj):
-            self.seeded_ones.update(self._made_at(owner.args.get(resets.arg, resets.pos)))
+            ones = self._made_at(owner.args.get(resets.arg, resets.pos))
+            self.seeded_ones.update(ones)
+            self.with_spaces.update(ones)
+
+    def _is_seeded(self, call: CallEvent, argument: str) -> bool:
+        """Whether a call is given a seed, or may be."""
+        seed = call.args.kw.get(argument)
+        return call.args.dstar if seed is None else v.is_none(seed) is not True
 
     def _own_seed(self, api: str) -> str:
         """The argument with which what resets an environment seeds it; empty where it has none."""
@@ -225,6 +250,19 @@ class Environments(Rule):
         for made, handed in self.handed.items():
             if made not in done:
                 self._never_seeded(handed.place, handed.remedy)
+                done.add(made)
+        done -= self.seeded_ones
+        for ones, explorer in self.explorers.items():
+            if done.isdisjoint(ones) and self.with_spaces.isdisjoint(ones) and not self.space_seeded:
+                name = explorer.place.subject
+                self.report(
+                    "DET111",
+                    explorer.place,
+                    f"`{name}` samples random actions from the space's own generator, which is never seeded",
+                    explorer.remedy,
+                    subject="space",
+                    severity=Severity.WARNING if explorer.place.option else None,
+                )
 
     def _never_seeded(self, place: Where, remedy: str = "") -> None:
         option = place.option

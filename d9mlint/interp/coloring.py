@@ -1,0 +1,183 @@
+"""Random values that only color what the program draws in a picture: results do not depend on them.
+
+By syntax, with the names of what is called resolved as the program has them: a draw colors something where all that its
+value comes to, through numbers, sequences and variables, are arguments that name a color (role ``colored-by``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import own_names, target_names
+from d9mlint.ir.traversal import nodes, parents
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import RoleEntry
+
+_MOST_VARIABLES = 4
+"""A color is followed through so many variables."""
+_GROWING = ("append", "extend")
+_CONVERTING = frozenset({"builtins.int", "builtins.float", "builtins.str", "builtins.map"})
+
+
+def colors_only(run: RunView, node: Any) -> bool:
+    """Whether what an expression of the running function gives does nothing but color what the program draws."""
+    frame = run.frame
+    if frame.is_class:
+        return False
+    function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+    return _Colors(run).all_color(function, node, 0)
+
+
+class _Colors:
+    def __init__(self, run: RunView) -> None:
+        self._run = run
+
+    def all_color(self, function: m.Function, node: Any, depth: int) -> bool:
+        """Follow a value from an expression upwards to where it is used."""
+        above = parents(function)
+        given: Any = None
+        child, parent = node, above.get(id(node))
+        name = ""
+        while parent is not None:
+            if isinstance(parent, m.Keyword):
+                name = parent.name or ""
+            elif isinstance(parent, m.Call):
+                answer = self._given(function, parent, child, name, depth)
+                if answer is not None:
+                    return answer
+                name = ""
+            elif isinstance(parent, (m.Assign, m.AnnAssign)):
+                targets = parent.targets if isinstance(parent, m.Assign) else [parent.target]
+                return all(self._stored(function, target, depth) for target in targets)
+            elif isinstance(parent, m.For):
+                return parent.iter is child and self._stored(
+                    function, _gets(parent.target, child, given), depth
+                )
+            elif isinstance(parent, m.Generator):
+                return parent.iter is child and self._in_comprehension(
+                    function, above.get(id(parent)), _gets(parent.target, child, given), depth
+                )
+            elif isinstance(parent, m.Comp):
+                if parent.elt is not child and parent.value is not child:
+                    return False
+            elif isinstance(parent, m.Subscript):
+                if parent.value is not child:
+                    return False
+            elif not isinstance(parent, (m.Seq, m.IfExp, m.Attr, m.BinOp, m.Star, m.FString, m.Dict)):
+                return False
+            given, child, parent = child, parent, above.get(id(parent))
+        return False
+
+    def _in_comprehension(self, function: m.Function, comp: Any, target: m.Expr, depth: int) -> bool:
+        """Whether the elements that a comprehension goes through are colors."""
+        names: set[str] = set()
+        target_names(target, names)
+        read = [
+            one
+            for one in nodes([comp])
+            if isinstance(one, m.Name) and one is not target and one.id.partition(".")[0] in names
+        ]
+        return (
+            bool(read)
+            and depth < _MOST_VARIABLES
+            and all(self.all_color(function, one, depth + 1) for one in read)
+        )
+
+    def _given(self, function: m.Function, call: m.Call, child: Any, name: str, depth: int) -> bool | None:
+        """What a call makes of a value: a color (True), something else (False), or what may still be one (None)."""
+        if call.func is child:
+            # A method of it, such as `tolist`.
+            return None
+        func = call.func
+        owner, _, method = func.id.rpartition(".") if isinstance(func, m.Name) else ("", "", "")
+        if method in _GROWING and owner and "." not in owner:
+            return self._stored(function, m.Name(owner, call.start, call.end), depth)
+        found = self._run.eval(func) if isinstance(func, m.Name) else None
+        role = self._role(func, found)
+        if role is not None:
+            if name:
+                return name in (role.arg, *role.more)
+            return role.pos is not None and any(one is child for one in call.args[role.pos : role.pos + 1])
+        if not isinstance(found, v.Ext):
+            return False
+        api = self._run.kb.canonical(found.name)
+        entry = self._run.kb.order(api)
+        carries = entry is not None and entry.role in ("carry", "sink")
+        return None if carries or api in _CONVERTING else False
+
+    def _role(self, func: m.Expr, found: v.Value | None) -> RoleEntry | None:
+        if isinstance(found, v.Ext):
+            return self._run.kb.role(found.name, "colored-by")
+        if isinstance(found, (v.Func, v.Cls)):
+            return None
+        name = func.id if isinstance(func, m.Name) else func.name if isinstance(func, m.Attr) else ""
+        return self._run.kb.role(f"?.{name.rpartition('.')[2]}", "colored-by") if name else None
+
+    def _stored(self, function: m.Function, target: m.Expr, depth: int) -> bool:
+        """Whether a value colors something in all that is done with what it is stored in."""
+        if isinstance(target, m.Seq):
+            return all(self._stored(function, one, depth) for one in target.elts)
+        if isinstance(target, m.Subscript):
+            target = target.value
+        if not isinstance(target, m.Name) or "." in target.id or depth >= _MOST_VARIABLES:
+            return False
+        uses = 0
+        for fn, one in self._read(function, target.id):
+            parent = parents(fn).get(id(one))
+            if isinstance(parent, m.Subscript) and parent.value is one:
+                stmt = parents(fn).get(id(parent))
+                if isinstance(stmt, m.Assign) and any(x is parent for x in stmt.targets):
+                    continue
+            elif isinstance(parent, m.Call) and parent.func is one and one.id.rpartition(".")[2] in _GROWING:
+                continue
+            if not self.all_color(fn, one, depth + 1):
+                return False
+            uses += 1
+        return uses > 0
+
+    def _read(self, function: m.Function, name: str) -> Iterator[tuple[m.Function, m.Name]]:
+        """Where a variable of a function, or of a module, may be read."""
+        whole = self._run.whole(self._run.frame.file)
+        reads = [
+            function,
+            *(one for one in whole.functions if one is not function and name not in own_names(one)),
+        ]
+        for fn in reads:
+            assigned = {id(one) for one in _targets(fn)}
+            for one in nodes(fn.body):
+                if isinstance(one, m.Name) and one.id.partition(".")[0] == name and id(one) not in assigned:
+                    yield fn, one
+            for default in (*fn.decorators, *(x.default for x in fn.params if x.default)):
+                for one in nodes([default]):
+                    if isinstance(one, m.Name) and one.id.partition(".")[0] == name:
+                        yield fn, one
+
+
+def _gets(target: m.Expr, iterated: Any, given: Any) -> m.Expr:
+    """The part of a loop's target that gets the elements of what ``enumerate`` and ``zip`` are given."""
+    if (
+        not isinstance(iterated, m.Call)
+        or not isinstance(iterated.func, m.Name)
+        or not isinstance(target, m.Seq)
+    ):
+        return target
+    place = next((i for i, one in enumerate(iterated.args) if one is given), 0)
+    if iterated.func.id == "enumerate":
+        place = 1
+    elif iterated.func.id != "zip":
+        return target
+    return target.elts[place] if place < len(target.elts) else target
+
+
+def _targets(function: m.Function) -> Iterator[m.Name]:
+    """The names that a function assigns, where it does so."""
+    for one in nodes(function.body):
+        targets = one.targets if isinstance(one, m.Assign) else [one.target] if isinstance(one, m.For) else []
+        for target in targets:
+            if isinstance(target, (m.Name, m.Seq)):
+                yield from (inner for inner in nodes([target]) if isinstance(inner, m.Name))
