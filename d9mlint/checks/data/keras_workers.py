@@ -24,9 +24,12 @@ class KerasWorkers(Rule):
         """A model is trained."""
         types = owner_types(self.run, call.owner) if call.owner is not None else []
         keras = any(t.startswith("tf.keras.") for t in types)
-        if not keras and (
-            types[:1] != ["?"] or (not self.run.uses("tensorflow") and not self.run.uses("keras"))
-        ):
+        # A method that only Keras has tells what an object of an import that was not found is.
+        told = self.run.kb.inferred(f"?.{call.api.rpartition('.')[2]}")
+        open_ = types[:1] == ["?"] or (
+            told is not None and told.library == "keras" and isinstance(call.owner, v.Obj)
+        )
+        if not keras and (not open_ or (not self.run.uses("tensorflow") and not self.run.uses("keras"))):
             return
         data = call.args.get("x", 0) or call.args.kw.get("generator")
         workers = call.args.kw.get("workers")
