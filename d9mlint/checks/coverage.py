@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from d9mlint.base.coverage import Coverage, Gap
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from d9mlint.base.entry_report import EntryReport
     from d9mlint.interp.entry_run import Project
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge import Knowledge
     from d9mlint.project.modules import ModuleFile
 
 # Types of plain values have methods that train nothing.
@@ -32,22 +32,24 @@ _OPTIMIZERS = ("torch.optim.", "tf.keras.optimizers.", "keras.optimizers.", "opt
 _LOADERS = ("torch.utils.data.DataLoader", "tf.data.Dataset", "torch_geometric.loader.")
 
 
-def _may_matter(libraries: Container[str], api: str) -> bool:
+def _may_matter(kb: Knowledge, api: str) -> bool:
     """Whether calls of a name are looked at."""
     if api == "torch.device" or api.endswith(".to") or api in _BUILT_BY_CONFIGURATION:
         return True
-    return _unknown(libraries, api)
+    return _unknown(kb, api)
 
 
-def _unknown(libraries: Container[str], api: str) -> bool:
+def _unknown(kb: Knowledge, api: str) -> bool:
     root = api.partition(".")[0]
-    return root not in _PLAIN and root not in libraries and api not in MODELS and api not in PASS_THROUGH
+    if root in _PLAIN or root in kb.libraries or api in MODELS or api in PASS_THROUGH:
+        return False
+    return not kb.roles(api)
 
 
 class NotFollowed(Rule):
     """Notes calls that nothing is known of."""
 
-    @on_call_if(lambda rule, api: rule.run.entry is not None and _may_matter(rule.run.kb.libraries, api))
+    @on_call_if(lambda rule, api: rule.run.entry is not None and _may_matter(rule.run.kb, api))
     def call(self, call: CallEvent) -> None:
         """Something is called."""
         _call(self.run, call)
@@ -76,7 +78,7 @@ def _call(interp: RunView, call: CallEvent) -> None:
         given = f" and receives {what}" if what else ""
         interp.gap("dynamic-call", f"what `{rest}` makes is decided by the configuration{given}", node)
         return
-    if not _unknown(interp.kb.libraries, api):
+    if not _unknown(interp.kb, api):
         return
     what = _received(interp, call.args, losses=root != "?")
     if not what:

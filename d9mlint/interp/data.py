@@ -334,6 +334,7 @@ PASS_THROUGH = frozenset(
         "tqdm.autonotebook.tqdm",
         "rich.progress.track",
         "progressbar.progressbar",
+        "tensorflow_datasets.as_numpy",
         "itertools.islice",
         "itertools.cycle",
     }

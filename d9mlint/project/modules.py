@@ -52,6 +52,9 @@ class ModuleFile:
     def defines(self, names: Sequence[str]) -> bool:
         """Whether the statements of the module itself bind these names, as far as they are written in it."""
         facts = self.facts
+        if facts.problem is not None:
+            # A file that cannot be parsed has no functions, and no module body.
+            return False
         bound = {one.name for one in facts.functions if one.parent == 0 and one.cls < 0}
         bound |= {one.name for one in facts.classes if one.parent == 0 and one.cls < 0}
         for stmt in facts.functions[0].body:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from d9mlint.checks.base import Rule
+from d9mlint.checks.drawing import what_is_drawn
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.listening import on_method
 from d9mlint.interp.usage import BASE
+
+_NAMES = {"numpy": "NumPy", "python": "Python"}
 
 
 class KerasWorkers(Rule):
@@ -20,15 +24,19 @@ class KerasWorkers(Rule):
         """A model is trained."""
         types = owner_types(self.run, call.owner) if call.owner is not None else []
         keras = any(t.startswith("tf.keras.") for t in types)
-        if not keras and (
-            types[:1] != ["?"] or (not self.run.uses("tensorflow") and not self.run.uses("keras"))
-        ):
+        # A method that only Keras has tells what an object of an import that was not found is.
+        told = self.run.kb.inferred(f"?.{call.api.rpartition('.')[2]}")
+        open_ = types[:1] == ["?"] or (
+            told is not None and told.library == "keras" and isinstance(call.owner, v.Obj)
+        )
+        if not keras and (not open_ or (not self.run.uses("tensorflow") and not self.run.uses("keras"))):
             return
         data = call.args.get("x", 0) or call.args.kw.get("generator")
         workers = call.args.kw.get("workers")
         processes = call.args.kw.get("use_multiprocessing")
         validation = call.args.kw.get("validation_data")
         message = ""
+        targets: tuple[str, ...] = ()
         if isinstance(workers, v.Lit) and isinstance(workers.value, int) and workers.value > 1:
             message = (
                 f"`workers={workers.value}`: workers share RNG state, so draw order depends on scheduling"
@@ -40,6 +48,10 @@ class KerasWorkers(Rule):
                 "tensorflow", ">=2.16"
             ):
                 message = "training and validation share one pipeline and race for it unless `workers=0`"
+        elif shared := self._drawn_by_both(data, validation, workers):
+            message = f"training and validation share the {shared} RNG and race for it unless `workers=0`"
+            target = self.run.targets.version("tensorflow") if self.run.targets is not None else None
+            targets = (f"tensorflow {target.version}", target.source) if target is not None else ()
         elif isinstance(data, v.Inst) and self.run.kb_matches("tensorflow", ">=2.16"):
             base = data.attrs.get(BASE)
             count = (base if isinstance(base, v.Obj) else data).args.kw.get("workers")
@@ -52,4 +64,32 @@ class KerasWorkers(Rule):
                 message,
                 "use one worker (0 when validation shares the pipeline), or a generator per element",
                 subject="fit",
+                targets=targets,
             )
+
+    def _drawn_by_both(
+        self, data: v.Value | None, validation: v.Value | None, workers: v.Value | None
+    ) -> str:
+        """The global RNG from which both pipelines draw. With TensorFlow 1 each has a thread that prepares batches
+        ahead, so that what one draws depends on how far the other is."""
+        if validation is None or data is None or not self.run.kb_matches("tensorflow", "<2"):
+            return ""
+        if isinstance(workers, v.Lit) and workers.value == 0:
+            return ""
+        common = self._drawn(data) & self._drawn(validation)
+        return next((text for name, text in _NAMES.items() if name in common), "")
+
+    def _drawn(self, pipeline: v.Value) -> set[str]:
+        if isinstance(pipeline, v.Obj):
+            # An iterator of a library, which draws again in every epoch.
+            args, owner = pipeline.args, pipeline.owner
+            return {
+                name
+                for entry in self.run.kb.rng(pipeline.api)
+                if entry.kind == "shuffle" and all_hold(args, entry.when, owner)
+                if any_holds(args, entry.unless, owner) is False
+                for name in entry.draws
+            }
+        ended = pipeline.cls.find("on_epoch_end") if isinstance(pipeline, v.Inst) else None
+        parts = [pipeline, ended.bind(pipeline)] if isinstance(ended, v.Func) else [pipeline]
+        return what_is_drawn(self.run, parts)

@@ -223,7 +223,7 @@ def one_worker(context: Context, finding: Finding) -> Fix | None:
     edits: list[Edit] = []
     workers = changes.argument(call, "workers")
     processes = changes.argument(call, "use_multiprocessing")
-    shared = "share one pipeline" in finding.message
+    shared = "race for it" in finding.message
     if shared:
         return made("pass `workers=0`", changes.set_argument(code, call, "workers", "0"))
     if isinstance(workers, ast.Constant) and isinstance(workers.value, int) and workers.value > 1:
