@@ -758,6 +758,7 @@ _ROLES = {
     "discards-batches": "gives a loader that leaves out its first batches",
     "saves-checkpoint": "writes what its argument names into a file",
     "saves-loader": "keeps the position in the data",
+    "writes-data": "writes data into a file",
     "resets-environment": "resets the environment that it is given",
     "clock": "reads the clock",
     "stacks-rows": "gives one row for each of the items of its first argument",

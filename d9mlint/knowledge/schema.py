@@ -106,6 +106,7 @@ Role = Literal[
     "restores-rng",
     "saves-checkpoint",
     "saves-loader",
+    "writes-data",
     "sets-stop",
     "stacks-rows",
     "stream",
