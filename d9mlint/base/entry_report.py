@@ -59,7 +59,7 @@ def packed(functions: dict[int, list[int]]) -> bytes:
 EVALUATED = "evaluated"
 """What programs of a project show that give loaded states to models alone, which they do not train, if no other one
 goes on with training."""
-SEEDED = "seeded "
+MAY_SEED = "may seed "
 """Before a generator: that any file of a project may seed it."""
 
 

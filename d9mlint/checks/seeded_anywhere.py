@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from d9mlint.base.entry_report import SEEDED
+from d9mlint.base.entry_report import MAY_SEED
 from d9mlint.base.findings import Finding
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
@@ -18,14 +18,14 @@ def without_seeded(
     """The findings without those that some code of the project may make untrue, or, where the project has no ``programs``,
     code that uses it."""
     kept = list(findings)
-    asked = {one.unless for one in kept if one.unless.startswith(SEEDED)}
+    asked = {one.unless for one in kept if one.unless.startswith(MAY_SEED)}
     if not asked:
         return kept
     known = list(files) if programs else []
     seeded = {
         what
         for what in asked
-        if not programs or any(_may_seed(one, what.removeprefix(SEEDED), kb) for one in known)
+        if not programs or any(_may_seed(one, what.removeprefix(MAY_SEED), kb) for one in known)
     }
     return [one for one in kept if one.unless not in seeded]
 

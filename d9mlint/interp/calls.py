@@ -871,9 +871,7 @@ def _call_external(
         moved = runner_of(interp, api, args)
         if moved is not None and moved.entry.returns:
             return _handed_back(args, moved)
-    result = v.Obj(
-        api, interp.kb.result_type(api) or result_type(api), args, node if isinstance(node, m.Call) else None
-    )
+    result = v.Obj(api, _class_of(interp, api, args), args, node if isinstance(node, m.Call) else None)
     result.file = interp.frame.file
     result.package = package
     result.something = interp.kb.role(api, "gives-something") is not None
@@ -887,6 +885,15 @@ def _call_external(
         result.data = entropy(interp)
     interp.listeners.tell(ResultEvent(event, result))
     return result
+
+
+def _class_of(interp: Interp, api: str, args: v.Args) -> str:
+    """The class of what a library function gives, which an argument may decide."""
+    for argument, made in interp.kb.results_given(api):
+        given = args.get(argument)
+        if given is not None and v.truth(given) is True:
+            return made
+    return interp.kb.result_type(api) or result_type(api)
 
 
 _INIT = ".__init__"

@@ -433,13 +433,13 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         if held is not None:
             at = index.value if isinstance(index, v.Lit) and isinstance(index.value, int) else None
             return held[at] if at is not None and -len(held) <= at < len(held) else v.join(held)
+        if value.type == TENSOR and value.api == tensors.BATCH and isinstance(index, v.Lit):
+            return value
+        if isinstance(index, v.Lit) and index.value in (1, -1):
+            other = tensors.second(interp, value)
+            if other is not None:
+                return other
         if value.type == TENSOR:
-            if value.api == tensors.BATCH and isinstance(index, v.Lit):
-                return value
-            if isinstance(index, v.Lit) and index.value in (1, -1):
-                other = tensors.second(interp, value)
-                if other is not None:
-                    return other
             return tensors.make(
                 "torch.Tensor.__getitem__", tensors.of_item(interp, value, index), value.likely
             )

@@ -92,6 +92,9 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             sampler = value.args.get("sampler", 3)
             if sampler is not None and all(isinstance(one, v.Obj) for one in v.alternatives(sampler)):
                 return sampler
+        places = tensors.second(interp, value) if name == "indices" else None
+        if places is not None:
+            return places
         made = interp.kb.attribute_type(value.type, name)
         return _typed_attribute(interp, value, name, made) if made else v.Member(value, name)
     if isinstance(value, v.Mapping):

@@ -763,6 +763,7 @@ _ROLES = {
     "discards-batches": "gives a loader that leaves out its first batches",
     "saves-checkpoint": "writes what its argument names into a file",
     "saves-loader": "keeps the position in the data",
+    "writes-data": "writes data into a file",
     "resets-environment": "resets the environment that it is given",
     "samples-actions": "samples random actions from the action space of the environment that it is given",
     "clock": "reads the clock",

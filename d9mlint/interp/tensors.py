@@ -447,8 +447,14 @@ def of_item(interp: Interp, value: v.Obj, index: v.Value) -> Form:
 def second(interp: RunView, value: v.Value) -> v.Value | None:
     """What is taken from a pair of tensors that a call gives besides the first one, as positions; None for anything
     else."""
-    entry = interp.kb.tensor(value.api) if isinstance(value, v.Obj) else None
-    if entry is None or not entry.second or not isinstance(value, v.Obj):
+    if not isinstance(value, v.Obj):
+        return None
+    entry = interp.kb.tensor(value.api)
+    if entry is None and value.api.startswith("?."):
+        # Of methods that give all places in an order, only those of tensors give a pair.
+        entry = interp.kb.tensor(f"{TENSOR}.{value.api.rpartition('.')[2]}")
+        entry = entry if entry is not None and entry.second == "distinct" else None
+    if entry is None or not entry.second:
         return None
     if all_hold(value.args, entry.second_when) is not True:
         return None

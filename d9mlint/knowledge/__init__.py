@@ -66,6 +66,7 @@ class Knowledge:
             for name in generator.replaces:
                 self._replacing.setdefault(name, []).append(generator)
         self._results = dict(compiled.results)
+        self._results_given: dict[str, tuple[tuple[str, str], ...]] = {}
         self.result_classes = frozenset(compiled.results.values())
         self._seeders = {
             kind: re.compile("|".join(fnmatch.translate(name) for name in names) or r"(?!)")
@@ -183,6 +184,9 @@ class Knowledge:
         for api, result in compiled.results.items():
             if "*" in api:
                 self._result_patterns.add(api, result)
+            elif api.endswith(")"):
+                name, _, argument = api[:-1].partition("(")
+                self._results_given[name] = (*self._results_given.get(name, ()), (argument, result))
         for order in compiled.orders:
             for api in order.apis:
                 if api.endswith(".*"):
@@ -279,6 +283,10 @@ class Knowledge:
             found = next(iter(self._result_patterns.of(api)), "")
             self._results[api] = found
         return api.rpartition(".")[0] if found == "self" else found
+
+    def results_given(self, api: str) -> tuple[tuple[str, str], ...]:
+        """Arguments of ``api`` and the class of what it gives where they are true."""
+        return self._results_given.get(api, ())
 
     def attribute_type(self, owner: str, name: str) -> str:
         """The class of an attribute of a library's class or module; empty where nothing is known."""

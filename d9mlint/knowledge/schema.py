@@ -115,6 +115,7 @@ Role = Literal[
     "sets-stop",
     "stacks-rows",
     "stream",
+    "writes-data",
     "synchronizes",
     "takes-gradients",
     "takes-items",

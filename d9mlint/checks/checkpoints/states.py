@@ -449,6 +449,11 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
             found.add("optimizer")
         elif kind.endswith("GradScaler") or _SCALER.search(text):
             found.add("scaler")
+    elif isinstance(value, v.Lit) and value.value is None:
+        # By the defaults of options there is none, and with other values its state is kept under this key.
+        found.update(
+            what for what, named in (("scheduler", _SCHEDULER), ("scaler", _SCALER)) if named.search(key)
+        )
     elif value is v.UNKNOWN or isinstance(value, v.Member | v.Inst):
         if _SCHEDULER.search(key):
             found.add("scheduler")

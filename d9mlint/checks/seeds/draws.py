@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from d9mlint.base.entry_report import SEEDED
+from d9mlint.base.entry_report import MAY_SEED
 from d9mlint.base.findings import Confidence, Severity, Step
-from d9mlint.checks.base import Rule
+from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, trains, where
@@ -170,7 +170,7 @@ class Seeds(Rule):
     """Generators from which something had been drawn without a seed where the program trained."""
 
     printed = remembered(list[tuple[tuple[str, int], tuple[str, ...]]])
-    """The tensors that the entry point's own file prints, by the names of its variables, in which function."""
+    """What the entry point's own file prints of tensors, or writes, by the names of its variables, in which function."""
 
     @on_call("builtins.print")
     def prints(self, call: CallEvent) -> None:
@@ -185,8 +185,19 @@ class Seeds(Rule):
         if tensors and place is not None:
             self.printed.append((place, tensors))
 
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "writes-data") is not None)
+    def writes(self, call: CallEvent) -> None:
+        """Data is written into a file: no smoke test needs that."""
+        run = self.run
+        if run.entry is None or run.frame.file.path != run.entry.path:
+            return
+        role, place = run.kb.role(call.api, "writes-data"), Where(run, call.node).function
+        given = argument_node(call.node, role.arg, role.pos) if role is not None else None
+        if given is not None and place is not None and run.frame.file.path in run.imported_files:
+            self.printed.append((place, tuple(sorted(elements(given)))))
+
     def _shows_draws(self) -> bool:
-        """Whether the program prints elements that are computed from what it draws without a seed."""
+        """Whether the program prints or keeps elements that are computed from what it draws without a seed."""
         firsts = [self.first[key] for key in self.first.known()]
         firsts += [self.further[key] for key in self.further.known()]
         sites: list[tuple[Site | Step, ...]] = [(one.place.site, *one.place.flow) for one in firsts]
@@ -342,7 +353,7 @@ class Seeds(Rule):
             severity=Severity.WARNING if level.option or aside or not reached else None,
             confidence=Confidence.LOW if entry.confidence == "low" else None,
             remedy=(argument, "0"),
-            unless="" if reached else SEEDED + rng,
+            unless="" if reached else MAY_SEED + rng,
         )
 
     def _sampling(self, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
