@@ -990,8 +990,11 @@ def _callbacks(
                     _rank(interp, api, one, args, node, owner)
                     continue
                 given = call(interp, one, v.Args(star=True, dstar=True), node)
+                _serve(interp, given, node)
                 if interp.orders.any and not api.startswith("builtins."):
                     interp.orders.decide(interp.orders.of(given))
+            elif isinstance(one, (v.Inst, v.Obj)) and _serve(interp, one, node):
+                continue
             elif isinstance(one, v.Inst) and callback_instances(api):
                 run_methods(interp, one, node, without, found.entry if found is not None else None)
             elif isinstance(one, v.Inst) and calls_argument(api) and one.cls.find("__call__") is not None:
@@ -1003,6 +1006,20 @@ def _callbacks(
                     elif isinstance(elt, v.Inst) and callback_instances(api) and _is_called_back(interp, elt):
                         run_methods(interp, elt, node, without, found.entry if found is not None else None)
     return None
+
+
+def _serve(interp: Interp, given: v.Value, node: Any) -> bool:
+    """Run the methods of what a library is handed to call them: an object of a class that is there for nothing else, or
+    what one of its own methods makes of it. Whether there is such an object."""
+    served = False
+    for one in v.alternatives(given):
+        inst = one.owner if isinstance(one, v.Obj) else one
+        if isinstance(inst, v.Inst) and any(
+            interp.kb.role(base, "serves") is not None for base in inst.cls.external_bases()
+        ):
+            served = True
+            run_methods(interp, inst, node)
+    return served
 
 
 def _is_called_back(interp: Interp, inst: v.Inst) -> bool:

@@ -106,6 +106,7 @@ Role = Literal[
     "restores-rng",
     "saves-checkpoint",
     "saves-loader",
+    "serves",
     "sets-stop",
     "stacks-rows",
     "stream",
