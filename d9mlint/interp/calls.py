@@ -44,7 +44,7 @@ from d9mlint.interp.library.results import (
 from d9mlint.interp.library.weights import load_file
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_identifiers import leading
-from d9mlint.interp.order_sorting import KEYED, SORT_KEY
+from d9mlint.interp.order_sorting import KEYED, LENGTH, SORT_KEY
 from d9mlint.interp.state import effect, join_states
 from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, set_training, use_base, use_object
 from d9mlint.ir import nodes as m
@@ -1030,10 +1030,13 @@ def _is_called_back(interp: Interp, inst: v.Inst) -> bool:
 def _rank(
     interp: Interp, api: str, key: v.Func | v.Partial, args: v.Args, node: Any, owner: v.Value | None
 ) -> None:
-    """The key function of a sort is called for its elements: it may give an identifier."""
+    """The key function of a sort is called for its elements: it may give an identifier, or a length."""
     sequence = owner if owner is not None else args.pos[0] if args.pos else None
     one = element(interp, sequence) if isinstance(sequence, v.Items) and sequence.elts else None
-    ranked = leading(call(interp, key, v.Args([one]) if one is not None else _ANY, node))
+    given = call(interp, key, v.Args([one]) if one is not None else _ANY, node)
+    if isinstance(given, v.Obj) and given.api == LENGTH:
+        interp.orders.tied.add(id(node))
+    ranked = leading(given)
     if ranked is not None:
         interp.orders.ranked[id(node)] = ranked
 
@@ -1537,7 +1540,11 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
     given = v.Obj(f"{obj.api}.__call__", "", args, None)
     given.owner = obj
     # What was made to give results in arbitrary order does so when it is called.
-    return interp.orders.carried(given, interp.orders.of(obj))
+    made = interp.orders.of(obj)
+    entry = interp.kb.order(given.api, False) if interp.orders.any and made is None else None
+    if entry is not None and entry.role == "carry":
+        return interp.orders.call(interp, given.api, args, node, given)
+    return interp.orders.carried(given, made)
 
 
 class Entered(NamedTuple):
