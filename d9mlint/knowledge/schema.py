@@ -59,6 +59,7 @@ Role = Literal[
     "configured",
     "configures",
     "copies",
+    "delays",
     "differentiates",
     "discards-batches",
     "draws-weight",
