@@ -1540,11 +1540,11 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
     given = v.Obj(f"{obj.api}.__call__", "", args, None)
     given.owner = obj
     # What was made to give results in arbitrary order does so when it is called.
-    made = interp.orders.of(obj)
-    entry = interp.kb.order(given.api, False) if interp.orders.any and made is None else None
+    own = interp.orders.of(obj)
+    entry = interp.kb.order(given.api, False) if interp.orders.any and own is None else None
     if entry is not None and entry.role == "carry":
         return interp.orders.call(interp, given.api, args, node, given)
-    return interp.orders.carried(given, made)
+    return interp.orders.carried(given, own)
 
 
 class Entered(NamedTuple):

@@ -147,7 +147,8 @@ class Orders:
     ``holders`` are attributes of datasets of the project that were given an arbitrary order; ``kept`` is data in arbitrary
     order that the program may still sort, ``settled`` what it has sorted; ``keyed`` are the orders that the key functions
     of sorts look at, by the nodes of the sorts, and ``ranked`` the identifiers that they give; ``turning`` is whether any
-    loop has been found to deal with whatever is ready first; ``tied`` are sorts by a length, which several elements may have; ``fractions`` are operators with a float, by their nodes."""
+    loop has been found to deal with whatever is ready first; ``tied`` are sorts by a length, which several elements may
+    have; ``fractions`` are operators with a float, by their nodes."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.kb = knowledge

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from d9mlint.interp import values as v
-from d9mlint.interp.delays import delays_only
 from d9mlint.interp.argtests import all_hold, any_holds, holds, item, plain
+from d9mlint.interp.delays import delays_only
 from d9mlint.interp.environment import permits
 from d9mlint.interp.events import (
     AnyDrawEvent,
