@@ -450,7 +450,8 @@ class Orders:
             if role == "settle":
                 return result
             if api == "builtins.sorted" and args.pos:
-                return self.carried(result, self.of(args.pos[0]))
+                written = node.args[0] if getattr(node, "args", None) else node
+                return self.carried(result, self.iterated(interp, args.pos[0], written))
         if role == "end":
             if api == LENGTH:
                 return self._counted(interp, args, node, result)
