@@ -53,7 +53,7 @@ from d9mlint.interp.library.results import (
 from d9mlint.interp.library.weights import load_file
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_identifiers import leading
-from d9mlint.interp.order_sorting import KEYED, SORT_KEY
+from d9mlint.interp.order_sorting import KEYED, LENGTH, SORT_KEY
 from d9mlint.interp.state import effect, join_states
 from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, set_training, use_base, use_object
 from d9mlint.ir import nodes as m
@@ -1020,8 +1020,11 @@ def _callbacks(
                     _rank(interp, api, one, args, node, owner)
                     continue
                 given = call(interp, one, v.Args(star=True, dstar=True), node)
+                _serve(interp, given, node)
                 if interp.orders.any and not api.startswith("builtins."):
                     interp.orders.decide(interp.orders.of(given))
+            elif isinstance(one, (v.Inst, v.Obj)) and _serve(interp, one, node):
+                continue
             elif isinstance(one, v.Inst) and callback_instances(api):
                 run_methods(interp, one, node, without, found.entry if found is not None else None)
             elif isinstance(one, v.Inst) and calls_argument(api) and one.cls.find("__call__") is not None:
@@ -1035,6 +1038,20 @@ def _callbacks(
     return None
 
 
+def _serve(interp: Interp, given: v.Value, node: Any) -> bool:
+    """Run the methods of what a library is handed to call them: an object of a class that is there for nothing else, or
+    what one of its own methods makes of it. Whether there is such an object."""
+    served = False
+    for one in v.alternatives(given):
+        inst = one.owner if isinstance(one, v.Obj) else one
+        if isinstance(inst, v.Inst) and any(
+            interp.kb.role(base, "serves") is not None for base in inst.cls.external_bases()
+        ):
+            served = True
+            run_methods(interp, inst, node)
+    return served
+
+
 def _is_called_back(interp: Interp, inst: v.Inst) -> bool:
     """Whether an object is of a class whose methods a trainer calls that is given a list of such objects."""
     return any(interp.kb.role(base, "called-back") is not None for base in inst.cls.external_bases())
@@ -1043,10 +1060,13 @@ def _is_called_back(interp: Interp, inst: v.Inst) -> bool:
 def _rank(
     interp: Interp, api: str, key: v.Func | v.Partial, args: v.Args, node: Any, owner: v.Value | None
 ) -> None:
-    """The key function of a sort is called for its elements: it may give an identifier."""
+    """The key function of a sort is called for its elements: it may give an identifier, or a length."""
     sequence = owner if owner is not None else args.pos[0] if args.pos else None
     one = element(interp, sequence) if isinstance(sequence, v.Items) and sequence.elts else None
-    ranked = leading(call(interp, key, v.Args([one]) if one is not None else _ANY, node))
+    given = call(interp, key, v.Args([one]) if one is not None else _ANY, node)
+    if isinstance(given, v.Obj) and given.api == LENGTH:
+        interp.orders.tied.add(id(node))
+    ranked = leading(given)
     if ranked is not None:
         interp.orders.ranked[id(node)] = ranked
 
@@ -1574,7 +1594,11 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
     given = v.Obj(f"{obj.api}.__call__", "", args, None)
     given.owner = obj
     # What was made to give results in arbitrary order does so when it is called.
-    return interp.orders.carried(given, interp.orders.of(obj))
+    own = interp.orders.of(obj)
+    entry = interp.kb.order(given.api, False) if interp.orders.any and own is None else None
+    if entry is not None and entry.role == "carry":
+        return interp.orders.call(interp, given.api, args, node, given)
+    return interp.orders.carried(given, own)
 
 
 class Entered(NamedTuple):

@@ -251,6 +251,11 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
                 found = columns(value)
                 if found is not None:
                     return found
+            if interp.orders.any and len(node.args) == 1 and _is_zip(func):
+                order = interp.orders.of(value)
+                if order is not None:
+                    # Each column has the order of the rows.
+                    return v.Items("t", [interp.orders.carried(v.Obj("builtins.tuple"), order)], open=True)
             if isinstance(value, v.Items) and not star and value.kind != "s" and not value.open:
                 pos.extend(value.elts)
             else:

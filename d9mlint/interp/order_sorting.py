@@ -20,6 +20,8 @@ SORT_KEY = "@sort key"
 """Active in the key function of a sort: positions there are those of the elements that are compared."""
 KEYED = frozenset({"builtins.sorted", "builtins.min", "builtins.max", "*.sort"})
 """What calls a key function for each element."""
+LENGTH = "builtins.len"
+"""A key by which several elements may be equal: a sort by it leaves them in the order in which they were."""
 _MAX_CHAIN = 16
 
 

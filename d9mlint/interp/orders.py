@@ -29,7 +29,7 @@ from d9mlint.interp.heap import FIELD, HEAP
 from d9mlint.interp.library.queues import filled_by_several
 from d9mlint.interp.order_identifiers import IDENTIFIER
 from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, is_text, kind_of_elements, takes_key_by_address
-from d9mlint.interp.order_sorting import SORTING
+from d9mlint.interp.order_sorting import LENGTH, SORTING
 from d9mlint.interp.places import Where, function
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
@@ -151,7 +151,8 @@ class Orders:
     ``holders`` are attributes of datasets of the project that were given an arbitrary order; ``kept`` is data in arbitrary
     order that the program may still sort, ``settled`` what it has sorted; ``keyed`` are the orders that the key functions
     of sorts look at, by the nodes of the sorts, and ``ranked`` the identifiers that they give; ``turning`` is whether any
-    loop has been found to deal with whatever is ready first; ``fractions`` are operators with a float, by their nodes."""
+    loop has been found to deal with whatever is ready first; ``tied`` are sorts by a length, which several elements may
+    have; ``fractions`` are operators with a float, by their nodes."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.kb = knowledge
@@ -164,6 +165,7 @@ class Orders:
         self.numbered: list[Numbered] = []
         self.keyed: dict[int, Order] = {}
         self.ranked: dict[int, Order] = {}
+        self.tied: set[int] = set()
         self.turning = False
         self.fractions: set[int] = set()
         self.loops: list[Loop] = []
@@ -450,8 +452,15 @@ class Orders:
                 self.put(owner, order)
                 return result
             return self.carried(result, order)
+        if entry is not None and entry.key in args.kw and self._keeps_ties(args.kw[entry.key], node):
+            # Of elements that are equally long, the first one stays the first.
+            if role == "settle":
+                return result
+            if api == "builtins.sorted" and args.pos:
+                written = node.args[0] if getattr(node, "args", None) else node
+                return self.carried(result, self.iterated(interp, args.pos[0], written))
         if role == "end":
-            if api == "builtins.len":
+            if api == LENGTH:
                 return self._counted(interp, args, node, result)
             if api == "builtins.sorted" and self.origins and args.pos:
                 ranked = order_sorting.positions(self.keyed.pop(id(node), None))
@@ -721,6 +730,12 @@ class Orders:
     def _inner(self, order: Order | None) -> Order | None:
         """What sorting the elements leaves: the order inside of each."""
         return Order(order.keys, INNER) if order is not None and order.kind in (NESTED, INNER) else None
+
+    def _keeps_ties(self, key: v.Value, node: Any) -> bool:
+        """Whether a sort is by nothing but a length."""
+        by_function = id(node) in self.tied
+        self.tied.discard(id(node))
+        return by_function or (isinstance(key, v.Ext) and self.kb.canonical(key.name) == LENGTH)
 
     def _counted(self, interp: Interp, args: v.Args, node: Any, result: v.Value) -> v.Value:
         """``len(ids)`` of something that the loop makes longer is an index."""

@@ -735,6 +735,8 @@ _ROLES = {
     "updates": "changes a tensor by what it held before",
     "averages": "keeps an average of weights",
     "registers": "registers a function that a server calls",
+    "delays": "lets the program wait for a time",
+    "serves": "has methods that the library calls which is handed an object of it",
     "called-back": "is called by a trainer at certain times",
     "restores": "makes instances of classes that are derived from it with the weights of a checkpoint",
     "calls-quietly": "calls some methods of classes that are derived from it with gradients switched off",

@@ -8,6 +8,7 @@ import msgspec
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds, holds, item, plain
+from d9mlint.interp.delays import delays_only
 from d9mlint.interp.environment import permits
 from d9mlint.interp.events import (
     AnyDrawEvent,
@@ -150,6 +151,8 @@ def _always(probability: v.Value | None) -> bool:
 
 def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
     """An RNG is drawn from here; True when it is surely unseeded."""
+    if entry.kind == "draw" and delays_only(interp, node):
+        return False
     interp.listeners.tell(AnyDrawEvent(rng, entry))
     if rng in ("own", "entropy"):
         if rng == "own" and interp.captured is not None:

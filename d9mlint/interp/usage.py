@@ -135,7 +135,7 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
 
 def held(interp: RunView, obj: v.Obj) -> v.Args:
     """What a library object works with: what it was made with, and what the program gave it later as an attribute, as
-    ``dataset.transform = ...``. The layers of a module are not told apart by that."""
+    ``dataset.transform = ...``. The layers of a module are something else."""
     later = {name: value for name, value in obj.attrs.items() if name.isidentifier()}
     return obj.args.replaced(v.Args([], later)) if later and not is_module(interp, obj) else obj.args
 
