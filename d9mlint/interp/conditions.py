@@ -9,6 +9,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.events import LookedAtEvent
 from d9mlint.interp.order_identifiers import chosen
 from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import only_tested
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -93,6 +94,8 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
         interp.orders.compared(interp, node, values[0], values[1:])
     if len(node.ops) == 1 and node.ops[0] in ("in", "not in") and _lacks(interp, node, *values):
         return Outcome(node.ops[0] == "not in"), values
+    if len(node.ops) == 1 and node.ops[0] in ("in", "not in") and _stays_empty(interp, node, values[1]):
+        return Outcome(node.ops[0] == "not in"), values
     return _compare(node, values), values
 
 
@@ -108,6 +111,18 @@ def _lacks(interp: Interp, node: m.Compare, key: v.Value, held: v.Value) -> bool
         and isinstance(node.left, m.Const)
         and isinstance(key, v.Lit)
         and key.value not in held.items
+    )
+
+
+def _stays_empty(interp: Interp, node: m.Compare, held: v.Value) -> bool:
+    """Whether a collection began empty, and nobody in the file that asks what it holds adds anything."""
+    asked = node.comparators[0]
+    return (
+        isinstance(held, v.Items)
+        and not held.elts
+        and not held.open
+        and isinstance(asked, m.Name)
+        and only_tested(interp.frame.file.facts, asked.id.rpartition(".")[2])
     )
 
 
