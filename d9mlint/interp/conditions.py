@@ -10,6 +10,7 @@ from d9mlint.interp.events import LookedAtEvent
 from d9mlint.interp.library.options import NAMESPACE, holds_option
 from d9mlint.interp.order_identifiers import chosen
 from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import only_tested
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Aside
@@ -99,6 +100,8 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
             return Outcome(held.value == (node.ops[0] == "in"), held.option), values
     if len(node.ops) == 1 and node.ops[0] in ("in", "not in") and _lacks(interp, node, *values):
         return Outcome(node.ops[0] == "not in"), values
+    if len(node.ops) == 1 and node.ops[0] in ("in", "not in") and _stays_empty(interp, node, values[1]):
+        return Outcome(node.ops[0] == "not in"), values
     return _compare(node, values), values
 
 
@@ -122,6 +125,18 @@ def _lacks(interp: Interp, node: m.Compare, key: v.Value, held: v.Value) -> bool
         and isinstance(node.left, m.Const)
         and isinstance(key, v.Lit)
         and key.value not in held.items
+    )
+
+
+def _stays_empty(interp: Interp, node: m.Compare, held: v.Value) -> bool:
+    """Whether a collection began empty, and nobody in the file that asks what it holds adds anything."""
+    asked = node.comparators[0]
+    return (
+        isinstance(held, v.Items)
+        and not held.elts
+        and not held.open
+        and isinstance(asked, m.Name)
+        and only_tested(interp.frame.file.facts, asked.id.rpartition(".")[2])
     )
 
 

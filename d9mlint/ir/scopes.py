@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
-from d9mlint.ir.traversal import statements
+from d9mlint.ir.traversal import nodes, parents, statements
 
 _assigned: dict[int, tuple[object, frozenset[str]]] = memo()
 _counted: dict[int, tuple[object, frozenset[str]]] = memo()
+_handled: dict[int, tuple[object, frozenset[str]]] = memo()
 
 
 def assigned_names(stmt: m.For | m.While) -> frozenset[str]:
@@ -92,6 +94,36 @@ def counted_attributes(facts: m.FileFacts) -> frozenset[str]:
     result = frozenset(names - {""})
     _counted[id(facts)] = (facts, result)
     return result
+
+
+def only_tested(facts: m.FileFacts, name: str) -> bool:
+    """Whether a file does nothing with what it calls ``name``, or ``x.name``, but assign it and ask what it holds: nobody
+    there adds anything to it, or hands it on to somebody who may."""
+    known = _handled.get(id(facts))
+    if known is None or known[0] is not facts:
+        known = _handled[id(facts)] = (facts, frozenset(_handled_names(facts)))
+    return name not in known[1]
+
+
+def _handled_names(facts: m.FileFacts) -> Iterator[str]:
+    for function in facts.functions:
+        above = parents(function)
+        for one in nodes(list(function.body)):
+            if not isinstance(one, m.Name):
+                continue
+            *owners, last = one.id.split(".")
+            yield from owners
+            child: Any = one
+            parent = above.get(id(one))
+            while isinstance(parent, (m.IfExp, m.BoolOp, m.Unary)):
+                child, parent = parent, above.get(id(parent))
+            if isinstance(parent, m.Compare | m.If | m.While):
+                continue
+            if isinstance(parent, m.Assign) and len(parent.targets) == 1:
+                target = parent.targets[0]
+                if target is child or (isinstance(target, m.Name) and target.id.rpartition(".")[2] == last):
+                    continue
+            yield last
 
 
 def _operands(value: m.BinOp) -> Iterator[str]:
