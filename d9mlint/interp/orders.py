@@ -363,7 +363,7 @@ class Orders:
         """What a loop over a value gives: folders of a walk have arbitrary names, a count is an index."""
         if loop is not None and isinstance(target, m.Name) and target.id not in loop.assigned:
             loop.given = target.id
-        walk = _walk_of(interp, iterated)
+        walk = _walk_of(interp, iterated) or _sorted_walk(interp, iterated)
         if walk is not None:
             return self._walked(walk)
         if loop is not None and isinstance(iterated, v.Obj) and iterated.api == "builtins.enumerate":
@@ -1370,6 +1370,13 @@ _WRAPPERS = frozenset(
         "rich.progress.track",
     }
 )
+
+
+def _sorted_walk(interp: Interp, value: v.Value) -> v.Obj | None:
+    """The walk whose folders are sorted: the names in each stay arbitrary."""
+    if not isinstance(value, v.Obj) or value.api != "builtins.sorted" or not value.args.pos:
+        return None
+    return _walk_of(interp, value.args.pos[0])
 
 
 def _triple_of_walk(value: v.Items) -> bool:

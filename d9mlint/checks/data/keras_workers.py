@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from d9mlint.checks.base import Rule
+from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.derivation import assignments
 from d9mlint.checks.drawing import what_is_drawn
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
@@ -10,6 +11,7 @@ from d9mlint.interp.calls import owner_types
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.listening import on_method
 from d9mlint.interp.usage import BASE
+from d9mlint.ir import nodes as m
 
 _NAMES = {"numpy": "NumPy", "python": "Python"}
 
@@ -48,7 +50,7 @@ class KerasWorkers(Rule):
                 "tensorflow", ">=2.16"
             ):
                 message = "training and validation share one pipeline and race for it unless `workers=0`"
-        elif shared := self._drawn_by_both(data, validation, workers):
+        elif shared := self._drawn_by_both(call, data, validation, workers):
             message = f"training and validation share the {shared} RNG and race for it unless `workers=0`"
             target = self.run.targets.version("tensorflow") if self.run.targets is not None else None
             targets = (f"tensorflow {target.version}", target.source) if target is not None else ()
@@ -68,7 +70,7 @@ class KerasWorkers(Rule):
             )
 
     def _drawn_by_both(
-        self, data: v.Value | None, validation: v.Value | None, workers: v.Value | None
+        self, call: CallEvent, data: v.Value | None, validation: v.Value | None, workers: v.Value | None
     ) -> str:
         """The global RNG from which both pipelines draw. With TensorFlow 1 each has a thread that prepares batches
         ahead, so that what one draws depends on how far the other is."""
@@ -76,10 +78,13 @@ class KerasWorkers(Rule):
             return ""
         if isinstance(workers, v.Lit) and workers.value == 0:
             return ""
-        common = self._drawn(data) & self._drawn(validation)
+        written = argument_node(call.node, "generator", 0) or argument_node(call.node, "x")
+        common = self._drawn(data, written) & self._drawn(
+            validation, argument_node(call.node, "validation_data")
+        )
         return next((text for name, text in _NAMES.items() if name in common), "")
 
-    def _drawn(self, pipeline: v.Value) -> set[str]:
+    def _drawn(self, pipeline: v.Value, written: m.Expr | None) -> set[str]:
         if isinstance(pipeline, v.Obj):
             # An iterator of a library, which draws again in every epoch.
             args, owner = pipeline.args, pipeline.owner
@@ -90,6 +95,18 @@ class KerasWorkers(Rule):
                 if any_holds(args, entry.unless, owner) is False
                 for name in entry.draws
             }
+        made = self._generator(written)
+        if made is not None:
+            return what_is_drawn(self.run, [made])
         ended = pipeline.cls.find("on_epoch_end") if isinstance(pipeline, v.Inst) else None
         parts = [pipeline, ended.bind(pipeline)] if isinstance(ended, v.Func) else [pipeline]
         return what_is_drawn(self.run, parts)
+
+    def _generator(self, written: m.Expr | None) -> v.Func | None:
+        """The generator function of the project whose call an argument is, or the one assignment to its name."""
+        values = list(assignments(self.run, written.id)) if isinstance(written, m.Name) else [written]
+        call = values[0] if len(values) == 1 else None
+        if not isinstance(call, m.Call) or not isinstance(call.func, m.Name):
+            return None
+        function = self.run.eval(call.func)
+        return function if isinstance(function, v.Func) and function.fn.is_generator else None
