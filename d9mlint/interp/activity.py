@@ -669,8 +669,8 @@ def _telling_call(interp: Interp, call: CallEvent) -> None:
         note(interp, SAVES, call.node, api)
     elif _uses_cuda(api):
         note(interp, "cuda-api", call.node, api)
-    elif api == DEVICE and not interp.importing:
-        # One that a module defines for others counts where it is used.
+    elif api == DEVICE and not interp.importing and not interp.unread(call.node):
+        # One that a module defines for others counts where it is used, and one that nothing reads is not used.
         name = named(interp, call.args.get("type", 0))
         if selecting_option(name):
             note(interp, "cuda-device", call.node, api, selecting_option(name))

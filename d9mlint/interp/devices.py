@@ -66,9 +66,17 @@ def _of_text(text: str) -> str:
     return "cuda" if name == "gpu" else name if name in DEVICES else ""
 
 
+def _is_refused(given: v.Value | None) -> bool:
+    """Whether a text names no device of PyTorch, though trainers know what it means."""
+    text = given.value if isinstance(given, v.Lit) else None
+    return isinstance(text, str) and text.partition(":")[0] not in DEVICES and bool(_of_text(text))
+
+
 def _of_object(interp: RunView, value: v.Obj) -> str:
     if value.api == DEVICE:
-        return named(interp, value.args.get("type", 0))
+        given = value.args.get("type", 0)
+        # Trainers take other words too; this one raises for them.
+        return "" if _is_refused(given) else named(interp, given)
     if value.api == v.TEXT or value.api in _CONVERSIONS:
         return named(interp, value.args.pos[0]) if value.args.pos else ""
     if value.api == RANK:

@@ -50,7 +50,7 @@ from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.shapes import form, is_dtype
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
-from d9mlint.interp.tensors import PART, TENSOR, deciding, detached, no_gradient, together
+from d9mlint.interp.tensors import PART, TENSOR, deciding, detached, frozen, no_gradient, together
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import alike, called_name, nodes
@@ -228,7 +228,8 @@ class Ops(Rule):
         if not self.graded.get(made):
             # What is called in a graph of TensorFlow may be run later, in a context that is not seen here.
             graph = any(entry.library in TF_LIBRARIES for entry in self.run.kb.ops(obj.api))
-            self.graded[made] = graph or not no_gradient(self.run)
+            still = frozen(obj) and all(map(detached, args.values()))
+            self.graded[made] = graph or not (still or no_gradient(self.run))
         if not self.with_variables.get(made):
             first = args.pos[0] if args.pos else None
             self.with_variables[made] = first is None or not _is_fixed(self.run, first)
