@@ -274,6 +274,7 @@ def call_function(
         interp.muted,
         bool(interp.decorated),
         interp.orders.key(),
+        interp.sharing,
     )
     outcomes = interp.memo.setdefault(key, [])
     arguments = (func.receiver or v.NONE, *args.pos, *(x for _, x in sorted(args.kw.items())))

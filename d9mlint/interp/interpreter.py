@@ -219,6 +219,8 @@ class Interp:
         self.decorated: frozenset[tuple[str, int]] = frozenset()
         # How many workers run what is running, and what names them; none in the main thread of the program.
         self.workers: tuple[int, str] | None = None
+        # Several threads that run what is running share what is older than this; 0 where there are none.
+        self.sharing = 0
         self.import_log: ImportLog | None = None
         self.speculating = 0
         self.config_files: set[str] = set()

@@ -423,7 +423,10 @@ class Orders:
         if not self.origins and (
             entry is None
             or (
-                entry.role in _LATE and not (entry.key and entry.key in args.kw) and not _any_set(args, owner)
+                entry.role in _LATE
+                and not (entry.key and entry.key in args.kw)
+                and not _any_set(args, owner)
+                and not (interp.sharing and entry.role == "grow")
             )
         ):
             return result
@@ -845,7 +848,7 @@ class Orders:
 
     def _grown(self, interp: Interp, name: str, args: v.Args, node: Any, owner: v.Value) -> None:
         """Something is added to a container."""
-        if not self.origins and not _any_set(args):
+        if not self.origins and not _any_set(args) and not interp.sharing:
             return
         order: Order | None = None
         if name in ("extend", "extendleft", "update"):
@@ -867,8 +870,24 @@ class Orders:
                     around = Order(around.keys, NESTED)
                 order = merge((order, around))
                 owner = kept
+        if isinstance(owner, v.Items) and owner.kind == "l" and owner.birth < interp.sharing:
+            order = merge((order, self._arrived_first(interp, node)))
         if order is not None and order.kind != INDEX:
             self.put(owner, merge((self.of(owner), order)))
+
+    def _arrived_first(self, interp: Interp, node: Any) -> Order:
+        """The order in which several threads add to a list that they share."""
+        from d9mlint.interp.text import node_text
+
+        name = node_text(node, "append")
+        return self.made(
+            interp,
+            "DET211",
+            node,
+            f"`{name}` adds what any of several threads has ready first, and that order is kept",
+            "add the number of the item with each result, and sort by it or collect by key",
+            subject="thread",
+        )
 
     # ------------------------------------------------------------------------------------- expressions
 

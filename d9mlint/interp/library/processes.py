@@ -10,6 +10,7 @@ from d9mlint.interp.devices import RANK
 from d9mlint.interp.library.queues import SEVERAL
 from d9mlint.interp.state import MODE, RNG, State, StateTable
 from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import target_names
 from d9mlint.ir.traversal import called_name, nodes, parents
 
 if TYPE_CHECKING:
@@ -36,8 +37,38 @@ def _process(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     if func is not None:
         star = given is not None and not isinstance(given, v.Items)
         state = interp.state.copy()
+        outer = interp.sharing
+        interp.sharing = _shared_since(interp, node) if api == "threading.Thread" else 0
         _in_state(interp, state, func, v.Args(rest, star=star, dstar=args.get("kwargs", 4) is not None), node)
+        interp.sharing = outer
     return v.Obj(api, "", args, node)
+
+
+def _shared_since(interp: Interp, node: Any) -> int:
+    """The time at which the loop began that makes several threads of one function: they share what is older. None of it
+    where what is given to a thread is chosen by the round of the loop."""
+    rounds = interp.orders.rounds
+    if not rounds or not several_at_once(interp, node) or not isinstance(node, m.Call):
+        return 0
+    given = [one.value for one in node.keywords if one.name in ("target", "kwargs")]
+    given += [one for one in node.args if not isinstance(one, m.Seq)]
+    own = any(
+        isinstance(one, (m.Subscript, m.Attr, m.Call, m.Lambda)) for part in given for one in nodes([part])
+    )
+    passed = [one for one in node.keywords if one.name == "args"]
+    own = own or any(isinstance(one, (m.Subscript, m.Call)) for part in passed for one in nodes([part.value]))
+    dotted = any(
+        isinstance(one, m.Name) and not one.id.startswith("self.") and "." in one.id for one in given
+    )
+    function = running_function(interp)
+    turns: set[str] = set()
+    for one in nodes(function.body) if function is not None else ():
+        if isinstance(one, (m.For, m.Generator)):
+            target_names(one.target, turns)
+    for one in nodes([part.value for part in passed]):
+        if isinstance(one, m.Name) and one.id.partition(".")[0] in turns:
+            own = own or isinstance(interp.eval(one), (v.Items, v.Mapping, v.Inst, v.AnyOf))
+    return 0 if own or dotted else rounds[-1].start
 
 
 def _start(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
