@@ -154,3 +154,56 @@ def test_nested_ignore_files_and_those_above_the_root(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("skip/\nc.py\n")
     (tmp_path / "sub/deep/.gitignore").write_text("!c.py\nd.py\n")
     assert names(tmp_path, "sub")[0] == ["sub/a.py", "sub/deep/c.py"]
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_what_git_tracks_is_part_of_the_project_whatever_is_ignored(tmp_path: Path, version: int) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    make(
+        tmp_path,
+        "setup.py",
+        "src/models/net.py",
+        "src/models/deep/cell.py",
+        "src/models.py",
+        "models/other.py",
+    )
+    make(tmp_path, "src/näher/x.py")
+    git = ["git", "-C", str(tmp_path), "-c", f"index.version={version}"]
+    subprocess.run([*git, "add", "."], check=True)
+    if version == 3:
+        make(tmp_path, "later.py")
+        subprocess.run([*git, "add", "-N", "later.py"], check=True)
+    (tmp_path / ".gitignore").write_text("models/\nnäher/\nscratch.py\nlater.py\n")
+    make(tmp_path, "src/models/scratch.py", "src/models/new.py", "src/models/junk/x.py", "scratch.py")
+    later = ["later.py"] if version == 3 else []
+    tracked = ["models/other.py", "setup.py", "src/models.py", "src/models/deep/cell.py", "src/models/net.py"]
+    assert names(tmp_path, ".")[0] == sorted([*later, *tracked, "src/näher/x.py"])
+    subprocess.run([*git, "rm", "-q", "--cached", "src/models/net.py"], check=True)
+    assert "src/models/net.py" not in names(tmp_path, ".")[0]
+
+
+def test_a_damaged_index_tracks_nothing(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    make(tmp_path, "setup.py", "models/net.py")
+    subprocess.run(["git", "-C", str(tmp_path), "add", "."], check=True)
+    (tmp_path / ".gitignore").write_text("models/\n")
+    index = tmp_path / ".git" / "index"
+    whole = index.read_bytes()
+    for size in range(0, len(whole), 7):
+        index.write_bytes(whole[:size])
+        assert "setup.py" in names(tmp_path, ".")[0]
+    index.unlink()
+    os.mkfifo(index)
+    assert names(tmp_path, ".")[0] == ["setup.py"]
+
+
+def test_the_index_of_a_work_tree(tmp_path: Path) -> None:
+    main, tree = tmp_path / "main", tmp_path / "tree"
+    subprocess.run(["git", "init", "-q", str(main)], check=True)
+    make(main, "setup.py", "models/net.py")
+    git = ["git", "-C", str(main), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "x"], check=True)
+    subprocess.run([*git, "worktree", "add", "-q", str(tree)], check=True)
+    (tree / ".gitignore").write_text("models/\n")
+    assert names(tree, ".")[0] == ["models/net.py", "setup.py"]

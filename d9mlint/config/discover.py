@@ -25,6 +25,7 @@ from d9mlint.base.paths import (
     read_limited,
     relative_to,
 )
+from d9mlint.config.git_index import Tracked
 from d9mlint.config.gitignore import Ignore, ignored, make_ignore
 
 # fmt: off
@@ -166,14 +167,17 @@ class Walker:
         self.outside: set[str] = set()
         self.boundary = boundary(root)
         self.unreadable: dict[str, str] = {}
+        self._tracked: dict[str, Tracked] = {}
 
     def walk(self, top: str, deep: bool = True) -> list[str]:
         """All Python files and notebooks at or below ``top``."""
         found: list[str] = []
         stack: tuple[Ignore, ...] = self._above(top) if self.respect_gitignore else ()
-        pending = [(top, stack)]
+        tracked = self._tracked_around(top)
+        # With each directory, whether it is ignored: then only what git tracks in it is taken.
+        pending = [(top, stack, False)]
         while pending:
-            directory, outer = pending.pop()
+            directory, outer, is_ignored = pending.pop()
             try:
                 entries = _scan(directory)
             except OSError as error:
@@ -189,11 +193,18 @@ class Walker:
             for entry in entries:
                 path = f"{directory.rstrip('/')}/{entry.name}"
                 try:
-                    if entry.is_dir(follow_symlinks=False):
-                        if deep and not self._skipped(inner, path, True):
-                            pending.append((path, inner))
-                    elif entry.name.endswith(CODE_SUFFIXES) and _is_file(entry, self.root):
-                        if not self._skipped(inner, path, False):
+                    is_directory = entry.is_dir(follow_symlinks=False)
+                    if is_directory and not deep:
+                        continue
+                    if is_directory or (entry.name.endswith(CODE_SUFFIXES) and _is_file(entry, self.root)):
+                        if self.exclude.verdict(path, is_directory):
+                            continue
+                        left_out = is_ignored or ignored(inner, path, is_directory)
+                        if left_out and not (tracked and tracked.holds(path, is_directory)):
+                            continue
+                        if is_directory:
+                            pending.append((path, inner, left_out))
+                        else:
                             found.append(path)
                             if entry.is_symlink() and not is_inside(path, self.boundary):
                                 self.outside.add(path)
@@ -216,11 +227,20 @@ class Walker:
         """Whether a file or directory, or a directory that it is in, is excluded."""
         base = self.root.rstrip("/") + "/"
         above = [p for p in parents(os.path.dirname(path)) if p.startswith(base)]
+        if self.exclude.verdict(path, is_directory) or any(self.exclude.verdict(p, True) for p in above):
+            return True
         stack = self._above(os.path.dirname(path)) if self.respect_gitignore else ()
-        return self._skipped(stack, path, is_directory) or any(self._skipped(stack, p, True) for p in above)
+        if not ignored(stack, path, is_directory) and not any(ignored(stack, p, True) for p in above):
+            return False
+        tracked = self._tracked_around(os.path.dirname(path))
+        return tracked is None or not tracked.holds(path, is_directory)
 
-    def _skipped(self, stack: tuple[Ignore, ...], path: str, is_directory: bool) -> bool:
-        return bool(self.exclude.verdict(path, is_directory)) or ignored(stack, path, is_directory)
+    def _tracked_around(self, top: str) -> Tracked | None:
+        """What git tracks in the repository that a directory is in."""
+        for directory in parents(top) if self.respect_gitignore else ():
+            if os.path.lexists(os.path.join(directory, ".git")):
+                return self._tracked.setdefault(directory, Tracked(directory))
+        return None
 
     def _above(self, top: str) -> tuple[Ignore, ...]:
         """The ignore files that lie above a directory, up to the repository's root."""

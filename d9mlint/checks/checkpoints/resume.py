@@ -9,6 +9,7 @@ from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.states import contents, saved, saves
 from d9mlint.interp import values as v
+from d9mlint.interp.activity import RESUMES
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.data import COUNTED_FROM
 from d9mlint.interp.events import CallEvent, EndEvent, ImportEvent, Loop, LoopEvent
@@ -143,7 +144,8 @@ class Resume(Rule):
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
-        if self.kept or not self.loads:
+        # A program that only begins with weights that were trained before gives no optimizer a state.
+        if self.kept or not self.loads or RESUMES not in self.run.places:
             return
         for place in self.inside:
             self.report(
