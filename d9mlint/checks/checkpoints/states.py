@@ -245,7 +245,8 @@ class Checkpoints(Rule):
                     "save the missing state and restore it when resuming",
                     subject="torch.save",
                     remedy=tuple(wanted),
-                    unless=EVALUATED,
+                    # With the number of the epoch it is kept to go on from, whoever else reads its weights.
+                    unless="" if "epoch" in found else EVALUATED,
                 )
         if open_world:
             # What is saved here may be restored elsewhere.
