@@ -80,7 +80,9 @@ class Checkpoints(Rule):
     saved = remembered_table(str, bool)
     restored = remembered_table(str, bool)
     """RNGs, and what else has a state, that the program uses, and whose states it saves and restores."""
-    checkpoints = remembered(list[tuple[Where, set[str], frozenset[str]]])
+    optional = remembered_table(tuple[str, str], bool)
+    """What has a state and is made only where an option is given, with the option."""
+    checkpoints = remembered(list[tuple[Where, set[str], frozenset[str], str]])
     alone = remembered(list[tuple[Where, set[str], frozenset[str]]])
     """States that are saved alone, each in a file."""
     loads = remembered(list[tuple[Where, frozenset[str]]])
@@ -116,15 +118,22 @@ class Checkpoints(Rule):
         if _is_scheduler(call.api):
             made_here = isinstance(call.owner, v.Obj) and _is_scheduler(call.owner.api)
             if not made_here and not _continues(self.run, call):
-                self.uses["scheduler"] = True
+                self._used("scheduler")
         elif _is_scaler(call.api):
-            self.uses["scaler"] = True
+            self._used("scaler")
         state = STATES.get(call.api)
         if state is not None:
             self.saved[state] = True
         restore = RESTORES.get(call.api)
         if restore is not None:
             self.restored[restore] = True
+
+    def _used(self, what: str) -> None:
+        option = self.run.state.aside
+        if option:
+            self.optional[what, option] = True
+        else:
+            self.uses[what] = True
 
     @on_method("step", "update", "update_parameters")
     def updated(self, call: CallEvent) -> None:
@@ -176,7 +185,8 @@ class Checkpoints(Rule):
             place = Where(self.run, call.node, "torch.save")
             self.alone.append((place, found if known else {*found, "unknown"}, loops))
         elif "optimizer" in found and "unknown" not in found:
-            self.checkpoints.append((Where(self.run, call.node, "torch.save"), found, loops))
+            place = Where(self.run, call.node, "torch.save")
+            self.checkpoints.append((place, found, loops, self.run.state.aside))
             if not _only_states(content):
                 self.objects = True
 
@@ -215,7 +225,9 @@ class Checkpoints(Rule):
             uses.add("cuda")
         reported: set[tuple[str, str]] = set()
         evaluated = not open_world and self._only_evaluated()
-        for place, found, loops in [*self.checkpoints, *self._in_several_files()]:
+        for place, found, loops, option in [*self.checkpoints, *self._in_several_files()]:
+            # What an option asks for is kept, or not, where it is given.
+            here = uses | {what for what, one in self.optional.known() if one == option}
             # Several files from one place (last, best, every n epochs) are reported once.
             if (place.site.path, place.scope) in reported:
                 continue
@@ -227,13 +239,13 @@ class Checkpoints(Rule):
             lacks = [] if "epoch" in found else ["the epoch or step"]
             wanted = [
                 *(["epoch"] if lacks else []),
-                *(p for p in ("scheduler", "scaler") if p in uses - found),
+                *(p for p in ("scheduler", "scaler") if p in here - found),
             ]
-            wanted += [rng for rng in NAMES if rng in uses - found]
+            wanted += [rng for rng in NAMES if rng in here - found]
             lacks += [
-                f"the {what} state" for what in ("scheduler", "scaler") if what in uses and what not in found
+                f"the {what} state" for what in ("scheduler", "scaler") if what in here and what not in found
             ]
-            lacks += _states([rng for rng in NAMES if rng in uses and rng not in found])
+            lacks += _states([rng for rng in NAMES if rng in here and rng not in found])
             if not open_world:
                 lacks += [f"the state of `{name}`" for name in self._not_kept(loops)]
             if lacks:
@@ -284,14 +296,14 @@ class Checkpoints(Rule):
             and all(late(*one) for one in self.given)
         )
 
-    def _in_several_files(self) -> list[tuple[Where, set[str], frozenset[str]]]:
+    def _in_several_files(self) -> list[tuple[Where, set[str], frozenset[str], str]]:
         """The checkpoint of a program that saves its states in one file each, and resumes. The names of the files may hold
         the epoch."""
         together: set[str] = {"epoch", *self.saved.known()}
         together.update(*(found for _, found, _ in self.alone))
         if not self.loads or self.run.entry is None or "unknown" in together:
             return []
-        return [(place, together, loops) for place, found, loops in self.alone if "optimizer" in found][:1]
+        return [(place, together, loops, "") for place, found, loops in self.alone if "optimizer" in found][:1]
 
     def _not_kept(self, loops: frozenset[str]) -> list[str]:
         """Optimizers and averages of weights that are updated in one of some loops, and whose state no file holds."""
