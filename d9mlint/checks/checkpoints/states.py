@@ -303,7 +303,8 @@ class Checkpoints(Rule):
         together.update(*(found for _, found, _ in self.alone))
         if not self.loads or self.run.entry is None or "unknown" in together:
             return []
-        return [(place, together, loops, "") for place, found, loops in self.alone if "optimizer" in found][:1]
+        kept = [(place, loops) for place, found, loops in self.alone if "optimizer" in found]
+        return [(place, together, loops, "") for place, loops in kept[:1]]
 
     def _not_kept(self, loops: frozenset[str]) -> list[str]:
         """Optimizers and averages of weights that are updated in one of some loops, and whose state no file holds."""
