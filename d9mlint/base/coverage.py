@@ -6,7 +6,9 @@ from typing import Literal
 
 import msgspec
 
-GapKind = Literal["dynamic-call", "project-import", "library-call", "failing-call", "device", "budget"]
+GapKind = Literal[
+    "dynamic-call", "project-import", "library-call", "failing-call", "undefined-name", "device", "budget"
+]
 
 
 class Gap(msgspec.Struct, frozen=True, order=True):

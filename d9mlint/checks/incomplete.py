@@ -70,7 +70,8 @@ def not_followed(covered: Iterable[Coverage], root: str) -> list[Finding]:
 
 HELP = {
     "dynamic-call": "review by hand what is called here",
-    "failing-call": "pass the arguments that the constructor needs",
+    "failing-call": "pass the arguments that the call needs",
+    "undefined-name": "define the name, or import it",
     "project-import": "lint the directory that holds the module too, or review it by hand",
     "library-call": "review by hand whether this library draws random numbers or trains on a GPU",
     "device": "set `device` in the configuration if the program never runs on a GPU",

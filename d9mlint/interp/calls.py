@@ -489,7 +489,7 @@ def annotated(interp: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
     while env is not None and value is None:
         value = env.read(head)
         env = env.parent
-    value = value or func.mod.env.read(head)
+    value = value or func.mod.env.read(head) or interp.typed(func.mod, head)
     for part in rest.split(".") if rest and value is not None else ():
         value = interp.attribute(value, part) if value is not None else None
     if isinstance(value, v.Cls):

@@ -77,6 +77,8 @@ def truth(interp: Interp, value: v.Value) -> bool | None:
     known = v.truth(value)
     if known is not None:
         return known
+    if isinstance(value, v.Ext):
+        return False if interp.kb.role(value.name, "false-in-programs") is not None else None
     if isinstance(value, v.Inst):
         own = all(base in _PLAIN for base in value.cls.external_bases())
         return True if own and not any(value.cls.find(name) for name in ("__bool__", "__len__")) else None
@@ -85,6 +87,14 @@ def truth(interp: Interp, value: v.Value) -> bool | None:
         plain = is_class and interp.kb.role(value.api, "plain-object") is not None
         return plain or any(entry.kind == "generator" for entry in interp.kb.rng(value.api)) or None
     return None
+
+
+def is_for_types(interp: Interp, test: m.Expr) -> bool:
+    """Whether a test is for what tells a type checker from the program: ``if TYPE_CHECKING``."""
+    if not isinstance(test, m.Name):
+        return False
+    value = interp.eval(test)
+    return isinstance(value, v.Ext) and truth(interp, value) is False
 
 
 def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:

@@ -14,6 +14,7 @@ from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import called_name, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.context import Active
@@ -583,6 +584,43 @@ def is_environ(interp: Interp, value: v.Value) -> bool:
     return isinstance(value, v.Ext) and interp.kb.canonical(value.name) in ENVIRON
 
 
+def _is_text(index: v.Value) -> bool:
+    return isinstance(index, v.Lit) and isinstance(index.value, str)
+
+
+def _is_number(index: v.Value) -> bool:
+    """Whether an index is the number of an element."""
+    if isinstance(index, v.Lit):
+        return type(index.value) is int
+    return isinstance(index, v.Obj) and index.api == shapes.NUMBER
+
+
+def _is_each(interp: Interp, target: Any) -> bool:
+    """Whether ``x[i]`` is stored in each round of ``for i in range(len(x))`` or ``for i, y in enumerate(x)``: at the end
+    it is all elements of ``x`` that were."""
+    stmt = interp.loops[-1].stmt if interp.loops else None
+    if not isinstance(stmt, m.For) or not any(one is interp.statement for one in stmt.body):
+        return False
+    if not isinstance(target, m.Subscript) or not isinstance(target.value, m.Name):
+        return False
+    if not isinstance(target.index, m.Name):
+        return False
+    over, counter = stmt.iter, stmt.target
+    if isinstance(over, m.Call) and called_name(over) == "enumerate" and isinstance(counter, m.Seq):
+        counter = counter.elts[0]
+    elif isinstance(over, m.Call) and called_name(over) == "range" and len(over.args) == 1:
+        over = over.args[0]
+        if not isinstance(over, m.Call) or called_name(over) != "len":
+            return False
+    else:
+        return False
+    held = over.args[0] if len(over.args) == 1 else None
+    if not isinstance(held, m.Name) or not isinstance(counter, m.Name):
+        return False
+    same = held.id == target.value.id and counter.id == target.index.id
+    return same and not any(isinstance(one, m.Jump) for one in nodes(stmt.body))
+
+
 def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
     """``owner[index] = value``."""
     changed(owner)
@@ -607,8 +645,15 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
                 value = v.candidates((before, value))
             owner.items[key] = value
     elif isinstance(owner, v.Items):
-        owner.open = True
-        owner.elts = [*owner.elts, value][-16:]
+        if _is_each(interp, node):
+            owner.elts = [v.join((*owner.elts, value)) if interp.branching else value] * len(owner.elts)
+        else:
+            owner.open = True
+            owner.elts = [*owner.elts, value][-16:]
+    elif isinstance(owner, v.Obj) and owner.api == tensors.BATCH and not _is_text(index):
+        each = _is_each(interp, node)
+        if each or _is_number(index):
+            tensors.put(owner, value, each and not interp.branching)
     elif isinstance(owner, v.Obj) and is_dict(owner):
         put(owner, [value])
     elif isinstance(owner, v.Obj) and isinstance(index, v.Lit) and isinstance(index.value, str):

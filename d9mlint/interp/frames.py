@@ -37,6 +37,15 @@ class Aside(NamedTuple):
     narrowed: list[tuple[dict[Any, v.Value], Any, v.Value, v.Value]]
 
 
+class Jumped(NamedTuple):
+    """A path that has left a round of a loop: its state, its variables (None where they are joined elsewhere), and
+    whether it ``leaves`` the loop too."""
+
+    state: State
+    variables: dict[str, v.Value] | None
+    leaves: bool
+
+
 class Frame:
     """One activation: a module body, class body or function call."""
 
@@ -84,7 +93,8 @@ class Frame:
         self.returns: list[tuple[v.Value, State]] = []
         # What is returned if an option is given, with the option.
         self.returns_aside: list[tuple[v.Value, str]] = []
-        self.jumps: list[list[State]] = []
+        # The paths that have left a round of each loop that is running.
+        self.jumps: list[list[Jumped]] = []
         # The paths that the run is on since an option's default left a loop's round or the function.
         self.asides: list[Aside] = []
         # How many of the loops that are running go over a known sequence, element by element.

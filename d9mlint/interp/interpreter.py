@@ -32,7 +32,8 @@ from d9mlint.interp.events import (
     TestEvent,
 )
 from d9mlint.interp.expressions import EVAL
-from d9mlint.interp.frames import Aside, BudgetExceeded, Frame
+from d9mlint.interp.failing import must_raise
+from d9mlint.interp.frames import Aside, BudgetExceeded, Frame, Jumped
 from d9mlint.interp.heap import ABSENT, HEAP, ITEM, NAME, Access, Activation, Overwritten, at
 from d9mlint.interp.import_cache import ImportCache, ImportLog, Settled
 from d9mlint.interp.library.reflection import SEARCH_PATH
@@ -79,6 +80,8 @@ MAX_ROUNDS = 4
 MAX_INNER_ROUNDS = 2
 """How often the body of any other loop, and of one in it, is run at most, where a round leaves another switch than it
 found."""
+_MOST_LATE = 8
+"""Names that one module after another imports from the next are followed through so many modules."""
 _MOST_NAMED = 3
 """So many files are named that an import may mean."""
 
@@ -545,12 +548,12 @@ class Interp:
                 return True
         return False
 
-    def mentions(self, parts: Iterable[str]) -> bool:
+    def mentions(self, parts: Iterable[str], besides: ModuleFile | None = None) -> bool:
         """Whether a file of the program that has run, or may have, uses names which contain one of these texts."""
         if self.exhausted:
             return True
         entered = functions(self.trail)
-        files = [one for one in self.modules.files if (one.path, 0) in entered]
+        files = [one for one in self.modules.files if (one.path, 0) in entered and one is not besides]
         return any(part in word for one in files for word in self.whole(one).words for part in parts)
 
     def _may_be_read(self, name: str) -> bool:
@@ -609,6 +612,8 @@ class Interp:
         while env is not None:
             found = env.vars.get(name)
             if found is not None:
+                if found is v.UNKNOWN and env is self.frame.mod.env and name in self.frame.mod.late:
+                    return self._late(self.frame.mod, name)
                 if env.birth < HEAP.act.start:
                     if type(found) in v.FIXED:
                         HEAP.act.names.add(name)
@@ -626,6 +631,16 @@ class Interp:
         if name in _BUILTINS:
             return v.Ext(f"builtins.{name}")
         return v.UNKNOWN if self.frame.mod.env.stars else None
+
+    def _late(self, mod: v.Mod, name: str) -> v.Value:
+        """What a name stands for that was imported from a module which had not come to its end then."""
+        found: v.Value | None = None
+        for _ in range(_MOST_LATE):
+            mod, name = mod.late[name]
+            found = mod.env.read(name)
+            if found is not v.UNKNOWN or name not in mod.late:
+                break
+        return v.UNKNOWN if found is None else found
 
     def bind(self, name: str, value: v.Value) -> None:
         """Assign a name in the current scope."""
@@ -732,6 +747,7 @@ class Interp:
         if option:
             self.options.held.append(option)
         leaves = left_round = False
+        left = 0
         for index, run in enumerate(runs):
             self.state = before_state.copy()
             env.vars = dict(before_vars)
@@ -755,6 +771,7 @@ class Interp:
             else:
                 returned, jumped = len(frame.returns), len(frame.jumps[-1]) if frame.jumps else 0
                 run()
+                left = jumped
                 left_round = bool(frame.jumps) and len(frame.jumps[-1]) > jumped
                 leaves = left_round or len(frame.returns) > returned
             outcomes.append((self.state, env.vars))
@@ -765,6 +782,10 @@ class Interp:
         if keep is not None:
             state, merged = outcomes[keep]
             if option and leaves and not state.alive and any(other.alive for other, _ in outcomes):
+                if left_round:
+                    # Its variables come back where the round ends.
+                    jumps = frame.jumps[-1]
+                    jumps[left:] = [one._replace(variables=None) for one in jumps[left:]]
                 self._go_aside(option, left_round, merged)
             for index, (other, other_vars) in enumerate(outcomes):
                 if index != keep:
@@ -865,6 +886,8 @@ class Interp:
         def orelse() -> None:
             equal_tests.within(self, stmt.test, False, lambda: follow(False, stmt.orelse))
 
+        if conditions.is_for_types(self, stmt.test):
+            self._import_for_types(stmt.body)
         if test.answer is None:
             self.branch([body, orelse])
         elif test.option:
@@ -893,14 +916,18 @@ class Interp:
             self.frame.jumps.append([])
             self.frame.unrolled += 1
             rounds, self.rounds = self.rounds, self.rounds * max(1, len(elements))
+            branching = self.branching
             for element in elements:
                 if not self.state.alive:
                     break
+                # A round behind one that may have broken the loop off may not come.
+                self.branching = branching + bool(self.frame.jumps[-1])
                 assign(self, stmt.target, element)
                 self._loop_body(stmt.body, stmt, havoc=False)
+            self.branching = branching
             self.rounds = rounds
             self.frame.unrolled -= 1
-            self.frame.jumps.pop()
+            without = None
         else:
             element = data.element(self, iterated)
             if self.orders.any:
@@ -908,15 +935,59 @@ class Interp:
             self.frame.jumps.append([])
             outer, self.repeating = self.repeating, self.loops[-1].start
             self._forget_tensors(stmt)
+            without = self._without_rounds(stmt, havoc=True)
             assign(self, stmt.target, element)
             self._rounds(stmt.body, stmt, havoc=True)
             self.repeating = outer
-            self.frame.jumps.pop()
         self.orders.end_rounds()
         self._leave_loop()
         if loop is not None:
             self.orders.leave(loop)
+        self._behind_loop(stmt, without)
+
+    def _without_rounds(self, stmt: m.For | m.While, havoc: bool) -> Jumped:
+        """Where a loop of any number of rounds ends that has none."""
+        if havoc:
+            self._havoc(stmt)
+        return Jumped(self.state.copy(), dict(self.frame.env.vars), False)
+
+    def _behind_loop(self, stmt: m.For | m.While, without: Jumped | None, endless: bool = False) -> None:
+        """What follows a loop: its ``else`` where no round broke it off. Without rounds, one of any number of them leaves
+        what is given; one that is ``endless`` has to be broken off."""
+        broken = self.frame.jumps.pop()
+        if not broken:
+            self.block(stmt.orelse)
+            return
+        if without is not None and self.state.alive:
+            # A later round breaks off what an earlier one has left.
+            broken.append(Jumped(self.state.copy(), dict(self.frame.env.vars), True))
+        elif without is not None and not endless:
+            if stmt.orelse:
+                self.state = without.state
+                self.frame.env.vars.update(without.variables or {})
+            else:
+                without.state.alive = False
+                broken.append(without)
+        if endless:
+            self.state.alive = False
+        self.branching += 1
         self.block(stmt.orelse)
+        self.branching -= 1
+        self._meet(broken)
+
+    def _meet(self, jumped: list[Jumped]) -> None:
+        """Paths that have left a round of a loop meet the running one."""
+        scope = self.frame.env.vars
+        here = [Jumped(self.state, dict(scope), True)] if self.state.alive else []
+        paths = [*jumped, *here]
+        usual = [one for one in paths if one.state.usual] or paths
+        scopes = [one.variables for one in usual if one.variables is not None]
+        self.state = join_states([*(one.state for one in jumped), self.state])
+        if scopes:
+            merged = _join_vars(scopes)
+            # The dict object of a module's scope is shared with closures: keep its identity.
+            scope.clear()
+            scope.update(merged)
 
     def _enter_loop(self, stmt: m.For | m.While, over: v.Value | None = None) -> None:
         HEAP.clock += 1
@@ -942,19 +1013,19 @@ class Interp:
         self._havoc(stmt)
         self.listeners.tell(TestEvent(stmt))
         test = self.decide(stmt)
+        without = self._without_rounds(stmt, havoc=False)
         if test.answer is not False or test.option:
             self._rounds(stmt.body, stmt, havoc=False)
         self.repeating = outer
         self.orders.end_rounds()
         self._leave_loop()
-        self.frame.jumps.pop()
-        self.block(stmt.orelse)
+        self._behind_loop(stmt, without, test.answer is True and not test.option)
 
     def _havoc(self, stmt: m.For | m.While) -> None:
         """Forget literals of names that the loop assigns: a later round sees other values."""
         for name in assigned_names(stmt):
             known = self.frame.env.vars.get(name)
-            if known is not None and isinstance(known, (v.Lit, v.AnyOf)):
+            if known is not None and any(isinstance(one, v.Lit) for one in v.alternatives(known)):
                 self.frame.env.vars[name] = v.UNKNOWN
 
     def _forget_tensors(self, stmt: m.For | m.While) -> None:
@@ -986,10 +1057,11 @@ class Interp:
         if self.frame.asides:
             self.come_back(len(self.frame.jumps))
         jumped = self.frame.jumps[-1]
-        if jumped:
-            self.state = join_states([*jumped, self.state])
-            jumped.clear()
-        if not self.state.alive:
+        ended = [one for one in jumped if not one.leaves]
+        if ended:
+            jumped[:] = [one for one in jumped if one.leaves]
+            self._meet(ended)
+        if not self.state.alive and not jumped:
             # Every path of the body left the function: the loop may still have had no round.
             self.state = before
 
@@ -1243,7 +1315,50 @@ class Interp:
                 value = self.submodule(mod, alias.name)
             if value is None and mod.env.stars:
                 value = v.Ext(f"{mod.env.stars[-1]}.{alias.name}")
+            if value is None and mod.file is not None:
+                self.frame.mod.late[alias.asname or alias.name] = (mod, alias.name)
             self.bind(alias.asname or alias.name, value if value is not None else v.UNKNOWN)
+
+    def _import_for_types(self, body: list[m.Stmt]) -> None:
+        """Imports that only a type checker runs: the names of libraries are known in annotations, and those of the
+        project where they are asked for."""
+        file, mod = self.frame.file, self.frame.mod
+        if self.frame.env is not mod.env:
+            return
+        for stmt in body:
+            if isinstance(stmt, m.Import):
+                for alias in stmt.names:
+                    first = alias.name.partition(".")[0]
+                    if self.find_module(file, first) is None:
+                        self.bind(alias.asname or first, v.Ext(alias.name if alias.asname else first))
+            elif isinstance(stmt, m.ImportFrom):
+                library = not stmt.level and self.find_module(file, stmt.module.partition(".")[0]) is None
+                for alias in stmt.names:
+                    name = alias.asname or alias.name
+                    if library and name != "*":
+                        self.bind(name, v.Ext(f"{stmt.module}.{alias.name}"))
+                    elif name != "*":
+                        mod.typed[name] = (stmt, alias.name)
+
+    def typed(self, mod: v.Mod, name: str) -> v.Value | None:
+        """What a name stands for that a module imports for a type checker, where the program has imported its module."""
+        stmt, member = mod.typed.get(name, (None, ""))
+        if stmt is None or mod.file is None:
+            return None
+        if self.entry is None and not stmt.level:
+            found = self.import_parents(mod.file, stmt.module.split("."))
+            return found.env.read(member) if found is not None else None
+        if stmt.level:
+            named = self.modules.relative(mod.file, stmt.level, stmt.module)
+        else:
+            named = self.find_module(mod.file, stmt.module)
+        if named is None or named.file is None:
+            return None
+        if self.entry is None:
+            return self.import_found(named, self.modules.name_of(named.file)).env.read(member)
+        # What an import does must not depend on what else was imported.
+        known = self.loaded.get(named.file.path) if self.import_log is None else None
+        return known.env.read(member) if known is not None else None
 
     def _import_relative(self, file: ModuleFile, stmt: m.ImportFrom) -> v.Mod | None:
         """The module of ``from ..a.b import names``; the packages on the way to it are imported before it."""
@@ -1431,12 +1546,18 @@ def _join_vars(scopes: list[dict[str, v.Value]]) -> dict[str, v.Value]:
 
 
 def _exec_expr(interp: Interp, stmt: m.ExprStmt) -> None:
+    if must_raise(interp, stmt.value):
+        _fail(interp)
+        return
     value = interp.eval(stmt.value)
     if isinstance(stmt.value, m.Name):
         interp.listeners.tell(BareNameEvent(value, stmt.value))
 
 
 def _exec_assign(interp: Interp, stmt: m.Assign) -> None:
+    if must_raise(interp, stmt.value):
+        _fail(interp)
+        return
     value = interp.eval(stmt.value)
     if interp.orders.loops:
         interp.orders.assigned(interp, stmt, value)
@@ -1454,6 +1575,9 @@ def _exec_aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
 
 
 def _exec_return(interp: Interp, stmt: m.Return) -> None:
+    if must_raise(interp, stmt.value):
+        _fail(interp)
+        return
     value = interp.eval(stmt.value) if stmt.value is not None else v.NONE
     interp.frame.returns.append((value, interp.state.copy()))
     order_cuts.left(interp, stmt)
@@ -1500,7 +1624,8 @@ def _fail(interp: Interp) -> None:
 def _exec_jump(interp: Interp, stmt: m.Jump) -> None:
     order_cuts.left(interp, stmt)
     if interp.frame.jumps:
-        interp.frame.jumps[-1].append(interp.state.copy())
+        jumped = Jumped(interp.state.copy(), dict(interp.frame.env.vars), stmt.kind == "break")
+        interp.frame.jumps[-1].append(jumped)
     interp.state.alive = False
 
 

@@ -504,6 +504,18 @@ def write(interp: Interp, owner: v.Value, name: str, *written: v.Value) -> None:
         owner.form = new
 
 
+def put(batch: v.Obj, value: v.Value, each: bool) -> None:
+    """A tensor is stored as a part of a batch, or ``each`` part is such a tensor now. A part on another device than the
+    batch is that of a list."""
+    old, new = batch.form, shapes.form(value)
+    if old is None or new == NOTHING or old.device == new.device:
+        return
+    if each:
+        batch.form = old._replace(device=new.device)
+    elif new.device:
+        batch.form = old._replace(device="")
+
+
 def require(owner: v.Value, wanted: v.Value) -> None:
     """``tensor.requires_grad_(wanted)`` and ``tensor.requires_grad = wanted``."""
     if isinstance(owner, v.Obj):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.orders import Order
     from d9mlint.interp.rng import Draw
     from d9mlint.interp.shapes import Form
-    from d9mlint.ir.nodes import Call, Class, Function
+    from d9mlint.ir.nodes import Call, Class, Function, ImportFrom
     from d9mlint.project.modules import ModuleFile
 
 MAX_ALTERNATIVES = 6
@@ -236,15 +236,18 @@ class Env(Tracked):
 
 class Mod:
     """A project module or package. ``file`` is None for a namespace package; ``path`` is its file's, or that of the
-    directory with a slash behind it."""
+    directory with a slash behind it. ``typed`` has the names that it imports for a type checker alone, with the statement
+    and the name there; ``late`` those of a module that had not come to its end, with that module and the name there."""
 
-    __slots__ = ("env", "file", "name", "path")
+    __slots__ = ("env", "file", "late", "name", "path", "typed")
 
     def __init__(self, name: str, file: ModuleFile | None, directory: str = "") -> None:
         self.name = name
         self.file = file
         self.path = directory + "/" if file is None else file.path
         self.env = Env(None)
+        self.typed: dict[str, tuple[ImportFrom, str]] = {}
+        self.late: dict[str, tuple[Mod, str]] = {}
 
     def __repr__(self) -> str:
         return f"Mod({self.name})"

@@ -11,6 +11,7 @@ from d9mlint.ir.traversal import nodes, parents, statements
 
 _assigned: dict[int, tuple[object, frozenset[str]]] = memo()
 _counted: dict[int, tuple[object, frozenset[str]]] = memo()
+_bound: dict[int, tuple[object, frozenset[str]]] = memo()
 _handled: dict[int, tuple[object, frozenset[str]]] = memo()
 
 
@@ -39,6 +40,41 @@ def own_names(function: m.Function) -> frozenset[str]:
         if isinstance(stmt, m.ScopeDecl):
             outer.update(stmt.names)
     return frozenset(names - outer)
+
+
+def bound_names(facts: m.FileFacts) -> frozenset[str]:
+    """All names that code of a file binds in any scope; ``*`` where it imports all names of a module."""
+    known = _bound.get(id(facts))
+    if known is not None and known[0] is facts:
+        return known[1]
+    names: set[str] = set()
+    for function in facts.functions:
+        names.add(function.name)
+        names.update(param.name for param in function.params)
+    for cls in facts.classes:
+        names.add(cls.name)
+    for body in (*(one.body for one in facts.functions), *(one.body for one in facts.classes)):
+        for node in nodes(list(body)):
+            _bound_by(node, names)
+    result = frozenset(names)
+    _bound[id(facts)] = (facts, result)
+    return result
+
+
+def _bound_by(node: Any, names: set[str]) -> None:
+    _targets(node, names)
+    if isinstance(node, (m.Import, m.ImportFrom)):
+        names.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+    elif isinstance(node, m.Handler):
+        names.add(node.name or "")
+    elif isinstance(node, m.Case):
+        names.update(node.binds)
+    elif isinstance(node, m.ScopeDecl):
+        names.update(node.names)
+    elif isinstance(node, m.Walrus):
+        names.add(node.target)
+    elif isinstance(node, m.Generator):
+        target_names(node.target, names)
 
 
 def assignments(body: list[m.Stmt], name: str) -> int:

@@ -66,6 +66,7 @@ Role = Literal[
     "discards-batches",
     "draws-weight",
     "draws-with-key",
+    "false-in-programs",
     "fills-parameters",
     "fits-data",
     "form-only",

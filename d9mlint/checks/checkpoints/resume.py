@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.checkpoints.states import contents, saved, saves
+from d9mlint.checks.checkpoints.states import contents, made_by_paths, saved, saves
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import RESUMES
 from d9mlint.interp.argtests import all_hold
@@ -106,27 +106,32 @@ class Resume(Rule):
     def save(self, call: CallEvent) -> None:
         """Something is saved."""
         content = saved(self.run, call)
-        if isinstance(content, v.Mapping):
-            self._counted(call, content)
+        made = made_by_paths(content) if content is not None else ()
+        held = [one for one in made if isinstance(one, v.Mapping)]
+        if len(held) == len(made):
+            self._counted(call, held)
         inner = [one for one in self.run.loops if one.key in self.batches]
         if (
             self.run.entry is None
             or not inner
             or self.run.loops[0] is inner[0]
-            or not isinstance(content, v.Mapping)
+            or not held
+            or len(held) < len(made)
         ):
             return
-        if content.open or "optimizer" not in contents(content, []):
+        if any(one.open or "optimizer" not in contents(one, []) for one in held):
             return
-        if not any(isinstance(key, str) and _POSITION.search(key) for key in dict.keys(content.items)):
+        keys = {key for one in held for key in dict.keys(one.items)}
+        if not any(isinstance(key, str) and _POSITION.search(key) for key in keys):
             self.inside.append(Where(self.run, call.node, "torch.save"))
 
-    def _counted(self, call: CallEvent, content: v.Mapping) -> None:
+    def _counted(self, call: CallEvent, made: list[v.Mapping]) -> None:
         """The number of the epoch that has just ended is saved where a resumed run takes that of its first one."""
         running = self.run.loops
-        if not running or running[-1].key not in self.trained or "optimizer" not in contents(content, []):
+        if not running or running[-1].key not in self.trained:
             return
-        for key, value in content.items.items():
+        made = [one for one in made if "optimizer" in contents(one, [])]
+        for key, value in {key: value for one in made for key, value in one.items.items()}.items():
             first = value.attrs.get(COUNTED_FROM) if isinstance(value, v.Obj) else None
             if not isinstance(first, v.Lit):
                 continue

@@ -72,6 +72,13 @@ def saved(run: RunView, call: CallEvent) -> v.Value | None:
     return call.args.get(role.arg, role.pos) if role is not None else None
 
 
+def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
+    """What is saved, as each of the paths that lead to the call has made it; where not all of them make a collection, as
+    one value."""
+    made = v.alternatives(content)
+    return made if all(isinstance(one, v.Mapping | v.Items) for one in made) else (content,)
+
+
 class Checkpoints(Rule):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
@@ -174,12 +181,14 @@ class Checkpoints(Rule):
         self.kept.update(sites)
         self.hidden.update(hidden)
         written = _written(call.node)
-        found = contents(content, written)
+        # Paths that meet have each made their own; what any of them holds is not missing.
+        made = made_by_paths(content)
+        found: set[str] = set().union(*(contents(one, written) for one in made))
         counters = self._counters(Where(self.run, call.node, "torch.save").site.path)
         if not counters.isdisjoint(written):
             found.add("epoch")
         loops = frozenset(loop.key for loop in self.run.loops)
-        if not isinstance(content, v.Mapping | v.Items):
+        if not all(isinstance(one, v.Mapping | v.Items) for one in made):
             # One state alone, in a file of its own: the rest may stand in others.
             known = isinstance(content, v.Obj | v.Inst | v.Lit) or _counts(call.node, counters)
             place = Where(self.run, call.node, "torch.save")
@@ -187,7 +196,7 @@ class Checkpoints(Rule):
         elif "optimizer" in found and "unknown" not in found:
             place = Where(self.run, call.node, "torch.save")
             self.checkpoints.append((place, found, loops, self.run.state.aside))
-            if not _only_states(content):
+            if not all(_only_states(one) for one in made if isinstance(one, v.Mapping | v.Items)):
                 self.objects = True
 
     def _counters(self, path: str) -> set[str]:

@@ -1,0 +1,98 @@
+"""Calls that raise for certain: of names that nothing defines, or without an argument that a function needs."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import bound_names
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+_DEFINED = frozenset(dir(builtins)) | frozenset({"copyright", "credits", "exit", "license", "quit"})
+# Of Python 2, which the program may be run with.
+_DEFINED |= frozenset(
+    [
+        "apply",
+        "basestring",
+        "buffer",
+        "cmp",
+        "coerce",
+        "execfile",
+        "file",
+        "intern",
+        "long",
+        "raw_input",
+        "reduce",
+        "reload",
+        "unichr",
+        "unicode",
+        "xrange",
+    ]
+)
+# What programs are given that start others: notebooks, shells, profilers, translations.
+_DEFINED |= frozenset(
+    [
+        "_",
+        "c",
+        "dbutils",
+        "display",
+        "get_config",
+        "get_ipython",
+        "profile",
+        "sc",
+        "snakemake",
+        "spark",
+        "sqlContext",
+    ]
+)
+_BY_TEXT = frozenset(
+    {"__builtins__", "__dict__", "builtins", "exec", "get_ipython", "globals", "locals", "vars"}
+)
+"""Names by which code defines others as text."""
+
+
+def must_raise(interp: Interp, node: m.Expr | None) -> bool:
+    """Whether evaluating an expression raises: it is the call of a name that the program defines nowhere, or of a function
+    of the project without an argument that it needs."""
+    if not isinstance(node, m.Call) or not isinstance(node.func, m.Name):
+        return False
+    if interp.entry is None or interp.guessing or interp.uncertain or interp.frame.file.notebook:
+        return False
+    name = node.func.id.partition(".")[0]
+    found = interp.lookup(name)
+    if found is None:
+        if _is_undefined(interp, name):
+            interp.gap("undefined-name", f"`{name}` is defined nowhere", node)
+            return True
+    elif isinstance(found, v.Func) and name == node.func.id and _lacks_argument(found, node):
+        interp.gap("failing-call", f"`{name}()` is called without an argument that it needs", node)
+        return True
+    return False
+
+
+def _is_undefined(interp: Interp, name: str) -> bool:
+    file = interp.frame.file
+    if name in _DEFINED or name.startswith("__") or interp.exhausted or interp.muted or interp.importing:
+        return False
+    if file.facts.unread or not _BY_TEXT.isdisjoint(file.facts.words):
+        return False
+    bound = bound_names(interp.whole(file))
+    if name in bound:
+        return False
+    # Others may define it: for all files, or for those that import all of theirs.
+    return not interp.mentions(["builtins", *([name] if "*" in bound else [])], besides=file)
+
+
+def _lacks_argument(func: v.Func, node: m.Call) -> bool:
+    """Whether a function that nothing decorates is called without a positional argument that has no default."""
+    if func.decorated or func.fn.decorators or func.receiver is not None or func.cls is not None:
+        return False
+    if any(isinstance(one, m.Star) for one in node.args) or any(not one.name for one in node.keywords):
+        return False
+    given = {one.name for one in node.keywords}
+    placed = [param for param in func.fn.params if param.kind in ("p", "a")]
+    return any(param.default is None and param.name not in given for param in placed[len(node.args) :])
