@@ -29,6 +29,7 @@ from d9mlint.interp.heap import FIELD, HEAP
 from d9mlint.interp.library.queues import filled_by_several
 from d9mlint.interp.order_identifiers import IDENTIFIER
 from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, is_text, kind_of_elements, takes_key_by_address
+from d9mlint.interp.order_reductions import only_reduced
 from d9mlint.interp.order_sorting import LENGTH, SORTING
 from d9mlint.interp.places import Where, function
 from d9mlint.ir import nodes as m
@@ -506,6 +507,9 @@ class Orders:
                     return self._walked(walk)
             if given is not None and _taken_from_one(interp, node):
                 return result
+            if entry is not None and entry.reducible:
+                if only_reduced(interp, node, args.get("", 0), _running(interp)):
+                    return result
             given = merge((given, self._accumulated(interp, node)))
             return self._decisive(entry, given, result)
         elif role == "draw":

@@ -617,6 +617,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     appends: list[Condition] = []
     tested: dict[str, int] = {}
     numbers: bool = False
+    reduces: Literal["", "any", "whole"] = ""
+    reducible: bool = False
     confidence: Sureness = "high"
     note: str = ""
     provenance: list[str] = []

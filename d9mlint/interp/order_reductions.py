@@ -1,0 +1,80 @@
+"""Arrays of which the program reads nothing but what is the same whatever the order of their elements: the largest one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+from d9mlint.ir.liveness import may_be_shared
+from d9mlint.ir.traversal import nodes, parents
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+_FORM = frozenset({"shape", "dtype", "size", "ndim"})
+"""Attributes of arrays that say nothing of the order of their elements."""
+_COUNTING = frozenset({"builtins.int", "builtins.len", "builtins.ord"})
+"""What gives whole numbers."""
+
+
+def only_reduced(interp: Interp, node: Any, given: v.Value | None, fn: m.Function | None) -> bool:
+    """Whether the function that makes an array of something asks only for such values of it: ``np.array(sizes).max()``."""
+    if fn is None or not isinstance(node, m.Call):
+        return False
+    above, whole = parents(fn), _are_whole(given)
+    if _is_reduced(interp, node, above, whole):
+        return True
+    stmt = above.get(id(node))
+    if not isinstance(stmt, m.Assign) or len(stmt.targets) != 1 or not isinstance(stmt.targets[0], m.Name):
+        return False
+    target = stmt.targets[0]
+    if "." in target.id or may_be_shared(interp.frame.file.facts, fn, {target.id}):
+        return False
+    repeated = any(
+        isinstance(one, (m.For, m.While)) and one.start <= stmt.start < one.end for one in nodes(fn.body)
+    )
+    uses = [
+        one
+        for one in nodes(fn.body)
+        if isinstance(one, m.Name)
+        and one.id.partition(".")[0] == target.id
+        and one is not target
+        # What stands before it reads what the variable was before, unless a loop comes back to that.
+        and (repeated or one.start >= stmt.end)
+    ]
+    return bool(uses) and all(_is_reduced(interp, one, above, whole) for one in uses)
+
+
+def _are_whole(given: v.Value | None) -> bool:
+    """Whether these are whole numbers, whose sum is exact."""
+    return isinstance(given, v.Items) and bool(given.elts) and all(map(_is_whole, given.elts))
+
+
+def _is_whole(one: v.Value) -> bool:
+    if isinstance(one, v.Lit):
+        return type(one.value) is int
+    return isinstance(one, v.Obj) and one.api in _COUNTING
+
+
+def _is_reduced(interp: Interp, node: m.Name | m.Call, above: dict[int, Any], whole: bool) -> bool:
+    """Whether an expression that is an array, or names something of one, is used for such a value only."""
+    func: m.Expr = node
+    user = above.get(id(node))
+    name = node.id.partition(".")[2] if isinstance(node, m.Name) else ""
+    if not name and isinstance(user, m.Attr):
+        func, name = user, user.name
+        user = above.get(id(user))
+    if name in _FORM:
+        return True
+    if not isinstance(user, m.Call) or user.keywords:
+        return False
+    if name:
+        called = user.func is func and not user.args
+        entry = interp.kb.order(f"?.{name}", True) if called else None
+    else:
+        if len(user.args) != 1 or user.args[0] is not node or not isinstance(user.func, m.Name):
+            return False
+        function = interp.eval(user.func)
+        entry = interp.kb.order(interp.kb.canonical(function.name)) if isinstance(function, v.Ext) else None
+    return entry is not None and (entry.reduces == "any" or (entry.reduces == "whole" and whole))
