@@ -36,6 +36,7 @@ from d9mlint.interp.failing import must_raise
 from d9mlint.interp.frames import Aside, BudgetExceeded, Frame, Jumped
 from d9mlint.interp.heap import ABSENT, HEAP, ITEM, NAME, Access, Activation, Overwritten, at
 from d9mlint.interp.import_cache import ImportCache, ImportLog, Settled
+from d9mlint.interp.later_rounds import without_gradient
 from d9mlint.interp.library.reflection import SEARCH_PATH
 from d9mlint.interp.library.weights import loaded_between, loaded_places
 from d9mlint.interp.listening import Listeners
@@ -1030,10 +1031,11 @@ class Interp:
 
     def _forget_tensors(self, stmt: m.For | m.While) -> None:
         """Forget what tensors are that the loop assigns: in a later round they may require grad."""
+        free = without_gradient(self, stmt)
         for name in assigned_names(stmt):
             known = self.frame.env.vars.get(name)
             if isinstance(known, v.Obj):
-                forget(known)
+                forget(known, name in free)
 
     def _rounds(self, body: list[m.Stmt], stmt: m.For | m.While, havoc: bool) -> None:
         """Run the body of a loop for all of its rounds: once, and again as long as what it leaves in an attribute that

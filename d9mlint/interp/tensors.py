@@ -471,11 +471,12 @@ def row(value: v.Obj) -> Form:
     return Form(sizes, old.dtype, old.device, old.grad, whole=old.whole, least=max(old.least - 1, 0))
 
 
-def forget(value: v.Obj) -> None:
-    """A loop assigns the variable that holds a tensor: of what it is in a later round little is known."""
+def forget(value: v.Obj, free: bool = False) -> None:
+    """A loop assigns the variable that holds a tensor: of what it is in a later round little is known, but that it has no
+    gradient where it is ``free`` of one in all rounds."""
     old = value.form
     if value.type == TENSOR and old is not None:
-        value.form = Form(None, None, old.device, old.grad or None)
+        value.form = Form(None, None, old.device, False if free else old.grad or None)
 
 
 def write(interp: Interp, owner: v.Value, name: str, *written: v.Value) -> None:
