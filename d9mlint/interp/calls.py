@@ -122,11 +122,11 @@ def _call_unknown(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.V
 
 
 def _may_fill(args: v.Args) -> None:
-    """Code that is not known is given an empty collection, or a method of one: it may fill it."""
+    """Code that is not known is given an empty list or dictionary, or a method of one: it may fill it."""
     for one in args.values():
         if isinstance(one, v.Member):
             one = one.owner
-        if (isinstance(one, v.Items) and one.kind != "t" and not one.elts) or (
+        if (isinstance(one, v.Items) and one.kind == "l" and not one.elts) or (
             isinstance(one, v.Mapping) and not one.items
         ):
             one.open = True
