@@ -113,11 +113,23 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
 def _call_unknown(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
     """Call what is not known: what it is given may be called by it."""
     interp.listeners.tell_any_call(CallEvent("?", args, node))
+    _may_fill(args)
     callbacks(interp, "", args, node)
     if func is v.UNKNOWN and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
         called = node.func.id if isinstance(node.func, m.Name) else node.func.name
         rng.may_seed(interp, called, args, node, method="." in called or isinstance(node.func, m.Attr))
     return v.UNKNOWN
+
+
+def _may_fill(args: v.Args) -> None:
+    """Code that is not known is given an empty list or dictionary, or a method of one: it may fill it."""
+    for one in args.values():
+        if isinstance(one, v.Member):
+            one = one.owner
+        if (isinstance(one, v.Items) and one.kind == "l" and not one.elts) or (
+            isinstance(one, v.Mapping) and not one.items
+        ):
+            one.open = True
 
 
 def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:
@@ -865,6 +877,8 @@ def _call_external(
     elif (found := configuration_in_file(interp, api, args, node)) is not None:
         return found
     else:
+        if not interp.kb.gives(api):
+            _may_fill(args)
         load_file(interp, api, args)
         later = interp.kb.role(api, "differentiates") is not None
         with interp.within(*([HANDED] if later else [])):

@@ -656,10 +656,24 @@ class Interp:
                 value = value if old is None else v.join((old, value))
             target.write(name, value)
             return
+        if env.outer_ and name in env.outer_ and self._bind_around(env.parent, name, value):
+            return
         old = env.vars.get(name)
         if old is not None and old is not value and type(old) in v.FIXED:
             HEAP.rebind(name)
         env.vars[name] = value
+
+    def _bind_around(self, env: v.Env | None, name: str, value: v.Value) -> bool:
+        """Assign a ``nonlocal`` name, in the innermost scope around the running one that has it."""
+        while env is not None:
+            old = env.vars.get(name)
+            if old is not None:
+                if self.branching and old is not value:
+                    value = v.join((old, value))
+                env.write(name, value)
+                return True
+            env = env.parent
+        return False
 
     def eval(self, node: m.Expr) -> v.Value:
         """The abstract value of an expression."""
@@ -1175,12 +1189,21 @@ class Interp:
             self._tell_context(context, stmt, True)
             if item.target is not None:
                 assign(self, item.target, entered.value)
+        raised = self.state.raised
         with self.within(*names):
             run()
+        if not self.state.alive and self.state.raised and any(map(self._may_suppress, contexts)):
+            self.state.alive, self.state.raised = True, raised
         for context in reversed(contexts):
             self._tell_context(context, stmt, False)
         for restore in reversed(after):
             restore()
+
+    def _may_suppress(self, context: v.Value) -> bool:
+        """Whether what follows a ``with`` statement may run where its body raises."""
+        if isinstance(context, v.Obj):
+            return self.kb.role(context.api, "suppresses") is not None
+        return not isinstance(context, v.Ext | v.Lit)
 
     def _tell_context(self, context: v.Value, stmt: m.With, begins: bool) -> None:
         # What is made inside is younger than the beginning, and what is made afterwards than the end.
@@ -1623,6 +1646,8 @@ def _exec_scope(interp: Interp, stmt: m.ScopeDecl) -> None:
     env = interp.frame.env
     if stmt.kind == "global":
         env.globals_ = (env.globals_ or frozenset()) | frozenset(stmt.names)
+    else:
+        env.outer_ = (env.outer_ or frozenset()) | frozenset(stmt.names)
 
 
 def _exec_delete(interp: Interp, stmt: m.Delete) -> None:

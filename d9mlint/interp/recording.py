@@ -698,6 +698,7 @@ _ROLES = {
     "allocates": "gives memory whose content is undefined",
     "holds": "gives an object that shares the memory of its argument",
     "views": "gives a tensor that shares the memory of what it is given",
+    "suppresses": "is a context that keeps exceptions from going on",
     "false-in-programs": "is false in a program, and true for a type checker",
     "plain-object": "makes an object that counts as true",
     "no-weights": "is a layer that has no weights",

@@ -198,7 +198,7 @@ class Env(Tracked):
     ``write``; a scope's own code need not be.
     """
 
-    __slots__ = ("globals_", "parent", "stars", "vars")
+    __slots__ = ("globals_", "outer_", "parent", "stars", "vars")
 
     def __init__(self, parent: Env | None) -> None:
         HEAP.clock += 1
@@ -206,6 +206,7 @@ class Env(Tracked):
         self.vars: dict[str, Value] = {}
         self.parent = parent
         self.globals_: frozenset[str] | None = None
+        self.outer_: frozenset[str] | None = None
         self.stars: list[str] = []
 
     def read(self, name: str) -> Value | None:

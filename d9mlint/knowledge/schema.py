@@ -118,6 +118,7 @@ Role = Literal[
     "sets-stop",
     "stacks-rows",
     "stream",
+    "suppresses",
     "synchronizes",
     "takes-gradients",
     "takes-items",
