@@ -97,7 +97,9 @@ class TensorFlowCheckpoints(Rule):
         if names:
             lacks.append(f"the {listed(names)} RNG state" + ("s" if len(names) > 1 else ""))
         # What is restored after all training is evaluated.
-        before = {x for x in self.restored_at.known() if not self.trained or self.restored_at[x] < self.trained}
+        before = {
+            x for x in self.restored_at.known() if not self.trained or self.restored_at[x] < self.trained
+        }
         for site in sorted(set(self.incomplete) & set(self.saved) & (set(self.restored) | before)):
             if lacks and site in self.places:
                 self.report(
