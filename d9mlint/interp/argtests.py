@@ -62,14 +62,18 @@ def holds(args: v.Args, test: Condition, owner: v.Value | None = None) -> bool |
 
 def item(value: v.Value, key: str) -> v.Value | None:
     """What a mapping, or an object to which a program gave attributes or named arguments, has under a key (``a.b`` of a
-    mapping in another one): None for nothing, unknown where it is not all seen."""
+    mapping in another one; ``a@0`` and ``a@``: the argument of the call that made an object, which has this position or
+    none): None for nothing, unknown where it is not all seen."""
     first, _, rest = key.partition(".")
+    first, argument, place = first.partition("@")
     found: v.Value | None
     if isinstance(value, v.Mapping):
         absent = v.UNKNOWN if value.open and value.option != v.LIBRARY_DEFAULTS else None
         found = value.items.get(first) or absent
     elif isinstance(value, v.Obj) and (first in value.attrs or first in value.args.kw):
         found = value.attrs.get(first) or value.args.kw[first]
+    elif isinstance(value, v.Obj) and argument:
+        found = value.args.get(first, int(place) if place else None)
     else:
         return None if v.is_none(value) is True else v.UNKNOWN
     return item(found, rest) if rest and found is not None else found

@@ -26,6 +26,8 @@ THREAD = "@thread"
 """Active in what another thread or process runs."""
 RESTORED = "@restored"
 """Active while an instance is made into which the weights of a checkpoint are loaded, as far as that has them."""
+NOT_ITERATED = "@not-iterated"
+"""Active while what a loader would draw is looked at that the program was not seen to iterate."""
 FROZEN = "frozen"
 """Active in a module whose parameters do not require grad."""
 

@@ -44,6 +44,51 @@ def only_form(node: Any) -> bool:
     return isinstance(node, m.Call) and (called_name(node) in _OF_FORM or only_form(node.func))
 
 
+def tests_form_only(function: m.Function) -> bool:
+    """Whether a function is a test that asserts nothing but the form of what it computes: shapes, lengths, types, the keys
+    that a mapping has, and whether something is None."""
+    if not function.qualname.rpartition(".")[2].startswith("test"):
+        return False
+    tests = 0
+    for one in nodes(function.body):
+        if isinstance(one, m.Assert):
+            tests += 1
+            if not _is_form(one.test):
+                return False
+        elif isinstance(one, m.Call) and "assert" in called_name(one).lower():
+            return False
+    return tests > 0
+
+
+def _is_form(test: m.Expr) -> bool:
+    if isinstance(test, m.BoolOp):
+        return _is_form(test.left) and _is_form(test.right)
+    if isinstance(test, m.Unary):
+        return test.op == "not" and _is_form(test.operand)
+    if isinstance(test, m.Compare):
+        sides = [test.left, *test.comparators]
+        if len(test.ops) == 1 and test.ops[0] in ("in", "not in"):
+            return isinstance(test.left, m.Const) and isinstance(test.left.value, str)
+        if len(test.ops) == 1 and test.ops[0] in ("is", "is not"):
+            return isinstance(test.comparators[0], m.Const) and test.comparators[0].value is None
+        return any(map(_of_form, sides)) and all(_of_form(one) or _is_fixed(one) for one in sides)
+    return isinstance(test, m.Call) and only_form(test)
+
+
+def _of_form(node: m.Expr) -> bool:
+    """Whether an expression is the form of something, or an item of it."""
+    return _of_form(node.value) if isinstance(node, m.Subscript) else only_form(node)
+
+
+def _is_fixed(node: m.Expr) -> bool:
+    """Whether an expression is made of literals, names, which most stand for the sizes that were asked for, and forms."""
+    if isinstance(node, m.Seq):
+        return all(_is_fixed(one) or _of_form(one) for one in node.elts)
+    if isinstance(node, m.BinOp):
+        return all(_is_fixed(one) or _of_form(one) for one in (node.left, node.right))
+    return isinstance(node, (m.Const, m.Name))
+
+
 def _asks(parent: Any, node: Any) -> bool:
     if isinstance(parent, m.Attr):
         return parent.value is node and parent.name.partition(".")[0] in FORM

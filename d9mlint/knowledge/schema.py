@@ -188,7 +188,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     of a call of the *function* form; for methods the receiver is not counted). ``arg: self`` is the receiver
     of a method, or the first input of a function. ``default`` is the value when the argument is not given;
     ``{arg: name, pos: n}`` stands for the value of another argument, also where None is given. ``item`` is a key of
-    an argument that is a mapping, or an attribute or named argument of an object. Exactly one of
+    an argument that is a mapping, or an attribute or named argument of an object; ``name@0`` is the argument of the call
+    that made the object, at this position or, with ``name@``, at none. Exactly one of
     the tests is set:
 
     ``equals`` / ``not_equals``: a literal; ``one_of``: a list of literals; ``all_equal``: a number, or a

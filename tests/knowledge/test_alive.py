@@ -63,7 +63,19 @@ def file_name(entry_id: str) -> str:
 # ------------------------------------------------------------------------------------------- hazards
 
 
+HAZARDS = {
+    "evaluate.rouge": """import evaluate
+
+if __name__ == "__main__":
+    print(evaluate.load("rouge").compute(predictions=["a"], references=["b"]))
+"""
+}
+"""Hazards that depend on how the receiver of a method was made."""
+
+
 def hazard_program(entry: HazardEntry) -> str:
+    if entry.id in HAZARDS:
+        return HAZARDS[entry.id]
     if entry.env:
         value = programs.arguments(entry.when, entry.unless).get("value", "'1'")
         lines = [f"os.environ[{entry.env[0]!r}] = str({value})"]
@@ -166,6 +178,9 @@ def expected_rules(compiled: Compiled, entry: RngEntry) -> set[str]:
     titles = {one.id: one.rule for one in compiled.generators}
     parents = {one.id: one.seeded_from for one in compiled.generators}
     rules = {titles[parents[rng] or rng] for rng in entry.draws if rng in titles}
+    if any(one.seeds and entry.apis[0] in one.apis for one in compiled.rng):
+        # It may seed after it has drawn.
+        rules |= {"DET108"}
     # What shuffles is reported where it does so alone.
     return rules | {"DET202"} if entry.kind in ("shuffle", "sampler") else rules
 

@@ -53,6 +53,11 @@ _SCALER = re.compile(r"scaler|amp", re.IGNORECASE)
 _PLAIN = ("builtins.int", "builtins.str", "builtins.float", "builtins.bool", v.GIVEN)
 
 
+def _taken_apart(run: RunView, node: Any) -> bool:
+    """Whether a statement takes an item of what a call gives, which can restore nothing."""
+    return any(isinstance(one, m.Subscript) and one.value is node for one in nodes([run.statement]))
+
+
 def _is_scheduler(api: str) -> bool:
     return api.startswith("torch.optim.lr_scheduler.")
 
@@ -129,7 +134,7 @@ class Checkpoints(Rule):
         elif _is_scaler(call.api):
             self._used("scaler")
         state = STATES.get(call.api)
-        if state is not None:
+        if state is not None and not _taken_apart(self.run, call.node):
             self.saved[state] = True
         restore = RESTORES.get(call.api)
         if restore is not None:

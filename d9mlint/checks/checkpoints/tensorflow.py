@@ -10,7 +10,7 @@ from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
-from d9mlint.interp.places import Where
+from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 
@@ -31,6 +31,11 @@ class TensorFlowCheckpoints(Rule):
     incomplete = remembered(set[Site])
     """Those that hold an optimizer, and no iterator."""
     restored = remembered(set[Site])
+    """Those that are restored; a loop may train after that."""
+    restored_at = remembered_table(Site, int)
+    """When others were restored first, outside all loops."""
+    trained = remembered(int)
+    """When the program has trained last."""
 
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
@@ -71,8 +76,15 @@ class TensorFlowCheckpoints(Rule):
         """A checkpoint is restored."""
         found = self._checkpoint(call.owner)
         site = made_at(found) if found is not None else None
-        if site is not None:
+        if site is not None and self.run.loops:
             self.restored.add(site)
+        elif site is not None:
+            self.restored_at.setdefault(site, lambda: Moment(self.run.steps))
+
+    @on_method("apply_gradients", "minimize", "fit", "fit_generator", "train_on_batch")
+    def training(self, call: CallEvent) -> None:
+        """The program trains."""
+        self.trained = Moment(self.run.steps)
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -84,7 +96,11 @@ class TensorFlowCheckpoints(Rule):
         names = [name for rng, name in _STATES.items() if rng in used]
         if names:
             lacks.append(f"the {listed(names)} RNG state" + ("s" if len(names) > 1 else ""))
-        for site in sorted(set(self.incomplete) & set(self.saved) & set(self.restored)):
+        # What is restored after all training is evaluated.
+        before = {
+            x for x in self.restored_at.known() if not self.trained or self.restored_at[x] < self.trained
+        }
+        for site in sorted(set(self.incomplete) & set(self.saved) & (set(self.restored) | before)):
             if lacks and site in self.places:
                 self.report(
                     "DET601",

@@ -14,7 +14,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, trains, where
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.coloring import colors_only
-from d9mlint.interp.context import RESTORED, TRAINING_CONTEXT
+from d9mlint.interp.context import NOT_ITERATED, RESTORED, TRAINING_CONTEXT
 from d9mlint.interp.data import Entropy, is_entropy
 from d9mlint.interp.events import (
     AttributeEvent,
@@ -69,11 +69,13 @@ class Late(NamedTuple):
     aside: str
 
 
-Kind = Literal["", "weak", "use", "mask", "order", "head", "guess", "aside", "weak aside", "head aside"]
+Kind = Literal[
+    "", "weak", "use", "mask", "data", "order", "head", "guess", "aside", "weak aside", "head aside"
+]
 """What a draw is worth: one that training alone makes matter is weak, and is one for use where it happens whenever the
-model is used, one is of a loader or sampler, or of the workers of a loader, which have their own rules, one happens where
-a checkpoint lacks the layers of a task, one is in a call that is only possible, one is behind an option, where it may be
-weak or of such layers too."""
+model is used, one changes the data that a model is given, one is of a loader or sampler, or of the workers of a loader,
+which have their own rules, one happens where a checkpoint lacks the layers of a task, one is in a call that is only
+possible, one is behind an option, where it may be weak or of such layers too."""
 
 
 class Early(NamedTuple):
@@ -100,6 +102,8 @@ class First(NamedTuple):
 _USED = _TRAINING_ONLY - {"init"}
 _REPLACEABLE = frozenset({"weak", "head"})
 """Kinds of draws that loaded weights may replace."""
+_OF_DATA = frozenset({"weak", "order"})
+"""Kinds of draws that a transform may make where its dataset is read, in the program itself or in a worker."""
 _GIVING = frozenset({"draw", "init", "mask"})
 """Kinds of draws that do nothing but give a value."""
 _OVERWRITABLE = frozenset({"", "aside"})
@@ -264,6 +268,8 @@ class Seeds(Rule):
             kind = "aside" if kind not in _REPLACEABLE else "weak aside" if kind == "weak" else "head aside"
         if kind == "weak" and _masks(entry) and (rng, "mask") not in self.first:
             self.first[rng, "mask"] = self._here(event)
+        if kind in _OF_DATA and entry.kind == "transform" and NOT_ITERATED not in self.run.contexts:
+            self.first.setdefault((rng, "data"), lambda: self._here(event))
         used = entry.kind in _USED
         if kind == "weak" and used:
             self.first.setdefault((rng, "use"), lambda: self._here(event))
@@ -654,6 +660,11 @@ class Seeds(Rule):
             loaded |= {x for x, one in initial.items() if one.first.place.order < self.load_order}
         return loaded | lost
 
+    def _predicted(self, rng: str) -> First | None:
+        """In a program that only evaluates with weights that it loads, the first draw on which predictions depend."""
+        firsts = [self._never_loaded(rng), self._first(rng, "data")]
+        return min((one for one in firsts if one is not None), key=lambda one: one.place.order, default=None)
+
     def _never_loaded(self, rng: str) -> First | None:
         """In a program that only evaluates, the initial weights of the first layer that is used and that nothing was
         loaded into, where it is known what was."""
@@ -713,7 +724,7 @@ class Seeds(Rule):
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
             loads = where(self.run, LOADS) is not None
-            found = strong or (None if imported else self._never_loaded(rng) if loads else weak) or aside
+            found = strong or (None if imported else self._predicted(rng) if loads else weak) or aside
             found = found or (None if imported or loads else spare)
         mask = self.first.get((rng, "mask"))
         if found is None and mask is not None and not imported and where(self.run, MODE_SET) is None:

@@ -50,6 +50,8 @@ class Environments(Rule):
     """The first of the algorithms that environments are given to, which seed them if they are given a seed."""
     explorers = remembered(dict[frozenset[Site], Handed])
     """The first of the algorithms that choose random actions, unless they are given a seed, by their environments."""
+    samples_own = remembered(bool)
+    """Whether the space that is sampled is one that the program makes itself."""
     with_spaces = remembered(set[Site])
     """Where environments are made that are seeded with their spaces."""
 
@@ -79,6 +81,7 @@ class Environments(Rule):
                 seed = owner.args.kw.get(entry.seed_arg) if isinstance(owner, v.Obj) else None
                 if seed is None or v.is_none(seed) is True:
                     self.sample = Where(self.run, call.node, call_text(call).removesuffix(".sample"))
+                    self.samples_own = True
         if name == "sample":
             return
         if self._of_another_library(call.owner):
@@ -223,7 +226,7 @@ class Environments(Rule):
                 "DET111",
                 sample,
                 f"`{sample.subject}.sample()` draws from the space's own generator, which is never seeded",
-                f"call `{sample.subject if '.' in sample.subject else f'env.{sample.subject}'}.seed(0)` once",
+                f"call `{sample.subject if self.samples_own else f'env.{sample.subject}'}.seed(0)` once",
                 subject="space",
             )
         if self.seeded:

@@ -12,6 +12,8 @@ from d9mlint.fix.builders.context import SAFE, Context, made
 from d9mlint.fix.builders.start import Start, assigned_value, assignments, environment
 
 CUBLAS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+RECURRENT = ("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+"""What the page of cuDNN's recurrent layers asks for, and every release of deterministic mode takes too."""
 TRAINERS = {
     "lightning.Trainer": "deterministic",
     "lightning.pytorch.Trainer": "deterministic",
@@ -102,12 +104,12 @@ def _joined(edits: list[Edit]) -> list[Edit] | None:
 
 
 def cublas(context: Context, finding: Finding) -> Fix | None:
-    """DET305: the cuBLAS variable, before anything that reads it is imported."""
+    """DET305, DET405: the cuBLAS variable, before anything that reads it is imported."""
     entry = context.entry(finding)
     code = context.code(entry)
     if code is None:
         return None
-    return _variable(code, entry, *CUBLAS)
+    return _variable(code, entry, *(RECURRENT if finding.code == "DET405" else CUBLAS))
 
 
 def _variable(code: Code, entry: str, name: str, value: str) -> Fix | None:

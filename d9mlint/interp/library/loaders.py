@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
-from d9mlint.interp.context import CPU_CONTEXT
+from d9mlint.interp.context import CPU_CONTEXT, NOT_ITERATED
 from d9mlint.interp.data import MOVED
 from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.events import IterationEvent
@@ -34,7 +34,8 @@ def make_loader(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
 
     def later() -> None:
         interp.frame, kept = frame, interp.frame
-        consume(interp, loader)
+        with interp.within(NOT_ITERATED):
+            consume(interp, loader)
         interp.frame = kept
 
     interp.pending.append(later)
