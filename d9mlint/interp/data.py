@@ -57,6 +57,30 @@ def _first(bounds: v.Args) -> v.Value | None:
     return first if isinstance(first, v.Lit) and first.option else tensors.loaded_as(first)
 
 
+COUNTED_AFTER = "@counted after"
+"""The attribute of a number that a loop counts that has the key of the loaded number after which the loop begins."""
+ENDED = "@ended"
+"""The attribute of the number after one that such a loop counts, with that key."""
+
+
+def added(made: v.Value, left: v.Value, right: v.Value) -> v.Value:
+    """The sum of two values: what is known of the number after one that was loaded, or that a loop counts."""
+    if isinstance(left, v.Lit):
+        left, right = right, left
+    if not isinstance(right, v.Lit) or type(right.value) is not int or right.value != 1 or right.option:
+        return made
+    loaded = tensors.loaded_as(left)
+    counted = left.attrs.get(COUNTED_AFTER) if isinstance(left, v.Obj) else None
+    if loaded is None and counted is None:
+        return made
+    number = made if isinstance(made, v.Obj) and made is not left else v.Obj(shapes.NUMBER)
+    if loaded is not None:
+        number.attrs[tensors.NEXT_OF] = loaded
+    if counted is not None:
+        number.attrs[ENDED] = counted
+    return number
+
+
 def is_entropy(value: v.Value) -> bool:
     """Whether a value is known to differ from run to run."""
     return isinstance(value, v.Obj) and isinstance(value.data, Entropy)
@@ -265,6 +289,13 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         if first is not None:
             number = v.Obj(shapes.NUMBER)
             number.attrs[COUNTED_FROM] = first
+            return number
+        after = (
+            tensors.key_before(value.args.pos[0]) if value.api == RANGE and len(value.args.pos) > 1 else None
+        )
+        if after is not None:
+            number = v.Obj(shapes.NUMBER)
+            number.attrs[COUNTED_AFTER] = after
             return number
         if parts(value):
             return any_part(value)

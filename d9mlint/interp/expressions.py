@@ -15,6 +15,7 @@ from d9mlint.interp.data import (
     OPERATOR,
     PATH,
     UNKNOWN_KEY,
+    added,
     binary,
     chosen_of,
     cut_out,
@@ -370,6 +371,8 @@ def _dict(interp: Interp, node: m.Dict) -> v.Value:
 def _binop(interp: Interp, node: m.BinOp) -> v.Value:
     left, right = interp.eval(node.left), interp.eval(node.right)
     result = binary(interp, node.op, left, right, node)
+    if node.op == "+":
+        result = added(result, left, right)
     return interp.orders.operated(interp, node, (left, right), result) if interp.orders.any else result
 
 

@@ -311,6 +311,16 @@ def loaded_as(number: v.Value) -> v.Value | None:
     return None
 
 
+NEXT_OF = "@next of loaded"
+"""The attribute of the number after one that was loaded from a file that has its key."""
+
+
+def key_before(number: v.Value) -> v.Value | None:
+    """The key of an item of a file, if a number is the one after what was loaded under it."""
+    held = (one.attrs.get(NEXT_OF) for one in v.alternatives(number) if isinstance(one, v.Obj))
+    return next((one for one in held if one is not None), None)
+
+
 def loaded_by(option: str, key: object) -> str:
     """The flag of a path on which a number under a key of a file is gone on with, if an option says so."""
     return f"number loaded:{option}:{key}"

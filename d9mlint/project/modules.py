@@ -133,6 +133,9 @@ class Modules:
         roots = [entry_directory or directory, self.package_root(directory), directory]
         roots += [self.root, posixpath.join(self.root, "src"), posixpath.join(self.root, "lib")]
         above = directory
+        if not library:
+            # The layout of a project in a folder of its own.
+            roots.append(posixpath.join(directory, "src"))
         while not library and is_below(above, self.root) and above != self.root:
             above = posixpath.dirname(above)
             roots += [above, posixpath.join(above, "src")]
@@ -180,6 +183,10 @@ class Modules:
         """The one file in the tree that an import may mean by its name, wherever it is: for programs that
         extend ``sys.path`` when they run, or are started with a ``PYTHONPATH``."""
         found = self.named(name)
+        if len(found) > 1:
+            # What lies in a package is imported by the name of that.
+            parts = name.count(".") + 1
+            found = [file for file in found if not self._is_package(_above(file, parts))]
         if len(found) != 1:
             return None
         file = found[0]
@@ -214,3 +221,11 @@ class Modules:
         if found is None and not parts:
             return Found(None, base)
         return found
+
+
+def _above(file: ModuleFile, parts: int) -> str:
+    """The directory in which a file is looked for by a name of so many parts."""
+    directory = file.directory
+    for _ in range(parts - (0 if file.is_package else 1)):
+        directory = posixpath.dirname(directory)
+    return directory

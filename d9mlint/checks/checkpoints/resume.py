@@ -11,7 +11,7 @@ from d9mlint.checks.checkpoints.states import contents, made_by_paths, saved, sa
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import RESUMES
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.data import COUNTED_FROM
+from d9mlint.interp.data import COUNTED_FROM, ENDED
 from d9mlint.interp.events import CallEvent, EndEvent, ImportEvent, Loop, LoopEvent
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on, on_call, on_call_if
@@ -131,7 +131,20 @@ class Resume(Rule):
         if not running or running[-1].key not in self.trained:
             return
         made = [one for one in made if "optimizer" in contents(one, [])]
-        for key, value in {key: value for one in made for key, value in one.items.items()}.items():
+        items = {key: value for one in made for key, value in one.items.items()}
+        for key, value in items.items():
+            ended = value.attrs.get(ENDED) if isinstance(value, v.Obj) else None
+            if isinstance(ended, v.Lit) and ended.value == key:
+                self.report(
+                    "DET603",
+                    Where(self.run, call.node, "torch.save"),
+                    f"checkpoint saves the number of the next epoch as `{key}`, and a resumed run starts with the one "
+                    "after it: an epoch is left out",
+                    "save the number of the epoch that has just ended, or do not add one to the number that is loaded",
+                    subject="torch.save",
+                    confidence=Confidence.MEDIUM,
+                )
+                continue
             first = value.attrs.get(COUNTED_FROM) if isinstance(value, v.Obj) else None
             if not isinstance(first, v.Lit):
                 continue

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.data.idle import is_idle
 from d9mlint.checks.derivation import default
 from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, what_is_drawn
 from d9mlint.interp import values as v
@@ -62,6 +63,8 @@ class LoaderWorkers(Rule):
     @on_call(LOADER)
     def loader(self, call: CallEvent) -> None:
         """A loader is made: judged when the program has ended."""
+        if is_idle(self.run, call):
+            return
         place = Where(self.run, call.node, LOADER)
         workers = call.args.get("num_workers", 5)
         if self.run.entry is None and workers is v.UNKNOWN:

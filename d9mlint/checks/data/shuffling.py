@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
+from d9mlint.checks.data.idle import is_idle
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.library.loaders import LOADER
@@ -62,7 +63,8 @@ class Shuffling(Rule):
         """A loader is made."""
         shuffle = call.args.get("shuffle", 2)
         if shuffle is not None and v.truth(shuffle) is True and not call.args.dstar:
-            self.judge(call, "DataLoader(shuffle=True)")
+            if not is_idle(self.run, call):
+                self.judge(call, "DataLoader(shuffle=True)")
 
     @on_call(*SAMPLERS)
     def sampler(self, call: CallEvent) -> None:
