@@ -264,8 +264,7 @@ def test_every_op_of_other_libraries_is_reported(compiled: Compiled, tmp_path: P
         body = [
             "it = torch.ones(4, device='cuda', requires_grad=True)",
             *lines,
-            # A second argument, for modules that only some calls make vary.
-            f"result(it{', it' if op.unless_called else ''}).sum().backward()",
+            f"result({', '.join(['it', *more_arguments(op)])}).sum().backward()",
         ]
         text = programs.program([*imports, "import torch"], body)
         varies = [item.versions for item in op.history if item.behaviour in ("silent", "raises")]
@@ -280,6 +279,18 @@ def test_every_op_of_other_libraries_is_reported(compiled: Compiled, tmp_path: P
             if (op.rule or "DET407") not in found[name]:
                 wrong.append(f"# {op.id}: {sorted(found[name])}\n{text}")
     assert wrong == [], "\n".join(wrong)
+
+
+def more_arguments(op: OpEntry) -> list[str]:
+    """What a module is called with besides a tensor, where only some calls of it make results vary: the arguments that it
+    must be given, or a second tensor."""
+    named = [
+        f"{one.arg}=it"
+        for test in op.unless_called
+        for one in test.none_of or ()
+        if one.arg is not None and one.given is True
+    ]
+    return named or ["it"] * bool(op.unless_called)
 
 
 # Calls that need more than an argument for each condition, and entries of which a page or case of the named rule tells.
