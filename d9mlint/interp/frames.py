@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
@@ -112,12 +111,3 @@ class Frame:
         # What a generator function has yielded, and what runs at its `yield` when it is a context manager.
         self.yielded: list[v.Value] = []
         self.on_yield: Callable[[v.Value], None] | None = None
-
-    def tried(self) -> Frame:
-        """A frame in which some statements of this one are tried, with its variables: what they return or yield is not
-        returned or yielded."""
-        trial = copy(self)
-        trial.returns, trial.returns_aside, trial.asides = [], [], []
-        trial.jumps, trial.chosen = [[]], {}
-        trial.yielded, trial.on_yield = [], None
-        return trial

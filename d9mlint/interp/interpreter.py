@@ -36,6 +36,7 @@ from d9mlint.interp.failing import must_raise
 from d9mlint.interp.frames import Aside, BudgetExceeded, Frame, Jumped
 from d9mlint.interp.heap import ABSENT, HEAP, ITEM, NAME, Access, Activation, Overwritten, at
 from d9mlint.interp.import_cache import ImportCache, ImportLog, Settled
+from d9mlint.interp.later_rounds import without_gradient
 from d9mlint.interp.library.reflection import SEARCH_PATH
 from d9mlint.interp.library.weights import loaded_between, loaded_places
 from d9mlint.interp.listening import Listeners
@@ -45,15 +46,13 @@ from d9mlint.interp.orders import Orders
 from d9mlint.interp.overwritten import overwritten_places
 from d9mlint.interp.replaced import kept_places, replaced_places, uncalled_parts
 from d9mlint.interp.rng import use_default
-from d9mlint.interp.shapes import NOTHING, Form
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
-from d9mlint.interp.tensors import TENSOR, forget, gone_on_with, in_common, is_switch, unless_option
-from d9mlint.interp.tensors import make as make_tensor
+from d9mlint.interp.tensors import forget, gone_on_with, is_switch, unless_option
 from d9mlint.interp.trail import Trail, functions
 from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
-from d9mlint.ir.scopes import assigned_names, made_of_themselves
+from d9mlint.ir.scopes import assigned_names
 from d9mlint.knowledge.versions import keep_oldest
 from d9mlint.project.modules import Found, ModuleFile, Modules
 
@@ -84,8 +83,6 @@ MAX_INNER_ROUNDS = 2
 found."""
 _MOST_LATE = 8
 """Names that one module after another imports from the next are followed through so many modules."""
-_TRIED_ROUNDS = 3
-"""How often a round of a loop is tried at most for what it leaves of the tensors that it begins with."""
 _MOST_NAMED = 3
 """So many files are named that an import may mean."""
 
@@ -952,7 +949,7 @@ class Interp:
                 element = self.orders.element(self, iterated, loop, element, stmt.target)
             self.frame.jumps.append([])
             outer, self.repeating = self.repeating, self.loops[-1].start
-            self._forget_tensors(stmt, self._kept_tensors(stmt, element))
+            self._forget_tensors(stmt)
             without = self._without_rounds(stmt, havoc=True)
             assign(self, stmt.target, element)
             self._rounds(stmt.body, stmt, havoc=True)
@@ -1027,7 +1024,7 @@ class Interp:
         self._enter_loop(stmt)
         outer, self.repeating = self.repeating, self.loops[-1].start
         self.orders.begin_rounds(self, stmt)
-        self._forget_tensors(stmt, self._kept_tensors(stmt))
+        self._forget_tensors(stmt)
         self._havoc(stmt)
         self.listeners.tell(TestEvent(stmt))
         test = self.decide(stmt)
@@ -1046,43 +1043,13 @@ class Interp:
             if known is not None and any(isinstance(one, v.Lit) for one in v.alternatives(known)):
                 self.frame.env.vars[name] = v.UNKNOWN
 
-    def _forget_tensors(self, stmt: m.For | m.While, kept: dict[str, Form]) -> None:
-        """Forget what tensors are that the loop assigns, but for what every round leaves as it was: in a later round they
-        may require grad."""
+    def _forget_tensors(self, stmt: m.For | m.While) -> None:
+        """Forget what tensors are that the loop assigns: in a later round they may require grad."""
+        free = without_gradient(self, stmt)
         for name in assigned_names(stmt):
             known = self.frame.env.vars.get(name)
             if isinstance(known, v.Obj):
-                forget(known, kept.get(name))
-
-    def _kept_tensors(self, stmt: m.For | m.While, element: v.Value = v.UNKNOWN) -> dict[str, Form]:
-        """What stays as it is of tensors from which the loop makes their next value: ``y = resize(y)``. A round is tried
-        that begins with what is known of them, until it ends with what it has begun with."""
-        variables = self.frame.env.vars
-        held: dict[str, v.Obj] = {}
-        for name in made_of_themselves(stmt):
-            known = variables.get(name)
-            if isinstance(known, v.Obj) and known.type == TENSOR and known.form is not None:
-                held[name] = known
-        if not held or self.speculating:
-            return {}
-        before, made = dict(variables), len(self.orders.kept)
-        kept = {name: one.form or NOTHING for name, one in held.items()}
-        for _ in range(_TRIED_ROUNDS):
-            with self.fork(frame=self.frame.tried()):
-                for name, one in held.items():
-                    variables[name] = make_tensor(one.api, kept[name], one.likely)
-                self._havoc(stmt)
-                if isinstance(stmt, m.For):
-                    assign(self, stmt.target, element)
-                self.block(stmt.body)
-                ends = {name: in_common(kept[name], variables.get(name, v.UNKNOWN)) for name in kept}
-            del self.orders.kept[made:]
-            variables.clear()
-            variables.update(before)
-            if ends == kept:
-                return kept
-            kept = ends
-        return {}
+                forget(known, name in free)
 
     def _rounds(self, body: list[m.Stmt], stmt: m.For | m.While, havoc: bool) -> None:
         """Run the body of a loop for all of its rounds: once, and again as long as what it leaves in an attribute that

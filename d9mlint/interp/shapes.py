@@ -78,11 +78,11 @@ def form(value: v.Value | None) -> Form:
     if isinstance(value, v.Obj):
         return value.form or NOTHING
     if isinstance(value, v.AnyOf):
-        return common_of([form(one) for one in value.values if v.is_none(one) is not True])
+        return _common([form(one) for one in value.values if v.is_none(one) is not True])
     if isinstance(value, v.Items) and value.elts:
         # Numbers beside tensors become tensors like them.
         forms = [form(one) for one in value.elts if not _is_written_out(one)]
-        return common_of(forms)
+        return _common(forms)
     return NOTHING
 
 
@@ -93,8 +93,7 @@ def _is_written_out(value: v.Value) -> bool:
     return isinstance(value, v.Lit) and isinstance(value.value, (bool, int, float))
 
 
-def common_of(forms: list[Form]) -> Form:
-    """What several tensors have in common."""
+def _common(forms: list[Form]) -> Form:
     if not forms:
         return NOTHING
     first, *rest = forms

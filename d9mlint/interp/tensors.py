@@ -481,23 +481,12 @@ def row(value: v.Obj) -> Form:
     return Form(sizes, old.dtype, old.device, old.grad, whole=old.whole, least=max(old.least - 1, 0))
 
 
-def forget(value: v.Obj, kept: Form | None = None) -> None:
-    """A loop assigns the variable that holds a tensor: of what it is in a later round little is known, unless it is known
-    what every round keeps."""
+def forget(value: v.Obj, free: bool = False) -> None:
+    """A loop assigns the variable that holds a tensor: of what it is in a later round little is known, but that it has no
+    gradient where it is ``free`` of one in all rounds."""
     old = value.form
     if value.type == TENSOR and old is not None:
-        value.form = (
-            Form(None, None, old.device, old.grad or None)
-            if kept is None
-            else kept._replace(device=kept.device or old.device)
-        )
-
-
-def in_common(before: Form, later: v.Value) -> Form:
-    """What is known of a tensor that was known before a round of a loop and is another one after it."""
-    if not all(isinstance(one, v.Obj) and one.type == TENSOR for one in v.alternatives(later)):
-        return NOTHING
-    return shapes.common_of([before, *(form(one) for one in v.alternatives(later))])
+        value.form = Form(None, None, old.device, False if free else old.grad or None)
 
 
 def write(interp: Interp, owner: v.Value, name: str, *written: v.Value) -> None:

@@ -10,7 +10,6 @@ from d9mlint.ir.bodies import memo
 from d9mlint.ir.traversal import nodes, parents, statements
 
 _assigned: dict[int, tuple[object, frozenset[str]]] = memo()
-_carried: dict[int, tuple[object, frozenset[str]]] = memo()
 _counted: dict[int, tuple[object, frozenset[str]]] = memo()
 _bound: dict[int, tuple[object, frozenset[str]]] = memo()
 _handled: dict[int, tuple[object, frozenset[str]]] = memo()
@@ -29,26 +28,6 @@ def assigned_names(stmt: m.For | m.While) -> frozenset[str]:
                 names.update(case.binds)
     result = frozenset(names)
     _assigned[id(stmt)] = (stmt, result)
-    return result
-
-
-def made_of_themselves(stmt: m.For | m.While) -> frozenset[str]:
-    """Plain names that a loop's body assigns values made from what they stood for: ``y = resize(y)``."""
-    known = _carried.get(id(stmt))
-    if known is not None and known[0] is stmt:
-        return known[1]
-    found: set[str] = set()
-    for inner in statements(stmt.body):
-        names: set[str] = set()
-        _targets(inner, names)
-        if isinstance(inner, m.AugAssign):
-            found |= names
-        elif isinstance(inner, m.Assign) and names:
-            found |= names & {
-                one.id.partition(".")[0] for one in nodes([inner.value]) if isinstance(one, m.Name)
-            }
-    result = frozenset(found)
-    _carried[id(stmt)] = (stmt, result)
     return result
 
 
