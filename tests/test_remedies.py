@@ -444,3 +444,13 @@ def test_an_option_is_named_as_the_remedy_where_it_is_there_for_that(tmp_path: P
     (found,) = findings(tmp_path, head + lines, "DET301")
     assert found.help.endswith(expected)
     assert ("is given" in found.message) is (name in ("its own option", "a method that is not the default"))
+
+
+def test_a_new_process_is_seeded_in_what_it_runs(tmp_path: Path) -> None:
+    text = (
+        "import torch, torch.multiprocessing as mp\n\n\ndef work(rank):\n    print(torch.rand(3))\n\n\n"
+        "if __name__ == '__main__':\n    torch.manual_seed(0)\n    mp.spawn(work)\n"
+    )
+    (found,) = findings(tmp_path, text, "DET101")
+    # A seed behind the test of `__name__`, where fixes write them, would change nothing.
+    assert "at the start of `work()`" in found.help and found.fix is None

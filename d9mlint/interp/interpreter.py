@@ -54,6 +54,7 @@ from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
 from d9mlint.knowledge.versions import keep_oldest
+from d9mlint.project.entry_points import is_main_test
 from d9mlint.project.modules import Found, ModuleFile, Modules
 
 if TYPE_CHECKING:
@@ -212,6 +213,10 @@ class Interp:
         # What module bodies seeded and set: a process that is spawned repeats it.
         self.module_rng: dict[str, Rng] = {}
         self.module_modes: dict[str, Setting] = {}
+        # What runs in a new process that shares no memory with the program, by the name of its function.
+        self.spawned = ""
+        # In how many bodies of `if __name__ == "__main__"` the program is.
+        self.guarded = 0
         # What the program itself stored on modules of libraries.
         self.library_attributes: dict[str, v.Value] = {}
         self.blanks: dict[v.Cls, v.Inst] = {}
@@ -893,9 +898,13 @@ class Interp:
 
         dispatches = test.answer is None and conditions.asks_for_set(stmt.test)
 
+        guards = self.frame.mod.name == MAIN and is_main_test(stmt.test)
+
         def body() -> None:
             self.frame.dispatching += dispatches
+            self.guarded += guards
             equal_tests.within(self, stmt.test, True, lambda: follow(True, stmt.body))
+            self.guarded -= guards
             self.frame.dispatching -= dispatches
 
         def orelse() -> None:
@@ -1523,8 +1532,9 @@ class Interp:
         return self.targets is not None and self.targets.matches(library, spec)
 
     def at_module_level(self) -> bool:
-        """Whether only module bodies are running."""
-        return all(frame.func is None for frame in self.stack())
+        """Whether only what modules do when they are imported is running: not what stands behind ``__name__`` being
+        ``"__main__"``."""
+        return not self.guarded and all(frame.func is None for frame in self.stack())
 
     def methods_named(self, name: str) -> list[tuple[v.Cls, v.Func]]:
         """Methods of this name in the project classes seen so far."""

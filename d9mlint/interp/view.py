@@ -82,6 +82,10 @@ class RunView(Protocol):
         """The file that the run starts from."""
 
     @property
+    def spawned(self) -> str:
+        """The function that a new process runs, in one that shares nothing with the program; empty elsewhere."""
+
+    @property
     def imported_files(self) -> frozenset[str]:
         """Paths of the files that other files of the project import."""
 

@@ -39,18 +39,17 @@ class KerasWorkers(Rule):
         validation = call.args.kw.get("validation_data")
         message = ""
         targets: tuple[str, ...] = ()
+        pipeline = self._one_pipeline(data, validation, workers)
+        shared = "" if pipeline else self._drawn_by_both(call, data, validation, workers)
         if isinstance(workers, v.Lit) and isinstance(workers.value, int) and workers.value > 1:
             message = (
                 f"`workers={workers.value}`: workers share RNG state, so draw order depends on scheduling"
             )
         elif isinstance(processes, v.Lit) and processes.value is True:
             message = "`use_multiprocessing=True`: every process gets a copy of the RNG states"
-        elif validation is not None and validation is data and isinstance(data, v.Inst):
-            if not (isinstance(workers, v.Lit) and workers.value == 0) and not self.run.kb_matches(
-                "tensorflow", ">=2.16"
-            ):
-                message = "training and validation share one pipeline and race for it unless `workers=0`"
-        elif shared := self._drawn_by_both(call, data, validation, workers):
+        elif pipeline:
+            message = "training and validation share one pipeline and race for it unless `workers=0`"
+        elif shared:
             message = f"training and validation share the {shared} RNG and race for it unless `workers=0`"
             target = self.run.targets.version("tensorflow") if self.run.targets is not None else None
             targets = (f"tensorflow {target.version}", target.source) if target is not None else ()
@@ -64,10 +63,22 @@ class KerasWorkers(Rule):
                 "DET208",
                 call.node,
                 message,
-                "use one worker (0 when validation shares the pipeline), or a generator per element",
+                "pass `workers=0`, as training and validation draw from one generator"
+                if pipeline or shared
+                else "use one worker, or a generator per element",
                 subject="fit",
                 targets=targets,
+                remedy=("0" if pipeline or shared else "1",),
             )
+
+    def _one_pipeline(
+        self, data: v.Value | None, validation: v.Value | None, workers: v.Value | None
+    ) -> bool:
+        """Whether training and validation read one object, each in a thread of its own."""
+        if validation is None or validation is not data or not isinstance(data, v.Inst):
+            return False
+        alone = isinstance(workers, v.Lit) and workers.value == 0
+        return not alone and not self.run.kb_matches("tensorflow", ">=2.16")
 
     def _drawn_by_both(
         self, call: CallEvent, data: v.Value | None, validation: v.Value | None, workers: v.Value | None

@@ -140,6 +140,8 @@ class Seeds(Rule):
     """The first draws of their kind at all other places: what the first one gave may be overwritten."""
     early = remembered_table(tuple[str, Site], Early)
     """Draws from each generator before its seed, each place once."""
+    spawned = remembered_table(Site, str)
+    """Draws in new processes, with the function that each runs."""
     has_body = remembered(bool)
     """Whether what is loaded from a checkpoint has a part of a library before the layers that are its own."""
     doubted = remembered_table(str, bool)
@@ -252,6 +254,9 @@ class Seeds(Rule):
         if RESTORED in self.run.contexts and not self.has_body:
             # The checkpoint may be one of this class.
             return
+        if self.run.spawned:
+            runs = self.run.spawned
+            self.spawned.setdefault(self.run.here(node), lambda: runs)
         kind: Kind = "weak" if entry.kind in _TRAINING_ONLY or _initialises(self.run, entry, node) else ""
         if entry.kind == "dropout" and TRAINING_CONTEXT in self.run.contexts:
             kind = ""
@@ -761,6 +766,9 @@ class Seeds(Rule):
         if rng == "tensorflow":
             seed = self._graph_seed("seed") or seed
         where_to_seed = generator.where or f"at the start of {place.entry}"
+        if place.site in self.spawned and not generator.where:
+            where_to_seed = f"at the start of `{self.spawned[place.site]}()`, which runs in new processes"
+            remedy = ("process",)
         if any(found is one for one in (aside, spare, lacking)):
             message = f"`{api}` draws random numbers without a {title} seed when `{place.aside}` is given"
             help = f"call `{seed}` {where_to_seed}"

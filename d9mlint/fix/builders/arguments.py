@@ -223,8 +223,7 @@ def one_worker(context: Context, finding: Finding) -> Fix | None:
     edits: list[Edit] = []
     workers = changes.argument(call, "workers")
     processes = changes.argument(call, "use_multiprocessing")
-    shared = "race for it" in finding.message
-    if shared:
+    if "0" in finding.remedy and not isinstance(processes, ast.Constant):
         return made("pass `workers=0`", changes.set_argument(code, call, "workers", "0"))
     if isinstance(workers, ast.Constant) and isinstance(workers.value, int) and workers.value > 1:
         edits.append(changes.replace(code, workers, "1"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
-from d9mlint.interp.context import THREAD
+from d9mlint.interp.context import SPAWNED, THREAD
 from d9mlint.interp.devices import RANK
 from d9mlint.interp.library.queues import SEVERAL
 from d9mlint.interp.state import MODE, RNG, State, StateTable
@@ -25,7 +25,10 @@ def _spawn(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     rest = list(given.elts) if isinstance(given, v.Items) else []
     star = not isinstance(given, v.Items) and given is not None
     if func is not None:
-        _in_state(interp, _fresh(interp), func, v.Args([v.Obj(RANK), *rest], star=star), node)
+        outer, interp.spawned = interp.spawned, func.fn.name if isinstance(func, v.Func) else interp.spawned
+        with interp.within(SPAWNED):
+            _in_state(interp, _fresh(interp), func, v.Args([v.Obj(RANK), *rest], star=star), node)
+        interp.spawned = outer
     return v.NONE
 
 
