@@ -142,20 +142,22 @@ class _Colors:
 
     def _read(self, function: m.Function, name: str) -> Iterator[tuple[m.Function, m.Name]]:
         """Where a variable of a function, or of a module, may be read."""
-        whole = self._run.whole(self._run.frame.file)
-        reads = [
-            function,
-            *(one for one in whole.functions if one is not function and name not in own_names(one)),
-        ]
-        for fn in reads:
-            assigned = {id(one) for one in _targets(fn)}
-            for one in nodes(fn.body):
-                if isinstance(one, m.Name) and one.id.partition(".")[0] == name and id(one) not in assigned:
-                    yield fn, one
-            for default in (*fn.decorators, *(x.default for x in fn.params if x.default)):
-                for one in nodes([default]):
-                    if isinstance(one, m.Name) and one.id.partition(".")[0] == name:
-                        yield fn, one
+        yield from _reads(function, name)
+        # Other code is read only where the function itself does nothing else with it: an edit of it is a reason to run again.
+        for one in self._run.whole(self._run.frame.file).functions:
+            if one is not function and name not in own_names(one):
+                yield from _reads(one, name)
+
+
+def _reads(fn: m.Function, name: str) -> Iterator[tuple[m.Function, m.Name]]:
+    assigned = {id(one) for one in _targets(fn)}
+    for one in nodes(fn.body):
+        if isinstance(one, m.Name) and one.id.partition(".")[0] == name and id(one) not in assigned:
+            yield fn, one
+    for default in (*fn.decorators, *(x.default for x in fn.params if x.default)):
+        for one in nodes([default]):
+            if isinstance(one, m.Name) and one.id.partition(".")[0] == name:
+                yield fn, one
 
 
 def _gets(target: m.Expr, iterated: Any, given: Any) -> m.Expr:
