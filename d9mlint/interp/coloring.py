@@ -143,7 +143,7 @@ class _Colors:
     def _read(self, function: m.Function, name: str) -> Iterator[tuple[m.Function, m.Name]]:
         """Where a variable of a function, or of a module, may be read."""
         yield from _reads(function, name)
-        # Other code is read only where the function itself does nothing else with it: an edit of it is a reason to run again.
+        # Other code is read only where the function itself does nothing else with it: an edit of it makes the run anew.
         for one in self._run.whole(self._run.frame.file).functions:
             if one is not function and name not in own_names(one):
                 yield from _reads(one, name)
