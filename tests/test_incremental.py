@@ -239,3 +239,36 @@ def test_pins_in_a_directory_that_is_ignored_count(tmp_path: Path) -> None:
     assert b"DET103" in same(tmp_path)
     project(tmp_path, {"env/requirements.txt": "albumentations==2.0.8\n"})
     assert b"DET106" in same(tmp_path)
+
+
+DECIDED_ELSEWHERE = {
+    "the variable of a loader": (
+        "import torch\nfrom torch.utils.data import DataLoader\n\n\ndef count(n):\n"
+        "    loader = DataLoader(torch.arange(n), num_workers=2)\n    return len(loader.dataset)\n\n\n"
+        "def other():\n    return 1\n\n\nprint(count(3))\n",
+        "return 1",
+        "return loader",
+    ),
+    "a set that stays empty": (
+        "import torch\n\nSKIPPED = []\n\n\ndef draw(name):\n    if name in SKIPPED:\n        print(torch.rand(2))\n\n\n"
+        "def other(name):\n    return 1\n\n\ndraw(input())\n",
+        "return 1",
+        "SKIPPED.append(name)",
+    ),
+    "an array that is reduced": (
+        "import os\nimport numpy as np\n\n\ndef most():\n"
+        "    sizes = np.array([int(name) for name in os.listdir('data')])\n    return sizes.max()\n\n\n"
+        "def other():\n    return 1\n\n\nprint(most())\n",
+        "return 1",
+        "return sizes",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DECIDED_ELSEWHERE)
+def test_other_code_of_a_file_that_decides_has_been_read(what: str, tmp_path: Path) -> None:
+    text, old, new = DECIDED_ELSEWHERE[what]
+    project(tmp_path, {"pyproject.toml": "", "train.py": text})
+    before = outcome(tmp_path)
+    project(tmp_path, {"train.py": text.replace(old, new)})
+    assert same(tmp_path) != before

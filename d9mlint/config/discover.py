@@ -237,22 +237,26 @@ class Walker:
 
     def _tracked_around(self, top: str) -> Tracked | None:
         """What git tracks in the repository that a directory is in."""
-        for directory in parents(top) if self.respect_gitignore else ():
-            if os.path.lexists(os.path.join(directory, ".git")):
-                return self._tracked.setdefault(directory, Tracked(directory))
-        return None
+        if not self.respect_gitignore or (root := _repository(top)) is None:
+            return None
+        return self._tracked.setdefault(root, Tracked(root))
 
     def _above(self, top: str) -> tuple[Ignore, ...]:
         """The ignore files that lie above a directory, up to the repository's root."""
+        root = _repository(top)
+        if root is None:
+            return ()
         above = parents(top)
-        for i, directory in enumerate(above):
-            if os.path.lexists(os.path.join(directory, ".git")):
-                chain = [_read_ignore(d) for d in reversed(above[1 : i + 1]) if _has_ignore(d)]
-                excluded = os.path.join(directory, ".git", "info", "exclude")
-                if os.path.isfile(excluded):
-                    chain.insert(0, make_ignore(directory, _read_lines(excluded)))
-                return tuple(chain)
-        return ()
+        chain = [_read_ignore(d) for d in reversed(above[1 : above.index(root) + 1]) if _has_ignore(d)]
+        excluded = os.path.join(root, ".git", "info", "exclude")
+        if os.path.isfile(excluded):
+            chain.insert(0, make_ignore(root, _read_lines(excluded)))
+        return tuple(chain)
+
+
+def _repository(top: str) -> str | None:
+    """The root of the repository that a directory is in."""
+    return next((d for d in parents(top) if os.path.lexists(os.path.join(d, ".git"))), None)
 
 
 def _scan(directory: str) -> list[os.DirEntry[str]]:

@@ -1,6 +1,6 @@
 """Which files git tracks. They are part of a project whatever ``.gitignore`` says: its patterns are about other files.
 
-The index is read as a file, and git is not run: a repository can make git run commands of its own."""
+The index is read as a file, and git is not run: a repository can make git run other commands."""
 
 from __future__ import annotations
 

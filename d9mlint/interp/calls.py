@@ -1055,7 +1055,7 @@ def _callbacks(
 
 def _serve(interp: Interp, given: v.Value, node: Any) -> bool:
     """Run the methods of what a library is handed to call them: an object of a class that is there for nothing else, or
-    what one of its own methods makes of it. Whether there is such an object."""
+    what one of its methods makes of it. Whether there is such an object."""
     served = False
     for one in v.alternatives(given):
         inst = one.owner if isinstance(one, v.Obj) else one

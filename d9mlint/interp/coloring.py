@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.naming import running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes, parents
@@ -26,11 +27,8 @@ _CONVERTING = frozenset({"builtins.int", "builtins.float", "builtins.str", "buil
 
 def colors_only(run: RunView, node: Any) -> bool:
     """Whether what an expression of the running function gives does nothing but color what the program draws."""
-    frame = run.frame
-    if frame.is_class:
-        return False
-    function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
-    return _Colors(run).all_color(function, node, 0)
+    function = running(run)
+    return function is not None and _Colors(run).all_color(function, node, 0)
 
 
 class _Colors:

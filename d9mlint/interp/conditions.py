@@ -108,10 +108,8 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
         held = _in_namespace(*values)
         if held is not None:
             return Outcome(held.value == (node.ops[0] == "in"), held.option), values
-    if len(node.ops) == 1 and node.ops[0] in ("in", "not in") and _lacks(interp, node, *values):
-        return Outcome(node.ops[0] == "not in"), values
-    if len(node.ops) == 1 and node.ops[0] in ("in", "not in") and _stays_empty(interp, node, values[1]):
-        return Outcome(node.ops[0] == "not in"), values
+        if _lacks(interp, node, *values) or _stays_empty(interp, node, values[1]):
+            return Outcome(node.ops[0] == "not in"), values
     return _compare(node, values), values
 
 
@@ -146,7 +144,7 @@ def _stays_empty(interp: Interp, node: m.Compare, held: v.Value) -> bool:
         and not held.elts
         and not held.open
         and isinstance(asked, m.Name)
-        and only_tested(interp.frame.file.facts, asked.id.rpartition(".")[2])
+        and only_tested(interp.whole(interp.frame.file), asked.id.rpartition(".")[2])
     )
 
 

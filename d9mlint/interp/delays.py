@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.naming import running
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes, parents
@@ -24,11 +25,8 @@ _NUMBERS = frozenset({f"builtins.{name}" for name in ("min", "max", "abs", "floa
 
 def delays_only(run: RunView, node: Any) -> bool:
     """Whether what an expression of the running function gives does nothing but make the program wait."""
-    frame = run.frame
-    if frame.is_class or not isinstance(node, m.Call):
-        return False
-    function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
-    return _delays(run, function, node, 0)
+    function = running(run)
+    return function is not None and isinstance(node, m.Call) and _delays(run, function, node, 0)
 
 
 def _delays(run: RunView, function: m.Function, node: Any, depth: int) -> bool:

@@ -910,7 +910,7 @@ class Interp:
         def orelse() -> None:
             equal_tests.within(self, stmt.test, False, lambda: follow(False, stmt.orelse))
 
-        if conditions.is_for_types(self, stmt.test):
+        if test.answer is False and not test.option and conditions.is_for_types(self, stmt.test):
             self._import_for_types(stmt.body)
         if test.answer is None:
             self.branch([body, orelse])

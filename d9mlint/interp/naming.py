@@ -25,13 +25,13 @@ _TEXT_OPERATORS = frozenset({"+", "%", "/"})
 
 def names_only(run: RunView, node: Any) -> bool:
     """Whether what an expression of the running function gives does nothing but name what the program makes."""
-    function = _running(run)
+    function = running(run)
     return function is not None and _Uses(run).all_name(function, node, 0)
 
 
 def described_only(run: RunView, node: Any, attributes: list[str]) -> bool:
     """Whether all that the running function does with what an expression gives is to read some of its attributes."""
-    function, stmt = _running(run), run.statement
+    function, stmt = running(run), run.statement
     if function is None or not isinstance(stmt, m.Assign) or stmt.value is not node:
         return False
     names = {target.id for target in stmt.targets if isinstance(target, m.Name) and "." not in target.id}
@@ -55,7 +55,7 @@ def described_only(run: RunView, node: Any, attributes: list[str]) -> bool:
 def traced_only(run: RunView, node: Any) -> bool:
     """Whether what an expression of the running function gives is an example that a model is traced with, and beside that
     only given to models whose results nothing reads."""
-    function, stmt = _running(run), run.statement
+    function, stmt = running(run), run.statement
     if function is None or not isinstance(stmt, m.Assign) or len(stmt.targets) != 1:
         return False
     target, above = stmt.targets[0], parents(function)
@@ -109,7 +109,8 @@ def _is_thrown_away(run: RunView, function: m.Function, call: m.Call, stmt: Any)
     return not liveness.may_be_shared(whole, function, liveness.stored_names(stmt))
 
 
-def _running(run: RunView) -> m.Function | None:
+def running(run: RunView) -> m.Function | None:
+    """The function that is running, or the module's body; None in the body of a class."""
     frame = run.frame
     if frame.is_class:
         return None

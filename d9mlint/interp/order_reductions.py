@@ -29,7 +29,7 @@ def only_reduced(interp: Interp, node: Any, given: v.Value | None, fn: m.Functio
     if not isinstance(stmt, m.Assign) or len(stmt.targets) != 1 or not isinstance(stmt.targets[0], m.Name):
         return False
     target = stmt.targets[0]
-    if "." in target.id or may_be_shared(interp.frame.file.facts, fn, {target.id}):
+    if "." in target.id:
         return False
     repeated = any(
         isinstance(one, (m.For, m.While)) and one.start <= stmt.start < one.end for one in nodes(fn.body)
@@ -43,7 +43,9 @@ def only_reduced(interp: Interp, node: Any, given: v.Value | None, fn: m.Functio
         # What stands before it reads what the variable was before, unless a loop comes back to that.
         and (repeated or one.start >= stmt.end)
     ]
-    return bool(uses) and all(_is_reduced(interp, one, above, whole) for one in uses)
+    if not uses or not all(_is_reduced(interp, one, above, whole) for one in uses):
+        return False
+    return not may_be_shared(interp.whole(interp.frame.file), fn, {target.id})
 
 
 def _are_whole(given: v.Value | None) -> bool:

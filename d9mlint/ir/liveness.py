@@ -128,25 +128,26 @@ def may_be_shared(facts: m.FileFacts, function: m.Function, names: set[str]) -> 
     return not known[1].isdisjoint(names | _BY_TEXT)
 
 
-def only_asked_for(facts: m.FileFacts, function: m.Function, made: m.Call, names: frozenset[str]) -> bool:
-    """Whether a function keeps what a call gives in one of its variables, and asks it for nothing but attributes of these
-    names, or for nothing at all. What a module does not use, others may."""
+def only_asked_for(function: m.Function, made: m.Call, names: frozenset[str]) -> str:
+    """The variable in which a function keeps what a call gives, if it asks that for nothing but attributes of these
+    names, or for nothing at all; empty otherwise. What a module does not use, others may."""
     stmt = next(
         (one for one in nodes(function.body) if isinstance(one, m.Assign) and one.value is made), None
     )
     if stmt is None or len(stmt.targets) != 1 or not isinstance(stmt.targets[0], m.Name):
-        return False
+        return ""
     target = stmt.targets[0]
-    if "." in target.id or target.id in _declared(function) or may_be_shared(facts, function, {target.id}):
-        return False
+    if "." in target.id or target.id in _declared(function):
+        return ""
     read = [one for one in nodes(function.body) if isinstance(one, m.Name) and one is not target]
     if any(one.id in _BY_TEXT for one in read):
-        return False
+        return ""
     paths = [one.id.split(".") for one in read]
     uses = [path for path in paths if path[0] == target.id]
-    return all(path[1:2] and path[1] in names for path in uses) and (
+    asked = all(path[1:2] and path[1] in names for path in uses) and (
         bool(uses) or function.name != "<module>"
     )
+    return target.id if asked else ""
 
 
 def _elsewhere(facts: m.FileFacts, function: m.Function) -> frozenset[str]:

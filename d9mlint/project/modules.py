@@ -134,7 +134,7 @@ class Modules:
         roots += [self.root, posixpath.join(self.root, "src"), posixpath.join(self.root, "lib")]
         above = directory
         if not library:
-            # The layout of a project in a folder of its own.
+            # The layout of a project that has this folder alone.
             roots.append(posixpath.join(directory, "src"))
         while not library and is_below(above, self.root) and above != self.root:
             above = posixpath.dirname(above)

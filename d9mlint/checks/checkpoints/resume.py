@@ -84,21 +84,17 @@ class Resume(Rule):
         self.batches.pop(loop.key)
         header: list[Any] = [loop.stmt.iter]
         skips = loop.over is not None and _is_loader(loop.over)
-        if skips and not _skips_by_hand(loop.stmt):
-            self.batches[loop.key] = True
         for node in nodes(header):
             if isinstance(node, m.Call) and self.run.here(node) in self.made:
                 skips = True
-                if not _skips_by_hand(loop.stmt):
-                    self.batches[loop.key] = True
             value = self.run.eval(node) if isinstance(node, m.Name) else None
             if isinstance(value, v.Obj):
-                if value.type == LOADER and not _skips_by_hand(loop.stmt):
-                    self.batches[loop.key] = True
                 skips = skips or value.type == LOADER
                 entry = self.run.kb.role(value.api, "discards-batches")
                 if entry is not None and all_hold(value.args, entry.when) is True:
                     _skipped_again(self, value, loop)
+        if skips and not _skips_by_hand(loop.stmt):
+            self.batches[loop.key] = True
         if skips and self.loads:
             _passed_over(self, loop)
 
@@ -135,28 +131,22 @@ class Resume(Rule):
         for key, value in items.items():
             ended = value.attrs.get(ENDED) if isinstance(value, v.Obj) else None
             if isinstance(ended, v.Lit) and ended.value == key:
-                self.report(
-                    "DET603",
+                self._wrong(
                     Where(self.run, call.node, "torch.save"),
                     f"checkpoint saves the number of the next epoch as `{key}`, and a resumed run starts with the one "
                     "after it: an epoch is left out",
                     "save the number of the epoch that has just ended, or do not add one to the number that is loaded",
-                    subject="torch.save",
-                    confidence=Confidence.MEDIUM,
                 )
                 continue
             first = value.attrs.get(COUNTED_FROM) if isinstance(value, v.Obj) else None
             if not isinstance(first, v.Lit):
                 continue
             if loaded_by(first.option, key) in self.run.marks if first.option else first.value == key:
-                self.report(
-                    "DET603",
+                self._wrong(
                     Where(self.run, call.node, "torch.save"),
                     f"checkpoint saves the epoch that has just ended as `{key}`, and a resumed run starts with it: "
                     "that epoch is repeated",
                     "save the number of the next epoch, or add one to the number that is loaded",
-                    subject="torch.save",
-                    confidence=Confidence.MEDIUM,
                 )
 
     @on(EndEvent)
@@ -166,16 +156,17 @@ class Resume(Rule):
         if self.kept or not self.loads or RESUMES not in self.run.places:
             return
         for place in self.inside:
-            self.report(
-                "DET603",
+            self._wrong(
                 place,
                 "checkpoint is saved within an epoch without the position in the data: a resumed run repeats the batches "
                 "of the epoch",
                 "save the position (`StatefulDataLoader`, or the number of batches with the seed of the order) and skip "
                 "to it when resuming, or save at the end of epochs",
-                subject="torch.save",
-                confidence=Confidence.MEDIUM,
             )
+
+    def _wrong(self, place: Where, message: str, help: str) -> None:
+        """What is saved leads a resumed run to other batches."""
+        self.report("DET603", place, message, help, subject="torch.save", confidence=Confidence.MEDIUM)
 
     @on(ImportEvent)
     def imported(self, event: ImportEvent) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from d9mlint.interp.naming import running
 from d9mlint.ir import nodes as m
-from d9mlint.ir.liveness import only_asked_for
+from d9mlint.ir.liveness import may_be_shared, only_asked_for
 
 if TYPE_CHECKING:
     from d9mlint.interp.events import CallEvent
@@ -17,6 +18,8 @@ _KEPT = frozenset({"dataset", "batch_size", "num_workers", "drop_last"})
 
 def is_idle(run: RunView, call: CallEvent) -> bool:
     """Whether a loader is made that the function which makes it does not iterate and keeps for itself."""
-    frame = run.frame
-    function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
-    return isinstance(call.node, m.Call) and only_asked_for(frame.file.facts, function, call.node, _KEPT)
+    function = running(run)
+    if function is None or not isinstance(call.node, m.Call):
+        return False
+    kept = only_asked_for(function, call.node, _KEPT)
+    return bool(kept) and not may_be_shared(run.whole(run.frame.file), function, {kept})

@@ -39,8 +39,10 @@ class KerasWorkers(Rule):
         validation = call.args.kw.get("validation_data")
         message = ""
         targets: tuple[str, ...] = ()
-        pipeline = self._one_pipeline(data, validation, workers)
-        shared = "" if pipeline else self._drawn_by_both(call, data, validation, workers)
+        # Without workers, nothing is prepared ahead.
+        ahead = validation is not None and not (isinstance(workers, v.Lit) and workers.value == 0)
+        pipeline = ahead and self._one_pipeline(data, validation)
+        shared = self._drawn_by_both(call, data, validation) if ahead and not pipeline else ""
         if isinstance(workers, v.Lit) and isinstance(workers.value, int) and workers.value > 1:
             message = (
                 f"`workers={workers.value}`: workers share RNG state, so draw order depends on scheduling"
@@ -71,23 +73,15 @@ class KerasWorkers(Rule):
                 remedy=("0" if pipeline or shared else "1",),
             )
 
-    def _one_pipeline(
-        self, data: v.Value | None, validation: v.Value | None, workers: v.Value | None
-    ) -> bool:
-        """Whether training and validation read one object, each in a thread of its own."""
-        if validation is None or validation is not data or not isinstance(data, v.Inst):
-            return False
-        alone = isinstance(workers, v.Lit) and workers.value == 0
-        return not alone and not self.run.kb_matches("tensorflow", ">=2.16")
+    def _one_pipeline(self, data: v.Value | None, validation: v.Value | None) -> bool:
+        """Whether training and validation read one object, each in another thread."""
+        one = validation is data and isinstance(data, v.Inst)
+        return one and not self.run.kb_matches("tensorflow", ">=2.16")
 
-    def _drawn_by_both(
-        self, call: CallEvent, data: v.Value | None, validation: v.Value | None, workers: v.Value | None
-    ) -> str:
+    def _drawn_by_both(self, call: CallEvent, data: v.Value | None, validation: v.Value | None) -> str:
         """The global RNG from which both pipelines draw. With TensorFlow 1 each has a thread that prepares batches
         ahead, so that what one draws depends on how far the other is."""
         if validation is None or data is None or not self.run.kb_matches("tensorflow", "<2"):
-            return ""
-        if isinstance(workers, v.Lit) and workers.value == 0:
             return ""
         written = argument_node(call.node, "generator", 0) or argument_node(call.node, "x")
         common = self._drawn(data, written) & self._drawn(
