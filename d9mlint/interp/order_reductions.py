@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import may_be_shared
-from d9mlint.ir.traversal import nodes, parents
+from d9mlint.ir.traversal import parents, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -31,21 +32,19 @@ def only_reduced(interp: Interp, node: Any, given: v.Value | None, fn: m.Functio
     target = stmt.targets[0]
     if "." in target.id:
         return False
-    repeated = any(
-        isinstance(one, (m.For, m.While)) and one.start <= stmt.start < one.end for one in nodes(fn.body)
-    )
-    uses = [
-        one
-        for one in nodes(fn.body)
-        if isinstance(one, m.Name)
-        and one.id.partition(".")[0] == target.id
-        and one is not target
-        # What stands before it reads what the variable was before, unless a loop comes back to that.
-        and (repeated or one.start >= stmt.end)
-    ]
+    # What stands before it reads what the variable was before, unless a loop comes back to that.
+    repeated = any(isinstance(one, (m.For, m.While)) for one in _around(stmt, above))
+    named = variables(fn).get(target.id, ())
+    uses = [one for one in named if one is not target and (repeated or one.start >= stmt.end)]
     if not uses or not all(_is_reduced(interp, one, above, whole) for one in uses):
         return False
     return not may_be_shared(interp.whole(interp.frame.file), fn, {target.id})
+
+
+def _around(node: Any, above: dict[int, Any]) -> Iterator[Any]:
+    """What a node stands in, from the inside to the outside."""
+    while (node := above.get(id(node))) is not None:
+        yield node
 
 
 def _are_whole(given: v.Value | None) -> bool:

@@ -507,10 +507,10 @@ class Orders:
                     return self._walked(walk)
             if given is not None and _taken_from_one(interp, node):
                 return result
-            if entry is not None and entry.reducible:
+            given = merge((given, self._accumulated(interp, node)))
+            if given is not None and entry is not None and entry.reducible:
                 if only_reduced(interp, node, args.get("", 0), _running(interp)):
                     return result
-            given = merge((given, self._accumulated(interp, node)))
             return self._decisive(entry, given, result)
         elif role == "draw":
             self.decide(given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -11,12 +11,15 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 
 _parents: dict[int, tuple[m.Function, dict[int, Any]]] = memo()
+_variables: dict[int, tuple[m.Function, dict[str, list[m.Name]]]] = memo()
 _tries: dict[int, tuple[m.For | m.While, tuple[m.Try, ...]]] = memo()
+_holding: dict[type[msgspec.Struct], tuple[str, ...]] = {}
 
 
 def children(node: Any) -> Iterator[Any]:
     """The nodes directly below a node, in field order."""
-    for name in node.__struct_fields__:
+    fields = _holding.get(type(node))
+    for name in fields if fields is not None else _note_holding(type(node)):
         value = getattr(node, name)
         if isinstance(value, msgspec.Struct):
             yield value
@@ -24,6 +27,19 @@ def children(node: Any) -> Iterator[Any]:
             for item in value:
                 if isinstance(item, msgspec.Struct):
                     yield item
+
+
+def _note_holding(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The fields of a kind of node that may hold others; most fields are names and places."""
+    found = tuple(one.name for one in msgspec.structs.fields(kind) if _may_hold(one.type))
+    _holding[kind] = found
+    return found
+
+
+def _may_hold(hint: Any) -> bool:
+    if isinstance(hint, type) and not get_args(hint):
+        return issubclass(hint, (msgspec.Struct, list))
+    return any(_may_hold(one) for one in get_args(hint))
 
 
 def parents(function: m.Function) -> dict[int, Any]:
@@ -40,6 +56,18 @@ def parents(function: m.Function) -> dict[int, Any]:
             stack.append(child)
     _parents[id(function)] = (function, found)
     return found
+
+
+def variables(function: m.Function) -> dict[str, list[m.Name]]:
+    """Where the body of a function names each variable, or something of it; memoised while the function lives."""
+    known = _variables.get(id(function))
+    if known is None or known[0] is not function:
+        found: dict[str, list[m.Name]] = {}
+        for node in nodes(function.body):
+            if isinstance(node, m.Name):
+                found.setdefault(node.id.partition(".")[0], []).append(node)
+        known = _variables[id(function)] = (function, found)
+    return known[1]
 
 
 def tries(loop: m.For | m.While) -> tuple[m.Try, ...]:
@@ -68,7 +96,14 @@ def nodes(body: Iterable[Any]) -> Iterator[Any]:
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(children(node))
+        # As `children` does, without a generator for each node.
+        fields = _holding.get(type(node))
+        for name in fields if fields is not None else _note_holding(type(node)):
+            value = getattr(node, name)
+            if isinstance(value, msgspec.Struct):
+                stack.append(value)
+            elif isinstance(value, list):
+                stack += [item for item in value if isinstance(item, msgspec.Struct)]
 
 
 def alike(a: Any, b: Any) -> bool:

@@ -16,7 +16,7 @@ from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.view import RunView
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes, parents
+from d9mlint.ir.traversal import nodes, parents, variables
 
 MAX_NAMES = 8
 """From name to name a result is followed at most so often."""
@@ -96,10 +96,10 @@ class _Consumers:
             if isinstance(loop, _LOOPS):
                 start = loop.start
             loop = self._above.get(id(loop))
-        for one in nodes(self._function.body):
-            if not isinstance(one, m.Name) or one is target or one.id.partition(".")[0] != target.id:
+        for one in variables(self._function).get(target.id, ()):
+            if one is target or one.start < start:
                 continue
-            if one.start < start or (end is not None and one.start >= end) or self._is_target(one):
+            if (end is not None and one.start >= end) or self._is_target(one):
                 continue
             first = one.id.split(".")[1:2]
             if one.id.count(".") > 1 or not (
