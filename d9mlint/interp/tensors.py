@@ -326,12 +326,20 @@ def loaded_by(option: str, key: object) -> str:
     return f"number loaded:{option}:{key}"
 
 
+def loaded_before(option: str, key: object) -> str:
+    """The same for the number after the one under the key."""
+    return f"number loaded before:{option}:{key}"
+
+
 def gone_on_with(kept: v.Value, other: v.Value, option: str) -> str:
     """The flag of a path on which a number of a loaded file replaces one that is known, if an option says what to load."""
     if not isinstance(kept, v.Lit) or type(kept.value) is not int or kept.option:
         return ""
     key = loaded_as(other)
-    return loaded_by(option, key.value) if isinstance(key, v.Lit) else ""
+    if isinstance(key, v.Lit):
+        return loaded_by(option, key.value)
+    key = key_before(other)
+    return loaded_before(option, key.value) if isinstance(key, v.Lit) else ""
 
 
 def is_switch(value: object) -> bool:

@@ -79,6 +79,7 @@ Role = Literal[
     "holds",
     "holds-states",
     "iterates",
+    "keeps-no-state",
     "left-out",
     "loads-weights",
     "looks-only",

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.entry_report import EVALUATED
 from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.checkpoints.continued import Start, start_of
 from d9mlint.checks.derivation import assignments
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda, trains
-from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, ObjectAttributeEvent
+from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, LoopEvent, ObjectAttributeEvent
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method, on_object_attribute
 from d9mlint.interp.memory import remembered, remembered_table
@@ -111,9 +113,11 @@ class Checkpoints(Rule):
     """Whether a scheduler is given the epoch from which it goes on."""
     stepped = remembered_table(tuple[Site, str], tuple[str, bool])
     """Where optimizers and averages of weights were made that the program updates, in which loops that began
-    later, what it calls them, and whether they are optimizers."""
+    later, what it calls them (empty for what keeps no state), and whether they are optimizers."""
     kept = remembered(set[Site])
     """Those of them whose state is saved, in whatever file."""
+    resumed = remembered_table(str, Start)
+    """The loops that go on from a number that was loaded."""
     hidden = remembered(set[str])
     """The keys under which something is saved of which it is not known what it is; empty for no key."""
 
@@ -155,7 +159,9 @@ class Checkpoints(Rule):
             return
         site = made_at(owner)
         if site is not None and isinstance(call.node, m.Call):
-            found = _receiver(call.node), _optimizes(owner)
+            role = self.run.kb.role(owner.api, "keeps-no-state")
+            stateless = role is not None and all_hold(owner.args, role.when) is True
+            found = "" if stateless else _receiver(call.node), _optimizes(owner)
             for loop in self.run.loops:
                 if owner.birth < loop.start:
                     self.stepped.setdefault((site, loop.key), lambda: found)
@@ -169,6 +175,14 @@ class Checkpoints(Rule):
         self.trained = Moment(self.run.steps)
         for loop in self.run.loops:
             self.trains_in[loop.key] = True
+
+    @on(LoopEvent)
+    def loop(self, event: LoopEvent) -> None:
+        """A loop begins or ends."""
+        loop, begins = event
+        start = start_of(self.run, loop) if begins else None
+        if start is not None:
+            self.resumed.setdefault(loop.key, lambda: start)
 
     @on_object_attribute("last_epoch")
     def continued(self, event: ObjectAttributeEvent) -> None:
@@ -198,11 +212,26 @@ class Checkpoints(Rule):
             known = isinstance(content, v.Obj | v.Inst | v.Lit) or _counts(call.node, counters)
             place = Where(self.run, call.node, "torch.save")
             self.alone.append((place, found if known else {*found, "unknown"}, loops))
-        elif "optimizer" in found and "unknown" not in found:
+            return
+        going_on = self._going_on(made)
+        if ("optimizer" in found or going_on) and "unknown" not in found:
             place = Where(self.run, call.node, "torch.save")
+            loops |= going_on
             self.checkpoints.append((place, found, loops, self.run.state.aside))
             if not all(_only_states(one) for one in made if isinstance(one, v.Mapping | v.Items)):
                 self.objects = True
+
+    def _going_on(self, made: tuple[v.Value, ...]) -> frozenset[str]:
+        """The training loops that go on from a number that is saved, with the state of something else."""
+        held = [one for one in made if isinstance(one, v.Mapping)]
+        keys: set[object] = {key for one in held for key in dict.keys(one.items)}
+        if not any(_is_state(value) for one in held for value in one.items.values()):
+            return frozenset()
+        return frozenset(
+            loop
+            for loop in self.resumed.known()
+            if loop in self.trains_in and self.resumed[loop].is_kept(self.run, keys)
+        )
 
     def _counters(self, path: str) -> set[str]:
         """Variables of the running loops of a file in which an optimizer has taken steps."""
@@ -331,6 +360,10 @@ class Checkpoints(Rule):
             if name and loop in loops and site not in self.kept and not hidden:
                 found[name] = None
         return list(found)
+
+
+def _is_state(value: v.Value) -> bool:
+    return any(isinstance(one, v.Obj) and "@owner" in one.attrs for one in v.alternatives(value))
 
 
 def _optimizes(value: v.Obj) -> bool:
