@@ -289,8 +289,8 @@ class Checkpoints(Rule):
                 f"the {what} state" for what in ("scheduler", "scaler") if what in here and what not in found
             ]
             lacks += _states([rng for rng in NAMES if rng in here and rng not in found])
-            if not open_world:
-                lacks += [f"the state of `{name}`" for name in self._not_kept(loops)]
+            others = [] if open_world else self._not_kept(loops)
+            lacks += [f"the state of `{name}`" for name in others]
             if lacks:
                 reported.add((place.site.path, place.scope))
                 self.report(
@@ -299,7 +299,8 @@ class Checkpoints(Rule):
                     f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
                     "save the missing state and restore it when resuming",
                     subject="torch.save",
-                    remedy=tuple(wanted),
+                    # An edit that saves a part of it would only seem to be enough.
+                    remedy=() if others else tuple(wanted),
                     # With the number of the epoch it is kept to go on from, whoever else reads its weights.
                     unless="" if "epoch" in found else EVALUATED,
                 )

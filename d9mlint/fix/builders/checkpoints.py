@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from d9mlint.base.findings import Edit, Finding, Fix
 from d9mlint.fix.builders import changes
@@ -32,7 +33,8 @@ GETTERS = {
 
 
 def complete(context: Context, finding: Finding) -> Fix | None:
-    """DET601: put what is missing into the dictionary that is saved. None where one part of it cannot be found."""
+    """DET601: put what is missing into the dictionary that is saved, and restore it where that is loaded. None where one
+    part of it cannot be found."""
     found = context.call(finding)
     if found is None:
         return None
@@ -46,23 +48,45 @@ def complete(context: Context, finding: Finding) -> Fix | None:
     if "numpy" in finding.remedy and _loads_weights_only(context, finding, code):
         # NumPy's state holds an array, which such a load refuses.
         return None
+    resumed = _resumed(code, saved, steps)
+    alike = [
+        one for one in code.calls(("torch.save",)) if one is not call and _dictionary(code, one) is not None
+    ]
+    if resumed is not None and alike:
+        # The file that is loaded may be one that another call has saved.
+        return None
+    if resumed is None and (
+        any(code.calls(("torch.load",))) or context.others_contain(code.source.path, "torch.load")
+    ):
+        # What is saved would be restored nowhere.
+        return None
     entries: list[str] = []
+    restored: list[str] = []
     imports: list[str] = []
     taken = {k.value for k in (*saved.keys, *(t.slice for t in steps)) if isinstance(k, ast.Constant)}
     for part in finding.remedy:
         value = key = ""
         if part in STATES:
-            key, module, getter, _ = STATES[part]
-            name, needed = changes.module_name(code, module, call, code.start(code.top(call)))
-            value = f"{name}.{getter}"
-            if needed and needed not in imports:
-                imports.append(needed)
+            key, module, getter, restore = STATES[part]
+            for user in (call, resumed.stmt) if resumed is not None else (call,):
+                name, needed = changes.module_name(code, module, user, code.start(code.top(user)))
+                if needed and needed not in imports:
+                    imports.append(needed)
+                if user is call:
+                    value = f"{name}.{getter}"
+                else:
+                    restored.append(f"{name}.{restore.format(resumed.item(key))}" if resumed else "")
         elif part == "epoch":
-            key, value = "epoch", _loop_variable(code, call)
+            # With it a loop would have to go on from another number.
+            key, value = "epoch", "" if resumed is not None else _loop_variable(code, call)
         else:
             key = part
             owner = _made(code, call, part)
             value = f"{owner}.state_dict()" if owner else ""
+            if resumed is not None and owner:
+                if not resumed.sees(code, part, owner):
+                    return None
+                restored.append(f"{owner}.load_state_dict({resumed.item(key)})")
         if not value or key in taken:
             return None
         entries.append(f'"{key}": {value}')
@@ -75,7 +99,75 @@ def complete(context: Context, finding: Finding) -> Fix | None:
         edits = _added(code, saved, entries)
     if edits is None:
         return None
+    if resumed is not None:
+        after = changes.insert_after(code, resumed.stmt, restored)
+        if after is None:
+            return None
+        edits += after
+        return made("save and restore the missing state", changes.with_imports(code, sorted(imports), edits))
     return made("save the missing state", changes.with_imports(code, sorted(imports), edits))
+
+
+class _Resumed(NamedTuple):
+    """Where a checkpoint is loaded: the statement behind which everything is loaded that is given its state, and the
+    variable that holds the checkpoint."""
+
+    stmt: ast.stmt
+    variable: str
+
+    def item(self, key: str) -> str:
+        """An item of the checkpoint."""
+        return f'{self.variable}["{key}"]'
+
+    def sees(self, code: Code, part: str, owner: str) -> bool:
+        """Whether a scheduler or scaler was made before."""
+        scope = code.scope(self.stmt)
+        for one in _makings(code, part):
+            if ast.unparse(one.targets[0]) != owner:
+                continue
+            if code.scope(one) is scope or isinstance(one.targets[0], ast.Name):
+                return code.scope(one) is scope and code.start(one) < code.start(self.stmt)
+            classes = [
+                next((above for above in code.ancestors(node) if isinstance(above, ast.ClassDef)), None)
+                for node in (one, self.stmt)
+            ]
+            return classes[0] is not None and classes[0] is classes[1]
+        return False
+
+
+def _resumed(code: Code, saved: ast.Dict, steps: list[ast.Subscript]) -> _Resumed | None:
+    """Where the only resumed run of a file loads the checkpoint."""
+    keys = {k.value for k in (*saved.keys, *(t.slice for t in steps)) if isinstance(k, ast.Constant)}
+    found: list[tuple[int, _Resumed]] = []
+    for load in code.calls(("torch.load",)):
+        stmt = code.statement(load)
+        if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or stmt.value is not load:
+            continue
+        if not isinstance(stmt.targets[0], (ast.Name, ast.Attribute)):
+            continue
+        variable = ast.unparse(stmt.targets[0])
+        given = [
+            one
+            for one in ast.walk(code.scope(load))
+            if isinstance(one, ast.Call)
+            and isinstance(one.func, ast.Attribute)
+            and one.func.attr == "load_state_dict"
+            and len(one.args) > 0
+            and isinstance(one.args[0], ast.Subscript)
+            and ast.unparse(one.args[0].value) == variable
+            and isinstance(one.args[0].slice, ast.Constant)
+            and one.args[0].slice.value in keys
+        ]
+        body = code.body_of(stmt)
+        beside = [
+            one for one in map(code.statement, given) if one in body and code.start(one) > code.start(stmt)
+        ]
+        last = max(beside, key=code.start, default=stmt)
+        if given:
+            found.append((len({ast.unparse(one.args[0]) for one in given}), _Resumed(last, variable)))
+    # What gives weights alone their place evaluates them.
+    most = [one for count, one in found if count > 1]
+    return most[0] if len(most) == 1 else None
 
 
 def _dictionary(code: Code, call: ast.Call) -> ast.Dict | None:
@@ -129,17 +221,20 @@ def _made(code: Code, call: ast.Call, part: str) -> str:
     """The variable that holds the scheduler or scaler: assigned from its constructor where the checkpoint sees it."""
     scopes = {code.scope(call), code.tree}
     names: set[str] = set()
-    for node in code.nodes:
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
-            continue
-        name = code.qualified(node.value.func)
-        wanted = name.endswith("GradScaler") if part == "scaler" else ".lr_scheduler." in name
+    for node in _makings(code, part):
         target = node.targets[0]
-        if wanted and isinstance(target, ast.Name) and code.scope(node) in scopes:
-            names.add(target.id)
-        elif wanted and isinstance(target, ast.Attribute):
+        if isinstance(target, ast.Attribute) or (isinstance(target, ast.Name) and code.scope(node) in scopes):
             names.add(ast.unparse(target))
     return names.pop() if len(names) == 1 else ""
+
+
+def _makings(code: Code, part: str) -> Iterator[ast.Assign]:
+    """The statements that make schedulers or scalers."""
+    for node in code.nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            name = code.qualified(node.value.func)
+            if name.endswith("GradScaler") if part == "scaler" else ".lr_scheduler." in name:
+                yield node
 
 
 def _added(code: Code, saved: ast.Dict, entries: list[str]) -> tuple[Edit, ...]:
