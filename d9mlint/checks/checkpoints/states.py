@@ -12,6 +12,7 @@ from d9mlint.checks.derivation import assignments
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda, trains
 from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.calls import has_model
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, LoopEvent, ObjectAttributeEvent
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method, on_object_attribute
@@ -101,8 +102,12 @@ class Checkpoints(Rule):
     """States that are saved alone, each in a file."""
     loads = remembered(list[tuple[Where, frozenset[str]]])
     """Where something is loaded, and in which loops."""
-    given = remembered(list[tuple[Where, frozenset[str]]])
-    """Where objects are given their states, and in which loops."""
+    given = remembered(list[tuple[Where, frozenset[str], str]])
+    """Where objects are given their states, in which loops, and what they are: empty where that is not known."""
+    held = remembered(set[str])
+    """The kinds of what checkpoints hold the states of."""
+    stepped_in = remembered(set[str])
+    """The innermost loops in which schedulers take steps; empty for none."""
     objects = remembered(bool)
     """Whether a checkpoint may hold more than states: objects themselves, which need not be given any."""
     trained = remembered(int)
@@ -135,6 +140,8 @@ class Checkpoints(Rule):
             made_here = isinstance(call.owner, v.Obj) and _is_scheduler(call.owner.api)
             if not made_here and not _continues(self.run, call):
                 self._used("scheduler")
+            if call.api.endswith(".step"):
+                self.stepped_in.add(self.run.loops[-1].key if self.run.loops else "")
         elif _is_scaler(call.api):
             self._used("scaler")
         state = STATES.get(call.api)
@@ -217,6 +224,7 @@ class Checkpoints(Rule):
         if ("optimizer" in found or going_on) and "unknown" not in found:
             place = Where(self.run, call.node, "torch.save")
             loops |= going_on
+            self.held.update(kind for one in made for kind in _kinds_held(one))
             self.checkpoints.append((place, found, loops, self.run.state.aside))
             if not all(_only_states(one) for one in made if isinstance(one, v.Mapping | v.Items)):
                 self.objects = True
@@ -248,7 +256,8 @@ class Checkpoints(Rule):
     def state_given(self, call: CallEvent) -> None:
         """An object is given its state."""
         loops = frozenset(loop.key for loop in self.run.loops)
-        self.given.append((Where(self.run, call.node, "load_state_dict"), loops))
+        kind = _kind(self.run, call.owner or v.UNKNOWN)
+        self.given.append((Where(self.run, call.node, "load_state_dict"), loops, kind))
 
     @on_call("torch.load")
     def load(self, call: CallEvent) -> None:
@@ -308,18 +317,42 @@ class Checkpoints(Rule):
             # What is saved here may be restored elsewhere.
             return
         missing = set(self.saved.known()) - set(self.restored.known())
-        if missing:
+        forgotten = self._forgotten()
+        if missing or forgotten:
             for place, _ in self.loads[:1]:
                 rngs = [rng for rng in NAMES if rng in missing]
-                states = f"{listed(_states(rngs))} {'is' if len(rngs) == 1 else 'are'}"
+                lacking = [*(f"the {kind} state" for kind in forgotten), *_states(rngs)]
+                states = f"{listed(lacking)} {'is' if len(rngs) + len(forgotten) == 1 else 'are'}"
+                calls = [f"`load_state_dict` of the {kind}" for kind in forgotten]
+                calls += [f"`{RESTORE_CALLS[rng]}`" for rng in rngs]
                 self.report(
                     "DET602",
                     place,
                     f"{states} saved but never restored, so resumed training continues from a different state",
-                    f"restore on load with {listed([f'`{RESTORE_CALLS[rng]}`' for rng in rngs])}",
+                    f"restore on load with {listed(calls)}",
                     subject="torch.load",
-                    remedy=tuple(rngs),
+                    remedy=() if forgotten else tuple(rngs),
                 )
+
+    def _forgotten(self) -> list[str]:
+        """What keeps a state that is saved, and is not given it where training goes on."""
+        trained = self.trained
+        given = {kind for _, _, kind in self.given}
+        if "" in given or not trained:
+            return []
+        resumes = any(loop in self.trains_in for loop in self.resumed.known())
+        kinds = set(self.held) - given
+        if "optimizer" not in given:
+            # Weights alone are evaluated, or are those with which another training begins.
+            return ["optimizer"] if resumes and "model" in given and "optimizer" in kinds else []
+        if not any(
+            kind == "optimizer" and (place.order < trained or any(key in self.trains_in for key in loops))
+            for place, loops, kind in self.given
+        ):
+            return []
+        ahead = any(loop not in self.trains_in for loop in self.stepped_in)
+        uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on or ahead else set())
+        return [kind for kind in ("scheduler", "scaler") if kind in kinds & uses]
 
     def _only_evaluated(self) -> bool:
         """Whether the program loads what it has saved, and never trains after that. Where it saves something else too,
@@ -336,8 +369,8 @@ class Checkpoints(Rule):
             return True
         return (
             not self.objects
-            and any(late(*one) for one in self.given)
-            and all(late(*one) for one in self.given)
+            and any(late(place, loops) for place, loops, _ in self.given)
+            and all(late(place, loops) for place, loops, _ in self.given)
         )
 
     def _in_several_files(self) -> list[tuple[Where, set[str], frozenset[str], str]]:
@@ -361,6 +394,35 @@ class Checkpoints(Rule):
             if name and loop in loops and site not in self.kept and not hidden:
                 found[name] = None
         return list(found)
+
+
+def _kind(run: RunView, value: v.Value) -> str:
+    """What something that has a state is: empty where it may be anything."""
+    found = {_kind_of(run, one) for one in v.alternatives(value)}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _kind_of(run: RunView, one: v.Value) -> str:
+    if isinstance(one, v.Obj):
+        if _is_scheduler(one.type):
+            return "scheduler"
+        if _is_scaler(one.type):
+            return "scaler"
+        if _optimizes(one):
+            return "optimizer"
+    return "model" if has_model(run, [one]) else ""
+
+
+def _kinds_held(content: v.Value) -> set[str]:
+    """The kinds of the optimizers, schedulers and scalers whose states are items of a dictionary."""
+    items = content.items.values() if isinstance(content, v.Mapping) else ()
+    owners = [one.attrs.get("@owner") for one in items if isinstance(one, v.Obj)]
+    kinds = [
+        ("scheduler" if _is_scheduler(one.type) else "scaler" if _is_scaler(one.type) else "optimizer")
+        for one in owners
+        if isinstance(one, v.Obj) and (_is_scheduler(one.type) or _is_scaler(one.type) or _optimizes(one))
+    ]
+    return set(kinds)
 
 
 def _is_state(value: v.Value) -> bool:
