@@ -766,6 +766,7 @@ _ROLES = {
     "graph-gradient": "adds gradients to a graph of TensorFlow",
     "discards-batches": "gives a loader that leaves out its first batches",
     "saves-checkpoint": "writes what its argument names into a file",
+    "resumes-training": "goes on with training from the checkpoint that is named",
     "keeps-no-state": "makes an optimizer that keeps nothing from one step to the next",
     "saves-loader": "keeps the position in the data",
     "writes-data": "writes data into a file",

@@ -111,6 +111,7 @@ Role = Literal[
     "resets-environment",
     "restores",
     "restores-rng",
+    "resumes-training",
     "samples-actions",
     "saves-checkpoint",
     "saves-loader",

@@ -297,7 +297,7 @@ class Checkpoints(Rule):
             lacks += [
                 f"the {what} state" for what in ("scheduler", "scaler") if what in here and what not in found
             ]
-            lacks += _states([rng for rng in NAMES if rng in here and rng not in found])
+            lacks += rng_states([rng for rng in NAMES if rng in here and rng not in found])
             others = [] if open_world else self._not_kept(loops)
             lacks += [f"the state of `{name}`" for name in others]
             if lacks:
@@ -321,7 +321,7 @@ class Checkpoints(Rule):
         if missing or forgotten:
             for place, _ in self.loads[:1]:
                 rngs = [rng for rng in NAMES if rng in missing]
-                lacking = [*(f"the {kind} state" for kind in forgotten), *_states(rngs)]
+                lacking = [*(f"the {kind} state" for kind in forgotten), *rng_states(rngs)]
                 states = f"{listed(lacking)} {'is' if len(rngs) + len(forgotten) == 1 else 'are'}"
                 calls = [f"`load_state_dict` of the {kind}" for kind in forgotten]
                 calls += [f"`{RESTORE_CALLS[rng]}`" for rng in rngs]
@@ -487,7 +487,7 @@ def _is_start(epoch: v.Value) -> bool:
     return isinstance(epoch, v.Lit) and epoch.value == -1
 
 
-def _states(rngs: list[str]) -> list[str]:
+def rng_states(rngs: list[str]) -> list[str]:
     """RNG states as one item of a sentence; empty for none."""
     if not rngs:
         return []

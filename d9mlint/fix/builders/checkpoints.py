@@ -50,7 +50,9 @@ def complete(context: Context, finding: Finding) -> Fix | None:
         return None
     resumed = _resumed(code, saved, steps)
     alike = [
-        one for one in code.calls(("torch.save",)) if one is not call and _dictionary(code, one) is not None
+        one
+        for one in code.calls((code.qualified(call.func),))
+        if one is not call and _dictionary(code, one) is not None
     ]
     if resumed is not None and alike:
         # The file that is loaded may be one that another call has saved.

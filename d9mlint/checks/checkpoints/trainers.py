@@ -1,0 +1,88 @@
+"""DET602: trainers that go on from a checkpoint without the states of random number generators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from d9mlint.checks.base import Rule
+from d9mlint.checks.checkpoints.states import rng_states
+from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent
+from d9mlint.interp.listening import on, on_call_if
+from d9mlint.interp.memory import remembered, remembered_table
+from d9mlint.interp.places import Where
+from d9mlint.interp.state import UNSEEDED
+
+_RNGS = ("torch", "numpy", "python")
+
+
+class ResumedTrainers(Rule):
+    """DET602: what a trainer does not restore from its checkpoints."""
+
+    codes = ("DET602",)
+    uses = remembered_table(str, bool)
+    """The RNGs that are drawn from."""
+    places = remembered(list[tuple[Where, str, frozenset[str]]])
+    """Where training goes on, with the call that says from what, and the RNGs that are seeded then."""
+
+    @on(AnyDrawEvent)
+    def drawn(self, event: AnyDrawEvent) -> None:
+        """An RNG is drawn from."""
+        rng, entry = event
+        if entry.kind not in ("init", "split") and rng in _RNGS:
+            self.uses[rng] = True
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "resumes-training") is not None)
+    def resumed(self, call: CallEvent) -> None:
+        """A trainer trains, which may go on from a checkpoint."""
+        owner = call.owner
+        if self.run.entry is None or not isinstance(owner, v.Obj):
+            return
+        kept = [*self._objects(call.args), *self._objects(owner.args)]
+        if any(one.cls.find(name) is not None for one in kept for name in _HOOKS):
+            # It may keep them itself.
+            return
+        for args, api in ((call.args, call.api), (owner.args, owner.api)):
+            role = self.run.kb.role(api, "resumes-training")
+            if role is None or not all_hold(args, role.when) or args.dstar:
+                continue
+            path = args.get(role.arg, role.pos)
+            if path is not None and self._names_file(path):
+                seeded = frozenset(rng for rng in _RNGS if self.run.state.level(rng).level != UNSEEDED)
+                name = f"`{api.rpartition('.')[2]}({role.arg}=...)`"
+                self.places.append((Where(self.run, call.node, api), name, seeded))
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What the program does is known."""
+        for place, name, seeded in self.places:
+            rngs = [rng for rng in _RNGS if rng in seeded and rng in set(self.uses.known())]
+            if rngs:
+                self.report(
+                    "DET602",
+                    place,
+                    f"{name} does not restore {rng_states(rngs)[0]}, so resumed training continues from a different state",
+                    "save the RNG states in `on_save_checkpoint` and restore them in `on_load_checkpoint`",
+                    subject=place.subject,
+                )
+
+    def _objects(self, args: v.Args) -> Iterator[v.Inst]:
+        """The objects of the program's own classes among arguments, also in lists."""
+        for value in args.values():
+            for one in v.alternatives(value):
+                for part in one.elts if isinstance(one, v.Items) else (one,):
+                    if isinstance(part, v.Inst):
+                        yield part
+
+    def _names_file(self, path: v.Value) -> bool:
+        """Whether a value names a file, if only where an option is given."""
+        for one in v.alternatives(path):
+            if isinstance(one, v.Lit) and (bool(one.value) or one.option):
+                return True
+            if isinstance(one, v.Obj) and self.run.kb.role(one.api, "makes-text") is not None:
+                return True
+        return False
+
+
+_HOOKS = ("on_save_checkpoint", "on_load_checkpoint")
