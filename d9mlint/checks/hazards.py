@@ -20,7 +20,8 @@ from d9mlint.interp.listening import Listening
 from d9mlint.interp.memory import remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import all_hold, any_holds, plain
-from d9mlint.interp.state import UNSEEDED
+from d9mlint.interp.state import UNSEEDED, Site
+from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
@@ -42,7 +43,9 @@ class _Index:
 
     def __init__(self, kb: Knowledge, codes: frozenset[str]) -> None:
         self._kb = kb
-        self.wanted = [entry for entry in kb.hazards if entry.rule in codes]
+        self.wanted = [entry for entry in kb.hazards if entry.rule in codes or entry.late in codes]
+        self.makers = frozenset(name for entry in self.wanted for name in entry.made_by)
+        self.kept = frozenset(rng for entry in self.wanted if entry.made_by for rng in entry.unless_seeded)
         self.taking_back = sorted({name for entry in self.wanted for name in entry.unless_called})
         self.assigned = tuple(sorted({name for entry in self.wanted for name in entry.unless_assigned}))
         self.only: dict[str, list[tuple[str, ReadAt]]] = {}
@@ -68,6 +71,7 @@ class _Index:
         if known is None:
             known = self._matters[name] = (
                 name in self.only
+                or name in self.makers
                 or bool(self._kb.hazards_of(name))
                 or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.taking_back)
             )
@@ -89,6 +93,8 @@ class Hazards(Rule):
 
     called = remembered_table(str, bool)
     """Patterns of calls that take hazards back, and entries that count with some call only: those that were called."""
+    made = remembered_table(Site, tuple[Where, frozenset[str]])
+    """Where objects were made that keep the states of generators, and which of those were seeded, or may have been."""
 
     def __init__(self, run: RunView, reporter: Reporter) -> None:
         super().__init__(run, reporter)
@@ -132,13 +138,19 @@ class Hazards(Rule):
         for pattern in self._index.taking_back:
             if any(fnmatch.fnmatchcase(name, pattern) for name in names):
                 self.called[pattern] = True
+        if call.api in self._index.makers:
+            seeded = frozenset(rng for rng in self._index.kept if self.run.state.level(rng).level != UNSEEDED)
+            site = self.run.here(call.node)
+            self.made[site] = (Where(self.run, call.node, call.api), seeded)
         for name, test in self._index.only.get(call.api, ()):
             if all_hold(call.args, test.when, call.owner) is not False:
                 self.called[name] = True
         done: set[str] = set()
         for name in names:
             for entry in self.run.kb.hazards_of(name):
-                if entry.id not in done and self.reporter.on(entry.rule):
+                if entry.id not in done and any(
+                    map(self.reporter.on, filter(None, (entry.rule, entry.late)))
+                ):
                     done.add(entry.id)
                     self._judge(entry, call.args, call.node, call_text(call), call.owner, call.api)
 
@@ -196,7 +208,18 @@ class Hazards(Rule):
                 "what the rest of the program does decides, and no entry point reaches it",
             )
             return
-        if any(self.run.state.level(rng).level != UNSEEDED for rng in entry.unless_seeded):
+        place, rule = Where(self.run, node, f"{entry.id}"), entry.rule
+        seeded = any(self.run.state.level(rng).level != UNSEEDED for rng in entry.unless_seeded)
+        if entry.made_by:
+            site = made_at(owner) if isinstance(owner, v.Obj) else None
+            if site is None or site not in self.made:
+                self.silent(entry.rule, node, "where the object was made is not known")
+                return
+            place, before = self.made[site]
+            if seeded and entry.late:
+                rule = entry.late
+            seeded = not before.isdisjoint(entry.unless_seeded)
+        if seeded:
             self.silent(entry.rule, node, "the generator is seeded, or may be")
             return
         if entry.callback is not None:
@@ -207,7 +230,6 @@ class Hazards(Rule):
             if not what_is_drawn(self.run, [function]) & set(entry.callback.draws):
                 self.silent(entry.rule, node, "the function that is passed draws no random numbers")
                 return
-        place = Where(self.run, node, f"{entry.id}")
         given = {test.arg: args.get(test.arg, test.pos) or v.Lit(test.default) for test in _tests(entry.when)}
         text = {
             **{arg: plain(value) for arg, value in given.items()},
@@ -224,10 +246,10 @@ class Hazards(Rule):
 
         def report() -> None:
             if self._taken_back(entry):
-                self.silent(entry.rule, place, "a call, a mode, a variable or the device makes it harmless")
+                self.silent(rule, place, "a call, a mode, a variable or the device makes it harmless")
                 return
             self.report(
-                entry.rule,
+                rule,
                 place,
                 entry.message.format(**text),
                 entry.help.format(**text),

@@ -217,6 +217,9 @@ def _hazard(entry: HazardEntry) -> Iterator[str]:
     ):
         if names:
             yield f"  not when {word} {', '.join(names)}"
+    if entry.made_by:
+        late = f", and reported as {entry.late} if it is seeded later" if entry.late else ""
+        yield f"  seeded where {', '.join(entry.made_by)} makes the object{late}"
     yield from _only(entry.only_env)
     for variable, values in entry.unless_env.items():
         yield f"  not with {variable}={' or '.join(values)}"
@@ -275,6 +278,7 @@ _TESTS = {
     "greater": "is greater than",
     "less_than": "is less than",
     "greater_than": "is greater than",
+    "stem": "is, or is a path to,",
     "mentions": "is, or is made with,",
     "length": "has the length",
     "has": "has the method",

@@ -148,6 +148,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return None
     if test.has is not None:
         return _has(value, test.has)
+    if test.stem is not None:
+        return _is_stem(value, test.stem)
     if test.mentions is not None and isinstance(value, v.Obj):
         return True if _mentions(value, test.mentions) else None
     if test.less_than is not None and value is not v.UNKNOWN:
@@ -188,6 +190,18 @@ def _has(value: v.Value, method: str) -> bool | None:
     if isinstance(value, v.Items):
         return hasattr({"t": tuple, "s": set}.get(value.kind, list), method)
     return None
+
+
+def _is_stem(value: v.Value, name: str) -> bool | None:
+    """Whether a text is a name, or a path that ends in it. Of a text that is put together the end may be known alone."""
+    whole = isinstance(value, v.Lit)
+    end = value if whole else value.attrs.get(v.END) if isinstance(value, v.Obj) else None
+    if not isinstance(end, v.Lit) or not isinstance(end.value, str):
+        return None
+    _, slash, last = end.value.replace("\\", "/").rpartition("/")
+    if not whole and not slash:
+        return None
+    return last.removesuffix(".py") == name
 
 
 def _mentions(value: v.Value | None, name: str, depth: int = 0) -> bool:

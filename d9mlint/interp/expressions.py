@@ -580,6 +580,8 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
     if any(isinstance(value, v.Obj) for value in values):
         interp.listeners.tell(LookedAtEvent(values))
     text = v.Obj(v.TEXT, v.TEXT, v.Args([values[0]] if _is_text(values[0]) else []))
+    if _is_text(values[-1]):
+        text.attrs[v.END] = values[-1]
     return interp.orders.formatted(values, text) if interp.orders.any else text
 
 

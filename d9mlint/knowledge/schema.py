@@ -198,6 +198,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sequence of nothing but it; ``given``: whether the argument is present at all (an explicit None counts as
     absent); ``truthy``; ``is_a``: a literal of this Python type (or one of a list); ``greater``: a number it
     must exceed; ``less_than`` / ``greater_than``: another argument, component by component, one is enough;
+    ``stem``: a name, or a path whose last part is this name, with or without ``.py``;
     ``mentions``: the value is, or contains, this text or name (the last part of a dotted one), which commas may
     separate from others; ``length``: of a
     sequence; ``has``: it is an object with a method of this name;
@@ -224,6 +225,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     greater: float | msgspec.UnsetType = msgspec.UNSET
     less_than: Other | None = None
     greater_than: Other | None = None
+    stem: str | None = None
     mentions: str | None = None
     length: int | list[int] | None = None
     has: str | None = None
@@ -310,8 +312,10 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     anywhere in the program), an attribute of ``unless_assigned`` that some object of a library is given,
     a variable of ``unless_env`` that has one of these values there, a mode of
     ``unless_mode`` that is on, a generator of ``unless_seeded`` that is seeded. With ``only_called`` it is a hazard
-    only in a program that makes one of these calls somewhere. An entry with one of these says nothing about code
-    that no entry point reaches. ``devices``: only a program that may use one of them.
+    only in a program that makes one of these calls somewhere. With ``made_by`` the generators of ``unless_seeded`` are
+    those of which a receiver keeps the states when one of these calls makes it: they count as they are there, where it
+    is reported, and ``late`` is the rule that reports it if they are seeded after that. An entry with one of these says
+    nothing about code that no entry point reaches. ``devices``: only a program that may use one of them.
 
     ``only_env``: only where these variables have one of these values; an empty one stands for a variable that is
     not set.
@@ -338,6 +342,8 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     only_env: dict[str, list[str]] = {}
     unless_mode: list[str] = []
     unless_seeded: list[str] = []
+    made_by: list[str] = []
+    late: str = ""
     devices: list[Device] = []
     versions: str = ""
     literal: bool = False

@@ -82,6 +82,8 @@ def _value(test: Condition, wanted: bool) -> str:
         known = {"str": "'text'", "float": "0.5", "int": "3"}
         first = test.is_a if isinstance(test.is_a, str) else test.is_a[0]
         return known[first] if wanted else "None"
+    if test.stem is not None:
+        return repr(test.stem) if wanted else "'other'"
     if test.mentions is not None:
         return repr(test.mentions) if wanted else "0.5"
     if test.length is not None:
