@@ -44,6 +44,10 @@ ENVIRON = frozenset({"os.environ", "os.environb"})
 
 
 RANGE = "builtins.range"
+RANGES = frozenset(
+    {RANGE, "tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.autonotebook.trange"}
+)
+"""What counts up as a range does."""
 COUNTED_FROM = "@counted from"
 """The attribute of a number that a loop counts that has the key of the loaded number that the loop begins with, or the
 default of the option that another number is loaded by."""
@@ -285,13 +289,13 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         if value.api == "builtins.zip":
             return v.Items("t", [element(interp, x) for x in value.args.pos], value.args.star)
         interp.listeners.tell(IterationEvent(value))
-        first = _first(value.args) if value.api == RANGE else None
+        first = _first(value.args) if value.api in RANGES else None
         if first is not None:
             number = v.Obj(shapes.NUMBER)
             number.attrs[COUNTED_FROM] = first
             return number
         after = (
-            tensors.key_before(value.args.pos[0]) if value.api == RANGE and len(value.args.pos) > 1 else None
+            tensors.key_before(value.args.pos[0]) if value.api in RANGES and len(value.args.pos) > 1 else None
         )
         if after is not None:
             number = v.Obj(shapes.NUMBER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
-from d9mlint.interp.data import PASS_THROUGH, RANGE
+from d9mlint.interp.data import PASS_THROUGH, RANGES
 from d9mlint.interp.tensors import key_before, loaded_as, loaded_before, loaded_by
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
@@ -34,11 +34,11 @@ def start_of(run: RunView, loop: Loop) -> Start | None:
     """The loaded number that a loop goes on from, if there is one."""
     firsts: list[v.Value] = []
     if isinstance(loop.stmt, m.For):
-        over = loop.over
-        while isinstance(over, v.Obj) and over.api in PASS_THROUGH and over.args.pos:
-            over = over.args.pos[0]
-        if isinstance(over, v.Obj) and over.api == RANGE and len(over.args.pos) > 1:
-            firsts = [over.args.pos[0]]
+        for over in v.alternatives(loop.over or v.UNKNOWN):
+            while isinstance(over, v.Obj) and over.api in PASS_THROUGH and over.args.pos:
+                over = over.args.pos[0]
+            if isinstance(over, v.Obj) and over.api in RANGES and len(over.args.pos) > 1:
+                firsts.append(over.args.pos[0])
     elif isinstance(loop.stmt, m.While):
         firsts = [run.eval(one) for one in nodes([loop.stmt.test]) if isinstance(one, m.Name)]
     for first in firsts:

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.checkpoints.states import contents, made_by_paths, saved, saves
+from d9mlint.checks.checkpoints.continued import start_of
+from d9mlint.checks.checkpoints.states import contents, made_by_paths, optimizes, saved, saves
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import RESUMES
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.data import COUNTED_FROM, ENDED
 from d9mlint.interp.events import CallEvent, EndEvent, ImportEvent, Loop, LoopEvent
 from d9mlint.interp.library.loaders import LOADER
-from d9mlint.interp.listening import on, on_call, on_call_if
+from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
@@ -44,6 +45,10 @@ class Resume(Rule):
     """Running loops over batches."""
     trained = remembered_table(str, bool)
     """Running loops in whose present round a loop over batches has ended."""
+    updated = remembered_table(str, bool)
+    """Running loops that go on from a number that was loaded, in whose present round an optimizer has taken a step."""
+    goes_on = remembered_table(str, bool)
+    """Loops that go on from such a number."""
     inside = remembered(list[Where])
     """Checkpoints that are saved within an epoch."""
     kept = remembered(bool)
@@ -68,6 +73,15 @@ class Resume(Rule):
             elif entry.role == "saves-loader":
                 self.kept = True
 
+    @on_method("step")
+    def stepped(self, call: CallEvent) -> None:
+        """An optimizer takes a step, which something may do for it."""
+        taken = [call.owner, *call.args.pos]
+        if any(isinstance(one, v.Obj) and optimizes(one) for one in taken):
+            for loop in self.run.loops:
+                if loop.key in self.goes_on:
+                    self.updated[loop.key] = True
+
     @on(LoopEvent)
     def loop(self, event: LoopEvent) -> None:
         """A loop begins or ends."""
@@ -79,6 +93,9 @@ class Resume(Rule):
                         self.trained[one.key] = True
             return
         self.trained.pop(loop.key)
+        self.updated.pop(loop.key)
+        if start_of(self.run, loop) is not None:
+            self.goes_on[loop.key] = True
         if not isinstance(loop.stmt, m.For):
             return
         self.batches.pop(loop.key)
@@ -124,11 +141,19 @@ class Resume(Rule):
     def _counted(self, call: CallEvent, made: list[v.Mapping]) -> None:
         """The number of the epoch that has just ended is saved where a resumed run takes that of its first one."""
         running = self.run.loops
-        if not running or running[-1].key not in self.trained:
+        if not running or (running[-1].key not in self.trained and running[-1].key not in self.updated):
             return
+        # Without a loop over batches it is one over steps, or does without a loader: only its own number is known to be.
+        own = None if running[-1].key in self.trained else _number_of(running[-1])
         made = [one for one in made if "optimizer" in contents(one, [])]
         items = {key: value for one in made for key, value in one.items.items()}
         for key, value in items.items():
+            if own is not None:
+                if value is not own:
+                    continue
+                value = next(
+                    (one for one in v.alternatives(value) if COUNTED_FROM in _attributes(one)), value
+                )
             ended = value.attrs.get(ENDED) if isinstance(value, v.Obj) else None
             if isinstance(ended, v.Lit) and ended.value == key:
                 self._wrong(
@@ -141,12 +166,13 @@ class Resume(Rule):
             first = value.attrs.get(COUNTED_FROM) if isinstance(value, v.Obj) else None
             if not isinstance(first, v.Lit):
                 continue
+            what = "epoch" if own is None or "epoch" in str(key) else "step"
             if loaded_by(first.option, key) in self.run.marks if first.option else first.value == key:
                 self._wrong(
                     Where(self.run, call.node, "torch.save"),
-                    f"checkpoint saves the epoch that has just ended as `{key}`, and a resumed run starts with it: "
-                    "that epoch is repeated",
-                    "save the number of the next epoch, or add one to the number that is loaded",
+                    f"checkpoint saves the {what} that has just ended as `{key}`, and a resumed run starts with it: "
+                    f"that {what} is repeated",
+                    f"save the number of the next {what}, or add one to the number that is loaded",
                 )
 
     @on(EndEvent)
@@ -178,6 +204,17 @@ class Resume(Rule):
     def load(self, call: CallEvent) -> None:
         """Something is loaded."""
         self.loads = True
+
+
+def _attributes(value: v.Value) -> dict[str, v.Value]:
+    return value.attrs if isinstance(value, v.Obj) else {}
+
+
+def _number_of(loop: Loop) -> v.Value:
+    """The number that a loop counts in its present round."""
+    target = getattr(loop.stmt, "target", None)
+    known = loop.frame.env.vars.get(target.id) if isinstance(target, m.Name) else None
+    return known if known is not None else v.Obj(v.BATCH)
 
 
 def _is_loader(value: v.Value, depth: int = 0) -> bool:

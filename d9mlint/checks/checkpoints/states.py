@@ -162,13 +162,13 @@ class Checkpoints(Rule):
     def updated(self, call: CallEvent) -> None:
         """An optimizer takes a step, or an average of weights is updated."""
         owner = call.owner
-        if not isinstance(owner, v.Obj) or not (_optimizes(owner) or self.run.kb.role(owner.api, "averages")):
+        if not isinstance(owner, v.Obj) or not (optimizes(owner) or self.run.kb.role(owner.api, "averages")):
             return
         site = made_at(owner)
         if site is not None and isinstance(call.node, m.Call):
             role = self.run.kb.role(owner.api, "keeps-no-state")
             stateless = role is not None and all_hold(owner.args, role.when) is True
-            found = "" if stateless else _receiver(call.node), _optimizes(owner)
+            found = "" if stateless else _receiver(call.node), optimizes(owner)
             for loop in self.run.loops:
                 if owner.birth < loop.start:
                     self.stepped.setdefault((site, loop.key), lambda: found)
@@ -176,7 +176,7 @@ class Checkpoints(Rule):
     @on_method("backward", "step", "minimize", "fit")
     def training(self, call: CallEvent) -> None:
         """The program trains."""
-        if call.api.endswith(".step") and not (isinstance(call.owner, v.Obj) and _optimizes(call.owner)):
+        if call.api.endswith(".step") and not (isinstance(call.owner, v.Obj) and optimizes(call.owner)):
             # Of a scheduler, or of the environment of an agent.
             return
         self.trained = Moment(self.run.steps)
@@ -408,7 +408,7 @@ def _kind_of(run: RunView, one: v.Value) -> str:
             return "scheduler"
         if _is_scaler(one.type):
             return "scaler"
-        if _optimizes(one):
+        if optimizes(one):
             return "optimizer"
     return "model" if has_model(run, [one]) else ""
 
@@ -420,7 +420,7 @@ def _kinds_held(content: v.Value) -> set[str]:
     kinds = [
         ("scheduler" if _is_scheduler(one.type) else "scaler" if _is_scaler(one.type) else "optimizer")
         for one in owners
-        if isinstance(one, v.Obj) and (_is_scheduler(one.type) or _is_scaler(one.type) or _optimizes(one))
+        if isinstance(one, v.Obj) and (_is_scheduler(one.type) or _is_scaler(one.type) or optimizes(one))
     ]
     return set(kinds)
 
@@ -429,7 +429,7 @@ def _is_state(value: v.Value) -> bool:
     return any(isinstance(one, v.Obj) and "@owner" in one.attrs for one in v.alternatives(value))
 
 
-def _optimizes(value: v.Obj) -> bool:
+def optimizes(value: v.Obj) -> bool:
     return value.type.startswith("torch.optim.") and not _is_scheduler(value.type)
 
 
@@ -466,8 +466,8 @@ def _only_states(content: v.Mapping | v.Items) -> bool:
     def harmless(name: str, one: v.Value) -> bool:
         if isinstance(one, v.Obj) and "@owner" in one.attrs:
             return one.api.endswith(".state_dict")
-        optimizes = isinstance(one, v.Obj) and _optimizes(one)
-        return not (optimizes or isinstance(one, v.AnyOf | v.Mapping | v.Items) or _OPTIMIZER.search(name))
+        whole = isinstance(one, v.Obj) and optimizes(one)
+        return not (whole or isinstance(one, v.AnyOf | v.Mapping | v.Items) or _OPTIMIZER.search(name))
 
     return not content.open and all(harmless(str(name), one) for name, one in parts)
 
