@@ -51,6 +51,7 @@ RESTORE_CALLS = {
 _EPOCH = re.compile(r"epoch|step|iter|itr", re.IGNORECASE)
 _OPTIMIZER = re.compile(r"optim|(^|[._])opt([._]|$|_?[a-z]?$)", re.IGNORECASE)
 _SCHEDULER = re.compile(r"sched|lr_s", re.IGNORECASE)
+_RESUMES = re.compile(r"resum", re.IGNORECASE)
 _SCALER = re.compile(r"scaler|amp", re.IGNORECASE)
 
 _PLAIN = ("builtins.int", "builtins.str", "builtins.float", "builtins.bool", v.GIVEN)
@@ -121,6 +122,10 @@ class Checkpoints(Rule):
     later, what it calls them (empty for what keeps no state), and whether they are optimizers."""
     kept = remembered(set[Site])
     """Those of them whose state is saved, in whatever file."""
+    weights = remembered(list[tuple[Where, set[str], frozenset[str], str]])
+    """Checkpoints that have the weights and the number of an epoch alone, which may be meant to be gone on with."""
+    asked = remembered(list[tuple[Where, frozenset[str]]])
+    """Where a file is loaded, and in which loops, that is named as the one to resume from."""
     resumed = remembered_table(str, Start)
     """The loops that go on from a number that was loaded."""
     hidden = remembered(set[str])
@@ -221,6 +226,9 @@ class Checkpoints(Rule):
             self.alone.append((place, found if known else {*found, "unknown"}, loops))
             return
         going_on = self._going_on(made)
+        if not going_on and found == {"epoch"} and any(_holds_state(one) for one in made):
+            place = Where(self.run, call.node, "torch.save")
+            self.weights.append((place, found, loops, self.run.state.aside))
         if ("optimizer" in found or going_on) and "unknown" not in found:
             place = Where(self.run, call.node, "torch.save")
             loops |= going_on
@@ -233,7 +241,7 @@ class Checkpoints(Rule):
         """The training loops that go on from a number that is saved, with the state of something else."""
         held = [one for one in made if isinstance(one, v.Mapping)]
         keys: set[object] = {key for one in held for key in dict.keys(one.items)}
-        if not any(_is_state(value) for one in held for value in one.items.values()):
+        if not any(map(_holds_state, held)):
             return frozenset()
         return frozenset(
             loop
@@ -263,7 +271,10 @@ class Checkpoints(Rule):
     def load(self, call: CallEvent) -> None:
         """Something is loaded."""
         loops = frozenset(loop.key for loop in self.run.loops)
-        self.loads.append((Where(self.run, call.node, "torch.load"), loops))
+        place = Where(self.run, call.node, "torch.load")
+        self.loads.append((place, loops))
+        if any(map(_RESUMES.search, _written(call.node))):
+            self.asked.append((place, loops))
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -277,7 +288,10 @@ class Checkpoints(Rule):
             uses.add("cuda")
         reported: set[tuple[str, str]] = set()
         evaluated = not open_world and self._only_evaluated()
-        for place, found, loops, option in [*self.checkpoints, *self._in_several_files()]:
+        checkpoints = [*self.checkpoints, *self._in_several_files()]
+        if any(not self._is_late(*one) for one in self.asked):
+            checkpoints += self.weights
+        for place, found, loops, option in checkpoints:
             # What an option asks for is kept, or not, where it is given.
             here = uses | {what for what, one in self.optional.known() if one == option}
             # Several files from one place (last, best, every n epochs) are reported once.
@@ -354,23 +368,22 @@ class Checkpoints(Rule):
         uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on or ahead else set())
         return [kind for kind in ("scheduler", "scaler") if kind in kinds & uses]
 
+    def _is_late(self, place: Where, loops: frozenset[str]) -> bool:
+        """Whether the program never trains after a place."""
+        return place.order > self.trained and not any(key in self.trains_in for key in loops)
+
     def _only_evaluated(self) -> bool:
         """Whether the program loads what it has saved, and never trains after that. Where it saves something else too,
         that may be what it loads. What is loaded earlier is no checkpoint where all checkpoints hold states of objects,
         and no object is given its state before the program has trained."""
-        trained = self.trained
-        if not (self.loads and trained) or self.alone:
+        if not (self.loads and self.trained) or self.alone:
             return False
-
-        def late(place: Where, loops: frozenset[str]) -> bool:
-            return place.order > trained and not any(key in self.trains_in for key in loops)
-
-        if all(late(*one) for one in self.loads):
+        if all(self._is_late(*one) for one in self.loads):
             return True
         return (
             not self.objects
-            and any(late(place, loops) for place, loops, _ in self.given)
-            and all(late(place, loops) for place, loops, _ in self.given)
+            and any(self._is_late(place, loops) for place, loops, _ in self.given)
+            and all(self._is_late(place, loops) for place, loops, _ in self.given)
         )
 
     def _in_several_files(self) -> list[tuple[Where, set[str], frozenset[str], str]]:
@@ -423,6 +436,10 @@ def _kinds_held(content: v.Value) -> set[str]:
         if isinstance(one, v.Obj) and (_is_scheduler(one.type) or _is_scaler(one.type) or optimizes(one))
     ]
     return set(kinds)
+
+
+def _holds_state(content: v.Value) -> bool:
+    return isinstance(content, v.Mapping) and any(map(_is_state, content.items.values()))
 
 
 def _is_state(value: v.Value) -> bool:
