@@ -767,6 +767,7 @@ _ROLES = {
     "discards-batches": "gives a loader that leaves out its first batches",
     "saves-checkpoint": "writes what its argument names into a file",
     "resumes-training": "goes on with training from the checkpoint that is named",
+    "loads-checkpoint": "gives what a checkpoint holds",
     "keeps-no-state": "makes an optimizer that keeps nothing from one step to the next",
     "saves-loader": "keeps the position in the data",
     "writes-data": "writes data into a file",

@@ -81,6 +81,7 @@ Role = Literal[
     "iterates",
     "keeps-no-state",
     "left-out",
+    "loads-checkpoint",
     "loads-weights",
     "looks-only",
     "machine-sized",

@@ -54,6 +54,9 @@ _SCHEDULER = re.compile(r"sched|lr_s", re.IGNORECASE)
 _RESUMES = re.compile(r"resum", re.IGNORECASE)
 _SCALER = re.compile(r"scaler|amp", re.IGNORECASE)
 
+_SAVE = "torch.save"
+_JAX = ("flax", "orbax")
+"""Libraries whose checkpoints hold no objects: what a program goes on with is what it has loaded."""
 _PLAIN = ("builtins.int", "builtins.str", "builtins.float", "builtins.bool", v.GIVEN)
 
 
@@ -103,6 +106,8 @@ class Checkpoints(Rule):
     """States that are saved alone, each in a file."""
     loads = remembered(list[tuple[Where, frozenset[str]]])
     """Where something is loaded, and in which loops."""
+    restored_at = remembered(list[Where])
+    """Where checkpoints are loaded that hold no objects."""
     given = remembered(list[tuple[Where, frozenset[str], str]])
     """Where objects are given their states, in which loops, and what they are: empty where that is not known."""
     held = remembered(set[str])
@@ -215,22 +220,24 @@ class Checkpoints(Rule):
         # Paths that meet have each made their own; what any of them holds is not missing.
         made = made_by_paths(content)
         found: set[str] = set().union(*(contents(one, written) for one in made))
-        counters = self._counters(Where(self.run, call.node, "torch.save").site.path)
+        role = self.run.kb.role(call.api, "saves-checkpoint")
+        subject = call.api if role is not None and role.library in _JAX else _SAVE
+        counters = self._counters(Where(self.run, call.node, subject).site.path)
         if not counters.isdisjoint(written):
             found.add("epoch")
         loops = frozenset(loop.key for loop in self.run.loops)
         if not all(isinstance(one, v.Mapping | v.Items) for one in made):
             # One state alone, in a file of its own: the rest may stand in others.
             known = isinstance(content, v.Obj | v.Inst | v.Lit) or _counts(call.node, counters)
-            place = Where(self.run, call.node, "torch.save")
+            place = Where(self.run, call.node, subject)
             self.alone.append((place, found if known else {*found, "unknown"}, loops))
             return
         going_on = self._going_on(made)
         if not going_on and found == {"epoch"} and any(_holds_state(one) for one in made):
-            place = Where(self.run, call.node, "torch.save")
+            place = Where(self.run, call.node, subject)
             self.weights.append((place, found, loops, self.run.state.aside))
         if ("optimizer" in found or going_on) and "unknown" not in found:
-            place = Where(self.run, call.node, "torch.save")
+            place = Where(self.run, call.node, subject)
             loops |= going_on
             self.held.update(kind for one in made for kind in _kinds_held(one))
             self.checkpoints.append((place, found, loops, self.run.state.aside))
@@ -267,13 +274,18 @@ class Checkpoints(Rule):
         kind = _kind(self.run, call.owner or v.UNKNOWN)
         self.given.append((Where(self.run, call.node, "load_state_dict"), loops, kind))
 
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "loads-checkpoint") is not None)
+    def restores(self, call: CallEvent) -> None:
+        """A checkpoint is loaded whose items are what the program goes on with."""
+        self.restored_at.append(Where(self.run, call.node, call.api))
+
     @on_call("torch.load")
     def load(self, call: CallEvent) -> None:
         """Something is loaded."""
         loops = frozenset(loop.key for loop in self.run.loops)
         place = Where(self.run, call.node, "torch.load")
         self.loads.append((place, loops))
-        if any(map(_RESUMES.search, _written(call.node))):
+        if any(map(_RESUMES.search, [*_written(call.node), *_texts(call.node)])):
             self.asked.append((place, loops))
 
     @on(EndEvent)
@@ -299,6 +311,9 @@ class Checkpoints(Rule):
                 continue
             if not open_world and not trains(self.run):
                 continue
+            if place.subject != _SAVE and not any(one.order < place.order for one in self.restored_at):
+                self.silent("DET601", place, "the program loads no checkpoint before")
+                continue
             if evaluated:
                 self.silent("DET601", place, "what the program loads, it loads after it has trained")
                 continue
@@ -321,9 +336,9 @@ class Checkpoints(Rule):
                     place,
                     f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
                     "save the missing state and restore it when resuming",
-                    subject="torch.save",
+                    subject=place.subject,
                     # An edit that saves a part of it would only seem to be enough.
-                    remedy=() if others else tuple(wanted),
+                    remedy=() if others or place.subject != _SAVE else tuple(wanted),
                     # With the number of the epoch it is kept to go on from, whoever else reads its weights.
                     unless="" if "epoch" in found else EVALUATED,
                 )
@@ -529,6 +544,12 @@ def _written(node: Any) -> list[str]:
             names.append(one.id)
         stack.extend(children(one))
     return names
+
+
+def _texts(node: Any) -> list[str]:
+    """Texts in the first argument of a call, as keys are."""
+    parts = nodes([node.args[0]]) if isinstance(node, m.Call) and node.args else ()
+    return [one.value for one in parts if isinstance(one, m.Const) and isinstance(one.value, str)]
 
 
 def _counts(node: Any, counters: set[str]) -> bool:
