@@ -768,6 +768,8 @@ _ROLES = {
     "saves-checkpoint": "writes what its argument names into a file",
     "resumes-training": "goes on with training from the checkpoint that is named",
     "loads-checkpoint": "gives what a checkpoint holds",
+    "restores-weights": "gives a model its weights alone",
+    "resumes-epochs": "trains from the epoch on that is named",
     "keeps-no-state": "makes an optimizer that keeps nothing from one step to the next",
     "saves-loader": "keeps the position in the data",
     "writes-data": "writes data into a file",

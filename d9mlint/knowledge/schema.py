@@ -112,6 +112,8 @@ Role = Literal[
     "resets-environment",
     "restores",
     "restores-rng",
+    "restores-weights",
+    "resumes-epochs",
     "resumes-training",
     "samples-actions",
     "saves-checkpoint",

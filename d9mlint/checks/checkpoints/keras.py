@@ -1,0 +1,92 @@
+"""DET602: training in Keras that goes on from weights alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from d9mlint.checks.base import Rule
+from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.events import CallEvent
+from d9mlint.interp.listening import on_method
+from d9mlint.interp.memory import remembered
+from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
+
+_WITHOUT_OPTIMIZER = (".h5", ".hdf5")
+"""Formats of files that hold the weights alone in all releases."""
+
+
+class KerasWeights(Rule):
+    """DET602: models of Keras that are given weights, and trained from a later epoch on."""
+
+    codes = ("DET602",)
+    loaded = remembered(set[Site])
+    """Models that were given weights alone."""
+    stateful = remembered(set[Site])
+    """Models that are compiled with an optimizer that keeps a state."""
+
+    @on_method("load_weights")
+    def load(self, call: CallEvent) -> None:
+        """A model is given weights."""
+        role = self.run.kb.role(call.api, "restores-weights")
+        path = call.args.get(role.arg, role.pos) if role is not None else None
+        if path is not None and (self.run.kb_matches("tensorflow", ">=2.16") or _is_hdf5(path)):
+            self.loaded.update(_models(call))
+
+    @on_method("compile")
+    def compiled(self, call: CallEvent) -> None:
+        """A model is compiled."""
+        optimizer = call.args.get("optimizer", 0)
+        for one in v.alternatives(optimizer) if optimizer is not None else ():
+            if self._keeps_state(one):
+                self.stateful.update(_models(call))
+
+    @on_method("fit", "fit_generator")
+    def fit(self, call: CallEvent) -> None:
+        """A model is trained."""
+        role = self.run.kb.role(call.api, "resumes-epochs")
+        first = call.args.get(role.arg, role.pos) if role is not None else None
+        if role is None or first is None or self.run.entry is None:
+            return
+        if isinstance(first, v.Lit) and not first.value and not first.option:
+            return
+        if any(site in self.loaded and site in self.stateful for site in _models(call)):
+            self.report(
+                "DET602",
+                call.node,
+                f"`{call.api.rpartition('.')[2]}({role.arg}=...)` goes on from weights alone: `load_weights` restores no "
+                "optimizer state, so resumed training continues from a different state",
+                "save the whole model with `model.save`, and load it with `keras.models.load_model` without compiling it "
+                "again",
+                subject=call.api,
+            )
+
+    def _keeps_state(self, optimizer: v.Value) -> bool:
+        """Whether an optimizer, or that of a name, keeps a state."""
+        kb = self.run.kb
+        if isinstance(optimizer, v.Lit):
+            plain = {name for one in kb.role_entries() for name in one.more if one.role == "keeps-no-state"}
+            return isinstance(optimizer.value, str) and optimizer.value.lower() not in plain
+        if not isinstance(optimizer, v.Obj) or kb.role(optimizer.api, "optimizes") is None:
+            return False
+        role = kb.role(optimizer.api, "keeps-no-state")
+        return role is None or all_hold(optimizer.args, role.when) is False
+
+
+def _models(call: CallEvent) -> Iterator[Site]:
+    """Where the model was made whose method is called."""
+    for one in v.alternatives(call.owner) if call.owner is not None else ():
+        site = made_at(one) if isinstance(one, v.Obj) else None
+        if site is not None:
+            yield site
+
+
+def _is_hdf5(path: v.Value) -> bool:
+    """Whether a path is one of a file in a format that holds the weights alone."""
+    while isinstance(path, v.Obj):
+        end = path.attrs.get(v.END) or (path.args.pos[-1] if path.args.pos else None)
+        if end is None:
+            return False
+        path = end
+    return isinstance(path, v.Lit) and isinstance(path.value, str) and path.value.endswith(_WITHOUT_OPTIMIZER)
