@@ -22,10 +22,13 @@ from d9mlint.interp.data import (
     changed,
     element,
     entropy,
+    happens_once,
     is_entropy,
     is_graph_dataset,
     is_module,
+    position,
     put_on_device,
+    takes_away,
 )
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.devices import runner
@@ -478,13 +481,13 @@ def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
         if name == "add" and added is v.UNKNOWN:
             added = counted(interp, _written(node))
         if name in ("append", "appendleft", "add", "insert"):
+            at: int | None = 0 if name == "appendleft" else len(owner.elts)
+            if name == "insert":
+                at = position(owner, args.pos[0]) if args.pos else None
             if len(owner.elts) < 64:
-                owner.elts = [*owner.elts, added]
-            jumps = interp.frame.jumps
-            sure = len(jumps) == interp.frame.unrolled and not any(jumps) and not interp.branching
-            # A loop of a caller adds in each of its rounds.
-            sure = sure and owner.birth > interp.repeating
-            owner.open = owner.open or not sure
+                at = len(owner.elts) if at is None else at
+                owner.elts = [*owner.elts[:at], added, *owner.elts[at:]]
+            owner.open = owner.open or not happens_once(interp, owner)
         elif isinstance(added, v.Items):
             owner.elts = [*owner.elts, *added.elts][:64]
             owner.open = True
@@ -497,12 +500,37 @@ def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
 
 
 def _shrink(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
-    """``items.pop()`` and the like: which elements are left is not followed."""
-    if isinstance(owner, v.Items):
-        elts = owner.elts
+    """``items.pop()`` and the like: of a list whose elements are all known, those are known that are left."""
+    if not isinstance(owner, v.Items):
+        return None
+    elts = owner.elts
+    sure = takes_away(interp, owner)
+    at: int | None = len(elts) - 1
+    if name == "popleft":
+        at = 0
+    elif name == "remove":
+        at = _found(elts, args.pos[0]) if args.pos else None
+    elif name == "pop" and args.pos:
+        at = position(owner, args.pos[0])
+    if sure and name == "clear":
+        owner.elts = []
+    elif sure and at is not None and 0 <= at < len(elts):
+        owner.elts = [*elts[:at], *elts[at + 1 :]]
+        return elts[at] if name.startswith("pop") else None
+    else:
         owner.open = True
-        if name.startswith("pop"):
-            return v.join(elts)
+    return v.join(elts) if name.startswith("pop") else None
+
+
+def _found(elts: list[v.Value], value: v.Value) -> int | None:
+    """Where the first element stands that equals a literal; None if that is not known."""
+    if not isinstance(value, v.Lit):
+        return None
+    for index, one in enumerate(elts):
+        if not isinstance(one, v.Lit) or one.option:
+            return None
+        if one.value == value.value:
+            return index
     return None
 
 
