@@ -95,6 +95,7 @@ Role = Literal[
     "no-variable",
     "no-weights",
     "optimizes",
+    "trains-parameters",
     "ordered-by-epoch",
     "out-of-memory",
     "overwrites",
