@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.coverage import Cut, Gap, GapKind
-from d9mlint.interp import calls, conditions, data, equal_tests, expressions, order_cuts
+from d9mlint.interp import calls, conditions, data, equal_tests, expressions, order_cuts, order_last
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete
 from d9mlint.interp.context import CONTEXT, OPTION, Active, Question
@@ -981,6 +981,7 @@ class Interp:
         self._leave_loop()
         if loop is not None:
             self.orders.leave(loop)
+            order_last.left(self, stmt, loop)
         self._behind_loop(stmt, without)
 
     def _without_rounds(self, stmt: m.For | m.While, havoc: bool) -> Jumped:
