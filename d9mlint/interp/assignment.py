@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import rng, tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.data import binary, element, elements, has_elements, is_environ, joined, set_item
+from d9mlint.interp.data import (
+    binary,
+    element,
+    elements,
+    has_elements,
+    is_environ,
+    joined,
+    position,
+    set_item,
+    takes_away,
+)
 from d9mlint.interp.events import (
     AttributeEvent,
     ForeignWriteEvent,
@@ -145,7 +155,11 @@ def delete(interp: Interp, target: m.Expr) -> None:
             owner.items.pop(index.value, None)
             owner.open = True
         elif isinstance(owner, v.Items):
-            owner.open = True
+            at = position(owner, index) if takes_away(interp, owner) else None
+            if at is None or at >= len(owner.elts):
+                owner.open = True
+            else:
+                owner.elts = [*owner.elts[:at], *owner.elts[at + 1 :]]
 
 
 _FOREIGN = frozenset({v.Obj, v.Member, v.Unknown})

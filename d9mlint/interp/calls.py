@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import graphs, memo, recursion, rng, tensors
+from d9mlint.interp import graphs, memo, recursion, rng, tensors, unknown_models
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import parts
 from d9mlint.interp.context import (
@@ -861,6 +861,9 @@ def _call_external(
         rng.may_seed(interp, api, args, node, method=False)
     if interp.kb.runners(api):
         _make_objects(interp, api, args, node)
+    trained = interp.kb.role(api, "trains-parameters")
+    if trained is not None:
+        unknown_models.optimized(interp, args.get(trained.arg, trained.pos), node)
     model = MODELS.get(api)
     if model is not None:
         modelled = model(interp, api, args, node)

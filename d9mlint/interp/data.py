@@ -656,6 +656,27 @@ def _is_each(interp: Interp, target: Any) -> bool:
     return same and not any(isinstance(one, m.Jump) for one in nodes(stmt.body))
 
 
+def happens_once(interp: Interp, owner: v.Items) -> bool:
+    """Whether what runs now changes a list once, whatever the path: not in a branch, nor in a loop that is not unrolled."""
+    jumps = interp.frame.jumps
+    once = len(jumps) == interp.frame.unrolled and not any(jumps) and not interp.branching
+    # A loop of a caller changes it in each of its rounds.
+    return once and owner.birth > interp.repeating
+
+
+def takes_away(interp: Interp, owner: v.Items) -> bool:
+    """Whether it is known of an element that is taken out of a list now which are left."""
+    return not owner.open and owner.kind == "l" and owner.order is None and happens_once(interp, owner)
+
+
+def position(owner: v.Items, index: v.Value) -> int | None:
+    """The place in a list whose elements are all known that a number stands for, counted from the start."""
+    if owner.open or not isinstance(index, v.Lit) or not isinstance(index.value, int):
+        return None
+    size = len(owner.elts)
+    return max(index.value + size, 0) if index.value < 0 else min(index.value, size)
+
+
 def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
     """``owner[index] = value``."""
     changed(owner)

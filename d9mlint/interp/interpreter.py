@@ -11,13 +11,14 @@ Expressions are in ``expressions``, targets in ``assignment``, calls in ``calls`
 from __future__ import annotations
 
 import functools
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.coverage import Cut, Gap, GapKind
-from d9mlint.interp import calls, conditions, data, equal_tests, expressions, order_cuts
+from d9mlint.interp import calls, conditions, data, equal_tests, expressions, order_cuts, order_last
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete
 from d9mlint.interp.context import CONTEXT, OPTION, Active, Question
@@ -636,7 +637,20 @@ class Interp:
                 return v.Ext(f"{star}.{name}")
         if name in _BUILTINS:
             return v.Ext(f"builtins.{name}")
-        return v.UNKNOWN if self.frame.mod.env.stars else None
+        return self._by_star(name) if self.frame.mod.env.stars else None
+
+    def _by_star(self, name: str) -> v.Value:
+        """A name that nothing binds but, possibly, a module that was not found and of which all names are imported: a
+        customary name of a library is taken for that library."""
+        customary = self.kb.customary.get(name)
+        stars = self.frame.mod.env.stars
+        if customary is None or all(one.partition(".")[0] in sys.stdlib_module_names for one in stars):
+            return v.UNKNOWN
+        top = customary.partition(".")[0]
+        self.libraries.add(top)
+        if self.import_log is not None:
+            self.import_log.imported.add(top)
+        return v.Ext(customary)
 
     def _late(self, mod: v.Mod, name: str) -> v.Value:
         """What a name stands for that was imported from a module which had not come to its end then."""
@@ -967,6 +981,7 @@ class Interp:
         self._leave_loop()
         if loop is not None:
             self.orders.leave(loop)
+            order_last.left(self, stmt, loop)
         self._behind_loop(stmt, without)
 
     def _without_rounds(self, stmt: m.For | m.While, havoc: bool) -> Jumped:
@@ -1324,7 +1339,10 @@ class Interp:
                     "project-import", f"`{'.' * stmt.level}{stmt.module}` is no file of the project", stmt
                 )
                 for alias in stmt.names:
-                    self.bind(alias.asname or alias.name, v.UNKNOWN)
+                    if alias.name == "*":
+                        self.frame.mod.env.stars.append(self._absolute_name(stmt))
+                    else:
+                        self.bind(alias.asname or alias.name, v.UNKNOWN)
                 return
         else:
             mod = self.import_parents(file, stmt.module.split("."))
@@ -1459,6 +1477,9 @@ class Interp:
             if value is not None:
                 self.bind(name, value)
         self.frame.mod.env.stars.extend(mod.env.stars)
+        if mod.file is not None and mod.file.facts.problem is not None:
+            # It could not be parsed: it may have any names.
+            self.frame.mod.env.stars.append(mod.name)
 
     def external_import(self, name: str, stmt: Any) -> None:
         """Note the first import of a library."""

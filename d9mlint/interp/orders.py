@@ -493,6 +493,9 @@ class Orders:
             role = "sink"
         if role == "pair":
             return self._zipped(interp, args, node, result)
+        if role == "type" and entry is not None and entry.of_file and self.origins:
+            # Which file it is may depend on an order.
+            return self.carried(result, self._given(interp, args, node, False))
         if role == "type" or (role == "" and owner is None and not self.origins):
             return result
         if role in ("", "carry", "sink") and self.origins and order_sorting.taken(self, args, owner):

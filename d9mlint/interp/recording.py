@@ -748,6 +748,7 @@ _ROLES = {
     "holds-states": "makes a checkpoint of its arguments",
     "manages-states": "saves and restores a checkpoint",
     "optimizes": "makes an optimizer",
+    "trains-parameters": "makes an optimizer of the parameters that it is given",
     "iterates": "gives an iterator of a dataset",
     "reorders": "shuffles a dataset in another order in each epoch",
     "own-gradients": "is a package whose tensors take gradients themselves",

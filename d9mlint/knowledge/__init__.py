@@ -45,6 +45,8 @@ class Knowledge:
         self._names = {page.name: page for page in pages}
         self._exact = compiled.exact | {name: to for layer in layers for name, to in layer.exact.items()}
         # By the first part of a name, so that most names are compared with none; the longest first.
+        self.customary = compiled.customary
+        """What the names stand for under which modules are usually imported."""
         self._prefixes: dict[str, list[tuple[str, str]]] = {}
         for prefix, target in sorted(compiled.prefixes.items(), key=lambda item: -len(item[0])):
             self._prefixes.setdefault(prefix.partition(".")[0], []).append((prefix, target))

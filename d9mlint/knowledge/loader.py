@@ -56,6 +56,7 @@ class Compiled(msgspec.Struct, frozen=True):
     rules: list[RulePage] = []
     exact: dict[str, str] = {}
     prefixes: dict[str, str] = {}
+    customary: dict[str, str] = {}
     results: dict[str, str] = {}
     seeders: dict[str, list[str]] = {}
     newest: dict[str, str] = {}
@@ -155,7 +156,9 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
     """Read and check all of ``rules/``. Raises KnowledgeError at the first mistake."""
     rules: list[RulePage] = []
     parts: dict[str, list[Any]] = {kind: [] for kind in ENTRIES}
-    tables: dict[str, dict[str, Any]] = {name: {} for name in ("exact", "prefixes", *TABLES.values())}
+    tables: dict[str, dict[str, Any]] = {
+        name: {} for name in ("exact", "prefixes", "customary", *TABLES.values())
+    }
     seen: dict[tuple[type[Any], str], str] = {}
     words: dict[str, str] = {}
     for path in rule_files(root):
@@ -177,7 +180,7 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
             parts[kind] += entries(name, text, ENTRIES[kind], seen)
         elif kind == "aliases" and not slash:
             data = _plain(name, text)
-            for table in ("exact", "prefixes"):
+            for table in ("exact", "prefixes", "customary"):
                 tables[table].update(data.get(table, {}))
         elif kind in TABLES and not slash:
             tables[TABLES[kind]].update(_plain(name, text))

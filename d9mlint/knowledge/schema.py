@@ -97,6 +97,7 @@ Role = Literal[
     "no-variable",
     "no-weights",
     "optimizes",
+    "trains-parameters",
     "ordered-by-epoch",
     "out-of-memory",
     "overwrites",
@@ -602,7 +603,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     and one value after the other, the same whatever their order. Where all of ``appends`` hold, what is written is added
     to the file that the first argument names. ``tested`` are arguments, with their positions, of which
     it only matters which elements they have: data that the program tests for its elements is not taken to be kept
-    for its order. What takes ``numbers`` raises where it is given texts.
+    for its order. What takes ``numbers`` raises where it is given texts. A ``type`` that is ``of_file`` is read from the
+    file whose name it is given.
     """
 
     id: str
@@ -630,6 +632,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     appends: list[Condition] = []
     tested: dict[str, int] = {}
     numbers: bool = False
+    of_file: bool = False
     reduces: Literal["", "any", "whole"] = ""
     reducible: bool = False
     confidence: Sureness = "high"

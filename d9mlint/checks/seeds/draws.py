@@ -38,6 +38,7 @@ from d9mlint.interp.state import SEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.text import node_text
+from d9mlint.interp.unknown_models import MADE
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import derived_names, elements
 from d9mlint.ir.forms import only_form
@@ -89,7 +90,8 @@ class Early(NamedTuple):
 class First(NamedTuple):
     """The first draw of its kind: its place, what draws, whether it is in a worker that gets its seed from the
     generator that counts, whether only another graph of TensorFlow is seeded, the argument of the call with which it
-    seeds the generator itself, and the release of the library that is assumed."""
+    seeds the generator itself, the release of the library that is assumed, and whether it makes a model whose class is
+    not known."""
 
     place: Where
     text: str
@@ -97,6 +99,7 @@ class First(NamedTuple):
     elsewhere: bool = False
     own: str = ""
     targets: tuple[str, ...] = ()
+    unknown: bool = False
 
 
 _USED = _TRAINING_ONLY - {"init"}
@@ -318,7 +321,8 @@ class Seeds(Rule):
         level = event.level
         text = node_text(event.node, event.entry.apis[0])
         own, targets = self._own_seed(event), assumed(self.run, event.entry)
-        return First(where, text, bool(level.parent), level.elsewhere, own, targets)
+        unknown = MADE in event.entry.apis
+        return First(where, text, bool(level.parent), level.elsewhere, own, targets, unknown)
 
     def _own_seed(self, event: DrawEvent) -> str:
         """The argument with which a call seeds the generator that it draws from; empty where it has none."""
@@ -753,7 +757,7 @@ class Seeds(Rule):
                 reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, of_task.place, reason)
             return False
-        place, api, in_worker, elsewhere, own, targets = found
+        place, api, in_worker, elsewhere, own, targets, unknown = found
         if own and place.site in asked:
             return False
         remedy: tuple[str, ...] = ()
@@ -794,6 +798,13 @@ class Seeds(Rule):
             if own:
                 asked.add(place.site)
                 help, remedy = f"pass `{own}=0` to `{api}`, which seeds all that it draws from", (own, "0")
+            if unknown:
+                message = (
+                    f"`{api}` makes a model, whose class could not be resolved, before {title} is seeded: "
+                    "its initial weights differ between runs"
+                )
+                confidence = confidence or Confidence.MEDIUM
+                severity = Severity.WARNING
             if generator.rule == LIBRARY_SEED:
                 message += ": seeds of other libraries do not reach it"
         assigned = self.assigned.get(rng)

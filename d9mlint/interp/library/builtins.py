@@ -22,10 +22,13 @@ from d9mlint.interp.data import (
     changed,
     element,
     entropy,
+    happens_once,
     is_entropy,
     is_graph_dataset,
     is_module,
+    position,
     put_on_device,
+    takes_away,
 )
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.devices import runner
@@ -192,6 +195,67 @@ def _vars(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
         known = isinstance(first, v.Obj) and first.type == opt.NAMESPACE
         return v.Mapping(first.attrs, open=not known)
     return first if isinstance(first, v.Mapping) else None
+
+
+_MOST_NESTED = 4
+
+
+def _as_dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``dataclasses.asdict(config)``, ``attr.asdict(config)``: the fields of its class, also those of fields."""
+    first = args.pos[0] if len(args.pos) == 1 else None
+    return _fields_of(first, 0) if isinstance(first, v.Inst) else None
+
+
+def _fields_of(inst: v.Inst, depth: int) -> v.Mapping | None:
+    names = [name for cls in reversed(inst.cls.mro()) for name in cls.fields]
+    if not names or depth > _MOST_NESTED:
+        return None
+    made: dict[Any, v.Value] = {}
+    for name in names:
+        value = inst.attrs.get(name, v.UNKNOWN)
+        inner = _fields_of(value, depth + 1) if isinstance(value, v.Inst) else None
+        made[name] = value if inner is None else inner
+    return v.Mapping(made, bool(inst.cls.external_bases()))
+
+
+def _dumped(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``config.model_dump()`` of pydantic, also of some fields."""
+    if not isinstance(owner, v.Inst) or owner.cls.find(name) is not None or args.pos or args.dstar:
+        return None
+    made = _fields_of(owner, 0) if _is_validated(owner.cls) else None
+    kept = args.kw.get("include")
+    if made is None or (args.kw and (kept is None or len(args.kw) > 1)):
+        return None
+    if kept is not None:
+        if not isinstance(kept, v.Items) or kept.open or not all(isinstance(one, v.Lit) for one in kept.elts):
+            return None
+        names = [one.value for one in kept.elts if isinstance(one, v.Lit)]
+        return v.Mapping({name: made.items[name] for name in names if name in made.items})
+    # What its own configuration says may let it have more fields.
+    made.open = any(owner.cls.find(one) is not None for one in ("model_config", "Config"))
+    return made
+
+
+def _validated(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``Config.model_validate(data)`` of pydantic: an instance, of whose fields no value is known."""
+    if not isinstance(owner, v.Cls) or not _is_validated(owner):
+        return None
+    return interp.call(owner, v.Args([], {}, False, True), node)
+
+
+def _is_validated(cls: v.Cls) -> bool:
+    return any(base.partition(".")[0] == "pydantic" for base in cls.external_bases())
+
+
+def _plain_container(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``OmegaConf.to_container(config)``: a dictionary of what is in the configuration."""
+    first = args.pos[0] if args.pos else args.kw.get("cfg")
+    return _plainly(first) if isinstance(first, v.Mapping) else None
+
+
+def _plainly(value: v.Mapping) -> v.Mapping:
+    items = {key: _plainly(one) if isinstance(one, v.Mapping) else one for key, one in value.items.items()}
+    return v.Mapping(items, value.open)
 
 
 _MAX_NAMED = 40
@@ -478,13 +542,13 @@ def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
         if name == "add" and added is v.UNKNOWN:
             added = counted(interp, _written(node))
         if name in ("append", "appendleft", "add", "insert"):
+            at: int | None = 0 if name == "appendleft" else len(owner.elts)
+            if name == "insert":
+                at = position(owner, args.pos[0]) if args.pos else None
             if len(owner.elts) < 64:
-                owner.elts = [*owner.elts, added]
-            jumps = interp.frame.jumps
-            sure = len(jumps) == interp.frame.unrolled and not any(jumps) and not interp.branching
-            # A loop of a caller adds in each of its rounds.
-            sure = sure and owner.birth > interp.repeating
-            owner.open = owner.open or not sure
+                at = len(owner.elts) if at is None else at
+                owner.elts = [*owner.elts[:at], added, *owner.elts[at:]]
+            owner.open = owner.open or not happens_once(interp, owner)
         elif isinstance(added, v.Items):
             owner.elts = [*owner.elts, *added.elts][:64]
             owner.open = True
@@ -497,12 +561,37 @@ def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
 
 
 def _shrink(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
-    """``items.pop()`` and the like: which elements are left is not followed."""
-    if isinstance(owner, v.Items):
-        elts = owner.elts
+    """``items.pop()`` and the like: of a list whose elements are all known, those are known that are left."""
+    if not isinstance(owner, v.Items):
+        return None
+    elts = owner.elts
+    sure = takes_away(interp, owner)
+    at: int | None = len(elts) - 1
+    if name == "popleft":
+        at = 0
+    elif name == "remove":
+        at = _found(elts, args.pos[0]) if args.pos else None
+    elif name == "pop" and args.pos:
+        at = position(owner, args.pos[0])
+    if sure and name == "clear":
+        owner.elts = []
+    elif sure and at is not None and 0 <= at < len(elts):
+        owner.elts = [*elts[:at], *elts[at + 1 :]]
+        return elts[at] if name.startswith("pop") else None
+    else:
         owner.open = True
-        if name.startswith("pop"):
-            return v.join(elts)
+    return v.join(elts) if name.startswith("pop") else None
+
+
+def _found(elts: list[v.Value], value: v.Value) -> int | None:
+    """Where the first element stands that equals a literal; None if that is not known."""
+    if not isinstance(value, v.Lit):
+        return None
+    for index, one in enumerate(elts):
+        if not isinstance(one, v.Lit) or one.option:
+            return None
+        if one.value == value.value:
+            return index
     return None
 
 
@@ -901,6 +990,11 @@ MODELS: dict[str, Model] = {
     "simple_parsing.parse": _parse_dataclass,
     "omegaconf.OmegaConf.structured": _parse_dataclass,
     "omegaconf.OmegaConf.load": opt.load_config,
+    "omegaconf.OmegaConf.to_container": _plain_container,
+    "omegaconf.OmegaConf.to_object": _plain_container,
+    "dataclasses.asdict": _as_dict,
+    "attr.asdict": _as_dict,
+    "attrs.asdict": _as_dict,
     "omegaconf.OmegaConf.create": opt.to_attributes,
     "omegaconf.OmegaConf.merge": opt.to_attributes,
     "yaml.safe_load": opt.load_config,
@@ -923,6 +1017,9 @@ METHOD_MODELS: dict[str, MethodModel] = {
     **PROCESS_METHODS,
     **PYTHON_FILE_METHODS,
     **QUEUE_METHODS,
+    "*.model_dump": _dumped,
+    "*.model_validate": _validated,
+    "*.dict": _dumped,
     "*.add_argument": opt.add_argument,
     "*.add_option": opt.add_argument,
     "*.add": opt.add_argument,

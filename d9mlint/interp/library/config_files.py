@@ -63,13 +63,18 @@ def load_literal(interp: Interp, path: str) -> Any:
 
 
 def hydra_config(interp: Interp, func: v.Func, args: v.Args) -> v.Value:
-    """The configuration that ``@hydra.main(config_path=..., config_name=...)`` composes by default."""
+    """The configuration that ``@hydra.main(config_path=..., config_name=...)`` composes by default; before Hydra 1.1
+    ``config_path`` may be the path of the file itself."""
     path, name = args.get("config_path", 0), args.get("config_name", 1)
-    if not isinstance(name, v.Lit) or not isinstance(name.value, str):
-        return v.UNKNOWN
     relative = path.value if isinstance(path, v.Lit) and isinstance(path.value, str) else ""
+    leaf = name.value if isinstance(name, v.Lit) and isinstance(name.value, str) else ""
+    early = not leaf and relative.endswith((".yaml", ".yml"))
+    if early:
+        relative, leaf = os.path.split(relative)
+    if not leaf:
+        return v.UNKNOWN
     base = os.path.normpath(os.path.join(func.file.directory, relative))
-    return _composed(interp, base, name.value, {}, [])
+    return _composed(interp, base, leaf, {}, [], early)
 
 
 def composed(interp: Interp, base: str, name: str, overrides: list[str]) -> v.Value:
@@ -86,15 +91,20 @@ def composed(interp: Interp, base: str, name: str, overrides: list[str]) -> v.Va
 
 
 def _composed(
-    interp: Interp, base: str, name: str, groups: dict[str, Any], values: list[tuple[str, str]]
+    interp: Interp,
+    base: str,
+    name: str,
+    groups: dict[str, Any],
+    values: list[tuple[str, str]],
+    early: bool = False,
 ) -> v.Value:
     """A whole configuration as an abstract value, with the choices and values of the command line."""
-    composition = _Composition(interp, base, groups)
+    composition = _Composition(interp, base, groups, early)
     if not composition.add("", name, (), None, "", 0):
         return v.UNKNOWN
     if composition.overridden:
         # Which choices are overridden is known when every list has been read: then it is composed again.
-        composition = _Composition(interp, base, {**composition.overridden, **groups})
+        composition = _Composition(interp, base, {**composition.overridden, **groups}, early)
         composition.add("", name, (), None, "", 0)
     data = composition.data
     for key, value in values:
@@ -122,13 +132,15 @@ class _Composition:
 
     ``choices`` replace those that the lists make for a group. ``overridden`` are the choices of the entries that
     begin with ``override``; ``complete`` is false when a file that a list names is not there (a structured
-    configuration, a plugin's).
+    configuration, a plugin's). ``early`` is whether Hydra is older than 1.1: a file is merged before what its list names,
+    and that is merged at the root unless its header names another package.
     """
 
-    def __init__(self, interp: Interp, base: str, choices: Mapping[str, Any]) -> None:
+    def __init__(self, interp: Interp, base: str, choices: Mapping[str, Any], early: bool = False) -> None:
         self.interp = interp
         self.base = base
         self.choices = choices
+        self.early = early
         self.data: dict[str, Any] = {}
         self.overridden: dict[str, Any] = {}
         self.complete = True
@@ -143,9 +155,12 @@ class _Composition:
             return False
         said = given if given is not None else header if header is not None else usual
         package = _package(parent, said, group, name)
-        entries = own.pop("defaults", None)
-        merged = False
-        for entry in entries if isinstance(entries, list) else []:
+        listed = own.pop("defaults", None)
+        entries = listed if isinstance(listed, list) else []
+        merged = self.early and "_self_" not in entries
+        if merged:
+            self._merge(package, own)
+        for entry in entries:
             if entry == "_self_":
                 self._merge(package, own)
                 merged = True
@@ -154,13 +169,16 @@ class _Composition:
                 directory, _, leaf = path.rpartition("/")
                 self._include(group, directory, leaf, package, into or None, depth)
             elif isinstance(entry, dict):
+                optional = entry.get("optional") is True
                 for key, choice in entry.items():
-                    self._choose(group, str(key), choice, package, depth)
+                    self._choose(group, str(key), choice, package, depth, optional)
         if not merged:
             self._merge(package, own)
         return True
 
-    def _choose(self, group: str, key: str, choice: Any, package: tuple[str, ...], depth: int) -> None:
+    def _choose(
+        self, group: str, key: str, choice: Any, package: tuple[str, ...], depth: int, optional: bool
+    ) -> None:
         """``group: option``, ``/group@package: [option, option]`` and ``override group: option``."""
         words = key.split()
         target, _, into = words[-1].partition("@")
@@ -171,9 +189,10 @@ class _Composition:
             self.overridden[path] = choice
             return
         choice = self.choices.get(path, choice)
+        optional = optional or "optional" in words[:-1]
         for one in choice if isinstance(choice, list) else [choice]:
             if isinstance(one, str):
-                self._include(group, target, one, package, into or None, depth, "optional" in words[:-1])
+                self._include(group, target, one, package, into or None, depth, optional)
 
     def _include(
         self,
@@ -186,7 +205,7 @@ class _Composition:
         optional: bool = False,
     ) -> None:
         # The package of a group that is named relative to another is relative to that one's package, too.
-        usual = os.path.normpath(target.strip("/") or ".").replace("/", ".").strip(".")
+        usual = "" if self.early else os.path.normpath(target.strip("/") or ".").replace("/", ".").strip(".")
         if not self.add(_joined(group, target), name, package, into, usual, depth + 1) and not optional:
             self.complete = False
 

@@ -1,0 +1,196 @@
+"""Models of which no source was found: what an optimizer of PyTorch is given the parameters of has initial weights, which
+were drawn when it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.interp import rng
+from d9mlint.interp import values as v
+from d9mlint.interp.argtests import any_holds
+from d9mlint.interp.library.inputs import MOVING
+from d9mlint.interp.library.weights import is_loaded
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.project.modules import ModuleFile
+
+MADE = "torch.nn.Module.@made"
+"""Under this name the knowledge base says what making a model draws whose class is not known."""
+_ASKED = ("parameters", "named_parameters")
+_DEEPEST = 4
+
+
+class Making(NamedTuple):
+    """A call that makes a model: in which file, and the arguments of it that are known."""
+
+    node: m.Call
+    file: ModuleFile
+    args: v.Args
+
+
+def optimized(interp: Interp, params: v.Value | None, node: Any) -> None:
+    """An optimizer is given parameters: those of a model that is not known were drawn, and it is noted that it is not
+    followed. Where several models are given, one may have only parameters that are not drawn."""
+    if interp.entry is None or params is None:
+        return
+    asked = list(_asked(params))
+    unknown = [one for one in asked if _is_unknown(interp, one.owner)]
+    if not unknown:
+        return
+    interp.gap("dynamic-call", "the model whose parameters an optimizer is given is not known", node)
+    if len(asked) > 1:
+        return
+    making = _making(interp, unknown[0])
+    if making is None:
+        return
+    with interp.in_file(making.file):
+        for entry in interp.kb.rng(MADE):
+            if any_holds(making.args, entry.unless) is False:
+                for one in entry.draws:
+                    rng.draw(interp, one, entry, making.node)
+
+
+def _asked(value: v.Value, depth: int = 0) -> Iterator[v.Obj]:
+    """What asking a module for its parameters gave, among what an optimizer is given."""
+    if isinstance(value, v.Items):
+        held = value.elts
+    elif isinstance(value, v.Mapping):
+        held = list(value.items.values())
+    elif isinstance(value, v.Obj) and value.owner is not None:
+        if value.api.rpartition(".")[2] in _ASKED:
+            yield value
+        return
+    elif isinstance(value, v.Obj):
+        held = list(value.args.pos)
+    else:
+        return
+    for one in held if depth < _DEEPEST else ():
+        yield from _asked(one, depth + 1)
+
+
+def _maker(value: v.Value | None) -> v.Value | None:
+    """The object that methods were called on until a value came out: ``net`` of ``net.to(device)``."""
+    for _ in range(_DEEPEST):
+        if not isinstance(value, v.Obj) or value.owner is None or is_loaded(value):
+            break
+        value = value.owner
+    return value
+
+
+def _is_unknown(interp: Interp, owner: v.Value | None) -> bool:
+    made = _maker(owner)
+    if not isinstance(made, v.Obj):
+        return made is v.UNKNOWN
+    kb, library = interp.kb, made.api.partition(".")[0]
+    return (
+        made.node is not None
+        and made.api == made.type
+        and library not in kb.libraries
+        and not kb.gives(made.api)
+        and not kb.roles(made.api)
+        and not is_loaded(made)
+    )
+
+
+def _making(interp: Interp, asked: v.Obj) -> Making | None:
+    """The call of a class that made a model: of what a function gives, some or all weights may have been loaded."""
+    made = _maker(asked.owner)
+    if isinstance(made, v.Obj):
+        if made.node is None or made.file is None or not _names_class(made.api):
+            return None
+        return Making(made.node, made.file, made.args)
+    node = asked.node
+    if asked.file is not interp.frame.file or not isinstance(node, m.Call):
+        return None
+    found = _stored(interp, node)
+    if found is None or not _makes(interp, found):
+        return None
+    named: dict[str, v.Value] = {one.name: v.Obj(v.GIVEN) for one in found.keywords if one.name}
+    return Making(
+        found, interp.frame.file, v.Args([], named, False, any(not one.name for one in found.keywords))
+    )
+
+
+def _stored(interp: Interp, node: m.Call) -> m.Call | None:
+    """The call whose result the running code stores under the name on which a method is called, where there is one, or
+    all are of the same class."""
+    if isinstance(node.func, m.Name):
+        name = node.func.id.rpartition(".")[0]
+    elif isinstance(node.func, m.Attr) and isinstance(node.func.value, m.Name):
+        name = node.func.value.id
+    else:
+        return None
+    frame = interp.frame
+    function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+    found: list[m.Call] = []
+    for one in nodes(function.body):
+        if not isinstance(one, m.Assign) or not any(_is_name(target, name) for target in one.targets):
+            continue
+        value = _unmoved(one.value)
+        if _is_name(value, name) or (isinstance(value, m.Call) and _changes(value, name)):
+            # It is moved, or wrapped.
+            continue
+        if not isinstance(value, m.Call):
+            return None
+        found.append(value)
+    called = {one.func.id if isinstance(one.func, m.Name) else "" for one in found}
+    alike = len(found) == 1 or (len(called) == 1 and "" not in called)
+    return min(found, key=lambda one: one.start) if found and alike else None
+
+
+def _changes(call: m.Call, name: str) -> bool:
+    """Whether a call gives back an object, or a wrapper of it: ``net.train()``, ``DataParallel(net)``."""
+    if not any(_is_name(one, name) for one in call.args):
+        return isinstance(call.func, m.Name) and call.func.id.startswith(name + ".")
+    called = call.func.id if isinstance(call.func, m.Name) else getattr(call.func, "name", "")
+    return _names_class(called)
+
+
+def _is_name(node: Any, name: str) -> bool:
+    return isinstance(node, m.Name) and node.id == name
+
+
+def _unmoved(node: m.Expr) -> m.Expr:
+    """``Net()`` of ``Net().to(device)``, and ``net`` of ``net.cuda()``."""
+    while isinstance(node, m.Call):
+        if isinstance(node.func, m.Attr) and node.func.name in MOVING:
+            node = node.func.value
+        elif isinstance(node.func, m.Name) and node.func.id.rpartition(".")[2] in MOVING:
+            return m.Name(node.func.id.rpartition(".")[0], node.func.start, node.func.end)
+        else:
+            break
+    return node
+
+
+def _makes(interp: Interp, call: m.Call) -> bool:
+    """Whether what is called is a class by its name, or is looked up at run time."""
+    func = call.func
+    if isinstance(func, m.Name):
+        known = interp.eval(func)
+        if known is not v.UNKNOWN and not isinstance(known, v.Member):
+            return False
+        return _names_class(func.id) or _is_looked_up(interp, func.id)
+    if isinstance(func, m.Attr):
+        return _names_class(func.name)
+    return isinstance(func, (m.Call, m.Subscript))
+
+
+def _is_looked_up(interp: Interp, name: str) -> bool:
+    """Whether the running function takes what it calls out of a table, or from a function that finds it."""
+    frame = interp.frame
+    function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+    stored = [
+        one.value
+        for one in nodes(function.body)
+        if isinstance(one, m.Assign) and any(_is_name(target, name) for target in one.targets)
+    ]
+    return len(stored) == 1 and isinstance(stored[0], (m.Call, m.Subscript))
+
+
+def _names_class(dotted: str) -> bool:
+    last = dotted.rpartition(".")[2]
+    return last[:1].isupper() and not last.isupper()
