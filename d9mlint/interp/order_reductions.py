@@ -14,7 +14,7 @@ from d9mlint.ir.traversal import parents, variables
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
-_FORM = frozenset({"shape", "dtype", "size", "ndim"})
+FORM = frozenset({"shape", "dtype", "size", "ndim"})
 """Attributes of arrays that say nothing of the order of their elements."""
 _COUNTING = frozenset({"builtins.int", "builtins.len", "builtins.ord"})
 """What gives whole numbers."""
@@ -84,7 +84,7 @@ def _is_reduced(interp: Interp, node: m.Name | m.Call, above: dict[int, Any], wh
     if not name and isinstance(user, m.Attr):
         func, name = user, user.name
         user = above.get(id(user))
-    if name in _FORM:
+    if name in FORM:
         return True
     if not isinstance(user, m.Call) or user.keywords:
         return False

@@ -1,0 +1,131 @@
+"""Draws whose values do not matter: a model is called with them to build it, or to see the sizes of what it gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.interp.order_reductions import FORM
+from d9mlint.ir import nodes as m
+from d9mlint.ir.liveness import may_be_shared
+from d9mlint.ir.traversal import nodes, parents
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+_MOST_NESTED = 6
+_BASES = ("Module", "Layer")
+"""Base classes of layers, which stand in the same module as these."""
+
+
+def is_dummy(interp: Interp, node: Any, fn: m.Function | None) -> bool:
+    """Whether all that is drawn at a node goes into calls of models, which it does not change, and of what they give
+    nothing but the form is looked at."""
+    if fn is None or not isinstance(node, m.Call):
+        return False
+    above = parents(fn)
+    # It may be converted first.
+    while isinstance(method := above.get(id(node)), m.Attr) and method.name not in FORM:
+        user = above.get(id(method))
+        if not isinstance(user, m.Call) or user.func is not method:
+            return False
+        node = user
+    stmt = above.get(id(node))
+    if not isinstance(stmt, m.Assign):
+        return _is_input(interp, node, fn, above)
+    uses = _uses(interp, stmt, fn)
+    return bool(uses) and all(_is_form(one) or _is_input(interp, one, fn, above) for one in uses)
+
+
+def _is_form(node: m.Name) -> bool:
+    return node.id.partition(".")[2] in FORM
+
+
+def _uses(interp: Interp, stmt: m.Assign, fn: m.Function) -> list[m.Name] | None:
+    """Where a variable is read that a statement assigns, the only one that does; None where that is not known."""
+    target = stmt.targets[0] if len(stmt.targets) == 1 else None
+    if not isinstance(target, m.Name) or "." in target.id:
+        return None
+    named = [
+        one for one in nodes(fn.body) if isinstance(one, m.Name) and one.id.partition(".")[0] == target.id
+    ]
+    others = [one for one in named if one is not target]
+    assigned = sum(
+        one.id == target.id
+        for part in nodes(fn.body)
+        if isinstance(part, (m.Assign, m.For, m.With, m.AugAssign))
+        for one in nodes(getattr(part, "targets", None) or [getattr(part, "target", part)])
+        if isinstance(one, m.Name)
+    )
+    if assigned != 1 or may_be_shared(interp.whole(interp.frame.file), fn, {target.id}):
+        return None
+    return others
+
+
+def _is_input(interp: Interp, node: Any, fn: m.Function, above: dict[int, Any]) -> bool:
+    """Whether an expression is only given to a model, of whose result only the form is looked at."""
+    call = above.get(id(node))
+    if (
+        not isinstance(call, m.Call)
+        or call.keywords
+        or not isinstance(call.func, m.Name)
+        or node is call.func
+    ):
+        return False
+    if not any(one is node for one in call.args):
+        return False
+    user = above.get(id(call))
+    if isinstance(user, m.Assign):
+        uses = _uses(interp, user, fn)
+        if uses is None or not all(map(_is_form, uses)):
+            return False
+    elif not isinstance(user, m.ExprStmt) and not (isinstance(user, m.Attr) and user.name in FORM):
+        return False
+    return _is_unchanged(interp, interp.eval(call.func))
+
+
+def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0) -> bool:
+    """Whether a call of a model changes nothing in it."""
+    if depth > _MOST_NESTED:
+        return False
+    if isinstance(model, v.Inst):
+        bases = model.cls.external_bases()
+        if not bases or any(interp.kb.role(base, "unchanged-by-call") is None for base in bases):
+            return False
+        if not all(_does_nothing_else(one.fn) for one in _methods(model.cls)):
+            return False
+        held = list(model.attrs.values())
+    elif isinstance(model, v.Obj):
+        module = model.api.rpartition(".")[0]
+        names = (model.api, *(f"{module}.{base}" for base in _BASES))
+        if all(interp.kb.role(name, "unchanged-by-call") is None for name in names):
+            return False
+        if interp.kb.role(model.api, "keeps-statistics") is not None or model.args.star or model.args.dstar:
+            return False
+        held = [*model.args.values(), *model.attrs.values()]
+    elif isinstance(model, v.Items):
+        held = list(model.elts)
+    elif isinstance(model, v.Mapping):
+        held = list(model.items.values())
+    else:
+        return isinstance(model, v.Lit | v.Ext)
+    return all(_is_unchanged(interp, one, depth + 1) for one in held)
+
+
+def _methods(cls: v.Cls) -> list[v.Func]:
+    found = (one for one in cls.env.vars.values() if isinstance(one, v.Func))
+    return [one for one in found if one.fn.name != "__init__"]
+
+
+def _does_nothing_else(fn: m.Function) -> bool:
+    """Whether a method changes only its own variables, and calls nothing for its effect."""
+    for one in nodes(fn.body):
+        if isinstance(one, (m.ExprStmt, m.Delete, m.ScopeDecl, m.AugAssign)):
+            return False
+        if isinstance(one, m.Assign):
+            parts = nodes(one.targets)
+            if any(
+                isinstance(x, (m.Attr, m.Subscript)) or (isinstance(x, m.Name) and "." in x.id) for x in parts
+            ):
+                return False
+    return True
