@@ -34,7 +34,9 @@ def is_dummy(interp: Interp, node: Any, fn: m.Function | None) -> bool:
     if not isinstance(stmt, m.Assign):
         return _is_input(interp, node, fn, above)
     uses = _uses(interp, stmt, fn)
-    return bool(uses) and all(_is_form(one) or _is_input(interp, one, fn, above) for one in uses)
+    if not uses:
+        return False
+    return all(_is_form(one) or _is_input(interp, one, fn, above) for one in uses)
 
 
 def _is_form(node: m.Name) -> bool:
@@ -42,37 +44,39 @@ def _is_form(node: m.Name) -> bool:
 
 
 def _uses(interp: Interp, stmt: m.Assign, fn: m.Function) -> list[m.Name] | None:
-    """Where a variable is read that a statement assigns, the only one that does; None where that is not known."""
-    target = stmt.targets[0] if len(stmt.targets) == 1 else None
-    if not isinstance(target, m.Name) or "." in target.id:
+    """Where the variables are read that a statement assigns, each the only one that does; None where that is not known."""
+    targets = [one for one in nodes(stmt.targets) if not isinstance(one, m.Seq)]
+    if len(stmt.targets) != 1 or not all(isinstance(one, m.Name) and "." not in one.id for one in targets):
         return None
-    named = [
-        one for one in nodes(fn.body) if isinstance(one, m.Name) and one.id.partition(".")[0] == target.id
+    names = {one.id for one in targets}
+    own = {id(one) for one in targets}
+    reads = [
+        one
+        for one in nodes(fn.body)
+        if isinstance(one, m.Name) and one.id.partition(".")[0] in names and id(one) not in own
     ]
-    others = [one for one in named if one is not target]
-    assigned = sum(
-        one.id == target.id
+    written = {
+        id(one)
         for part in nodes(fn.body)
-        if isinstance(part, (m.Assign, m.For, m.With, m.AugAssign))
-        for one in nodes(getattr(part, "targets", None) or [getattr(part, "target", part)])
-        if isinstance(one, m.Name)
-    )
-    if assigned != 1 or may_be_shared(interp.whole(interp.frame.file), fn, {target.id}):
+        for one in nodes(getattr(part, "targets", None) or [getattr(part, "target", None) or part])
+        if isinstance(part, (m.Assign, m.For, m.AugAssign, m.Generator)) and isinstance(one, m.Name)
+    }
+    if any(id(one) in written for one in reads) or may_be_shared(interp.whole(interp.frame.file), fn, names):
         return None
-    return others
+    return reads
 
 
 def _is_input(interp: Interp, node: Any, fn: m.Function, above: dict[int, Any]) -> bool:
     """Whether an expression is only given to a model, of whose result only the form is looked at."""
     call = above.get(id(node))
+    while isinstance(call, m.Seq):
+        node, call = call, above.get(id(call))
     if (
         not isinstance(call, m.Call)
         or call.keywords
         or not isinstance(call.func, m.Name)
         or node is call.func
     ):
-        return False
-    if not any(one is node for one in call.args):
         return False
     user = above.get(id(call))
     if isinstance(user, m.Assign):
@@ -103,12 +107,12 @@ def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0) -> bool:
         if interp.kb.role(model.api, "keeps-statistics") is not None or model.args.star or model.args.dstar:
             return False
         held = [*model.args.values(), *model.attrs.values()]
-    elif isinstance(model, v.Items):
+    elif depth and isinstance(model, v.Items):
         held = list(model.elts)
-    elif isinstance(model, v.Mapping):
+    elif depth and isinstance(model, v.Mapping):
         held = list(model.items.values())
     else:
-        return isinstance(model, v.Lit | v.Ext)
+        return depth > 0 and isinstance(model, v.Lit | v.Ext)
     return all(_is_unchanged(interp, one, depth + 1) for one in held)
 
 
