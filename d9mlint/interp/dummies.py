@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.order_reductions import FORM
 from d9mlint.ir import nodes as m
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 _MOST_NESTED = 6
-_BASES = ("Module", "Layer")
-"""Base classes of layers, which stand in the same module as these."""
+_BASES = ("Module", "Layer", "Initializer")
+"""Base classes of layers and what these are made with, which stand in the same module as the classes derived from them."""
 
 
 def is_dummy(interp: Interp, node: Any, fn: m.Function | None) -> bool:
@@ -92,6 +93,8 @@ def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0) -> bool:
     """Whether a call of a model changes nothing in it."""
     if depth > _MOST_NESTED:
         return False
+    if depth and shapes.is_whole_number(model):
+        return True
     if isinstance(model, v.Inst):
         bases = model.cls.external_bases()
         if not bases or any(interp.kb.role(base, "unchanged-by-call") is None for base in bases):
@@ -112,7 +115,9 @@ def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0) -> bool:
     elif depth and isinstance(model, v.Mapping):
         held = list(model.items.values())
     else:
-        return depth > 0 and isinstance(model, v.Lit | v.Ext)
+        # What initializes weights may be a function.
+        harmless = isinstance(model, v.Func) and _does_nothing_else(model.fn)
+        return depth > 0 and (harmless or isinstance(model, v.Lit | v.Ext))
     return all(_is_unchanged(interp, one, depth + 1) for one in held)
 
 
@@ -124,10 +129,10 @@ def _methods(cls: v.Cls) -> list[v.Func]:
 def _does_nothing_else(fn: m.Function) -> bool:
     """Whether a method changes only its own variables, and calls nothing for its effect."""
     for one in nodes(fn.body):
-        if isinstance(one, (m.ExprStmt, m.Delete, m.ScopeDecl, m.AugAssign)):
+        if isinstance(one, (m.ExprStmt, m.Delete, m.ScopeDecl)):
             return False
-        if isinstance(one, m.Assign):
-            parts = nodes(one.targets)
+        if isinstance(one, (m.Assign, m.AugAssign)):
+            parts = nodes(one.targets if isinstance(one, m.Assign) else [one.target])
             if any(
                 isinstance(x, (m.Attr, m.Subscript)) or (isinstance(x, m.Name) and "." in x.id) for x in parts
             ):
