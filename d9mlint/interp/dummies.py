@@ -9,7 +9,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.order_reductions import FORM
 from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import may_be_shared
-from d9mlint.ir.traversal import nodes, parents
+from d9mlint.ir.traversal import nodes, parents, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -49,22 +49,22 @@ def _uses(interp: Interp, stmt: m.Assign, fn: m.Function) -> list[m.Name] | None
     targets = [one for one in nodes(stmt.targets) if not isinstance(one, m.Seq)]
     if len(stmt.targets) != 1 or not all(isinstance(one, m.Name) and "." not in one.id for one in targets):
         return None
-    names = {one.id for one in targets}
+    names, above = {one.id for one in targets}, parents(fn)
     own = {id(one) for one in targets}
-    reads = [
-        one
-        for one in nodes(fn.body)
-        if isinstance(one, m.Name) and one.id.partition(".")[0] in names and id(one) not in own
-    ]
-    written = {
-        id(one)
-        for part in nodes(fn.body)
-        for one in nodes(getattr(part, "targets", None) or [getattr(part, "target", None) or part])
-        if isinstance(part, (m.Assign, m.For, m.AugAssign, m.Generator)) and isinstance(one, m.Name)
-    }
-    if any(id(one) in written for one in reads) or may_be_shared(interp.whole(interp.frame.file), fn, names):
+    reads = [one for name in sorted(names) for one in variables(fn).get(name, ()) if id(one) not in own]
+    if any(_is_assigned(one, above) for one in reads):
         return None
-    return reads
+    return None if may_be_shared(interp.whole(interp.frame.file), fn, names) else reads
+
+
+def _is_assigned(node: Any, above: dict[int, Any]) -> bool:
+    """Whether an expression stands where something is assigned to it."""
+    user = above.get(id(node))
+    while isinstance(user, (m.Seq, m.Star)):
+        node, user = user, above.get(id(user))
+    if isinstance(user, m.Assign):
+        return user.value is not node
+    return getattr(user, "target", None) is node
 
 
 def _is_input(interp: Interp, node: Any, fn: m.Function, above: dict[int, Any]) -> bool:
