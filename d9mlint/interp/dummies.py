@@ -19,25 +19,29 @@ _BASES = ("Module", "Layer", "Initializer")
 """Base classes of layers and what these are made with, which stand in the same module as the classes derived from them."""
 
 
-def is_dummy(interp: Interp, node: Any, fn: m.Function | None) -> bool:
+def is_dummy(interp: Interp, node: Any, fn: m.Function | None) -> bool | None:
     """Whether all that is drawn at a node goes into calls of models, which it does not change, and of what they give
-    nothing but the form is looked at."""
+    nothing but the form is looked at; None where it goes elsewhere whatever is called."""
     if fn is None or not isinstance(node, m.Call):
-        return False
+        return None
     above = parents(fn)
     # It may be converted first.
     while isinstance(method := above.get(id(node)), m.Attr) and method.name not in FORM:
         user = above.get(id(method))
         if not isinstance(user, m.Call) or user.func is not method:
-            return False
+            return None
         node = user
     stmt = above.get(id(node))
-    if not isinstance(stmt, m.Assign):
-        return _is_input(interp, node, fn, above)
-    uses = _uses(interp, stmt, fn)
+    uses: list[Any] | None = [node]
+    if isinstance(stmt, m.Assign):
+        uses = _uses(interp, stmt, fn)
     if not uses:
-        return False
-    return all(_is_form(one) or _is_input(interp, one, fn, above) for one in uses)
+        return None
+    calls = [_called_with(interp, one, fn, above) for one in uses if one is node or not _is_form(one)]
+    models = [one for one in calls if one is not None]
+    if len(models) < len(calls):
+        return None
+    return all(_is_unchanged(interp, interp.eval(one)) for one in models)
 
 
 def _is_form(node: m.Name) -> bool:
@@ -67,8 +71,8 @@ def _is_assigned(node: Any, above: dict[int, Any]) -> bool:
     return getattr(user, "target", None) is node
 
 
-def _is_input(interp: Interp, node: Any, fn: m.Function, above: dict[int, Any]) -> bool:
-    """Whether an expression is only given to a model, of whose result only the form is looked at."""
+def _called_with(interp: Interp, node: Any, fn: m.Function, above: dict[int, Any]) -> m.Name | None:
+    """The name of what an expression is given to, if of the result only the form is looked at."""
     call = above.get(id(node))
     while isinstance(call, m.Seq):
         node, call = call, above.get(id(call))
@@ -78,15 +82,15 @@ def _is_input(interp: Interp, node: Any, fn: m.Function, above: dict[int, Any]) 
         or not isinstance(call.func, m.Name)
         or node is call.func
     ):
-        return False
+        return None
     user = above.get(id(call))
     if isinstance(user, m.Assign):
         uses = _uses(interp, user, fn)
         if uses is None or not all(map(_is_form, uses)):
-            return False
+            return None
     elif not isinstance(user, m.ExprStmt) and not (isinstance(user, m.Attr) and user.name in FORM):
-        return False
-    return _is_unchanged(interp, interp.eval(call.func))
+        return None
+    return call.func
 
 
 def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0) -> bool:

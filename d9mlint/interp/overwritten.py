@@ -61,7 +61,11 @@ class Overwritten:
         if name in self._interp.state.modes:
             self._interp.state.modes[name] = Setting(None, site)
         dummy = is_dummy(self._interp, event.node, _running(self._interp))
-        self._interp.state.modes[f"{OVERWRITTEN}{_DUMMY}{_place(site)}"] = Setting(dummy, site)
+        if dummy is not None:
+            name = f"{OVERWRITTEN}{_DUMMY}{_place(site)}"
+            before = self._interp.state.modes.get(name)
+            # Another call of the function may have given it to something else.
+            self._interp.state.modes[name] = Setting(dummy and (before is None or before.value is True), site)
 
     @on(CallEvent)
     def call(self, event: CallEvent) -> None:
