@@ -336,8 +336,10 @@ class Activity:
         given = [one for value in call.args.values() for one in _nested(value)]
         steps = any(_is_step(one) for one in given)
         if runs and steps and self._interp.orders.loops:
-            # The model changes in the order of the loop.
-            self._interp.orders.decide_loops()
+            # A model that was there before the loop changes in its order.
+            self._interp.orders.decide_loops(
+                min(one.birth for one in given if isinstance(one, v.Obj) and _is_step(one))
+            )
         if steps or (runs and any(one is v.UNKNOWN for one in given[:1])):
             _run_graph(self._interp)
         elif runs:

@@ -195,7 +195,7 @@ def _has(value: v.Value, method: str) -> bool | None:
 def _is_stem(value: v.Value, name: str) -> bool | None:
     """Whether a text is a name, or a path that ends in it. Of a text that is put together the end may be known alone."""
     whole = isinstance(value, v.Lit)
-    end = value if whole else value.attrs.get(v.END) if isinstance(value, v.Obj) else None
+    end = value if whole else value.args.kw.get("end") if isinstance(value, v.Obj) else None
     if not isinstance(end, v.Lit) or not isinstance(end.value, str):
         return None
     _, slash, last = end.value.replace("\\", "/").rpartition("/")

@@ -143,7 +143,10 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     if op == "/" and isinstance(left, v.Obj) and left.type == "pathlib.Path":
         return v.Obj("pathlib.Path", "pathlib.Path")
     if op in ("+", "%") and isinstance(left, v.Lit) and isinstance(left.value, str):
-        return v.Obj(v.TEXT, v.TEXT, v.Args([left]))
+        known = left if op == "+" else v.Lit(left.value.partition("%")[0], left.option)
+        return v.text(known, right if op == "+" else v.UNKNOWN)
+    if op == "+" and isinstance(left, v.Obj) and left.api == v.TEXT and left.args.pos:
+        return v.text(left.args.pos[0], right)
     if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
         return v.Mapping({**left.items, **right.items}, left.open or right.open)
     if op in _WHOLE and shapes.is_whole_number(left) and shapes.is_whole_number(right):
@@ -430,7 +433,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             if key not in value.items:
                 value.items[key] = interp.call(value.factory, v.NO_ARGS, node)
             return v.join(value.items.values())
-        return _any_of(interp, value)
+        return _any_of(interp, value, index)
     if isinstance(value, v.Items):
         if isinstance(index, v.Lit) and isinstance(index.value, int) and not value.open:
             try:
@@ -605,11 +608,12 @@ def _is_arbitrary(value: v.Value) -> bool:
     return bool(held) and all(isinstance(one, (v.Items, v.Obj)) and one.order is not None for one in held)
 
 
-def _any_of(interp: Interp, value: v.Mapping) -> v.Value:
+def _any_of(interp: Interp, value: v.Mapping, index: v.Value = v.UNKNOWN) -> v.Value:
     """A value of a mapping under an unknown key: of an open one, its functions and classes may be what is meant."""
-    if value.items and not value.open:
-        return v.candidates(value.items.values())
-    held = [one for x in value.items.values() for one in v.alternatives(x)]
+    meant = [x for key, x in value.items.items() if v.may_be(index, key) or isinstance(key, tuple)]
+    if meant and not value.open:
+        return v.candidates(meant)
+    held = [one for x in meant for one in v.alternatives(x)]
     callables = [x for x in held if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))]
     return v.candidates([*callables, v.UNKNOWN]) if callables else at_unknown_key(interp, value)
 

@@ -579,14 +579,8 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
         return v.Lit("".join(str(x.value) for x in values if isinstance(x, v.Lit)), option)
     if any(isinstance(value, v.Obj) for value in values):
         interp.listeners.tell(LookedAtEvent(values))
-    text = v.Obj(v.TEXT, v.TEXT, v.Args([values[0]] if _is_text(values[0]) else []))
-    if _is_text(values[-1]):
-        text.attrs[v.END] = values[-1]
+    text = v.text(values[0], values[-1])
     return interp.orders.formatted(values, text) if interp.orders.any else text
-
-
-def _is_text(value: v.Value) -> bool:
-    return isinstance(value, v.Lit) and isinstance(value.value, str)
 
 
 def _star(interp: Interp, node: m.Star) -> v.Value:

@@ -1,4 +1,5 @@
-"""Arrays of which the program reads nothing but what is the same whatever the order of their elements: the largest one."""
+"""Arrays of which the program reads nothing but what is the same whatever the order of their elements: the largest one, or
+whether one is there; and those whose elements it takes one after the other, as of the list that they were."""
 
 from __future__ import annotations
 
@@ -13,32 +14,38 @@ from d9mlint.ir.traversal import parents, variables
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
-_FORM = frozenset({"shape", "dtype", "size", "ndim"})
+FORM = frozenset({"shape", "dtype", "size", "ndim"})
 """Attributes of arrays that say nothing of the order of their elements."""
 _COUNTING = frozenset({"builtins.int", "builtins.len", "builtins.ord"})
 """What gives whole numbers."""
 
 
-def only_reduced(interp: Interp, node: Any, given: v.Value | None, fn: m.Function | None) -> bool:
-    """Whether the function that makes an array of something asks only for such values of it: ``np.array(sizes).max()``."""
+REDUCED, PASSED_THROUGH = "reduced", "passed through"
+
+
+def use_of_array(interp: Interp, node: Any, given: v.Value | None, fn: m.Function | None) -> str:
+    """``REDUCED`` where the function that makes an array of something asks only for such values of it, as
+    ``np.array(sizes).max()`` does; ``PASSED_THROUGH`` where it also goes through its elements; else nothing."""
     if fn is None or not isinstance(node, m.Call):
-        return False
+        return ""
     above, whole = parents(fn), _are_whole(given)
-    if _is_reduced(interp, node, above, whole):
-        return True
+    use = _use(interp, node, above, whole)
+    if use:
+        return use
     stmt = above.get(id(node))
     if not isinstance(stmt, m.Assign) or len(stmt.targets) != 1 or not isinstance(stmt.targets[0], m.Name):
-        return False
+        return ""
     target = stmt.targets[0]
     if "." in target.id:
-        return False
+        return ""
     # What stands before it reads what the variable was before, unless a loop comes back to that.
     repeated = any(isinstance(one, (m.For, m.While)) for one in _around(stmt, above))
     named = variables(fn).get(target.id, ())
     uses = [one for one in named if one is not target and (repeated or one.start >= stmt.end)]
-    if not uses or not all(_is_reduced(interp, one, above, whole) for one in uses):
-        return False
-    return not may_be_shared(interp.whole(interp.frame.file), fn, {target.id})
+    found = {_use(interp, one, above, whole) for one in uses}
+    if not found or "" in found or may_be_shared(interp.whole(interp.frame.file), fn, {target.id}):
+        return ""
+    return REDUCED if found == {REDUCED} else PASSED_THROUGH
 
 
 def _around(node: Any, above: dict[int, Any]) -> Iterator[Any]:
@@ -58,6 +65,17 @@ def _is_whole(one: v.Value) -> bool:
     return isinstance(one, v.Obj) and one.api in _COUNTING
 
 
+def _use(interp: Interp, node: m.Name | m.Call, above: dict[int, Any], whole: bool) -> str:
+    """How an expression that is an array, or names something of one, is used."""
+    if isinstance(node, m.Call) or "." not in node.id:
+        user = above.get(id(node))
+        if isinstance(user, (m.For, m.Generator)) and user.iter is node:
+            return PASSED_THROUGH
+        if isinstance(user, m.Compare) and user.comparators == [node] and user.ops[0] in ("in", "not in"):
+            return REDUCED
+    return REDUCED if _is_reduced(interp, node, above, whole) else ""
+
+
 def _is_reduced(interp: Interp, node: m.Name | m.Call, above: dict[int, Any], whole: bool) -> bool:
     """Whether an expression that is an array, or names something of one, is used for such a value only."""
     func: m.Expr = node
@@ -66,7 +84,7 @@ def _is_reduced(interp: Interp, node: m.Name | m.Call, above: dict[int, Any], wh
     if not name and isinstance(user, m.Attr):
         func, name = user, user.name
         user = above.get(id(user))
-    if name in _FORM:
+    if name in FORM:
         return True
     if not isinstance(user, m.Call) or user.keywords:
         return False

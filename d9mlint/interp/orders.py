@@ -29,7 +29,7 @@ from d9mlint.interp.heap import FIELD, HEAP
 from d9mlint.interp.library.queues import filled_by_several
 from d9mlint.interp.order_identifiers import IDENTIFIER
 from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, is_text, kind_of_elements, takes_key_by_address
-from d9mlint.interp.order_reductions import only_reduced
+from d9mlint.interp.order_reductions import PASSED_THROUGH, REDUCED, use_of_array
 from d9mlint.interp.order_sorting import LENGTH, SORTING
 from d9mlint.interp.places import Where, function
 from d9mlint.ir import nodes as m
@@ -314,10 +314,12 @@ class Orders:
             for key in order.keys:
                 self.decided[key] = None
 
-    def decide_loops(self) -> None:
-        """Something happens here whose result depends on the order of the loops around it."""
+    def decide_loops(self, since: int | None = None) -> None:
+        """Something happens here whose result depends on the order of the loops around it, but for those that had begun at
+        a time from which on each round does the same."""
         for loop in self.loops:
-            self.decide(loop.order)
+            if since is None or loop.start > since:
+                self.decide(loop.order)
 
     def around(self, birth: int) -> Order | None:
         """The order of the loops that are younger than an object."""
@@ -512,8 +514,11 @@ class Orders:
                 return result
             given = merge((given, self._accumulated(interp, node)))
             if given is not None and entry is not None and entry.reducible:
-                if only_reduced(interp, node, args.get("", 0), _running(interp)):
+                use = use_of_array(interp, node, args.get("", 0), _running(interp))
+                if use == REDUCED:
                     return result
+                if use == PASSED_THROUGH:
+                    return self.carried(result, given)
             return self._decisive(entry, given, result)
         elif role == "draw":
             self.decide(given)
@@ -700,9 +705,11 @@ class Orders:
             return result
         if role in ("step", "gradients"):
             self.decide(given)
+            made = oldest_part(owner) if self.loops and role == "step" else 0
             for loop in self.loops:
-                # Gradients of one round alone decide something where a step is taken.
-                if role == "step" or not loop.zeroes:
+                # Gradients of one round alone decide something where a step is taken, and what is made in each round
+                # begins anew.
+                if made < loop.start and (role == "step" or not loop.zeroes):
                     self.decide(loop.order)
             return result
         if role == "write":
@@ -1286,6 +1293,27 @@ _LATE = frozenset(
 )
 """Roles that mean nothing before anything has an arbitrary order, sets among the arguments apart."""
 _PLAIN = frozenset({v.Lit, v.Ext, v.Func, v.Cls, v.Unknown, v.Mod, v.Partial})
+
+
+def oldest_part(value: v.Value, depth: int = 0) -> int:
+    """When the oldest part of a value was made, as of an optimizer the model that it is for; 0 where that is not known."""
+    if isinstance(value, v.Lit | v.Ext | v.Cls | v.Func):
+        return HEAP.clock
+    if depth > _MOST_PARTS or not isinstance(value, v.Obj | v.Items | v.Mapping | v.Inst):
+        return 0
+    parts: list[v.Value] = []
+    if isinstance(value, v.Obj):
+        parts = [*value.args.values(), *value.attrs.values()]
+        if value.args.star or value.args.dstar:
+            return 0
+    elif isinstance(value, v.Inst):
+        parts = list(value.attrs.values())
+    else:
+        parts = list(value.elts if isinstance(value, v.Items) else value.items.values())
+    return min([value.birth, *(oldest_part(one, depth + 1) for one in parts)])
+
+
+_MOST_PARTS = 6
 
 
 def merge(orders: Any) -> Order | None:

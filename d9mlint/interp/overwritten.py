@@ -4,7 +4,7 @@ What is known is a mode of the path for each place at which such a value was dra
 a value was read. A place counts as read as soon as one of the values that were drawn there is.
 
 What is only given to a call that looks at its form, such as the example that a model is exported with, does not matter
-either, and what is only multiplied by zero.
+either, and what is only multiplied by zero, or only given to a model to build it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.dummies import is_dummy
 from d9mlint.interp.events import (
     CallEvent,
     DrawEvent,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 OVERWRITTEN = "draw overwritten:"
 _FORM = "form "
+_DUMMY = "dummy "
 _READ = "draw read:"
 _WITHOUT_READING = frozenset({"looks-only", "holds"})
 """Roles of calls that read nothing of what they are given."""
@@ -58,6 +60,12 @@ class Overwritten:
         name = OVERWRITTEN + _place(site)
         if name in self._interp.state.modes:
             self._interp.state.modes[name] = Setting(None, site)
+        dummy = is_dummy(self._interp, event.node, _running(self._interp))
+        if dummy is not None:
+            name = f"{OVERWRITTEN}{_DUMMY}{_place(site)}"
+            before = self._interp.state.modes.get(name)
+            # Another call of the function may have given it to something else.
+            self._interp.state.modes[name] = Setting(dummy and (before is None or before.value is True), site)
 
     @on(CallEvent)
     def call(self, event: CallEvent) -> None:
@@ -237,6 +245,14 @@ class Overwritten:
         names = frozenset({name, *(before.value if before is not None else ())})
         every = names.issuperset(self._parameters(made))
         modes[OVERWRITTEN + place] = Setting(True if every else names, site)
+
+
+def _running(interp: Interp) -> m.Function | None:
+    """The function that is running, or the body of the module; None in the body of a class."""
+    frame = interp.frame
+    if frame.func is None:
+        return None if frame.is_class else frame.file.facts.functions[0]
+    return frame.func.fn
 
 
 def _held(value: v.Items | v.Mapping | v.AnyOf) -> Sequence[v.Value]:

@@ -720,6 +720,8 @@ _ROLES = {
     "takes-items": "takes the items of a dataset, and nothing else of it",
     "looks-only": "looks at sizes, types or places, at no element",
     "form-only": "takes an example, of which only the form counts",
+    "unchanged-by-call": "is not changed by a call",
+    "keeps-statistics": "keeps statistics of what it is called with",
     "worker-seed": "gives the seed of the process, which a worker of a loader draws",
     "differentiates": "gives a function that runs the one it is given with the same arguments",
     "wraps": "gives what acts like its argument",

@@ -19,7 +19,7 @@ from d9mlint.interp.events import (
     LateSeedEvent,
     SeedEvent,
 )
-from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng
+from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng, Setting
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -97,6 +97,11 @@ def switch(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
             _effect(interp, effect, args, node)
 
 
+SEEDED_IN_ROUND = "seeded in a round: "
+"""Before an RNG: stands among the modes for the begin of the innermost loop over an arbitrary order in which it was
+seeded last."""
+
+
 class Saved(NamedTuple):
     """``Obj.data`` of the state of an RNG that was saved: how it was seeded then."""
 
@@ -160,8 +165,9 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
         return False
     rng = meant_here(interp, rng)
     if interp.orders.loops:
-        # Who draws first gets other numbers.
-        interp.orders.decide_loops()
+        # Who draws first gets other numbers, unless each round begins with the same ones.
+        seeded = interp.state.modes.get(f"{SEEDED_IN_ROUND}{rng}")
+        interp.orders.decide_loops(seeded.value if seeded is not None else None)
     level = interp.state.level(rng)
     generator = interp.kb.generators[rng]
     interp.listeners.tell(GlobalDrawEvent(rng, level, entry, node))
@@ -307,6 +313,9 @@ def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
                 interp.state.rng[rng] = Rng(MAYBE, "", site)
         else:
             interp.state.rng[rng] = Rng(SEEDED, "", site)
+            if interp.orders.loops and getattr(value, "order", None) is None:
+                began = Setting(interp.orders.loops[-1].start, site)
+                interp.state.modes[f"{SEEDED_IN_ROUND}{rng}"] = began
     if interp.at_module_level():
         # A process that is spawned imports the modules again and so repeats this.
         interp.module_rng.update({name: interp.state.rng[name] for name in rngs})

@@ -567,9 +567,7 @@ NO_ARGS = Args()
 LIBRARY_DEFAULTS = "configuration of a library"
 """``option`` of a mapping whose keys have the library's defaults until the program sets them."""
 TEXT = "builtins.str"
-"""``api`` of a text of which only the beginning is known: its first argument."""
-END = "@end"
-"""The attribute of such a text that has its end, if that is known."""
+"""``api`` of a text of which only the beginning, its first argument, and the end are known, or one of them."""
 SLICE = "builtins.slice"
 BATCH = "a batch"
 """``api`` of what a loader gives: a tensor, or a container of tensors, of data."""
@@ -629,6 +627,23 @@ def same(a: Value, b: Value) -> bool:
     if isinstance(a, Obj) and isinstance(b, Obj) and a.api == BATCH:
         return b.api == BATCH and a.form == b.form
     return isinstance(a, Ext) and isinstance(b, Ext) and a.name == b.name
+
+
+def text(beginning: Value, end: Value) -> Obj:
+    """A text that begins and ends with these values, as far as they are known."""
+    known = [isinstance(one, Lit) and isinstance(one.value, str) for one in (beginning, end)]
+    return Obj(TEXT, TEXT, Args([beginning] if known[0] else [], {"end": end} if known[1] else {}))
+
+
+def may_be(key: Value, name: Any) -> bool:
+    """Whether an unknown key may be this name, as far as its beginning and its end tell. What an option has for a default
+    tells nothing."""
+    if not isinstance(key, Obj) or key.api != TEXT:
+        return True
+    beginning = key.args.pos[0] if key.args.pos else None
+    end = key.args.kw.get("end")
+    known = [str(one.value) if isinstance(one, Lit) and not one.option else "" for one in (beginning, end)]
+    return isinstance(name, str) and name.startswith(known[0]) and name.endswith(known[1])
 
 
 def candidates(values: Iterable[Value]) -> Value:

@@ -70,6 +70,8 @@ Role = Literal[
     "fills-parameters",
     "fits-data",
     "form-only",
+    "unchanged-by-call",
+    "keeps-statistics",
     "free-memory",
     "given-by-launcher",
     "gives-positions",

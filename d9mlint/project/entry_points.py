@@ -285,6 +285,40 @@ def _console_scripts(modules: Modules) -> Iterator[tuple[str, str]]:
                     break
 
 
+def is_built(modules: Modules, file: ModuleFile) -> bool:
+    """Whether a file is part of a package that is installed for others: the packaging beside it names or finds it."""
+    root = modules.package_root(file.directory)
+    if root == file.directory:
+        return False
+    package = file.directory[len(root) :].strip("/").partition("/")[0]
+    above = [os.path.dirname(root)] if os.path.basename(root) == "src" else []
+    for place in (root, *above):
+        for name, mark in _BUILT:
+            path = os.path.join(place, name)
+            try:
+                text = read_limited(path) if is_inside(path, boundary(modules.root)) else b""
+            except OSError:
+                continue
+            if mark in text and package != "src":
+                named = _distributed(package) in map(_distributed, _quoted(text))
+                if named or b"find_packages" in text or b"packages.find" in text or b"find:" in text:
+                    return True
+    return False
+
+
+_BUILT = (("pyproject.toml", b"[build-system]"), ("setup.cfg", b"[metadata]"), ("setup.py", b"setup("))
+_TEXT = re.compile(r"""["'=]\s*(?:[\w.-]*/)*([\w.-]+)\s*(?:["']|$)""", re.MULTILINE)
+
+
+def _quoted(text: bytes) -> list[str]:
+    return _TEXT.findall(text.decode("utf-8", "replace"))
+
+
+def _distributed(name: str) -> str:
+    """A name as packages are found by it."""
+    return name.lower().replace("-", "_").replace(".", "_")
+
+
 def _declared(name: str, text: str) -> list[tuple[str, str]]:
     if name == "pyproject.toml":
         data = _toml(text)

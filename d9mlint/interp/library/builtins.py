@@ -285,7 +285,8 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     if isinstance(owner, v.Mod):
         # Objects built by name: anything callable that the module, or the package, defines may be meant, or imports
         # where it defines nothing. How it is called tells more.
-        held = [x for x in owner.env.all().values() if isinstance(x, (v.Cls, v.Func))]
+        named = owner.env.all().items()
+        held = [x for key, x in named if isinstance(x, (v.Cls, v.Func)) and v.may_be(name, key)]
         found = [x for x in held if _defines(owner, x.mod)] or held
         return v.AnyOf((*found, v.UNKNOWN)) if 0 < len(found) <= _MAX_NAMED else v.UNKNOWN
     return v.UNKNOWN
@@ -469,7 +470,12 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
             return found
     named = isinstance(owner, v.Mapping) and isinstance(key, v.Lit)
     callables = (
-        [x for x in owner.items.values() if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))]
+        [
+            x
+            for at, x in owner.items.items()
+            if isinstance(x, (v.Func, v.Cls, v.Ext, v.Partial))
+            and (named or isinstance(at, tuple) or v.may_be(key or v.UNKNOWN, at))
+        ]
         if isinstance(owner, v.Mapping)
         else []
     )

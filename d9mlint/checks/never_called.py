@@ -1,0 +1,399 @@
+"""Findings about functions that the programs of a project never call are advice.
+
+Code that no entry point reaches is judged because something that is not known may call it. Where programs run the file,
+and neither what they reach nor any file beside them names a function in a way that can lead to a call of it, it never
+runs. Names decide: everything that might mean the function counts for it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from d9mlint.base.entry_report import EntryReport
+from d9mlint.base.findings import Finding, Severity, Step
+from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import at_once
+from d9mlint.ir.traversal import nodes
+from d9mlint.project.entry_points import is_built
+
+if TYPE_CHECKING:
+    from d9mlint.interp.entry_run import Project
+
+MOST_STEPS = 8
+"""How many functions that nothing reaches are followed, from each to one that names it."""
+_ANY_NAME = frozenset({"eval", "exec", "globals", "locals"})
+"""Builtins that may give whatever a module defines or imports."""
+_ANY_MODULE = frozenset({"__import__", "import_module", "walk_packages", "iter_modules"})
+"""The last part of names of calls that may give any module."""
+_MODULES = "sys.modules"
+_BY_TEXT = frozenset({"getattr", "attrgetter", "methodcaller"})
+"""Calls that give an attribute by its name."""
+_OF_ANY = "?"
+_OF_SELF = "self?"
+"""Stand for the name of an attribute that is not known: of any object, or of the object that looks."""
+_HARMLESS = frozenset({"staticmethod", "classmethod", "property", "abstractmethod"})
+"""Decorators that do not hand on what they decorate."""
+_MATERIAL = frozenset({"dynamic-call", "project-import", "failing-call", "undefined-name", "budget"})
+"""Gaps behind which a call may stand that was not seen."""
+
+Function = tuple[int, int]
+"""A function by its file's place among the project's files and its index there."""
+
+
+def never_called(
+    findings: Iterable[Finding], reports: Iterable[EntryReport], project: Project
+) -> list[Finding]:
+    """The findings, those in functions that never run as advice."""
+    kept = list(findings)
+    programs = [one for one in reports if one.files]
+    run = {index for one in programs for index in one.files}
+    asked = [
+        place
+        for place, one in enumerate(kept)
+        if not one.entry_point
+        and one.severity is not Severity.ADVICE
+        and one.path in project.index
+        and project.index[one.path] in run
+    ]
+    if not asked:
+        return kept
+    search = _Search(project, programs)
+    for place in asked:
+        function = search.around(kept[place])
+        if function is not None and search.never_runs(function):
+            kept[place] = _as_advice(kept[place])
+    return kept
+
+
+def _as_advice(finding: Finding) -> Finding:
+    if not finding.flow:
+        return msgspec.structs.replace(finding, severity=Severity.ADVICE)
+    first, *rest = finding.flow
+    text = f"{first.message.partition(';')[0]}, and nothing that one reaches calls it"
+    flow = (Step(first.path, first.start, first.end, text), *rest)
+    return msgspec.structs.replace(finding, severity=Severity.ADVICE, flow=flow)
+
+
+class _Uses(msgspec.Struct):
+    """What a file names: functions and classes by plain names, methods by attributes, each with the function around the
+    place (below zero: the header of a class) and whether it is a call that is seen where the function runs. ``handed_on``
+    are parts of the names of modules that are used as values, ``beginnings`` such parts (empty: the file itself) with how
+    names begin that are looked up there, ``any_name`` whether names are looked up in the module,
+    ``any_module`` whether modules are, ``texts`` the names of attributes that are given as texts."""
+
+    names: dict[str, set[tuple[int, bool]]] = {}
+    attributes: dict[str, set[tuple[int, bool]]] = {}
+    imported: set[str] = set()
+    handed_on: set[str] = set()
+    beginnings: set[tuple[str, str]] = set()
+    any_name: bool = False
+    any_module: bool = False
+    texts: set[str] = set()
+
+
+class _Search:
+    """Looks for what may call functions of a project."""
+
+    def __init__(self, project: Project, programs: Sequence[EntryReport]) -> None:
+        self.project = project
+        self.files = project.modules.files
+        self.complete = not any(
+            one.cuts or one.failure or any(gap.kind == "dynamic-call" for gap in one.gaps) for one in programs
+        )
+        # The functions that programs reach, those among them in which calls may be missing, and the files that programs
+        # run, without those that only a program that trains nothing runs, as itself.
+        self.reached: dict[int, set[int]] = {}
+        self.unsure: set[Function] = set()
+        self.run: set[int] = set()
+        self.used: set[int] = set()
+        for one in programs:
+            self.run.update(one.files)
+            own = project.index.get(one.entry)
+            self.used.update(at for at in one.files if at != own or one.trains)
+            unsure = any(gap.kind in _MATERIAL for gap in one.gaps)
+            for file, functions in one.functions_reached().items():
+                self.reached.setdefault(file, set()).update(functions)
+                if unsure:
+                    self.unsure.update((file, index) for index in functions)
+        self._uses: dict[int, _Uses] = {}
+        self._files_with: dict[str, list[int]] = {}
+        self._answers: dict[Function, bool] = {}
+        self._opened: dict[int, bool] = {}
+        self._beginnings: dict[int, tuple[str, ...]] = {}
+        self._texts: set[str] | None = None
+
+    def around(self, finding: Finding) -> Function | None:
+        """The outermost function around a finding that no program reaches, in a file that programs use."""
+        file = self.project.index[finding.path]
+        reached = self.reached.get(file, set())
+        if file not in self.used:
+            return None
+        with at_once():
+            around = [
+                (one.start, index)
+                for index, one in enumerate(self.files[file].facts.functions)
+                if index and one.start <= finding.start < one.end_of_body
+            ]
+        return next(((file, index) for _, index in sorted(around) if index not in reached), None)
+
+    def never_runs(self, function: Function) -> bool:
+        """Whether no program can call a function."""
+        if not self.complete:
+            return False
+        found = self._may_run(function, 0)
+        if found:
+            # What was assumed of functions that call each other may be wrong.
+            self._answers = {of: answer for of, answer in self._answers.items() if answer}
+        return not found
+
+    def _may_run(self, function: Function, depth: int) -> bool:
+        """Whether a function may run; the header of a class (its index below zero): whether there may be objects of it."""
+        known = self._answers.get(function)
+        if known is None:
+            # What calls itself is not called because of that.
+            self._answers[function] = False
+            file, index = function
+            if index < 0:
+                known = depth > MOST_STEPS or self._may_live(file, ~index, depth)
+            else:
+                known = depth > MOST_STEPS or self._may_be_called(file, index, depth)
+            self._answers[function] = known
+        return known
+
+    def _may_be_called(self, file: int, index: int, depth: int) -> bool:
+        facts = self.files[file].facts
+        one = facts.functions[index]
+        if not index or index in self.reached.get(file, ()) or file not in self.run or self._is_open(file):
+            return True
+        if one.parent > 0 or one.name == "<lambda>":
+            return self._may_run((file, max(one.parent, 0)), depth + 1)
+        if not all(isinstance(x, m.Name) and x.id.rpartition(".")[2] in _HARMLESS for x in one.decorators):
+            return True
+        # The body of a generator does not run where it is called.
+        seen = not one.is_generator and not one.is_async
+        if one.cls < 0:
+            return one.name.startswith(self._beginnings[file]) or self._is_used(one.name, depth, seen=seen)
+        if not self._may_run((file, ~one.cls), depth + 1):
+            return False
+        bases = facts.classes[one.cls].bases
+        derived = not all(isinstance(base, m.Name) and base.id == "object" for base in bases)
+        if one.name.startswith("__") or (derived and not one.name.startswith("_")):
+            # Python itself, and classes of libraries, call methods by their names.
+            return True
+        unknown = [_OF_ANY, one.name]
+        if derived or _OF_SELF in self._uses_of(file).texts:
+            unknown.append(_OF_SELF)
+        if not self._by_text().isdisjoint(unknown):
+            return True
+        return self._is_used(one.name, depth, method=True, seen=seen)
+
+    def _may_live(self, file: int, index: int, depth: int) -> bool:
+        """Whether there may be objects of a class, or of classes derived from it."""
+        facts = self.files[file].facts
+        cls = facts.classes[index]
+        own = [(at, fn.name) for at, fn in enumerate(facts.functions) if fn.cls == index]
+        reached = self.reached.get(file, set())
+        if any(at in reached for at, _ in own) or cls.decorators or cls.keywords or cls.cls >= 0:
+            return True
+        if cls.parent > 0:
+            return self._may_run((file, cls.parent), depth + 1)
+        if self._is_open(file) or cls.name.startswith(self._beginnings[file]):
+            return True
+        # Where a class has no constructor of its own, a call of it leaves no trace.
+        return self._is_used(cls.name, depth, seen=any(name == "__init__" for _, name in own))
+
+    def _is_used(self, name: str, depth: int, *, method: bool = False, seen: bool) -> bool:
+        """Whether code that may run names something so that it may be called. ``seen``: a plain call of it would have been
+        followed where the code around it was."""
+        for at in self._with_word(name):
+            uses = self._uses_of(at)
+            found = uses.attributes.get(name, set())
+            if not method:
+                found = found | uses.names.get(name, set())
+            for around, plain in sorted(found):
+                if around in self.reached.get(at, ()):
+                    if not plain or not seen or not self._was_followed(at, around):
+                        return True
+                elif at not in self.run or self._may_run((at, around), depth + 1):
+                    return True
+        return False
+
+    def _was_followed(self, file: int, index: int) -> bool:
+        """Whether every call in a function that programs reach was seen."""
+        one = self.files[file].facts.functions[index]
+        return not one.is_generator and not one.is_async and (file, index) not in self.unsure
+
+    def _is_open(self, file: int) -> bool:
+        """Whether something may find any function of a file by a name that is not written."""
+        known = self._opened.get(file)
+        if known is None:
+            known = self._opened[file] = self._may_be_looked_up(file)
+        return known
+
+    def _may_be_looked_up(self, file: int) -> bool:
+        module = self.files[file]
+        if is_built(self.project.modules, module):
+            # What is installed is there for others.
+            return True
+        parts = frozenset(module.relative.removesuffix(".py").split("/"))
+        beginnings: set[str] = set()
+        for at in sorted(self.run):
+            words = self.files[at].facts.words
+            if any(_has(words, word) for word in (*_ANY_MODULE, *_ANY_NAME, *parts, "modules")):
+                uses = self._uses_of(at)
+                named = at == file or not parts.isdisjoint(uses.imported)
+                if uses.any_module or (uses.any_name and named) or not parts.isdisjoint(uses.handed_on):
+                    return True
+                beginnings.update(text for of, text in uses.beginnings if of in parts or (not of and named))
+        self._beginnings[file] = tuple(sorted(beginnings))
+        return False
+
+    def _by_text(self) -> set[str]:
+        """The names of attributes that are given as texts."""
+        if self._texts is None:
+            some = [
+                at for at in sorted(self.run) if any(_has(self.files[at].facts.words, x) for x in _BY_TEXT)
+            ]
+            self._texts = {text for at in some for text in self._uses_of(at).texts}
+        return self._texts
+
+    def _with_word(self, name: str) -> list[int]:
+        found = self._files_with.get(name)
+        if found is None:
+            found = [at for at, file in enumerate(self.files) if _has(file.facts.words, name)]
+            self._files_with[name] = found
+        return found
+
+    def _uses_of(self, at: int) -> _Uses:
+        found = self._uses.get(at)
+        if found is None:
+            file = self.files[at]
+            with at_once():
+                found = self._uses[at] = _uses(file.facts, file.is_package)
+        return found
+
+
+def _has(words: list[str], word: str) -> bool:
+    at = bisect_left(words, word)
+    return at < len(words) and words[at] == word
+
+
+def _uses(facts: m.FileFacts, package: bool) -> _Uses:
+    found = _Uses()
+    if facts.problem is not None:
+        return found
+    renamed: dict[str, str] = {}
+    modules: dict[str, set[str]] = {}
+    for node in (node for fn in facts.functions for node in nodes(fn.body)):
+        if isinstance(node, m.Import):
+            for alias in node.names:
+                parts = alias.name.split(".")
+                modules.setdefault(alias.asname or parts[0], set()).update(parts)
+                found.imported.update(parts)
+        elif isinstance(node, m.ImportFrom):
+            found.imported.update(node.module.split("."))
+            for alias in node.names:
+                renamed[alias.asname or alias.name] = alias.name
+                modules.setdefault(alias.asname or alias.name, set()).add(alias.name)
+                if package:
+                    # What a package shows is there for others.
+                    found.names.setdefault(alias.name, set()).add((0, False))
+    for around, some in _code(facts):
+        _add(found, around, some, renamed, modules)
+    return found
+
+
+def _code(facts: m.FileFacts) -> Iterator[tuple[int, Iterable[Any]]]:
+    """All code of a file, with the function that it runs in; the bases of a class with the class."""
+    for index, fn in enumerate(facts.functions):
+        yield index, fn.body
+        yield max(fn.parent, 0), [*fn.decorators, *(p.default for p in fn.params if p.default is not None)]
+    for index, cls in enumerate(facts.classes):
+        yield ~index, cls.bases
+        yield max(cls.parent, 0), [*cls.body, *cls.decorators, *cls.keywords]
+
+
+def _add(
+    uses: _Uses, around: int, code: Iterable[Any], renamed: dict[str, str], modules: dict[str, set[str]]
+) -> None:
+    called: set[int] = set()
+    some = list(nodes(code))
+    looked_in: set[int] = set()
+    for node in some:
+        owner, key = _looked_up(node)
+        beginning = _beginning(key) if key is not None else ""
+        if beginning:
+            looked_in.add(id(owner))
+            of = modules.get(owner.id, set()) if isinstance(owner, m.Name) else [""]
+            uses.beginnings.update((one, beginning) for one in of)
+    for node in some:
+        if isinstance(node, m.Call):
+            called.add(id(node.func))
+            if id(node) not in looked_in:
+                _look_up(uses, node, modules)
+    for node in some:
+        if isinstance(node, m.Attr):
+            for part in node.name.split("."):
+                uses.attributes.setdefault(part, set()).add((around, False))
+        if not isinstance(node, m.Name):
+            continue
+        head, *rest = node.id.split(".")
+        plain = id(node) in called
+        uses.names.setdefault(renamed.get(head, head), set()).add((around, plain and not rest))
+        if head not in renamed:
+            uses.names[head].add((around, plain and not rest))
+        whole = len(rest) == 1 and (head in ("self", "cls") or head in modules)
+        for part in rest:
+            uses.attributes.setdefault(part, set()).add((around, plain and whole))
+        if (not rest and not plain and id(node) not in looked_in) or "__dict__" in rest:
+            uses.handed_on |= modules.get(head, set())
+        uses.any_module |= node.id == _MODULES
+
+
+def _looked_up(node: Any) -> tuple[Any, m.Expr | None]:
+    """What a node looks a name up in, a variable or a call of ``globals()``, and the name."""
+    if isinstance(node, m.Subscript):
+        return (node.value, node.index) if _is_namespace(node.value) else (None, None)
+    if not isinstance(node, m.Call) or not node.args:
+        return None, None
+    if isinstance(node.func, m.Attr) and node.func.name == "get" and _is_namespace(node.func.value):
+        return node.func.value, node.args[0]
+    if isinstance(node.func, m.Name) and node.func.id == "getattr" and len(node.args) > 1:
+        return node.args[0], node.args[1] if isinstance(node.args[0], m.Name) else None
+    return None, None
+
+
+def _is_namespace(node: Any) -> bool:
+    return isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id == "globals"
+
+
+def _look_up(uses: _Uses, call: m.Call, modules: dict[str, set[str]]) -> None:
+    """A call that gives something by its name."""
+    name = ""
+    if isinstance(call.func, (m.Name, m.Attr)):
+        name = (call.func.id if isinstance(call.func, m.Name) else call.func.name).rpartition(".")[2]
+    if name in _BY_TEXT:
+        owner, *rest = call.args if name == "getattr" and call.args else [None, *call.args]
+        of = owner.id if isinstance(owner, m.Name) else ""
+        if rest and isinstance(rest[0], m.Const):
+            uses.texts.add(str(rest[0].value))
+        elif of.partition(".")[0] not in modules:
+            # What a module is used for beside that is seen by itself.
+            uses.texts.add(_OF_SELF if of == "self" else _OF_ANY)
+    elif isinstance(call.func, m.Name) and call.func.id in _ANY_NAME:
+        uses.any_name = True
+    elif name in _ANY_MODULE and call.args:
+        known = _beginning(call.args[0]).lstrip(".").partition(".")[0]
+        uses.any_module |= not known
+        uses.handed_on.add(known)
+
+
+def _beginning(text: m.Expr) -> str:
+    """How a text begins, as far as it is written."""
+    while isinstance(text, (m.BinOp, m.FString)):
+        text = text.left if isinstance(text, m.BinOp) else text.parts[0]
+    return text.value if isinstance(text, m.Const) and isinstance(text.value, str) else ""

@@ -1,0 +1,144 @@
+"""Draws whose values do not matter: a model is called with them to build it, or to see the sizes of what it gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import shapes
+from d9mlint.interp import values as v
+from d9mlint.interp.order_reductions import FORM
+from d9mlint.ir import nodes as m
+from d9mlint.ir.liveness import may_be_shared
+from d9mlint.ir.traversal import nodes, parents, variables
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+_MOST_NESTED = 6
+_BASES = ("Module", "Layer", "Initializer")
+"""Base classes of layers and what these are made with, which stand in the same module as the classes derived from them."""
+
+
+def is_dummy(interp: Interp, node: Any, fn: m.Function | None) -> bool | None:
+    """Whether all that is drawn at a node goes into calls of models, which it does not change, and of what they give
+    nothing but the form is looked at; None where it goes elsewhere whatever is called."""
+    if fn is None or not isinstance(node, m.Call):
+        return None
+    above = parents(fn)
+    # It may be converted first.
+    while isinstance(method := above.get(id(node)), m.Attr) and method.name not in FORM:
+        user = above.get(id(method))
+        if not isinstance(user, m.Call) or user.func is not method:
+            return None
+        node = user
+    stmt = above.get(id(node))
+    uses: list[Any] | None = [node]
+    if isinstance(stmt, m.Assign):
+        uses = _uses(interp, stmt, fn)
+    if not uses:
+        return None
+    calls = [_called_with(interp, one, fn, above) for one in uses if one is node or not _is_form(one)]
+    models = [one for one in calls if one is not None]
+    if len(models) < len(calls):
+        return None
+    return all(_is_unchanged(interp, interp.eval(one)) for one in models)
+
+
+def _is_form(node: m.Name) -> bool:
+    return node.id.partition(".")[2] in FORM
+
+
+def _uses(interp: Interp, stmt: m.Assign, fn: m.Function) -> list[m.Name] | None:
+    """Where the variables are read that a statement assigns, each the only one that does; None where that is not known."""
+    targets = [one for one in nodes(stmt.targets) if not isinstance(one, m.Seq)]
+    if len(stmt.targets) != 1 or not all(isinstance(one, m.Name) and "." not in one.id for one in targets):
+        return None
+    names, above = {one.id for one in targets}, parents(fn)
+    own = {id(one) for one in targets}
+    reads = [one for name in sorted(names) for one in variables(fn).get(name, ()) if id(one) not in own]
+    if any(_is_assigned(one, above) for one in reads):
+        return None
+    return None if may_be_shared(interp.whole(interp.frame.file), fn, names) else reads
+
+
+def _is_assigned(node: Any, above: dict[int, Any]) -> bool:
+    """Whether an expression stands where something is assigned to it."""
+    user = above.get(id(node))
+    while isinstance(user, (m.Seq, m.Star)):
+        node, user = user, above.get(id(user))
+    if isinstance(user, m.Assign):
+        return user.value is not node
+    return getattr(user, "target", None) is node
+
+
+def _called_with(interp: Interp, node: Any, fn: m.Function, above: dict[int, Any]) -> m.Name | None:
+    """The name of what an expression is given to, if of the result only the form is looked at."""
+    call = above.get(id(node))
+    while isinstance(call, m.Seq):
+        node, call = call, above.get(id(call))
+    if (
+        not isinstance(call, m.Call)
+        or call.keywords
+        or not isinstance(call.func, m.Name)
+        or node is call.func
+    ):
+        return None
+    user = above.get(id(call))
+    if isinstance(user, m.Assign):
+        uses = _uses(interp, user, fn)
+        if uses is None or not all(map(_is_form, uses)):
+            return None
+    elif not isinstance(user, m.ExprStmt) and not (isinstance(user, m.Attr) and user.name in FORM):
+        return None
+    return call.func
+
+
+def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0) -> bool:
+    """Whether a call of a model changes nothing in it."""
+    if depth > _MOST_NESTED:
+        return False
+    if depth and shapes.is_whole_number(model):
+        return True
+    if isinstance(model, v.Inst):
+        bases = model.cls.external_bases()
+        if not bases or any(interp.kb.role(base, "unchanged-by-call") is None for base in bases):
+            return False
+        if not all(_does_nothing_else(one.fn) for one in _methods(model.cls)):
+            return False
+        held = list(model.attrs.values())
+    elif isinstance(model, v.Obj):
+        module = model.api.rpartition(".")[0]
+        names = (model.api, *(f"{module}.{base}" for base in _BASES))
+        if all(interp.kb.role(name, "unchanged-by-call") is None for name in names):
+            return False
+        if interp.kb.role(model.api, "keeps-statistics") is not None or model.args.star or model.args.dstar:
+            return False
+        held = [*model.args.values(), *model.attrs.values()]
+    elif depth and isinstance(model, v.Items):
+        held = list(model.elts)
+    elif depth and isinstance(model, v.Mapping):
+        held = list(model.items.values())
+    else:
+        # What initializes weights may be a function.
+        harmless = isinstance(model, v.Func) and _does_nothing_else(model.fn)
+        return depth > 0 and (harmless or isinstance(model, v.Lit | v.Ext))
+    return all(_is_unchanged(interp, one, depth + 1) for one in held)
+
+
+def _methods(cls: v.Cls) -> list[v.Func]:
+    found = (one for one in cls.env.vars.values() if isinstance(one, v.Func))
+    return [one for one in found if one.fn.name != "__init__"]
+
+
+def _does_nothing_else(fn: m.Function) -> bool:
+    """Whether a method changes only its own variables, and calls nothing for its effect."""
+    for one in nodes(fn.body):
+        if isinstance(one, (m.ExprStmt, m.Delete, m.ScopeDecl)):
+            return False
+        if isinstance(one, (m.Assign, m.AugAssign)):
+            parts = nodes(one.targets if isinstance(one, m.Assign) else [one.target])
+            if any(
+                isinstance(x, (m.Attr, m.Subscript)) or (isinstance(x, m.Name) and "." in x.id) for x in parts
+            ):
+                return False
+    return True
