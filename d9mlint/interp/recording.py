@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import TRAIN, accelerators
+from d9mlint.interp.activity import NO_GPU, NO_GPU_FOR, TRAIN, accelerators
 from d9mlint.interp.argtests import all_hold, any_holds, holds
 from d9mlint.interp.conditions import Outcome
 from d9mlint.interp.data import Entropy
@@ -423,7 +423,10 @@ class Recorder:
     def _end(self) -> None:
         interp = self.interp
         wanted = {TRAIN: "trains", "cuda": "uses CUDA", "cuda-api": "uses CUDA", "cuda-device": "may use CUDA",
-                  "xpu": "uses XPU", "mps": "uses MPS", "no-gpu": "uses no GPU"}  # fmt: skip
+                  "xpu": "uses XPU", "mps": "uses MPS", NO_GPU: "uses no GPU"}  # fmt: skip
+        for flag in interp.places:
+            if flag.startswith(NO_GPU_FOR):
+                wanted[flag] = f"uses no GPU in {flag.removeprefix(NO_GPU_FOR)}"
         found: dict[str, Site] = {}
         for flag, text in wanted.items():
             place = interp.places.get(flag)
@@ -695,6 +698,13 @@ _ORDERS = {
     "type": "",
 }
 _ROLES = {
+    "applies": "runs a method of its receiver with weights that are kept outside of it",
+    "initializes": "runs a method of its receiver to make its weights",
+    "repeats": "calls a function in each round of a loop",
+    "stays-on-cpu": "keeps its library on the CPU",
+    "sets-up": "calls another method before any other",
+    "keeps-fields": "makes an object whose attributes are its keyword arguments",
+    "changes-fields": "gives an object like its receiver, but for its keyword arguments",
     "allocates": "gives memory whose content is undefined",
     "holds": "gives an object that shares the memory of its argument",
     "views": "gives a tensor that shares the memory of what it is given",
