@@ -700,6 +700,9 @@ _ORDERS = {
 _ROLES = {
     "applies": "runs a method of its receiver with weights that are kept outside of it",
     "initializes": "runs a method of its receiver to make its weights",
+    "builds-with": "is a layer that calls some of its arguments once, to make its weights",
+    "updates-weights": "takes a step of training",
+    "starts-evaluated": "gives a module in evaluation mode",
     "repeats": "calls a function in each round of a loop",
     "stays-on-cpu": "keeps its library on the CPU",
     "sets-up": "calls another method before any other",
