@@ -680,6 +680,7 @@ _ORDERS = {
     "pair": "takes sequences side by side",
     "gradients": "adds gradients to those that there are",
     "zero-gradients": "sets gradients to zero",
+    "points": "draws points, in whatever order they are",
     "tally": "counts the pairs of two sequences, in whatever order they are",
     "end": "its result does not depend on the order",
     "sum": "adds up what it is given, whose order decides the rounding",

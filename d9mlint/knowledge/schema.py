@@ -161,6 +161,7 @@ OrderRole = Literal[
     "figure",
     "argsort",
     "pair",
+    "points",
     "tally",
     "gradients",
     "zero-gradients",
@@ -582,7 +583,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     the loop, so that they count in a loop over arbitrary order; ``grow`` adds to its receiver, ``fill`` adds its
     arguments in their order to an object of a library, and ``accumulate``
     adds to the numbers in it; ``settle`` sorts its receiver in place, and ``argsort`` gives the positions that sort;
-    ``push`` adds to a heap, and ``draw`` to the
+    ``push`` adds to a heap, ``points`` draws points at the coordinates ``x`` and ``y``, and ``draw`` adds to the
     present figure, which ``figure`` begins or ends; a ``type`` says only what kind of value is given.
 
     ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the
