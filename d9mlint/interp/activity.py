@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from d9mlint.interp import tensors
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import can_train, hands_over_training, has_model, owner_types
 from d9mlint.interp.context import OTHER_DEVICE, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS, selecting_option
@@ -38,6 +39,10 @@ TORCH_TRAIN_CPU = "train:torch:cpu"
 TF_TRAIN_CPU = "train:tensorflow:cpu"
 TRAIN = "train"
 CUDA = "cuda"
+NO_GPU = "no-gpu"
+"""Where all GPUs are hidden,"""
+NO_GPU_FOR = "no-gpu:"
+"""or hidden from the library whose name follows."""
 _CUDA_FLAGS = (CUDA, "cuda-api", "cuda-device")
 CUDA_ALWAYS = "cuda:always"
 """Where work is put on a GPU whatever options are given."""
@@ -434,7 +439,14 @@ class Activity:
         made = list(v.alternatives(call.owner)) if call.owner is not None else []
         if made and all(isinstance(one, v.Obj) and self._interp.kb.role(one.api, "no-gpu") for one in made):
             if _surely_runs(self._interp):
-                note(self._interp, "no-gpu", call.node, "TPUStrategy")
+                note(self._interp, NO_GPU_FOR + "tensorflow", call.node, "TPUStrategy")
+
+    @on_call_if(lambda activity, api: activity.kb.role(api, "stays-on-cpu") is not None)
+    def on_cpu(self, call: CallEvent) -> None:
+        """A library is configured to compute on the CPU."""
+        role = self.kb.role(call.api, "stays-on-cpu")
+        if role is not None and all_hold(call.args, role.when) is True and _surely_runs(self._interp):
+            note(self._interp, NO_GPU_FOR + role.library, call.node, call.api)
 
     @on_method("xpu")
     def xpu_method(self, call: CallEvent) -> None:
@@ -683,13 +695,13 @@ def _telling_call(interp: Interp, call: CallEvent) -> None:
     elif api in _VISIBLE:
         first = call.args.get("devices", 0)
         if isinstance(first, v.Items) and not first.elts and not first.open and _surely_runs(interp):
-            note(interp, "no-gpu", call.node, api)
+            note(interp, NO_GPU_FOR + "tensorflow", call.node, api)
 
 
 def _env(interp: Interp, name: str, value: v.Value, node: Any) -> None:
     hidden = isinstance(value, v.Lit) and str(value.value) in ("-1", "")
     if name == "CUDA_VISIBLE_DEVICES" and hidden and _surely_runs(interp):
-        note(interp, "no-gpu", node, name)
+        note(interp, NO_GPU, node, name)
 
 
 def _surely_runs(interp: RunView) -> bool:
@@ -699,9 +711,14 @@ def _surely_runs(interp: RunView) -> bool:
 
 def may_use_cuda(interp: RunView) -> bool:
     """Whether this run puts torch work on a GPU, or may."""
-    if interp.device != CUDA or "no-gpu" in interp.places:
+    if interp.device != CUDA or NO_GPU in interp.places:
         return False
     return any(flag in interp.places for flag in _CUDA_FLAGS)
+
+
+def without_gpu(interp: RunView, library: str) -> bool:
+    """Whether the program hides all GPUs, or hides them from a library."""
+    return NO_GPU in interp.places or NO_GPU_FOR + library in interp.places
 
 
 def when_on_cuda(interp: RunView) -> str:

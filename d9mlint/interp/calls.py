@@ -31,7 +31,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
-from d9mlint.interp.library import experiments, inputs, records, reflection
+from d9mlint.interp.library import experiments, functional_modules, inputs, records, reflection
 from d9mlint.interp.library.builtins import (
     GIVEN_LATER,
     METHOD_MODELS,
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.state import Rng
     from d9mlint.interp.view import RunView
-    from d9mlint.knowledge.schema import RngEntry, RunnerEntry
+    from d9mlint.knowledge.schema import RngEntry, RoleEntry, RunnerEntry
 
 CALL_STEPS = 4
 """What following a call takes beside the statements of its body, in steps."""
@@ -659,12 +659,13 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
         _dataclass_fields(interp, inst, args)
     else:
         if cls.fields:
-            _dataclass_fields(interp, inst, args)
+            _dataclass_fields(interp, inst, args, not functional_modules.sets_up(interp, cls))
         for base in cls.external_bases()[:1]:
             keep_base(interp, inst, call_external(interp, base, args, node))
     post = cls.find("__post_init__")
     if post is not None and init is None:
         call(interp, bind_method(interp, post, inst, cls, node), v.NO_ARGS, node)
+    functional_modules.set_up(interp, inst, node)
     _forget_devices(inst)
     return inst
 
@@ -696,7 +697,8 @@ def _forget_devices(inst: v.Inst) -> None:
             inst.attrs[name] = buffer
 
 
-def _dataclass_fields(interp: Interp, inst: v.Inst, args: v.Args) -> None:
+def _dataclass_fields(interp: Interp, inst: v.Inst, args: v.Args, options: bool = True) -> None:
+    """Give the fields their values; their defaults are those of ``options`` of the program, or of arguments."""
     names: list[str] = []
     for cls in reversed(inst.cls.mro()):
         names += [name for name in cls.fields if name not in names]
@@ -710,7 +712,7 @@ def _dataclass_fields(interp: Interp, inst: v.Inst, args: v.Args) -> None:
         if given is None:
             default = inst.cls.find(name)
             given = v.UNKNOWN if default is None else field_default(interp, default)
-            if isinstance(given, v.Lit) and not given.option:
+            if options and isinstance(given, v.Lit) and not given.option:
                 given = v.Lit(given.value, name)
         inst.attrs[name] = given
 
@@ -879,6 +881,8 @@ def _call_external(
         return configuration(role, args)
     elif (found := configuration_in_file(interp, api, args, node)) is not None:
         return found
+    elif (kept := functional_modules.keep_fields(interp, api, v.NONE, args, node)) is not None:
+        return kept
     else:
         if not interp.kb.gives(api):
             _may_fill(args)
@@ -1200,6 +1204,10 @@ class _Method(NamedTuple):
     names: tuple[str, ...]
     models: tuple[MethodModel, ...]
     uses: bool
+    applies: RoleEntry | None
+    """It runs a method of the receiver's class and gives what that gives,"""
+    initializes: RoleEntry | None
+    """or weights."""
 
 
 def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
@@ -1222,7 +1230,10 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
     )
     patterns = {pattern for one in types for entry in kb.rng(one) for pattern in entry.used_by}
     uses = any(fnmatchcase(name, pattern) for pattern in patterns)
-    known = kb.methods_known[types, name] = _Method(kb.canonical(api), entries, names, models, uses)
+    applies = next((role for one in names if (role := kb.role(one, "applies")) is not None), None)
+    initializes = next((role for one in names if (role := kb.role(one, "initializes")) is not None), None)
+    known = _Method(kb.canonical(api), entries, names, models, uses, applies, initializes)
+    kb.methods_known[types, name] = known
     return known
 
 
@@ -1243,6 +1254,11 @@ def _call_member(
     experiments.configure(interp, method.api, owner, args)
     if name in inputs.MOVING:
         inputs.follow(interp, owner, name, args)
+    through = method.applies or method.initializes
+    if through is not None and isinstance(owner, v.Inst):
+        given = functional_modules.run(interp, owner, through, args, node)
+        if given is not None and method.applies is not None:
+            return given
     for model in method.models:
         result = model(interp, owner, name, args, node)
         if result is not None:
@@ -1253,12 +1269,15 @@ def _call_member(
         wrapped = args.get(role.arg, role.pos)
         if isinstance(wrapped, (v.Inst, v.Obj, v.AnyOf)):
             return wrapped
+    kept = functional_modules.keep_fields(interp, method.api, owner, args, node)
+    if kept is not None:
+        return kept
     load_file(interp, method.api, args, owner)
     if method.uses and isinstance(owner, v.Obj):
         use_object(interp, owner, v.NO_ARGS, node)
     if types == ["?"] or isinstance(owner, v.Obj):
         guess_method(interp, owner, name, args, node)
-    given = callbacks(interp, f"*.{name}", args, node, owner)
+    later = callbacks(interp, f"*.{name}", args, node, owner)
     if isinstance(owner, v.Obj) and name.startswith("fit") and is_estimator(owner.api):
         _fit_parts(interp, owner, args, node)
     if isinstance(owner, v.Inst) and callback_instances(f"*.{name}"):
@@ -1282,8 +1301,8 @@ def _call_member(
         if owner.api in tensors.LOADING and args.pos and isinstance(args.pos[0], v.Lit):
             held.attrs[tensors.LOADED_AS] = args.pos[0]
         return held
-    if given is not None:
-        result_obj.attrs[GIVEN_LATER] = given
+    if later is not None:
+        result_obj.attrs[GIVEN_LATER] = later
     if name == "state_dict":
         result_obj.attrs["@owner"] = owner
         result_obj.start_with(tensors.of_method(interp, v.UNKNOWN, name, args))

@@ -396,9 +396,10 @@ def is_module(interp: RunView, value: v.Obj) -> bool:
     if value.type == tensors.TENSOR:
         # What a function gives, as those of `torch.nn.functional`.
         return False
-    return value.api.startswith(("torch.nn.", "torchvision.models")) or any(
-        entry.kind == "init" and "torch" in entry.draws for entry in interp.kb.rng(value.api)
-    )
+    if value.api.startswith(("torch.nn.", "torchvision.models")):
+        return True
+    makes = any(entry.kind == "init" and "torch" in entry.draws for entry in interp.kb.rng(value.api))
+    return makes or interp.kb.role(value.api, "starts-evaluated") is not None
 
 
 def put_on_device(value: v.Value, device: str) -> None:

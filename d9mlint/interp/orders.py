@@ -498,6 +498,9 @@ class Orders:
         if role == "type" and entry is not None and entry.of_file and self.origins:
             # Which file it is may depend on an order.
             return self.carried(result, self._given(interp, args, node, False))
+        if role == "points":
+            self._placed(args)
+            return result
         if role == "type" or (role == "" and owner is None and not self.origins):
             return result
         if role in ("", "carry", "sink") and self.origins and order_sorting.taken(self, args, owner):
@@ -787,6 +790,18 @@ class Orders:
         if args.star or any(x is None or (x.keys, x.site) != (first.keys, first.site) for x in orders):
             self.decide(together)
         return self.carried(result, together)
+
+    def _placed(self, args: v.Args) -> None:
+        """``scatter(x, y)``: points are the same in any order, unless their coordinates are in different ones."""
+        across, up = args.get("x", 0), args.get("y", 1)
+        if across is None or up is None:
+            return
+        first, second = self.of(across), self.of(up)
+        if first is not None and second is not None:
+            if (first.keys, first.site) != (second.keys, second.site):
+                self.decide(merge((first, second)))
+        elif _counts_up(across if first is None else up):
+            self.decide(first or second)
 
     def _accumulated(self, interp: Interp, node: Any) -> Order | None:
         """``data = concatenate([data, x])`` in a loop: the order of the loop is that of the data."""
@@ -1287,11 +1302,24 @@ _LATE = frozenset(
         "draw",
         "figure",
         "tally",
+        "points",
         "gradients",
         "zero-gradients",
     }
 )
 """Roles that mean nothing before anything has an arbitrary order, sets among the arguments apart."""
+_RANGES = frozenset({"builtins.range", "builtins.enumerate"})
+
+
+def _counts_up(value: v.Value) -> bool:
+    """Whether a value is the numbers of a range in their order, or a list of them."""
+    if isinstance(value, v.Items):
+        return value.kind != "s" and not value.open and all(isinstance(one, v.Lit) for one in value.elts)
+    if not isinstance(value, v.Obj):
+        return False
+    return value.api in _RANGES or (value.api == "builtins.list" and any(map(_counts_up, value.args.pos)))
+
+
 _PLAIN = frozenset({v.Lit, v.Ext, v.Func, v.Cls, v.Unknown, v.Mod, v.Partial})
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import TRAIN, accelerators
+from d9mlint.interp.activity import NO_GPU, NO_GPU_FOR, TRAIN, accelerators
 from d9mlint.interp.argtests import all_hold, any_holds, holds
 from d9mlint.interp.conditions import Outcome
 from d9mlint.interp.data import Entropy
@@ -423,7 +423,10 @@ class Recorder:
     def _end(self) -> None:
         interp = self.interp
         wanted = {TRAIN: "trains", "cuda": "uses CUDA", "cuda-api": "uses CUDA", "cuda-device": "may use CUDA",
-                  "xpu": "uses XPU", "mps": "uses MPS", "no-gpu": "uses no GPU"}  # fmt: skip
+                  "xpu": "uses XPU", "mps": "uses MPS", NO_GPU: "uses no GPU"}  # fmt: skip
+        for flag in interp.places:
+            if flag.startswith(NO_GPU_FOR):
+                wanted[flag] = f"uses no GPU in {flag.removeprefix(NO_GPU_FOR)}"
         found: dict[str, Site] = {}
         for flag, text in wanted.items():
             place = interp.places.get(flag)
@@ -677,6 +680,7 @@ _ORDERS = {
     "pair": "takes sequences side by side",
     "gradients": "adds gradients to those that there are",
     "zero-gradients": "sets gradients to zero",
+    "points": "draws points, in whatever order they are",
     "tally": "counts the pairs of two sequences, in whatever order they are",
     "end": "its result does not depend on the order",
     "sum": "adds up what it is given, whose order decides the rounding",
@@ -695,6 +699,16 @@ _ORDERS = {
     "type": "",
 }
 _ROLES = {
+    "applies": "runs a method of its receiver with weights that are kept outside of it",
+    "initializes": "runs a method of its receiver to make its weights",
+    "builds-with": "is a layer that calls some of its arguments once, to make its weights",
+    "updates-weights": "takes a step of training",
+    "starts-evaluated": "gives a module in evaluation mode",
+    "repeats": "calls a function in each round of a loop",
+    "stays-on-cpu": "keeps its library on the CPU",
+    "sets-up": "calls another method before any other",
+    "keeps-fields": "makes an object whose attributes are its keyword arguments",
+    "changes-fields": "gives an object like its receiver, but for its keyword arguments",
     "allocates": "gives memory whose content is undefined",
     "holds": "gives an object that shares the memory of its argument",
     "views": "gives a tensor that shares the memory of what it is given",

@@ -92,7 +92,7 @@ def _set_training(interp: Interp, model: v.Inst | v.Obj, mode: v.Value | None, s
             _set_training(interp, value, mode, seen)
     name = "training" if isinstance(model, v.Inst) else _TRAINING
     if mode is None:
-        if name in model.attrs:
+        if name in model.attrs or (isinstance(model, v.Obj) and _starts_evaluated(interp, model)):
             model.attrs[name] = v.UNKNOWN
     elif isinstance(model, v.Inst):
         set_attribute(interp, model, name, mode, None)
@@ -101,16 +101,21 @@ def _set_training(interp: Interp, model: v.Inst | v.Obj, mode: v.Value | None, s
         model.attrs[name] = mode if sure else v.UNKNOWN
 
 
-def _is_evaluated(obj: v.Obj) -> bool:
+def _starts_evaluated(interp: Interp, obj: v.Obj) -> bool:
+    """Whether a library gives a module in the mode of evaluation."""
+    return interp.kb.role(obj.api, "starts-evaluated") is not None
+
+
+def _is_evaluated(interp: Interp, obj: v.Obj) -> bool:
     """Whether a module has been put into the mode of evaluation."""
     mode = obj.attrs.get(_TRAINING)
-    return mode is not None and v.truth(mode) is False
+    return _starts_evaluated(interp, obj) if mode is None else v.truth(mode) is False
 
 
 def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int = 0) -> None:
     """A library object is used: it and what it was built from draw what they draw at use."""
     entries = interp.kb.rng(obj.api)
-    if entries and _is_evaluated(obj):
+    if entries and _is_evaluated(interp, obj):
         entries = tuple(one for one in entries if one.kind != "dropout")
     if entries and (args.kw or args.dstar):
         # What a call is given stands in place of what the object was made with.
@@ -121,7 +126,7 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
             rng.apply(interp, entries, obj.args, obj.node or node, at="use")
     if depth > 4:
         return
-    for value in parts(obj) if obj.api in CONTAINERS else held(interp, obj).values():
+    for value in parts(obj) if obj.api in CONTAINERS else _called_now(interp, obj):
         for one in flatten(value):
             if isinstance(one, v.Obj) and one.type != TENSOR:
                 use_object(interp, one, v.NO_ARGS, node, depth + 1)
@@ -131,6 +136,21 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
                 interp.call(one, v.Args(star=True), node)
             elif isinstance(one, v.Inst):
                 use_base(interp, one, node, depth)
+
+
+def _called_now(interp: Interp, obj: v.Obj) -> list[v.Value]:
+    """What a library object works with at a use of it: what makes its weights is called at the first one alone."""
+    given = held(interp, obj)
+    role = interp.kb.role(obj.api, "builds-with") if given.kw else None
+    names = given.kw.keys() & set(role.more) if role is not None else set()
+    if not names:
+        return given.values()
+    built = _BUILT in obj.attrs
+    obj.attrs[_BUILT] = v.TRUE
+    return [*given.pos, *(value for name, value in given.kw.items() if not (built and name in names))]
+
+
+_BUILT = "@built"
 
 
 def held(interp: RunView, obj: v.Obj) -> v.Args:

@@ -43,13 +43,16 @@ RngKind = Literal[
 ]
 Role = Literal[
     "allocates",
+    "applies",
     "async-collective",
     "async-copy",
     "averages",
     "base-only",
+    "builds-with",
     "called-back",
     "calls-quietly",
     "changes-configuration",
+    "changes-fields",
     "changes-state",
     "checkpoints",
     "clock",
@@ -80,7 +83,9 @@ Role = Literal[
     "has-parts",
     "holds",
     "holds-states",
+    "initializes",
     "iterates",
+    "keeps-fields",
     "keeps-no-state",
     "left-out",
     "loads-checkpoint",
@@ -112,6 +117,7 @@ Role = Literal[
     "reads",
     "registers",
     "reorders",
+    "repeats",
     "resets-environment",
     "restores",
     "restores-rng",
@@ -124,7 +130,10 @@ Role = Literal[
     "sentinel",
     "serves",
     "sets-stop",
+    "sets-up",
     "stacks-rows",
+    "starts-evaluated",
+    "stays-on-cpu",
     "stream",
     "suppresses",
     "synchronizes",
@@ -132,6 +141,7 @@ Role = Literal[
     "takes-items",
     "trains",
     "updates",
+    "updates-weights",
     "views",
     "waits",
     "worker-seed",
@@ -159,6 +169,7 @@ OrderRole = Literal[
     "figure",
     "argsort",
     "pair",
+    "points",
     "tally",
     "gradients",
     "zero-gradients",
@@ -586,7 +597,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     the loop, so that they count in a loop over arbitrary order; ``grow`` adds to its receiver, ``fill`` adds its
     arguments in their order to an object of a library, and ``accumulate``
     adds to the numbers in it; ``settle`` sorts its receiver in place, and ``argsort`` gives the positions that sort;
-    ``push`` adds to a heap, and ``draw`` to the
+    ``push`` adds to a heap, ``points`` draws points at the coordinates ``x`` and ``y``, and ``draw`` adds to the
     present figure, which ``figure`` begins or ends; a ``type`` says only what kind of value is given.
 
     ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the

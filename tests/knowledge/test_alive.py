@@ -167,7 +167,13 @@ def rng_program(entry: RngEntry) -> tuple[str, set[str]]:
         ]
         loader = "for batch in torch.utils.data.DataLoader(Items(), num_workers=2): print(batch)"
         return programs.program([*imports, "import torch.utils.data"], [loader], before), {"DET201"}
-    if entry.at == "use":
+    if entry.at == "use" and entry.kind == "dropout" and entry.apis[0].endswith(".from_pretrained"):
+        # It is loaded in evaluation mode.
+        imports, lines = (
+            [*imports, "import torch"],
+            [lines[0], "result.train()", "print(result(1))", *TRAINING],
+        )
+    elif entry.at == "use":
         lines = [lines[0], "print(result(1))"] if len(lines) == 2 else lines
     rules = {"split": {"DET109"}, "sampling": {"DET701"}, "tf-shuffle": {"DET207"}}
     return programs.program(imports, lines), rules.get(entry.kind, set())

@@ -85,7 +85,7 @@ def _models(call: CallEvent) -> Iterator[Site]:
 def _is_hdf5(path: v.Value) -> bool:
     """Whether a path is one of a file in a format that holds the weights alone."""
     while isinstance(path, v.Obj):
-        end = path.attrs.get(v.END) or (path.args.pos[-1] if path.args.pos else None)
+        end = path.args.kw.get("end") or (path.args.pos[-1] if path.args.pos else None)
         if end is None:
             return False
         path = end

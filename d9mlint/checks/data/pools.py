@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Step
 from d9mlint.checks.base import Rule
+from d9mlint.checks.data import concurrent_updates
 from d9mlint.checks.drawing import Observer, what_is_drawn
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
@@ -114,7 +115,9 @@ class Running(NamedTuple):
     place: Where
 
 
-_GLOBAL = {"python": "`random`", "numpy": "`np.random`", "torch": "torch"}
+_GLOBAL = {"python": "`random`", "numpy": "`np.random`", "torch": "torch", "tensorflow": "TensorFlow"}
+_EACH = "give every item its own generator: `rng = np.random.default_rng([seed, index])`"
+_STATELESS = "pass each draw its own seed: `tf.random.stateless_uniform(shape, seed=[seed, index])`"
 
 
 class Pools(Rule):
@@ -150,18 +153,45 @@ class Pools(Rule):
         processes = owner.type.rpartition(".")[2] in PROCESS_POOLS and ".dummy." not in owner.type
         self.races(call, func, f"the function passed to `{name}`", name, processes)
 
-    def races(self, call: CallEvent, func: v.Value, what: str, name: str, processes: bool = False) -> None:
-        """Several workers run a function: it must draw nothing that they share."""
+    def races(
+        self,
+        call: CallEvent,
+        func: v.Func | v.Partial,
+        what: str,
+        name: str,
+        processes: bool = False,
+        thread: v.Value | None = None,
+    ) -> None:
+        """Several workers run a function: it must draw nothing that they share, and update no weights."""
         given = func.args.values() if isinstance(func, v.Partial) else []
         made = [one for one in given if _made_for_item(self.run, call.node, one)]
         if processes and name in POOL_METHODS:
             # Each task is pickled with its function and gets a copy of what that holds, in the state that it had here.
             made += _pickled(func)
         log = RaceLog(self.run, processes, made)
-        drawn = what_is_drawn(self.run, [func], log) & set(_GLOBAL) - log.own
+        common = [] if processes else concurrent_updates.shared(self.run, call.node, func, thread)
+        updates = concurrent_updates.UpdateLog(self.run, common)
+        drawn = what_is_drawn(self.run, [func], log, updates) & self._in_common(processes) - log.own
         shared = [_GLOBAL[r] for r in sorted(drawn)] + sorted(f"`{one}`" for one in log.generators)
         if shared:
             self._raced(log, call.node, shared, what, name)
+        for place in updates.places:
+            here = Where(self.run, call.node, name)
+            self.report(
+                "DET211",
+                place.with_flow((*here.flow, Step(*here.site, f"`{name}` runs it here"))),
+                "several threads update these weights: the order of updates depends on thread scheduling",
+                "let the threads compute gradients, and apply them in one thread in a fixed order",
+                subject=place.subject,
+            )
+
+    def _in_common(self, processes: bool) -> set[str]:
+        """The global generators that workers draw from one after the other."""
+        names = set(_GLOBAL)
+        if processes or not self.run.kb_matches("tensorflow", ">=2.0"):
+            # A graph has its own seeds, and so has each process that TensorFlow is used in.
+            names.discard("tensorflow")
+        return names
 
     def _raced(self, log: RaceLog, node: Any, shared: list[str], what: str, name: str) -> None:
         """Report what several workers draw from."""
@@ -176,7 +206,7 @@ class Pools(Rule):
             "DET211",
             place,
             f"{what} draws from {' and '.join(shared)}: draw order depends on thread scheduling",
-            "give every item its own generator: `rng = np.random.default_rng([seed, index])`",
+            _STATELESS if shared == [_GLOBAL["tensorflow"]] else _EACH,
             subject=name,
         )
 
@@ -234,7 +264,7 @@ class Pools(Rule):
             if "threading.Thread" not in owner.cls.external_bases() or not isinstance(run, v.Func):
                 return
             if several_at_once(self.run, call.node):
-                self.races(call, run.bind(owner), "`run()` of this thread", "start")
+                self.races(call, run.bind(owner), "`run()` of this thread", "start", thread=owner)
             else:
                 self._beside_others(call.node, owner, run.bind(owner))
         elif isinstance(owner, v.Obj) and owner.type == "threading.Thread":
@@ -245,7 +275,7 @@ class Pools(Rule):
     def _beside_others(self, node: Any, thread: v.Value, func: v.Value) -> None:
         """One thread is started: until it is waited for, nobody else may draw what it draws."""
         log = RaceLog(self.run, False, [])
-        for name in sorted(what_is_drawn(self.run, [func], log) & set(_GLOBAL)):
+        for name in sorted(what_is_drawn(self.run, [func], log) & self._in_common(False)):
             known = self.running.get(name)
             if log.places and known is not None:
                 self._meanwhile(name, known, log.places[0].site)

@@ -29,6 +29,7 @@ from d9mlint.interp.activity import (
     when_on_cuda,
     when_selected,
     where,
+    without_gpu,
 )
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import owner_types
@@ -730,7 +731,6 @@ def _end(rule: Ops) -> None:
         torch_unknown = False
         if rule.run.device != "cpu" and rule.run.device not in used:
             used = [rule.run.device, *used]
-    own_gpu = "no-gpu" not in rule.run.places and rule.run.device == "cuda"
     reported: set[tuple[Site, str]] = set()
     calls = _agreed(rule)
     # Of what is said of one place for several reasons, the surest counts.
@@ -739,7 +739,10 @@ def _end(rule: Ops) -> None:
             found = found._replace(past=msgspec.structs.replace(found.past, behaviour="silent"))
         library = found.entry.library
         is_tf = library in TF_LIBRARIES
-        kinds = (["cuda"] if own_gpu else []) if is_tf or library in OWN_DEVICE else used
+        kinds = used
+        if is_tf or library in OWN_DEVICE:
+            hidden = without_gpu(rule.run, "tensorflow" if is_tf else library)
+            kinds = ["cuda"] if rule.run.device == "cuda" and not hidden else []
         if found.device:
             selected = selecting_option(found.device)
             there = found.device != "cpu" and rule.run.device in ("cuda", found.device)

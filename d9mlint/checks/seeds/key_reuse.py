@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.interp import values as v
 from d9mlint.interp.context import HANDED
-from d9mlint.interp.events import CallEvent, Loop, LoopEvent
+from d9mlint.interp.events import CallEvent, Loop, LoopEvent, ResultEvent
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.listening import on, on_call_if
-from d9mlint.interp.memory import marks_path
+from d9mlint.interp.memory import Tick, marks_path, remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
@@ -47,6 +47,8 @@ class Keys(Rule):
     codes = ("DET114",)
     used = marks_path(Use)
     """Uses by the key's own number."""
+    repeated = remembered(tuple[Tick, ...])
+    """When the calls began that are running and call a function again and again."""
 
     @on_call_if(lambda rule, api: "draws-with-key" in rule.run.kb.by_role(api))
     def call(self, call: CallEvent) -> None:
@@ -66,6 +68,17 @@ class Keys(Rule):
                 self._use(call, one, node)
         elif value is not None:
             self._use(call, value, node)
+
+    @on_call_if(lambda rule, api: "repeats" in rule.run.kb.by_role(api))
+    def rounds(self, call: CallEvent) -> None:
+        """A library begins to call a function in rounds."""
+        self.repeated = (*self.repeated, Tick(self.run.now))
+
+    @on(ResultEvent)
+    def rounds_end(self, event: ResultEvent) -> None:
+        """It has called it."""
+        if self.repeated and "repeats" in self.run.kb.by_role(event.call.api):
+            self.repeated = self.repeated[:-1]
 
     @on(LoopEvent)
     def loop(self, event: LoopEvent) -> None:
@@ -90,7 +103,8 @@ class Keys(Rule):
         place = Where(self.run, call.node, call.api)
         use = Use(place, call_text(call), name, loops, self.run.branching, _slot(self.run, node))
         self.used[key] = use
-        if isinstance(node, m.Name) and _in_comprehension(self.run, call.node, name):
+        in_rounds = bool(self.repeated) and value.birth <= self.repeated[-1]
+        if in_rounds or (isinstance(node, m.Name) and _in_comprehension(self.run, call.node, name)):
             self._again(use.place, name, "")
 
     def _again(self, place: Where, name: str, by: str) -> None:

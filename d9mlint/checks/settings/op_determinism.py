@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.checks.base import Rule
 from d9mlint.checks.settings.tf_release import switch_for, version
-from d9mlint.interp.activity import TF_TRAIN, where
+from d9mlint.interp.activity import TF_TRAIN, where, without_gpu
 from d9mlint.interp.argtests import any_holds
 from d9mlint.interp.events import CallEvent, EndEvent
 from d9mlint.interp.listening import on, on_call_if
@@ -46,7 +46,7 @@ class WithoutOpDeterminism(Rule):
         """Whether the program trains, and whether op determinism is on, is known."""
         run = self.run
         place = where(run, TF_TRAIN)
-        if run.entry is None or place is None or run.device != "cuda" or "no-gpu" in run.places:
+        if run.entry is None or place is None or run.device != "cuda" or without_gpu(run, "tensorflow"):
             return
         if _switched_on(run) or run.targets is None:
             return
