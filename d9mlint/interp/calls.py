@@ -31,7 +31,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
-from d9mlint.interp.library import experiments, inputs, records, reflection
+from d9mlint.interp.library import environments, experiments, inputs, records, reflection
 from d9mlint.interp.library.builtins import (
     GIVEN_LATER,
     METHOD_MODELS,
@@ -862,6 +862,7 @@ def _call_external(
     if interp.kb.runners(api):
         _make_objects(interp, api, args, node)
     model = MODELS.get(api)
+    contained: list[v.Value] = []
     if model is not None:
         modelled = model(interp, api, args, node)
         if modelled is not None:
@@ -881,6 +882,7 @@ def _call_external(
             _may_fill(args)
         load_file(interp, api, args)
         later = interp.kb.role(api, "differentiates") is not None
+        contained = environments.inside(interp, api, args, node)
         with interp.within(*([HANDED] if later else [])):
             callbacks(interp, api, args, node)
         moved = runner_of(interp, api, args)
@@ -890,6 +892,8 @@ def _call_external(
     result.file = interp.frame.file
     result.package = package
     result.something = interp.kb.role(api, "gives-something") is not None
+    if contained:
+        result.attrs[environments.INSIDE] = v.join(contained)
     if tensors.is_tensor(interp, api, result.type == TENSOR):
         result.start_with(tensors.of_call(interp, api, args))
         if api not in tensors.LOADING and not api.startswith("tf."):
@@ -1251,6 +1255,8 @@ def _call_member(
         if isinstance(wrapped, (v.Inst, v.Obj, v.AnyOf)):
             return wrapped
     load_file(interp, method.api, args, owner)
+    if isinstance(owner, v.Obj) and environments.INSIDE in owner.attrs:
+        environments.hand_on(interp, owner, name, args, node)
     if method.uses and isinstance(owner, v.Obj):
         use_object(interp, owner, v.NO_ARGS, node)
     if types == ["?"] or isinstance(owner, v.Obj):

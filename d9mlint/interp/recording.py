@@ -768,6 +768,7 @@ _ROLES = {
     "saves-checkpoint": "writes what its argument names into a file",
     "saves-loader": "keeps the position in the data",
     "writes-data": "writes data into a file",
+    "contains-environment": "makes environments, or is put around one: its methods call theirs",
     "resets-environment": "resets the environment that it is given",
     "samples-actions": "samples random actions from the action space of the environment that it is given",
     "clock": "reads the clock",

@@ -60,6 +60,7 @@ Role = Literal[
     "configuration-file",
     "configured",
     "configures",
+    "contains-environment",
     "copies",
     "delays",
     "differentiates",
