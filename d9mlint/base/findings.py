@@ -14,6 +14,8 @@ WARNS = "warns"
 """Stands in ``remedy`` where the help is to enable deterministic mode, and that can only warn of what raises in it."""
 RAISES = "raises"
 """Stands there where ops have to be replaced before the mode can be switched on."""
+SWITCHED = "switched"
+"""Stands in ``remedy`` of an op whose remedy is the switch that another finding asks each program for."""
 WARNED = "warned"
 """Stands in ``remedy`` where the mode only warns: as what is wrong, or as what to do."""
 

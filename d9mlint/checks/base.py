@@ -142,10 +142,16 @@ class Reporter:
     def findings(self) -> list[Finding]:
         """All findings in their total order."""
         shown = {(f.code, f.subject) for f in self._found.values() if self._counts(f)}
-        found = [
-            msgspec.structs.replace(f, severity=Severity.ADVICE) if shown & _pairs(self._causes[key]) else f
-            for key, f in self._found.items()
-        ]
+        found: list[Finding] = []
+        covered: dict[tuple[str, str], set[str]] = {}
+        for key, f in self._found.items():
+            causes = shown & _pairs(self._causes[key])
+            if causes and f.op and self._counts(f):
+                for cause in causes:
+                    covered.setdefault(cause, set()).add(f.subject)
+            found.append(msgspec.structs.replace(f, severity=Severity.ADVICE) if causes else f)
+        if covered:
+            found = [_covering(f, covered.get((f.code, f.subject), set())) for f in found]
         raising = {
             f"`{text}` ({key[0]})" for key, text in self._raising.items() if text and key in self._found
         }
@@ -176,6 +182,20 @@ class Reporter:
     def _counts(finding: Finding) -> bool:
         """Whether a finding is shown by default."""
         return finding.severity is not Severity.ADVICE and finding.confidence is not Confidence.LOW
+
+
+def _covering(finding: Finding, ops: set[str]) -> Finding:
+    """A finding that names the ops whose findings have its remedy."""
+    if not ops:
+        return finding
+    named = [f"`{op}`" for op in sorted(ops)]
+    more = f" and {len(named) - _MOST_COVERED} more" if len(named) > _MOST_COVERED else ""
+    text = f"{finding.help} (also the remedy for {', '.join(named[:_MOST_COVERED])}{more})"
+    return msgspec.structs.replace(finding, help=text)
+
+
+_MOST_COVERED = 4
+"""Ops that a help names."""
 
 
 def _pairs(cause: tuple[str, ...]) -> set[tuple[str, str]]:

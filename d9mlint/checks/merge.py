@@ -6,10 +6,12 @@ from collections.abc import Container, Iterable
 
 import msgspec
 
-from d9mlint.base.findings import RAISES, WARNED, WARNS, Finding
+from d9mlint.base.findings import RAISES, SWITCHED, WARNED, WARNS, Finding, Severity
 
 MAX_NAMED = 3
 """Entry points that a message names beside the one whose flow is shown."""
+_SWITCH = "DET306"
+"""The rule that asks each program for op determinism."""
 MAX_OPS = 6
 """Ops that a help names."""
 
@@ -21,8 +23,13 @@ def merge(
     in ``training``, then that of the first by name. Other entry points that lead to it with the same confidence are
     named. What the programs of the project have ``shown`` together leaves nothing to report of some."""
     groups: dict[tuple[str, str, int, int, str], list[Finding]] = {}
-    for findings in found:
+    reports = [list(findings) for findings in found]
+    asked = any(one.code == _SWITCH for findings in reports for one in findings)
+    for findings in reports:
         for one in findings:
+            if asked and SWITCHED in one.remedy and one.entry_point is None:
+                # All programs that may run it are asked for the switch.
+                one = msgspec.structs.replace(one, severity=Severity.ADVICE)
             if one.unless and one.unless in shown:
                 continue
             groups.setdefault((one.code, one.path, one.start, one.end, one.subject), []).append(one)

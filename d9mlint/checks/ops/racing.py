@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from d9mlint.base.findings import WARNS, Confidence, Severity
+from d9mlint.base.findings import SWITCHED, WARNS, Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import MODE, Rule, argument_node, silent
 from d9mlint.checks.derivation import default
@@ -72,6 +72,8 @@ GET_ITEM = "torch.Tensor.__getitem__"
 SET_ITEM = "torch.Tensor.__setitem__"
 RUNS = ("forward", "call")
 """The methods that run a module or layer."""
+MODE_MISSING = ("DET306", "tensorflow")
+"""The finding that no op determinism is on: its remedy is that of ops which have a deterministic implementation."""
 RNN_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 MODE_CALL = "use_deterministic_algorithms"
 TRUE = ["1", "true", "True"]
@@ -1006,11 +1008,12 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
     if on and raises and entry.default_mode == "deterministic" and rule.run.kb_matches("torch", ">=1.11"):
         help = f"{help.rstrip('.')}; or pass `warn_only=True` to `torch.{MODE_CALL}`: it is deterministic in any case"
     # The remedies of what is deterministic in deterministic mode begin with the call that switches it on.
-    switched = (
-        past.behaviour == "deterministic_alternative"
-        and not on
-        and help.startswith(f"Call torch.{MODE_CALL}")
-    )
+    alternative = past.behaviour == "deterministic_alternative" and not on
+    switched = alternative and help.startswith(f"Call torch.{MODE_CALL}")
+    by_mode = code == "DET403" and alternative and not past.switch
+    remedy: tuple[str, ...] = (SWITCHED,) if by_mode else ()
+    if switched:
+        remedy = (MODE,) if rule.run.kb_matches("torch", "<1.11") else (MODE, WARNS)
     rule.report(
         code,
         found.place,
@@ -1022,7 +1025,8 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         targets=targets,
         op=entry.id,
         call=found.call,
-        remedy=(MODE, *(() if rule.run.kb_matches("torch", "<1.11") else (WARNS,))) if switched else (),
+        cause=MODE_MISSING if by_mode else (),
+        remedy=remedy,
         raises=found.text if past.behaviour == "raises" and entry.library not in TF_LIBRARIES else "",
     )
 
