@@ -306,6 +306,7 @@ LABELS = LOOKUP.replace(
 )
 def test_a_remedy_is_for_the_release_in_use(tmp_path: Path, release: str, text: str, expected: str) -> None:
     (tmp_path / "requirements.txt").write_text(f"tensorflow=={release}\n", encoding="utf-8")
+    (tmp_path / "d9mlint.toml").write_text('min-severity = "advice"\n')
     found = findings(tmp_path, text, "DET403")[0]
     assert expected in found.help
     assert "enable_op_determinism" not in found.help
@@ -508,3 +509,28 @@ def test_ops_of_all_programs_that_a_finding_is_about_are_named(tmp_path: Path) -
     (found,) = findings(tmp_path, plain, "DET302")
     (again,) = findings(tmp_path, plain.replace("Conv3d", "Linear"), "DET302")
     assert "`nn.MaxPool3d` raises" in found.help and "`nn.MaxPool3d` raises" in again.help
+
+
+ARGUMENTS = (
+    "from transformers import Trainer, {name} as Arguments, AutoModelForSequenceClassification as M\n\n\n"
+    "def run():\n    args = {made}\n    Trainer(M.from_pretrained('x'), args).train()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "edited"),
+    [
+        ("Arguments('out')", "TrainingArguments", "pipeline.py"),
+        ("getattr(M, 'x')", "TrainingArguments", ""),
+    ],
+)
+def test_the_edit_of_a_trainer_is_what_its_help_says(
+    tmp_path: Path, made: str, name: str, edited: str
+) -> None:
+    (tmp_path / "pipeline.py").write_text(ARGUMENTS.format(name=name, made=made))
+    text = "from transformers import set_seed\nfrom pipeline import run\n\nset_seed(0)\nrun()\n"
+    (found,) = findings(tmp_path, text, "DET302")
+    assert "full_determinism=True" in found.help
+    assert (Path(found.fixed_path).name if found.fix is not None else "") == edited
+    if found.fix is not None:
+        assert [one.content for one in found.fix.edits] == [", full_determinism=True"]
