@@ -953,7 +953,8 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
     code = _code(entry)
     strict = history(rule.run, entry) or past
     raises = strict.behaviour == "raises"
-    if strict.strict_only or (on and raises and entry.default_mode != "deterministic"):
+    varies = raises and entry.default_mode != "deterministic" and found.sure is not Confidence.LOW
+    if strict.strict_only or (on and varies):
         rule.reporter.varies_warned()
     target = rule.run.targets.version(entry.library) if rule.run.targets is not None else None
     version = f"{entry.library} {target.version}".strip() if target is not None else entry.library
