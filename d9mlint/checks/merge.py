@@ -27,8 +27,8 @@ def merge(
     asked = any(one.code == _SWITCH for findings in reports for one in findings)
     for findings in reports:
         for one in findings:
-            if asked and SWITCHED in one.remedy and one.entry_point is None:
-                # All programs that may run it are asked for the switch.
+            if asked and SWITCHED in one.remedy and one.entry_point is None and one.scope:
+                # A function: all programs that may call it are asked for the switch.
                 one = msgspec.structs.replace(one, severity=Severity.ADVICE)
             if one.unless and one.unless in shown:
                 continue
