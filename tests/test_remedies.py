@@ -306,6 +306,7 @@ LABELS = LOOKUP.replace(
 )
 def test_a_remedy_is_for_the_release_in_use(tmp_path: Path, release: str, text: str, expected: str) -> None:
     (tmp_path / "requirements.txt").write_text(f"tensorflow=={release}\n", encoding="utf-8")
+    (tmp_path / "d9mlint.toml").write_text('min-severity = "advice"\n')
     found = findings(tmp_path, text, "DET403")[0]
     assert expected in found.help
     assert "enable_op_determinism" not in found.help
@@ -454,3 +455,82 @@ def test_a_new_process_is_seeded_in_what_it_runs(tmp_path: Path) -> None:
     (found,) = findings(tmp_path, text, "DET101")
     # A seed behind the test of `__name__`, where fixes write them, would change nothing.
     assert "at the start of `work()`" in found.help and found.fix is None
+
+
+SPARED = (
+    "import torch\nfrom torch import nn\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
+    "    model = nn.Sequential(nn.Conv3d(1, 4, 3), nn.MaxPool3d(2), nn.{more}).cuda()\n"
+    "    model(torch.ones(1, 1, 6, 6, 6).cuda()).sum().backward()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "more", "said"),
+    [
+        (
+            "2.12",
+            "Linear(2, 2)",
+            "call `torch.use_deterministic_algorithms(True, warn_only=True)` before the model is built "
+            "(in deterministic mode `nn.MaxPool3d` raises RuntimeError without it)",
+        ),
+        (
+            "1.10",
+            "Linear(2, 2)",
+            "first replace `nn.MaxPool3d`, which raises RuntimeError in deterministic mode "
+            "(pass return_indices=True with torch >= 2.13, or pool in 2-D); then ",
+        ),
+        (
+            "2.12",
+            "AdaptiveAvgPool3d(3)",
+            "first fix `nn.AdaptiveAvgPool3d` (DET401) and replace `nn.MaxPool3d`, which raise RuntimeError "
+            "in deterministic mode; then call `torch.use_deterministic_algorithms(True)`",
+        ),
+        ("2.12", "Identity()), nn.Sequential(nn.Identity()", "(True, warn_only=True)"),
+    ],
+)
+def test_the_mode_only_warns_where_an_op_raises_that_is_deterministic_without_it(
+    tmp_path: Path, version: str, more: str, said: str
+) -> None:
+    (tmp_path / "d9mlint.toml").write_text(f'torch-version = "{version}"\n')
+    (found,) = findings(tmp_path, SPARED.format(more=more), "DET302")
+    assert said in found.help
+    fixed = found.fix.edits[0].content if found.fix is not None else ""
+    assert ("warn_only=True" in fixed) is ("warn_only=True" in said)
+
+
+def test_ops_of_all_programs_that_a_finding_is_about_are_named(tmp_path: Path) -> None:
+    (tmp_path / "steps.py").write_text("def step(loss):\n    loss.backward()\n")
+    text = SPARED.replace("    model(torch", "    step(model(torch").replace(".sum().backward()", ".sum())")
+    text = text.replace("import torch\n", "import torch\nfrom steps import step\n", 1).format(
+        more="Identity()"
+    )
+    (tmp_path / "b.py").write_text(text)
+    plain = text.replace(", nn.MaxPool3d(2)", "")
+    (found,) = findings(tmp_path, plain, "DET302")
+    (again,) = findings(tmp_path, plain.replace("Conv3d", "Linear"), "DET302")
+    assert "`nn.MaxPool3d` raises" in found.help and "`nn.MaxPool3d` raises" in again.help
+
+
+ARGUMENTS = (
+    "from transformers import Trainer, {name} as Arguments, AutoModelForSequenceClassification as M\n\n\n"
+    "def run():\n    args = {made}\n    Trainer(M.from_pretrained('x'), args).train()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "edited"),
+    [
+        ("Arguments('out')", "TrainingArguments", "pipeline.py"),
+        ("getattr(M, 'x')", "TrainingArguments", ""),
+    ],
+)
+def test_the_edit_of_a_trainer_is_what_its_help_says(
+    tmp_path: Path, made: str, name: str, edited: str
+) -> None:
+    (tmp_path / "pipeline.py").write_text(ARGUMENTS.format(name=name, made=made))
+    text = "from transformers import set_seed\nfrom pipeline import run\n\nset_seed(0)\nrun()\n"
+    (found,) = findings(tmp_path, text, "DET302")
+    assert "full_determinism=True" in found.help
+    assert (Path(found.fixed_path).name if found.fix is not None else "") == edited
+    if found.fix is not None:
+        assert [one.content for one in found.fix.edits] == [", full_determinism=True"]

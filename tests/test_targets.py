@@ -478,3 +478,47 @@ def test_markers_are_parsed_only_where_a_version_depends_on_them(tmp_path: Path)
 )
 def test_ranges_of_poetry_and_conda(written: str, plain: str | None) -> None:
     assert normal_spec(written) == plain
+
+
+@pytest.mark.parametrize(
+    ("line", "library", "version"),
+    [
+        ("- **tensorflow == 2.3.0**", "tensorflow", "2.3.0"),
+        ("* TensorFlow 1.12.0;", "tensorflow", "1.12.0"),
+        ("1. PyTorch 1.3", "torch", "1.3"),
+        ("- `tensorflow-gpu==1.14.0`", "tensorflow", "1.14.0"),
+        ("- Python 3.6, Keras-2.2.4, CUDA 9", "keras", "2.2.4"),
+        ("## Requirements\n\nPyTorch 1.6.0", "torch", "1.6.0"),
+        (
+            "The code is tested with Python 3.7, [Pytorch](https://pytorch.org/) v1.8 on Ubuntu 20.04.",
+            "torch",
+            "1.8",
+        ),
+        ("![](https://img.shields.io/badge/PyTorch-1.8-red.svg)", "torch", "1.8"),
+        ("    pip install torch==1.7.1+cu110 numpy", "torch", "1.7.1"),
+        ("- PyTorch 1.4.0+", "torch", releases("torch")[0]),
+    ],
+)
+def test_versions_in_a_readme_count_where_no_other_file_pins(
+    tmp_path: Path, line: str, library: str, version: str
+) -> None:
+    found = project(tmp_path, README__md=f"# A program\n\n{line}\n").version(library)
+    assert found.version.startswith(version) and "README.md:" in found.source
+    pinned = project(tmp_path / "pinned", README__md=line, requirements__txt=f"{library}==2.0.1\n")
+    assert pinned.version(library).source == "pinned in requirements.txt:1"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "| TransE-PyTorch | 11.1 | 25.33 |",
+        "SyncBatchNorm works with AMP since pytorch 2.1 only.",
+        "- Faster than PyTorch 1.3",
+        "- The results of pytorch 1.3 differ",
+        "Real output (torch 2.5.1, Python 3.11):",
+        "- torch_scatter-2.0.5",
+    ],
+)
+def test_other_numbers_in_a_readme_are_no_versions(tmp_path: Path, line: str) -> None:
+    found = project(tmp_path, README__md=f"# A program\n\n{line}\n")
+    assert "README" not in found.version("torch").source

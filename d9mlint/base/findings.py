@@ -10,6 +10,15 @@ import msgspec
 
 from d9mlint.base.known_calls import KnownCall
 
+WARNS = "warns"
+"""Stands in ``remedy`` where the help is to enable deterministic mode, and that can only warn of what raises in it."""
+RAISES = "raises"
+"""Stands there where ops have to be replaced before the mode can be switched on."""
+SWITCHED = "switched"
+"""Stands in ``remedy`` of an op whose remedy is the switch that another finding asks each program for."""
+WARNED = "warned"
+"""Stands in ``remedy`` where the mode only warns: as what is wrong, or as what to do."""
+
 
 class Severity(str, enum.Enum):
     """How bad it is; ``error``: the bits differ as written, or the program will raise."""
@@ -90,6 +99,8 @@ class Finding(msgspec.Struct, frozen=True):
     knowledge entry of an op, by which measurements are joined; ``call`` is what is known of its call. ``remedy``
     holds words for the builder of the rule's fix, such as the argument that is missing. ``unless`` is what all programs of
     the project together may show (see ``base.entry_report``), or what is in its files, so that there is nothing to report.
+    Where the remedy is PyTorch's deterministic mode, ``raising`` are the reported ops of the program that raise in it, and
+    ``spared`` those that raise in it but are deterministic without it, with what can be used instead.
     """
 
     code: str
@@ -111,6 +122,8 @@ class Finding(msgspec.Struct, frozen=True):
     evidence: dict[str, Any] | None = None
     remedy: tuple[str, ...] = ()
     unless: str = ""
+    raising: tuple[str, ...] = ()
+    spared: tuple[tuple[str, str], ...] = ()
 
     @property
     def fixed_path(self) -> str:

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from d9mlint.base.findings import Applicability, Confidence, Edit, Finding, Fix, Severity, Step
+from d9mlint.base.findings import (
+    WARNED,
+    WARNS,
+    Applicability,
+    Confidence,
+    Edit,
+    Finding,
+    Fix,
+    Severity,
+    Step,
+)
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.violations import Violation
@@ -45,6 +55,8 @@ class Reporter:
         self._found: dict[tuple[str, str, int, int, str], Finding] = {}
         self._causes: dict[tuple[str, str, int, int, str], tuple[str, ...]] = {}
         self._raising: dict[tuple[str, str, int, int, str], str] = {}
+        self._spared: dict[str, str] = {}
+        self._varies_warned = False
 
     def on(self, *codes: str) -> bool:
         """Whether any of these rules is wanted."""
@@ -106,6 +118,15 @@ class Reporter:
             unless=violation.unless,
         )
 
+    def spare(self, text: str, instead: str) -> None:
+        """Note an op that raises in deterministic mode and is not reported because it is deterministic without it,
+        and what can be used instead."""
+        self._spared[text] = instead
+
+    def varies_warned(self) -> None:
+        """Note an op that is deterministic in deterministic mode, but not where the mode only warns."""
+        self._varies_warned = True
+
     def withdraw(self, code: str, site: Site) -> bool:
         """Take back the findings of a rule at a place; whether there were any. Only at the end of a run: no import
         takes back anything."""
@@ -121,16 +142,33 @@ class Reporter:
     def findings(self) -> list[Finding]:
         """All findings in their total order."""
         shown = {(f.code, f.subject) for f in self._found.values() if self._counts(f)}
-        found = [
-            msgspec.structs.replace(f, severity=Severity.ADVICE) if shown & _pairs(self._causes[key]) else f
-            for key, f in self._found.items()
-        ]
-        raising = sorted(
-            {f"`{text}` ({key[0]})" for key, text in self._raising.items() if text and key in self._found}
-        )
-        if raising:
-            found = [_after_fixing(raising, f) if MODE in f.remedy else f for f in found]
+        found: list[Finding] = []
+        covered: dict[tuple[str, str], set[str]] = {}
+        for key, f in self._found.items():
+            causes = shown & _pairs(self._causes[key])
+            if causes and f.op and self._counts(f):
+                for cause in causes:
+                    covered.setdefault(cause, set()).add(f.subject)
+            found.append(msgspec.structs.replace(f, severity=Severity.ADVICE) if causes else f)
+        if covered:
+            found = [_covering(f, covered.get((f.code, f.subject), set())) for f in found]
+        raising = {
+            f"`{text}` ({key[0]})" for key, text in self._raising.items() if text and key in self._found
+        }
+        if self._spared and not raising and not self._varies_warned:
+            # Without the warnings the program raises, and with them everything in it is deterministic.
+            found = [f for f in found if WARNED not in f.remedy]
+        if raising or self._spared:
+            found = [self._with_raising(f, tuple(sorted(raising))) if MODE in f.remedy else f for f in found]
         return sorted(found, key=lambda f: f.sort_key)
+
+    def _with_raising(self, finding: Finding, raising: tuple[str, ...]) -> Finding:
+        """A finding whose remedy is deterministic mode, in a program with ops that raise in it."""
+        remedy = finding.remedy
+        if self._varies_warned:
+            remedy = tuple(word for word in remedy if word != WARNS)
+        spared = tuple((f"`{text}`", instead) for text, instead in sorted(self._spared.items()))
+        return msgspec.structs.replace(finding, raising=raising, spared=spared, remedy=remedy)
 
     def reported(self, code: str, *subjects: str) -> bool:
         """Whether this run has a finding of a rule that is more than advice, about one of these subjects if any are
@@ -146,13 +184,18 @@ class Reporter:
         return finding.severity is not Severity.ADVICE and finding.confidence is not Confidence.LOW
 
 
-def _after_fixing(raising: list[str], finding: Finding) -> Finding:
-    """A finding whose remedy is deterministic mode, in a program with ops that raise in it."""
-    named = " and ".join(raising[:2])
-    more = f" and {len(raising) - 2} more" if len(raising) > 2 else ""
-    verb = "raise" if len(raising) > 1 else "raises"
-    first = f"first fix {named}{more}, which {verb} RuntimeError in deterministic mode"
-    return msgspec.structs.replace(finding, help=f"{first}; then {finding.help}")
+def _covering(finding: Finding, ops: set[str]) -> Finding:
+    """A finding that names the ops whose findings have its remedy."""
+    if not ops:
+        return finding
+    named = [f"`{op}`" for op in sorted(ops)]
+    more = f" and {len(named) - _MOST_COVERED} more" if len(named) > _MOST_COVERED else ""
+    text = f"{finding.help} (also the remedy for {', '.join(named[:_MOST_COVERED])}{more})"
+    return msgspec.structs.replace(finding, help=text)
+
+
+_MOST_COVERED = 4
+"""Ops that a help names."""
 
 
 def _pairs(cause: tuple[str, ...]) -> set[tuple[str, str]]:

@@ -6,10 +6,14 @@ from collections.abc import Container, Iterable
 
 import msgspec
 
-from d9mlint.base.findings import Finding
+from d9mlint.base.findings import RAISES, SWITCHED, WARNED, WARNS, Finding, Severity
 
 MAX_NAMED = 3
 """Entry points that a message names beside the one whose flow is shown."""
+_SWITCH = "DET306"
+"""The rule that asks each program for op determinism."""
+MAX_OPS = 6
+"""Ops that a help names."""
 
 
 def merge(
@@ -19,8 +23,13 @@ def merge(
     in ``training``, then that of the first by name. Other entry points that lead to it with the same confidence are
     named. What the programs of the project have ``shown`` together leaves nothing to report of some."""
     groups: dict[tuple[str, str, int, int, str], list[Finding]] = {}
-    for findings in found:
+    reports = [list(findings) for findings in found]
+    asked = any(one.code == _SWITCH for findings in reports for one in findings)
+    for findings in reports:
         for one in findings:
+            if asked and SWITCHED in one.remedy and one.entry_point is None and one.scope:
+                # A function: all programs that may call it are asked for the switch.
+                one = msgspec.structs.replace(one, severity=Severity.ADVICE)
             if one.unless and one.unless in shown:
                 continue
             groups.setdefault((one.code, one.path, one.start, one.end, one.subject), []).append(one)
@@ -50,9 +59,61 @@ def _joined(group: list[Finding], training: Container[str]) -> Finding:
     best = _ranked(group, training)[0]
     sure = {f.entry_point for f in group if f.entry_point and f.confidence is best.confidence}
     others = sorted(sure - {best.entry_point})
+    best = _after_fixing(best, group)
     if not others or not best.entry_point:
         return best
     named = ", ".join(others[:MAX_NAMED])
     if len(others) > MAX_NAMED:
         named += f" and {len(others) - MAX_NAMED} more"
     return msgspec.structs.replace(best, message=f"{best.message} (also when {named} runs)")
+
+
+def _after_fixing(best: Finding, group: list[Finding]) -> Finding:
+    """A finding whose remedy is deterministic mode, with what its programs have that raises in that mode."""
+    raising = sorted({op for f in group for op in f.raising})
+    spared = sorted({op for f in group for op in f.spared})
+    if not raising and not spared:
+        return best
+    names = _listed([*(op for op, _ in spared)])
+    warns = all(WARNS in f.remedy for f in group)
+    if not raising and warns and (help := _warning(best.help)):
+        verb = "raise" if len(spared) > 1 else "raises"
+        help = f"{help} (in deterministic mode {names} {verb} RuntimeError without it)"
+        return msgspec.structs.replace(best, help=help, remedy=(*best.remedy, WARNED))
+    steps = [f"fix {_listed(raising)}"] if raising else []
+    steps += [f"replace {names}"] if spared else []
+    verb = "raise" if len(raising) + len(spared) > 1 else "raises"
+    first = f"first {' and '.join(steps)}, which {verb} RuntimeError in deterministic mode"
+    if spared and not raising:
+        ways = list(dict.fromkeys(_lower(instead).rstrip(".") for _, instead in spared))
+        first += f" ({'; '.join(ways)})"
+    remedy = (*best.remedy, RAISES)
+    return msgspec.structs.replace(best, help=f"{first}; then {_lower(best.help)}", remedy=remedy)
+
+
+def _listed(names: list[str]) -> str:
+    """Names of ops, in words."""
+    if len(names) > MAX_OPS:
+        return f"{', '.join(names[:MAX_OPS])} and {len(names) - MAX_OPS} more"
+    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def _warning(help: str) -> str:
+    """A remedy that switches deterministic mode on, so that it only warns of what would raise; empty where it cannot be
+    written so."""
+    for strict, lenient in _LENIENT:
+        if strict in help:
+            return help.replace(strict, lenient)
+    return ""
+
+
+def _lower(sentence: str) -> str:
+    """A sentence as the rest of another one."""
+    return sentence[:1].lower() + sentence[1:]
+
+
+_LENIENT = (
+    ("use_deterministic_algorithms(True)", "use_deterministic_algorithms(True, warn_only=True)"),
+    ("`deterministic=True`", '`deterministic="warn"`'),
+)
+"""How deterministic mode is switched on, and how so that it only warns."""

@@ -1,4 +1,5 @@
-"""The versions that a project's own files pin: requirements, pyproject, setup, lock and environment files, Dockerfiles.
+"""The versions that a project's own files pin: requirements, pyproject, setup, lock and environment files, Dockerfiles;
+where these are silent, its README.
 
 They are looked for in the project's root and in the directories that usually hold them (``config/environment.yml``);
 what the root pins goes first. Every reader adds what a text requires; what cannot be read becomes a problem with file
@@ -102,12 +103,14 @@ class Pin(NamedTuple):
     @property
     def kind(self) -> str:
         """What says so: a ``lock``, an ``image``, whose versions requirements replace, ``requirements`` under a usual
-        name, or a ``variant`` of them, as ``requirements-old.txt``."""
+        name, a ``variant`` of them, as ``requirements-old.txt``, or a ``readme``."""
         directory, _, name = self.file.rpartition("/")
         if name.endswith(_LOCKS):
             return "lock"
         if DOCKERFILE in name:
             return "image"
+        if name.lower().startswith("readme"):
+            return "readme"
         usual = name in _USUAL or directory.rpartition("/")[2] == "requirements"
         return "requirements" if usual else "variant"
 
@@ -162,6 +165,7 @@ def read_pins(root: Path) -> Pins:
     found = sorted(
         reader.pins,
         key=lambda pin: (
+            pin.kind == "readme",
             pin.aside,
             pin.below,
             not pin.settled,
@@ -178,7 +182,7 @@ def _pin_files(root: Path) -> Iterator[tuple[Path, Callable[[_Reader, str, Path,
         for path in sorted(root.glob(pattern)):
             yield path, read, False
     for directory in pin_directories(str(root)):
-        for pattern, read in (*_READERS, *_BELOW):
+        for pattern, read in (*_READERS[:-2], *_BELOW):
             for path in sorted(Path(directory).glob(pattern)):
                 yield path, read, True
 
@@ -196,6 +200,8 @@ class _Reader:
         self.cpu_index = False
         # Whether the file that is read is in a directory below the root.
         self.below = False
+        # Whether the file that is read is a text for people.
+        self.prose = False
         self._seen: set[Path] = set()
         self._searched = 0
         self.boundary = boundary(absolute(str(root)))
@@ -284,7 +290,7 @@ class _Reader:
         library = library_name(distribution)
         cpu = spec.rstrip().endswith("+cpu") or (self.cpu_index and library == "torch")
         cpu = cpu or distribution.lower() in _CPU_BUILDS
-        if not self.below:
+        if not self.below and not self.prose:
             # What another directory is for is not known: its builds for the CPU say nothing about the program.
             self.asked[Asked(library, cpu, marker.strip())] = None
         if plain:
@@ -577,6 +583,68 @@ _PIP = ("pip", "pip3", "pip2")
 _EXACT = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w,.-]*\])?==\d[\w.+]*", re.ASCII)
 
 
+def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
+    """What a README says of versions: items of lists that hold nothing but names with versions, lines of a section about
+    requirements that do, badges, and commands that install one version."""
+    reader.prose = True
+    required = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > LONGEST:
+            continue
+        plain = _MARKUP.sub("", _LINK.sub(r"\1", line)).strip()
+        if line.lstrip().startswith("#"):
+            required = _SECTION.search(line) is not None
+        for badge in _BADGE.finditer(line):
+            _said(reader, name, number, badge.group(1), badge.group(2), badge.group(3))
+        item = _ITEM.sub("", plain)
+        tested = _TESTED.search(item)
+        if tested is not None:
+            item = item[tested.end() :]
+        if item != plain or required:
+            for part in _PARTS.split(item):
+                found = _SAID.fullmatch(part.strip())
+                if found is not None:
+                    _said(reader, name, number, found.group(1), found.group(2), found.group(3))
+        if " install " in plain:
+            _installed(reader, name, [(number, plain)])
+    reader.prose = False
+
+
+def _said(reader: _Reader, file: str, line: int, name: str, operator: str | None, version: str) -> None:
+    """A version of a framework that a README names: ``PyTorch 1.3`` is any release of that series, ``1.4.0+`` the first."""
+    name = name.lower()
+    if name not in DISTRIBUTIONS and name not in DISTRIBUTIONS.values():
+        return
+    least = version.endswith(("+", "%2B")) or operator in (">=", "≥", "%3E%3D", "%E2%89%A5")
+    number = re.split(r"\+|%|\.x", version)[0]
+    if operator in ("<", "<=", ">", "!="):
+        spec = f"{operator}{number}"
+    elif least:
+        spec = f">={number}"
+    else:
+        spec = f"=={number}" if number.count(".") > 1 else f"=={number}.*"
+    reader.add(name, spec, file, line)
+
+
+_MARKUP = re.compile(r"[`*_]{1,3}(?=[^\s`*_])|(?<=[^\s`*_])[`*_]{1,3}(?![\w])|^>+|</?\w+>")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
+_TESTED = re.compile(r"\b(?:tested|developed|implemented|run) (?:with|on|under|using|in)\b", re.IGNORECASE)
+_ITEM = re.compile(r"^(?:[-*+]|\d+[.)])\s+")
+_PARTS = re.compile(r"\s*(?:[,;|]|\band\b)\s*")
+_SECTION = re.compile(
+    r"require|dependenc|prerequisite|environment|install|setup|getting started|libraries|packages",
+    re.IGNORECASE,
+)
+_SAID = re.compile(
+    r"([A-Za-z][\w-]*?)(?:\s+version)?\s*[-:(]?\s*(==|>=|<=|≥|~=|=|<|>)?\s*v?(\d+\.(?:x|\d+(?:\.\d+)*)\+?)(?:\s*\(?(?:GPU|CPU)\)?)?\)?(?:\s+(?:on|under|with)\s.*)?[.:]?",
+    re.ASCII | re.IGNORECASE,
+)
+"""A name with a version: ``PyTorch 1.3``, ``tensorflow == 2.3.0``, ``torch>=1.4``, ``keras-3.9.0``."""
+_BADGE = re.compile(
+    r"img\.shields\.io/badge/([A-Za-z][A-Za-z_]*)-v?(%3E%3D|%E2%89%A5|>=|==|%3D%3D)?v?(\d+\.\d+(?:\.\d+)*(?:\+|%2B)?)-",
+    re.ASCII,
+)
+
 _READERS: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
     ("uv.lock", _lock),
     ("poetry.lock", _lock),
@@ -597,6 +665,8 @@ _READERS: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
     ("*env*.y*ml", _perhaps_environment),
     ("*conda*.y*ml", _perhaps_environment),
     ("Dockerfile*", _dockerfile),
+    ("[Rr][Ee][Aa][Dd][Mm][Ee]", _readme),
+    ("[Rr][Ee][Aa][Dd][Mm][Ee].*", _readme),
 )
 _BELOW: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
     ("*.y*ml", _perhaps_environment),

@@ -31,7 +31,14 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
-from d9mlint.interp.library import experiments, functional_modules, inputs, records, reflection
+from d9mlint.interp.library import (
+    environments,
+    experiments,
+    functional_modules,
+    inputs,
+    records,
+    reflection,
+)
 from d9mlint.interp.library.builtins import (
     GIVEN_LATER,
     METHOD_MODELS,
@@ -867,6 +874,7 @@ def _call_external(
     if trained is not None:
         unknown_models.optimized(interp, args.get(trained.arg, trained.pos), node)
     model = MODELS.get(api)
+    contained: list[v.Value] = []
     if model is not None:
         modelled = model(interp, api, args, node)
         if modelled is not None:
@@ -888,6 +896,7 @@ def _call_external(
             _may_fill(args)
         load_file(interp, api, args)
         later = interp.kb.role(api, "differentiates") is not None
+        contained = environments.inside(interp, api, args, node)
         with interp.within(*([HANDED] if later else [])):
             callbacks(interp, api, args, node)
         moved = runner_of(interp, api, args)
@@ -897,6 +906,8 @@ def _call_external(
     result.file = interp.frame.file
     result.package = package
     result.something = interp.kb.role(api, "gives-something") is not None
+    if contained:
+        result.attrs[environments.INSIDE] = v.join(contained)
     if tensors.is_tensor(interp, api, result.type == TENSOR):
         result.start_with(tensors.of_call(interp, api, args))
         if api not in tensors.LOADING and not api.startswith("tf."):
@@ -1273,6 +1284,8 @@ def _call_member(
     if kept is not None:
         return kept
     load_file(interp, method.api, args, owner)
+    if isinstance(owner, v.Obj) and environments.INSIDE in owner.attrs:
+        environments.hand_on(interp, owner, name, args, node)
     if method.uses and isinstance(owner, v.Obj):
         use_object(interp, owner, v.NO_ARGS, node)
     if types == ["?"] or isinstance(owner, v.Obj):

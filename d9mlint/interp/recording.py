@@ -790,6 +790,7 @@ _ROLES = {
     "keeps-no-state": "makes an optimizer that keeps nothing from one step to the next",
     "saves-loader": "keeps the position in the data",
     "writes-data": "writes data into a file",
+    "contains-environment": "makes environments, or is put around one: its methods call theirs",
     "resets-environment": "resets the environment that it is given",
     "samples-actions": "samples random actions from the action space of the environment that it is given",
     "clock": "reads the clock",

@@ -89,6 +89,9 @@ class Switches:
         known = value.value if isinstance(value, v.Lit) else None
         on_ = v.UNKNOWN if known is None else v.Lit(known not in ("default", 0))
         self._interp.set_mode(DETERMINISTIC, on_, call.node)
+        self._interp.set_mode(
+            WARN_ONLY, v.UNKNOWN if known is None else v.Lit(known in ("warn", 1)), call.node
+        )
 
     @on_call(*LIGHTNING_TRAINERS)
     def lightning(self, call: CallEvent) -> None:
@@ -97,6 +100,8 @@ class Switches:
         found = runner_of(self._interp, call.api, call.args)
         if deterministic is not None:
             self._set(deterministic, call.node)
+            warns = isinstance(deterministic, v.Lit) and deterministic.value == "warn"
+            self._interp.set_mode(WARN_ONLY, v.Lit(warns), call.node)
         elif call.args.dstar:
             self.torch_unknown = True
         elif found is not None and found.entry.resets:
@@ -116,6 +121,7 @@ class Switches:
     def full(self, call: CallEvent) -> None:
         """The same as a function."""
         self._set(v.TRUE, call.node)
+        self._interp.set_mode(WARN_ONLY, call.args.get("warn_only", 1) or v.FALSE, call.node)
 
     def _set(self, value: v.Value, node: Any) -> None:
         known = v.truth(value)

@@ -63,6 +63,7 @@ Role = Literal[
     "configuration-file",
     "configured",
     "configures",
+    "contains-environment",
     "copies",
     "delays",
     "differentiates",
@@ -472,7 +473,8 @@ class OpHistory(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     op does not reach it in this range (it is replaced in Python, or before the kernel is chosen); ``none``
     where an op raises without an alert of its own, from code that is no kernel. ``switch`` is the call that
     brings the behaviour about, where it is not the switch that the release has for all ops. ``silenced_by`` is an
-    environment variable that takes the error back: the op then varies, and nothing is said.
+    environment variable that takes the error back: the op then varies, and nothing is said. ``strict_only`` is true where
+    the deterministic implementation is not used when the mode only warns.
     """
 
     versions: str
@@ -480,6 +482,7 @@ class OpHistory(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     alert: Literal["own", "kept", "none"] = "own"
     switch: str = ""
     silenced_by: str = ""
+    strict_only: bool = False
     note: str = ""
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from d9mlint.base.findings import Confidence, Severity
+from d9mlint.base.findings import SWITCHED, WARNS, Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
-from d9mlint.checks.base import Rule, argument_node, silent
+from d9mlint.checks.base import MODE, Rule, argument_node, silent
 from d9mlint.checks.derivation import default
 from d9mlint.checks.ops.calls import known_call
 from d9mlint.checks.ops.consumers import ends_gradients
@@ -51,6 +51,7 @@ from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.shapes import form, is_dtype
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
+from d9mlint.interp.switches import WARN_ONLY
 from d9mlint.interp.tensors import PART, TENSOR, deciding, detached, frozen, no_gradient, together
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
@@ -72,6 +73,8 @@ GET_ITEM = "torch.Tensor.__getitem__"
 SET_ITEM = "torch.Tensor.__setitem__"
 RUNS = ("forward", "call")
 """The methods that run a module or layer."""
+MODE_MISSING = ("DET306", "tensorflow")
+"""The finding that no op determinism is on: its remedy is that of ops which have a deterministic implementation."""
 RNN_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 MODE_CALL = "use_deterministic_algorithms"
 TRUE = ["1", "true", "True"]
@@ -722,6 +725,7 @@ def _likely_only(owner: v.Value | None) -> bool:
 def _end(rule: Ops) -> None:
     mode = rule.run.mode("torch.deterministic")
     torch_on = bool(mode.value or rule.run.switches.torch_on)
+    warns = torch_on and rule.run.mode(WARN_ONLY).value is True
     torch_unknown = mode.value is None or rule.run.switches.torch_unknown
     tf_on = rule.run.switches.tf_on or rule.run.switches.tf_variable
     used = accelerators(rule.run)
@@ -735,6 +739,8 @@ def _end(rule: Ops) -> None:
     calls = _agreed(rule)
     # Of what is said of one place for several reasons, the surest counts.
     for found in sorted(rule.candidates, key=lambda one: _SURENESS.index(one.sure)):
+        if warns and found.entry.library != "tensorflow":
+            found = found._replace(past=_when_warned(found.past))
         if found.past.silenced_by and _may_be(rule.run, found.past.silenced_by, TRUE):
             found = found._replace(past=msgspec.structs.replace(found.past, behaviour="silent"))
         library = found.entry.library
@@ -868,6 +874,13 @@ def _end(rule: Ops) -> None:
         _judge(rule, found, tf_on if is_tf else torch_on, gpu, reported)
 
 
+def _when_warned(past: OpHistory) -> OpHistory:
+    """What an op does where deterministic mode only warns of what has no deterministic implementation."""
+    if past.behaviour == "raises" or past.strict_only:
+        return msgspec.structs.replace(past, behaviour="silent")
+    return past
+
+
 def _agreed(rule: Ops) -> dict[tuple[Site, str], KnownCall]:
     """What is known of all calls that are made at one place, with what the modules that they make are called with."""
     agreed: dict[tuple[Site, str], KnownCall] = {}
@@ -941,6 +954,11 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
     is reported where the same is to be said of each."""
     entry, past = found.entry, found.past
     code = _code(entry)
+    strict = history(rule.run, entry) or past
+    raises = strict.behaviour == "raises"
+    varies = raises and entry.default_mode != "deterministic" and found.sure is not Confidence.LOW
+    if strict.strict_only or (on and varies):
+        rule.reporter.varies_warned()
     target = rule.run.targets.version(entry.library) if rule.run.targets is not None else None
     version = f"{entry.library} {target.version}".strip() if target is not None else entry.library
     severity = Severity.WARNING
@@ -970,6 +988,8 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         return
     elif entry.default_mode == "deterministic":
         # Known for what it does under the mode alone: without it there is nothing to say.
+        if raises and entry.library == "torch" and found.sure is not Confidence.LOW:
+            rule.reporter.spare(found.text, _remedy(rule.run, entry, past, on))
         _silent(rule.run, found.entry, found.place, "it is deterministic unless deterministic mode is on")
         return
     elif on and code != "DET404":
@@ -988,17 +1008,29 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
     older = _older(rule.run, entry, past)
     if older:
         targets = (*targets, older)
+    help = found.instead or _remedy(rule.run, entry, past, on)
+    if on and raises and entry.default_mode == "deterministic" and rule.run.kb_matches("torch", ">=1.11"):
+        help = f"{help.rstrip('.')}; or pass `warn_only=True` to `torch.{MODE_CALL}`: it is deterministic in any case"
+    # The remedies of what is deterministic in deterministic mode begin with the call that switches it on.
+    alternative = past.behaviour == "deterministic_alternative" and not on
+    switched = alternative and help.startswith(f"Call torch.{MODE_CALL}")
+    by_mode = code == "DET403" and alternative and not past.switch
+    remedy: tuple[str, ...] = (SWITCHED,) if by_mode else ()
+    if switched:
+        remedy = (MODE,) if rule.run.kb_matches("torch", "<1.11") else (MODE, WARNS)
     rule.report(
         code,
         found.place,
         message,
-        found.instead or _remedy(rule.run, entry, past, on),
+        help,
         subject=found.api,
         severity=severity,
         confidence=found.sure,
         targets=targets,
         op=entry.id,
         call=found.call,
+        cause=MODE_MISSING if by_mode else (),
+        remedy=remedy,
         raises=found.text if past.behaviour == "raises" and entry.library not in TF_LIBRARIES else "",
     )
 

@@ -9,7 +9,8 @@ from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import owner_types
-from d9mlint.interp.events import CallEvent, EndEvent
+from d9mlint.interp.events import CallEvent, EndEvent, ResultEvent
+from d9mlint.interp.library.environments import INSIDE, is_own
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_once
 from d9mlint.interp.places import Where
@@ -84,7 +85,7 @@ class Environments(Rule):
                     self.samples_own = True
         if name == "sample":
             return
-        if self._of_another_library(call.owner):
+        if self._of_another_library(call.owner) or (owner is not None and _own(owner)):
             return
         ones = self._made_at(owner)
         value = call.args.get("seed", 0)
@@ -129,6 +130,12 @@ class Environments(Rule):
             if site is None:
                 return frozenset()
             assert isinstance(one, v.Obj)
+            if INSIDE in one.attrs and (contained := self._made_at(one.attrs[INSIDE])):
+                # The seed of a vector is one for each of its environments.
+                found |= contained
+                if any(entry.kind == "environment" for entry in self.run.kb.rng(one.api)):
+                    found.add(site)
+                continue
             parts = [part for part in one.args.values() if not isinstance(part, (v.Lit, v.Ext))]
             if any(entry.kind == "environment" for entry in self.run.kb.rng(one.api)):
                 if any(isinstance(part, (v.Items, v.Func, v.Partial, v.Obj, v.Inst)) for part in parts):
@@ -142,11 +149,12 @@ class Environments(Rule):
             found |= inner
         return frozenset(found)
 
-    @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)) or api.startswith(_RL_LIBRARIES))
-    def call(self, call: CallEvent) -> None:
-        """Something of a library is called."""
+    @on(ResultEvent)
+    def environment(self, event: ResultEvent) -> None:
+        """Environments of a library are made."""
+        call = event.call
         for entry in self.run.kb.rng(call.api):
-            if entry.kind != "environment":
+            if entry.kind != "environment" or _own(event.result):
                 continue
             self.made = True
             given = call.args.get(entry.seed_arg or "seed", entry.seed_pos)
@@ -162,6 +170,10 @@ class Environments(Rule):
                 return
             if entry.at == "use":
                 self.handed.setdefault(made, Handed(Where(self.run, call.node, call.api), entry.why))
+
+    @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)) or api.startswith(_RL_LIBRARIES))
+    def call(self, call: CallEvent) -> None:
+        """Something of a library is called."""
         resets = self.run.kb.role(call.api, "resets-environment")
         if resets is not None and self.made:
             ones = self._made_at(call.args.get(resets.arg, resets.pos))
@@ -181,6 +193,8 @@ class Environments(Rule):
                     self.explorers.setdefault(ones, Handed(place, help))
         # Anything of an RL library that takes a seed may seed its environments.
         seed = call.args.kw.get("seed")
+        if any(entry.kind == "environment" for entry in self.run.kb.rng(call.api)):
+            return
         if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):
             given_ones = [ones for one in call.args.values() if (ones := self._made_at(one))]
             if given_ones:
@@ -278,6 +292,11 @@ class Environments(Rule):
             subject="environment" if place.subject == "reset" else "handed",
             severity=Severity.WARNING if option else None,
         )
+
+
+def _own(value: v.Value) -> bool:
+    """Whether an environment is surely one of the project, which draws what its own code does."""
+    return all(is_own(one) for one in v.alternatives(value))
 
 
 def _space(owner: v.Value | None) -> str:

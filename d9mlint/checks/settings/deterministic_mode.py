@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from d9mlint.base.findings import WARNS
 from d9mlint.checks.base import MODE as RAISING
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
@@ -103,6 +104,7 @@ class DeterministicMode(Rule):
             entry_wide=True,
             remedy=(
                 RAISING,
+                *((WARNS,) if not setting.option and self.run.kb_matches("torch", ">=1.11") else ()),
                 *(("option",) if setting.option else ("trainer",) if self.run.trainer_switch else ()),
             ),
         )

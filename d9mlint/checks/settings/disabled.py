@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from d9mlint.base.findings import WARNED
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
@@ -27,6 +28,7 @@ class Disabled(Rule):
                 f"`warn_only=True`{option} leaves non-deterministic ops, including attention backward, enabled",
                 "remove `warn_only`, and replace the ops that then raise",
                 subject=call.api,
+                remedy=(WARNED,),
             )
 
     @on(EndEvent)

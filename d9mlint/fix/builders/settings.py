@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from d9mlint.base.findings import Confidence, Edit, Finding, Fix
+from d9mlint.base.findings import RAISES, WARNED, Confidence, Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
@@ -20,6 +20,9 @@ TRAINERS = {
     "pytorch_lightning.Trainer": "deterministic",
     "transformers.TrainingArguments": "full_determinism",
     "transformers.Seq2SeqTrainingArguments": "full_determinism",
+    "trl.SFTConfig": "full_determinism",
+    "trl.DPOConfig": "full_determinism",
+    "trl.GRPOConfig": "full_determinism",
 }
 
 
@@ -57,17 +60,29 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     certain = {f.op: f for f in raising if f.confidence is not Confidence.LOW}
     if any(_behavior(context, f) == "raises" for f in certain.values()):
         return None
+    if any(RAISES in f.remedy for f in group):
+        return None
+    warns = any(WARNED in f.remedy for f in group)
     start = _start(context, finding, group)
     if start is None:
         return None
-    trainers = list(start.code.calls(tuple(TRAINERS)))
+    where, trainers = start.code, list(start.code.calls(tuple(TRAINERS)))
+    path = entry
+    if not trainers and "trainer" in finding.remedy:
+        path, where, trainers = _trainers_elsewhere(context, finding, entry, start.code)
+        if not trainers:
+            # What the help says cannot be written, and nothing else is.
+            return None
     edits: list[Edit] | None
-    names = {TRAINERS[start.code.qualified(one.func)] for one in trainers}
+    names = {TRAINERS[where.qualified(one.func)] for one in trainers}
     if len(trainers) == 1 or (len(names) == 1 and "trainer" in finding.remedy):
         name = names.pop()
-        changed = [changes.set_argument(start.code, one, name, "True") for one in trainers]
+        if warns and name != "deterministic":
+            return None
+        value = '"warn"' if warns else "True"
+        changed = [changes.set_argument(where, one, name, value) for one in trainers]
         edits = [edit for found in changed if found is not None for edit in found]
-        return made(f"pass `{name}=True`", edits if None not in changed else None, path=entry)
+        return made(f"pass `{name}={value}`", edits if None not in changed else None, path=path)
     if "trainer" in finding.remedy and context.matches(finding, "lightning", "<2.0"):
         # What the trainer is made from cannot be changed here, and it sets the mode itself.
         return None
@@ -77,7 +92,7 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     switch = (
         "set_deterministic" if context.matches(finding, "torch", "<1.8") else "use_deterministic_algorithms"
     )
-    start.add(f"{start.name('torch')}.{switch}(True)")
+    start.add(f"{start.name('torch')}.{switch}(True{', warn_only=True' if warns else ''})")
     edits = list(start.edits() or ())
     if not edits:
         return None
@@ -87,6 +102,18 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
             # Where both would replace one text, the variable follows in the next round.
             edits = _joined([*variable, *edits]) or edits
     return made("enable deterministic algorithms", edits, path=entry)
+
+
+def _trainers_elsewhere(
+    context: Context, finding: Finding, entry: str, code: Code
+) -> tuple[str, Code, list[ast.Call]]:
+    """The first of the files on the way to a finding in which trainers, or their arguments, are made, with these calls."""
+    for path in dict.fromkeys((finding.path, *(step.path for step in reversed(finding.flow)))):
+        other = context.code(path) if path != entry else None
+        found = list(other.calls(tuple(TRAINERS))) if other is not None else []
+        if other is not None and found:
+            return path, other, found
+    return entry, code, []
 
 
 def _joined(edits: list[Edit]) -> list[Edit] | None:

@@ -36,6 +36,7 @@ from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.kinds import instance_of
 from d9mlint.interp.library import options as opt
 from d9mlint.interp.library import records
+from d9mlint.interp.library.environments import ENVIRONMENT_MODELS
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
 from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
@@ -914,6 +915,7 @@ MODELS: dict[str, Model] = {
     **LOADER_MODELS,
     **KEY_MODELS,
     **PROCESS_MODELS,
+    **ENVIRONMENT_MODELS,
     **PYTHON_FILE_MODELS,
     **REFLECTION_MODELS,
     **ROW_MODELS,

@@ -1,0 +1,128 @@
+"""Environments of reinforcement learning: classes of the project that are registered under a name, and what libraries put
+around environments: wrappers, and vectors of several."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+_REGISTRY = "gymnasium.registry"
+_OF_MAKE = frozenset(
+    {"id", "max_episode_steps", "autoreset", "apply_api_compatibility", "disable_env_checker"}
+)
+"""Arguments of ``make`` that are not handed on to the environment."""
+INSIDE = "@environments"
+"""The attribute of a vector or wrapper that holds what is in it."""
+_HANDED_ON = frozenset({"reset", "reset_async", "step", "step_async", "seed"})
+_ANY = v.Args(star=True, dstar=True)
+
+
+def _register(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
+    """``register(id="Car-v0", entry_point="package.module:Car", kwargs={...})``."""
+    name, target = args.get("id", 0), args.get("entry_point", 1)
+    if isinstance(name, v.Lit) and isinstance(name.value, str) and target is not None:
+        spec = v.Obj("gymnasium.envs.registration.EnvSpec", "", args, node)
+        spec.attrs["entry_point"] = target
+        interp.set_library_attribute(f"{_REGISTRY}.{name.value}", spec)
+    return v.NONE
+
+
+def _make(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``make("Car-v0")`` of an environment of the project."""
+    name = args.get("id", 0)
+    if not isinstance(name, v.Lit) or not isinstance(name.value, str):
+        return None
+    # A module may stand before the name: it registers the environment.
+    module, _, plain = name.value.rpartition(":")
+    if module:
+        interp.import_parents(interp.frame.file, module.split("."))
+    spec = interp.library_attribute(f"{_REGISTRY}.{plain}")
+    creator = _creator(interp, spec.attrs["entry_point"]) if isinstance(spec, v.Obj) else None
+    if creator is None or not isinstance(spec, v.Obj):
+        return None
+    given: dict[str, v.Value] = {}
+    known = spec.args.get("kwargs", 9)
+    if isinstance(known, v.Mapping):
+        given = {key: value for key, value in known.items.items() if isinstance(key, str)}
+    given.update({key: value for key, value in args.kw.items() if key not in _OF_MAKE})
+    made = interp.call(creator, v.Args([], given, dstar=args.dstar), node)
+    return made if isinstance(made, v.Inst) else None
+
+
+def _creator(interp: Interp, target: v.Value) -> v.Value | None:
+    """The class or function of the project that an entry point names, or is."""
+    if isinstance(target, (v.Cls, v.Func)):
+        return target
+    if not isinstance(target, v.Lit) or not isinstance(target.value, str):
+        return None
+    module, _, name = target.value.partition(":")
+    mod = interp.import_parents(interp.frame.file, module.split(".")) if name else None
+    found = mod.env.read(name) if mod is not None and mod.file is not None else None
+    return found if isinstance(found, (v.Cls, v.Func)) else None
+
+
+def inside(interp: Interp, api: str, args: v.Args, node: Any) -> list[v.Value]:
+    """The environments that a vector makes, or that a wrapper is put around; nothing where a call does neither."""
+    role = interp.kb.role(api, "contains-environment")
+    if role is None:
+        return []
+    given = args.get(role.arg, role.pos)
+    found: list[v.Value] = []
+    for one in v.alternatives(given) if given is not None else ():
+        for part in one.elts if isinstance(one, v.Items) else [one]:
+            if isinstance(part, (v.Func, v.Partial, v.Cls)):
+                part = interp.call(part, _arguments(args), node)
+            elif isinstance(part, v.Lit):
+                # A name: it is one of the project's environments, or else nothing is known of it.
+                named = _make(interp, api, v.Args([part], _arguments(args).kw), node)
+                if named is None:
+                    continue
+                part = named
+            found += v.alternatives(part)
+    return found
+
+
+def _arguments(args: v.Args) -> v.Args:
+    """What a vector calls the function, or the class, with that makes its environments."""
+    known = args.kw.get("env_kwargs")
+    if isinstance(known, v.Mapping):
+        given = {key: value for key, value in known.items.items() if isinstance(key, str)}
+        return v.Args([], given, dstar=known.open)
+    return v.NO_ARGS if known is None else _ANY
+
+
+def is_own(value: v.Value) -> bool:
+    """Whether an environment, or all that is in a vector or wrapper, is of a class of the project that is reset by its own
+    code."""
+    if isinstance(value, v.Inst):
+        return isinstance(value.cls.find("reset"), v.Func)
+    if not isinstance(value, v.Obj) or INSIDE not in value.attrs:
+        return False
+    return all(is_own(one) for one in v.alternatives(value.attrs[INSIDE]))
+
+
+def hand_on(interp: Interp, owner: v.Obj, name: str, args: v.Args, node: Any) -> None:
+    """A method of a vector or wrapper calls that of what is in it."""
+    if name not in _HANDED_ON:
+        return
+    name = name.removesuffix("_async")
+    for one in v.alternatives(owner.attrs[INSIDE]):
+        if isinstance(one, v.Inst) and isinstance(method := one.cls.find(name), v.Func):
+            given: dict[str, v.Value] = {}
+            if name == "reset":
+                given.update(dict.fromkeys(args.kw, v.UNKNOWN))
+            interp.call(method.bind(one), v.Args([], given, star=name != "reset"), node)
+        elif isinstance(one, v.Obj) and INSIDE in one.attrs:
+            hand_on(interp, one, name, args, node)
+
+
+ENVIRONMENT_MODELS = {
+    "gymnasium.register": _register,
+    "gymnasium.envs.registration.register": _register,
+    "gymnasium.envs.register": _register,
+    "gymnasium.make": _make,
+}
