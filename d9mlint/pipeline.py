@@ -71,7 +71,8 @@ class Result(NamedTuple):
     what was measured for the findings, where that was asked for; ``warnings`` are about what was read
     beside the program, such as files of pinned versions; ``incomplete`` counts the analysis runs that were
     cut off, whether or not that is reported; ``stale`` counts entries of the baseline that match no
-    finding any more."""
+    finding any more; ``idle`` counts findings that are not reported because no program calls the function
+    that they are in, which makes them advice."""
 
     root: str
     items: tuple[Item, ...]
@@ -87,6 +88,7 @@ class Result(NamedTuple):
     warnings: tuple[str, ...] = ()
     incomplete: int = 0
     stale: int = 0
+    idle: int = 0
     coverage: tuple[Coverage, ...] = ()
     no_entry: bool = False
 
@@ -755,7 +757,7 @@ def _decide(
             by_path.setdefault(finding.path, []).append(finding)
     items: list[Item] = []
     hidden: list[Hidden] = []
-    baselined = 0
+    baselined = idle = 0
     present: set[str] = set()
     for path in sorted({*by_path, *(p for p in analysis.comments if p in found.reported)}):
         enabled = selection.codes - file_ignores.codes(path)
@@ -775,7 +777,9 @@ def _decide(
         for one in covered:
             f = one.finding
             hidden.append(Hidden(Item(f, marks[id(f)], rules[f.code]), one.reason))
-        for f in shown(findings, selection, settings):
+        told = shown(findings, selection, settings)
+        idle += sum(f.idle for f in findings) - sum(f.idle for f in told)
+        for f in told:
             if f.fix is not None and f.code not in fixed:
                 unfixed = msgspec.structs.replace(f, fix=None)
                 marks[id(unfixed)], older[id(unfixed)] = marks[id(f)], older.get(id(f), [])
@@ -810,6 +814,7 @@ def _decide(
         {},
         incomplete=cut,
         stale=stale,
+        idle=idle,
         coverage=tuple(c for c in analysis.coverage if c.entry in found.reported),
         no_entry=analysis.no_entry,
         warnings=tuple(outdated(rules, settings)),

@@ -15,7 +15,7 @@ from d9mlint.config.settings import Settings
 from d9mlint.pipeline import Result, check
 from d9mlint.report import render
 from d9mlint.report.common import Options
-from d9mlint.report.coverage import coverage_data, coverage_line
+from d9mlint.report.coverage import coverage_data, coverage_line, idle_line
 
 TRAIN = """\
 import argparse
@@ -208,3 +208,37 @@ def test_an_import_that_may_mean_several_files_is_said(tmp_path: Path) -> None:
     (gap,) = data["not_followed"]
     assert (gap["row"], gap["kind"]) == (1, "project-import")
     assert gap["message"] == "`parts` may be one of 2 files: a/parts.py, b/c/parts.py"
+
+
+def test_findings_in_functions_that_no_program_calls_are_counted(tmp_path: Path) -> None:
+    files = {
+        "ops.py": OP + "\n\ndef twice(x):\n    return 2 * x\n",
+        "main.py": "from ops import twice\n\nprint(twice(2))\n",
+    }
+    result = lint(tmp_path, files)
+    assert not result.items
+    line = idle_line(result)
+    assert (
+        line == "1 finding in functions that no program calls is advice; `--min-severity advice` shows all."
+    )
+    assert line in render(result, "concise", Options(str(tmp_path), False, 120, False))
+    shown = lint(tmp_path, files, min_severity="advice")
+    assert [(item.finding.code, item.finding.severity.value) for item in shown.items] == [
+        ("DET401", "advice")
+    ]
+    assert not idle_line(shown)
+    called = lint(
+        tmp_path, {**files, "main.py": "from ops import add, twice\n\nprint(add(twice(2), 3, 4))\n"}
+    )
+    assert not idle_line(called)
+
+
+def test_the_count_goes_to_standard_error_for_machine_readable_formats(tmp_path: Path) -> None:
+    lint(
+        tmp_path,
+        {"ops.py": OP + "\n\ndef twice(x):\n    return 2 * x\n", "main.py": "import ops\n\nops.twice(2)\n"},
+    )
+    command = [sys.executable, "-m", "d9mlint", "--no-cache", "--output-format", "json", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert json.loads(done.stdout) == []
+    assert "note: 1 finding in functions that no program calls is advice" in done.stderr

@@ -99,6 +99,7 @@ class Finding(msgspec.Struct, frozen=True):
     knowledge entry of an op, by which measurements are joined; ``call`` is what is known of its call. ``remedy``
     holds words for the builder of the rule's fix, such as the argument that is missing. ``unless`` is what all programs of
     the project together may show (see ``base.entry_report``), or what is in its files, so that there is nothing to report.
+    ``idle`` says that it is advice because no program calls the function that it is in.
     Where the remedy is PyTorch's deterministic mode, ``raising`` are the reported ops of the program that raise in it, and
     ``spared`` those that raise in it but are deterministic without it, with what can be used instead.
     """
@@ -122,6 +123,7 @@ class Finding(msgspec.Struct, frozen=True):
     evidence: dict[str, Any] | None = None
     remedy: tuple[str, ...] = ()
     unless: str = ""
+    idle: bool = False
     raising: tuple[str, ...] = ()
     spared: tuple[tuple[str, str], ...] = ()
 

@@ -71,11 +71,11 @@ def never_called(
 
 def _as_advice(finding: Finding) -> Finding:
     if not finding.flow:
-        return msgspec.structs.replace(finding, severity=Severity.ADVICE)
+        return msgspec.structs.replace(finding, severity=Severity.ADVICE, idle=True)
     first, *rest = finding.flow
     text = f"{first.message.partition(';')[0]}, and nothing that one reaches calls it"
     flow = (Step(first.path, first.start, first.end, text), *rest)
-    return msgspec.structs.replace(finding, severity=Severity.ADVICE, flow=flow)
+    return msgspec.structs.replace(finding, severity=Severity.ADVICE, idle=True, flow=flow)
 
 
 class _Uses(msgspec.Struct):
@@ -104,8 +104,8 @@ class _Search:
         self.complete = not any(
             one.cuts or one.failure or any(gap.kind == "dynamic-call" for gap in one.gaps) for one in programs
         )
-        # The functions that programs reach, those among them in which calls may be missing, and the files that programs
-        # run, without those that only a program that trains nothing runs, as itself.
+        # The functions that programs reach, those among them in which calls may be missing, the files that programs run,
+        # and those of which they use something: functions that they import, or what they train as programs themselves.
         self.reached: dict[int, set[int]] = {}
         self.unsure: set[Function] = set()
         self.run: set[int] = set()
@@ -113,9 +113,12 @@ class _Search:
         for one in programs:
             self.run.update(one.files)
             own = project.index.get(one.entry)
-            self.used.update(at for at in one.files if at != own or one.trains)
+            if own is not None and one.trains:
+                self.used.add(own)
             unsure = any(gap.kind in _MATERIAL for gap in one.gaps)
             for file, functions in one.functions_reached().items():
+                if file != own and any(functions):
+                    self.used.add(file)
                 self.reached.setdefault(file, set()).update(functions)
                 if unsure:
                     self.unsure.update((file, index) for index in functions)

@@ -42,6 +42,17 @@ def coverage_line(result: Result) -> str:
     )
 
 
+def idle_line(result: Result) -> str:
+    """One line that says how many findings are not reported because no program calls what they are in; empty for none."""
+    if not result.idle:
+        return ""
+    verb = "is" if result.idle == 1 else "are"
+    return (
+        f"{count(result.idle, 'finding')} in functions that no program calls {verb} advice; "
+        "`--min-severity advice` shows all."
+    )
+
+
 def _counted(gaps: set[Gap]) -> str:
     numbers: Counter[str] = Counter(gap.kind for gap in gaps)
     return ", ".join(count(numbers[kind], *words) for kind, words in KINDS.items() if numbers[kind])
