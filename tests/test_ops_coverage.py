@@ -177,7 +177,9 @@ def test_torch(tmp_path: Path) -> None:
 
 
 def test_tensorflow(tmp_path: Path) -> None:
-    found = flagged(tmp_path, TF_HEAD, TF, TF_TAIL, tf="", **{"tensorflow-version": "2.15"})
+    # Beside the finding that asks for op determinism, ops that it makes deterministic are advice.
+    chosen = {"tensorflow-version": "2.15", "min-severity": "advice"}
+    found = flagged(tmp_path, TF_HEAD, TF, TF_TAIL, tf="", **chosen)
     assert sorted(set(TF) - found) == []
 
 

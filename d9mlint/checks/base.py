@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from d9mlint.base.findings import (
+    RAISES,
     WARNED,
     WARNS,
     Applicability,
@@ -160,6 +161,11 @@ class Reporter:
             found = [f for f in found if WARNED not in f.remedy]
         if raising or self._spared:
             found = [self._with_raising(f, tuple(sorted(raising))) if MODE in f.remedy else f for f in found]
+            # If it did more than warn, the program would raise.
+            found = [
+                msgspec.structs.replace(f, remedy=(*f.remedy, RAISES)) if WARNED in f.remedy else f
+                for f in found
+            ]
         return sorted(found, key=lambda f: f.sort_key)
 
     def _with_raising(self, finding: Finding, raising: tuple[str, ...]) -> Finding:

@@ -34,12 +34,12 @@ def is_dummy(interp: Interp, node: Any, fn: m.Function | None) -> bool | None:
     stmt = above.get(id(node))
     uses: list[Any] | None = [node]
     if isinstance(stmt, m.Assign):
-        uses = _uses(interp, stmt, fn)
+        uses = _uses(stmt, fn)
     if not uses:
         return None
     calls = [_called_with(interp, one, fn, above) for one in uses if one is node or not _is_form(one)]
     models = [one for one in calls if one is not None]
-    if len(models) < len(calls):
+    if len(models) < len(calls) or (isinstance(stmt, m.Assign) and _are_shared(interp, stmt, fn)):
         return None
     return all(_is_unchanged(interp, interp.eval(one)) for one in models)
 
@@ -48,17 +48,22 @@ def _is_form(node: m.Name) -> bool:
     return node.id.partition(".")[2] in FORM
 
 
-def _uses(interp: Interp, stmt: m.Assign, fn: m.Function) -> list[m.Name] | None:
-    """Where the variables are read that a statement assigns, each the only one that does; None where that is not known."""
+def _uses(stmt: m.Assign, fn: m.Function) -> list[m.Name] | None:
+    """Where a function reads the variables that a statement of it assigns, each the only one that does; None where that is
+    not known."""
     targets = [one for one in nodes(stmt.targets) if not isinstance(one, m.Seq)]
     if len(stmt.targets) != 1 or not all(isinstance(one, m.Name) and "." not in one.id for one in targets):
         return None
     names, above = {one.id for one in targets}, parents(fn)
     own = {id(one) for one in targets}
     reads = [one for name in sorted(names) for one in variables(fn).get(name, ()) if id(one) not in own]
-    if any(_is_assigned(one, above) for one in reads):
-        return None
-    return None if may_be_shared(interp.whole(interp.frame.file), fn, names) else reads
+    return None if any(_is_assigned(one, above) for one in reads) else reads
+
+
+def _are_shared(interp: Interp, stmt: m.Assign, fn: m.Function) -> bool:
+    """Whether other code may read the variables that a statement assigns: asked last, as the whole file is read for it."""
+    names = {one.id for one in nodes(stmt.targets) if isinstance(one, m.Name)}
+    return may_be_shared(interp.whole(interp.frame.file), fn, names)
 
 
 def _is_assigned(node: Any, above: dict[int, Any]) -> bool:
@@ -85,8 +90,8 @@ def _called_with(interp: Interp, node: Any, fn: m.Function, above: dict[int, Any
         return None
     user = above.get(id(call))
     if isinstance(user, m.Assign):
-        uses = _uses(interp, user, fn)
-        if uses is None or not all(map(_is_form, uses)):
+        uses = _uses(user, fn)
+        if uses is None or not all(map(_is_form, uses)) or _are_shared(interp, user, fn):
             return None
     elif not isinstance(user, m.ExprStmt) and not (isinstance(user, m.Attr) and user.name in FORM):
         return None

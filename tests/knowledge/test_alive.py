@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import programs
 from support import ROOT, lint
 
+from d9mlint.interp.unknown_models import MADE
 from d9mlint.knowledge.loader import Compiled, load_compiled
 from d9mlint.knowledge.schema import HazardEntry, OpEntry, RngEntry
 from d9mlint.knowledge.versions import matches, split
@@ -130,6 +131,10 @@ def rng_program(entry: RngEntry) -> tuple[str, set[str]]:
         given["num_labels"] = "3"
     api = entry.apis[0].replace("tf.keras", entry.package) if entry.package else entry.apis[0]
     imports, lines = programs.use(api, given)
+    if entry.apis == [MADE]:
+        # A model of which no source is found.
+        body = ["result = Net()", "torch.optim.Adam(result.parameters())", "print(result)"]
+        return programs.program(["import torch", "from missing import Net"], body), {"DET101"}
     if entry.kind == "entropy":
         done = lines[-2].removeprefix("result = ")
         return programs.program([*imports, "import torch"], [f"torch.manual_seed({done})"]), {"DET107"}

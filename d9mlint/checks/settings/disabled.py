@@ -31,6 +31,20 @@ class Disabled(Rule):
                 remedy=(WARNED,),
             )
 
+    @on_call("torch.set_deterministic_debug_mode")
+    def level(self, call: CallEvent) -> None:
+        """The mode is set by the name or the number of a level."""
+        value = call.args.get("debug_mode", 0)
+        if isinstance(value, v.Lit) and not value.option and value.value in ("warn", 1):
+            self.report(
+                "DET303",
+                call.node,
+                f"debug mode {value.value!r} does not enforce deterministic algorithms",
+                "call `torch.use_deterministic_algorithms(True)`",
+                subject=call.api,
+                remedy=(WARNED,),
+            )
+
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """The program has ended: a trainer may have turned the mode off."""

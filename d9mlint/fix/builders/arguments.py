@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from d9mlint.base.findings import Edit, Finding, Fix
+from d9mlint.base.findings import RAISES, Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
@@ -67,7 +67,7 @@ def literal(context: Context, finding: Finding) -> Fix | None:
     """DET303: the switch the other way round."""
     code = context.own(finding)
     node = code.at(finding.start, finding.end) if code else None
-    if code is None or node is None:
+    if code is None or node is None or RAISES in finding.remedy:
         return None
     if isinstance(node, (ast.Name, ast.Attribute)):
         # A switch that is named and not called.
