@@ -59,6 +59,8 @@ def packed(functions: dict[int, list[int]]) -> bytes:
 EVALUATED = "evaluated"
 """What programs of a project show that give loaded states to models alone, which they do not train, if no other one
 goes on with training."""
+LESS_IF_EVALUATED = "less if evaluated"
+"""Of a finding that is advice where the programs show that."""
 MAY_SEED = "may seed "
 """Before a generator: that any file of a project may seed it."""
 

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable
 
 import msgspec
 
+from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
 from d9mlint.base.findings import RAISES, SWITCHED, WARNED, WARNS, Finding, Severity
 
 MAX_NAMED = 3
@@ -32,6 +33,8 @@ def merge(
                 one = msgspec.structs.replace(one, severity=Severity.ADVICE)
             if one.unless and one.unless in shown:
                 continue
+            if one.unless == LESS_IF_EVALUATED and EVALUATED in shown:
+                one = msgspec.structs.replace(one, severity=Severity.ADVICE)
             groups.setdefault((one.code, one.path, one.start, one.end, one.subject), []).append(one)
     # What reads alike is said once, whatever it is about.
     alike: dict[tuple[str, str, int, int, str], list[Finding]] = {}

@@ -171,12 +171,14 @@ class SeedEvent(NamedTuple):
 
 
 class LateSeedEvent(NamedTuple):
-    """A default argument is used that was drawn before the seed at ``site``."""
+    """A default argument is used that was drawn before the seed at ``site``, or a model that was made before the call
+    ``seed``."""
 
     rng: str
     entry: RngEntry
     node: Any
     site: Site
+    seed: Any = None
 
 
 class DefaultGeneratorEvent(NamedTuple):

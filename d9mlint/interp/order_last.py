@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
@@ -9,7 +10,7 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.forms import FORM, only_form
 from d9mlint.ir.scopes import assigned_names
-from d9mlint.ir.traversal import called_name, nodes
+from d9mlint.ir.traversal import called_name, nodes, receiver
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -26,7 +27,9 @@ def left(interp: Interp, stmt: m.For, loop: Loop) -> None:
     func = interp.frame.func
     for name in _of_last_round(stmt, func.fn if func is not None else interp.frame.file.facts.functions[0]):
         value = variables.get(name)
-        if isinstance(value, v.Obj) and value._attrs is None:
+        if isinstance(value, v.AnyOf) and _are_of_one_class(value.values):
+            value = value.values[-1]
+        if isinstance(value, v.Obj) and not value._attrs:
             # The object itself may be an element of a list that is sorted.
             last = v.Obj(value.api, value.type, value.args, value.node)
             last.file, last.owner, last.data, last.form = value.file, value.owner, value.data, value.form
@@ -34,6 +37,12 @@ def left(interp: Interp, stmt: m.For, loop: Loop) -> None:
             variables[name] = interp.orders.carried(last, loop.order)
         elif value is v.UNKNOWN or isinstance(value, (v.Lit, v.AnyOf)):
             variables[name] = interp.orders.carried(v.UNKNOWN, loop.order)
+
+
+def _are_of_one_class(values: Sequence[v.Value]) -> bool:
+    return len({one.type for one in values if isinstance(one, v.Obj)}) == 1 and all(
+        isinstance(one, v.Obj) for one in values
+    )
 
 
 def _of_last_round(stmt: m.For, function: m.Function) -> frozenset[str]:
@@ -69,13 +78,33 @@ def _found(stmt: m.For) -> set[str]:
                         counts[part.id] = counts.get(part.id, 0) + 1
         elif isinstance(one, m.AugAssign) and isinstance(one.target, m.Name):
             counts[one.target.id] = 2
-    for one in stmt.body:
+    for one in _run_for_each(stmt):
         if not isinstance(one, m.Assign) or len(one.targets) != 1 or not isinstance(one.targets[0], m.Name):
             continue
         name = one.targets[0].id
         if counts[name] == 1 and "." not in name and _is_of(one.value, found, name):
             found.add(name)
     return found
+
+
+def _run_for_each(stmt: m.For) -> Iterator[m.Stmt]:
+    """What runs for each element, or for each that passes a test and is collected: there is more than one of these."""
+    for one in stmt.body:
+        yield one
+        if isinstance(one, m.If) and not one.orelse and _collects(one.body, assigned_names(stmt)):
+            yield from one.body
+
+
+def _collects(body: list[m.Stmt], of_round: frozenset[str]) -> bool:
+    """Whether statements add something to a list that the loop does not begin anew."""
+    return any(
+        isinstance(one, m.ExprStmt)
+        and isinstance(one.value, m.Call)
+        and called_name(one.value) == "append"
+        and (name := receiver(one.value).partition(".")[0]) != ""
+        and name not in of_round
+        for one in body
+    )
 
 
 def _is_of(value: m.Expr, elements: set[str], name: str) -> bool:

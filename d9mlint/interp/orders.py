@@ -201,10 +201,18 @@ class Orders:
             return order
         if isinstance(value, v.AnyOf):
             return self.merged(value.values)
-        if isinstance(value, v.Member) and isinstance(value.owner, v.Obj):
+        if isinstance(value, v.Member) and isinstance(value.owner, (v.Obj, v.Member)):
             # `frame.values`: an attribute that has the elements of its object.
             entry = self.kb.order(f"?.{value.name}", True)
-            return self.of(value.owner) if entry is not None and entry.role == "carry" else None
+            if entry is None:
+                # `frame.id`: a column of a table.
+                if isinstance(value.owner, v.Member):
+                    return None
+                has = self.kb.result_type(f"{value.owner.type}.column[]") and not self.kb.result_type(
+                    f"{value.owner.type}.{value.name}"
+                )
+                return self.of(value.owner) if has else None
+            return self.of(value.owner) if entry.role == "carry" else None
         return None
 
     def merged(self, values: Any) -> Order | None:
@@ -675,7 +683,9 @@ class Orders:
             return result
         if role == "grow":
             self._grown(interp, name, args, node, owner)
-            return result
+            # Tables do not grow: they give a longer one.
+            longer = isinstance(owner, v.Obj) and isinstance(result, v.Obj) and result is not owner
+            return self.carried(result, self.of(owner)) if longer else result
         if role == "fill":
             return self._filled(interp, args, node, result, owner)
         if role == "accumulate":
@@ -1141,6 +1151,11 @@ class Orders:
             ):
                 # A column of a table: its rows come in the order of what is stored.
                 self.put(owner, merge((self.of(owner), order)))
+        if self.loops and isinstance(owner, v.Member) and isinstance(owner.owner, v.Obj) and _adds_row(stmt):
+            # `frame.loc[len(frame)] = row`
+            around = self.around(owner.owner.birth)
+            if around is not None:
+                self.put(owner.owner, merge((self.of(owner.owner), around)))
         order = self.of(index)
         if order is not None and order.kind == HASH and not isinstance(owner, v.Mapping):
             self.decide(order)
@@ -1284,6 +1299,21 @@ def _replaces(stmt: m.Stmt | None) -> bool:
     ):
         return False
     return any(isinstance(one, m.Subscript) and alike(one, target) for one in read)
+
+
+def _adds_row(stmt: m.Stmt | None) -> bool:
+    """Whether a statement stores something behind all that is there: the index is the length of what is written to."""
+    if not isinstance(stmt, m.Assign) or len(stmt.targets) != 1:
+        return False
+    target = stmt.targets[0]
+    if not isinstance(target, m.Subscript) or not isinstance(target.value, m.Name):
+        return False
+    index = target.index
+    if isinstance(index, m.Seq) and index.elts:
+        index = index.elts[0]
+    counted = index.args if isinstance(index, m.Call) and called_name(index) == "len" else ()
+    holder = target.value.id.rpartition(".")[0]
+    return any(isinstance(one, m.Name) and one.id in (holder, f"{holder}.index") for one in counted)
 
 
 _LATE = frozenset(

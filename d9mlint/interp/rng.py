@@ -313,6 +313,8 @@ def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
                 interp.state.rng[rng] = Rng(MAYBE, "", site)
         else:
             interp.state.rng[rng] = Rng(SEEDED, "", site)
+            again = f"seeded:{rng}" in interp.state.flags
+            interp.state.flags.setdefault(f"seeded again:{rng}" if again else f"seeded:{rng}", site)
             if interp.orders.loops and getattr(value, "order", None) is None:
                 began = Setting(interp.orders.loops[-1].start, site)
                 interp.state.modes[f"{SEEDED_IN_ROUND}{rng}"] = began

@@ -3,14 +3,16 @@ were drawn when it was made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import any_holds
+from d9mlint.interp.events import DrawEvent, LateSeedEvent
 from d9mlint.interp.library.inputs import MOVING
 from d9mlint.interp.library.weights import is_loaded
+from d9mlint.interp.state import SEEDED, UNSEEDED, Rng, Site
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
@@ -51,7 +53,56 @@ def optimized(interp: Interp, params: v.Value | None, node: Any) -> None:
         for entry in interp.kb.rng(MADE):
             if any_holds(making.args, entry.unless) is False:
                 for one in entry.draws:
-                    rng.draw(interp, one, entry, making.node)
+                    seed = _seeded_since(interp, one, making, node)
+                    if seed is None:
+                        rng.draw(interp, one, entry, making.node)
+                    elif not interp.exhausted:
+                        interp.listeners.tell(DrawEvent(one, Rng(UNSEEDED), entry, making.node))
+                        interp.listeners.tell(LateSeedEvent(one, entry, making.node, interp.here(seed), seed))
+
+
+def _seeded_since(interp: Interp, generator: str, making: Making, node: Any) -> m.Call | None:
+    """The call with which the program seeds a generator for the first time, if it is between the statement that makes a
+    model and the one that gives an optimizer its parameters."""
+    level = interp.state.level(generator)
+    first, again = (f"{one}:{generator}" in interp.state.flags for one in ("seeded", "seeded again"))
+    if (
+        level.level != SEEDED
+        or level.site is None
+        or not first
+        or again
+        or making.file is not interp.frame.file
+    ):
+        return None
+    frame = interp.frame
+    function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+    for body in (function.body, *(one.body for one in function.body if isinstance(one, m.If))):
+        made = _index(body, making.node)
+        used = _index(body, node)
+        if made is None or used is None or not isinstance(body[made], m.Assign):
+            continue
+        for one in body[made + 1 : used]:
+            call = one.value if isinstance(one, m.ExprStmt) else None
+            if isinstance(call, m.Call) and _seeds(interp, call, level.site):
+                return call
+    return None
+
+
+def _index(body: Sequence[m.Stmt], node: Any) -> int | None:
+    """Which of some statements a node is part of."""
+    return next((i for i, one in enumerate(body) if one.start <= node.start and node.end <= one.end), None)
+
+
+def _seeds(interp: Interp, call: m.Call, site: Site) -> bool:
+    """Whether a call is the one at a place, or is of the function that this is in."""
+    if interp.frame.file.path == site.path and call.start <= site.start < call.end:
+        return True
+    called = interp.eval(call.func) if isinstance(call.func, m.Name) else None
+    return (
+        isinstance(called, v.Func)
+        and called.file.path == site.path
+        and any(one.start <= site.start < one.end for one in called.fn.body)
+    )
 
 
 def _asked(value: v.Value, depth: int = 0) -> Iterator[v.Obj]:

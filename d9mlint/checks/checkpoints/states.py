@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.base.entry_report import EVALUATED
+from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import Start, start_of
 from d9mlint.checks.derivation import assignments
@@ -99,6 +99,8 @@ class Checkpoints(Rule):
     saved = remembered_table(str, bool)
     restored = remembered_table(str, bool)
     """RNGs, and what else has a state, that the program uses, and whose states it saves and restores."""
+    drawn_in = remembered_table(tuple[str, str], bool)
+    """RNGs, and the loops in which they are drawn from."""
     optional = remembered_table(tuple[str, str], bool)
     """What has a state and is made only where an option is given, with the option."""
     checkpoints = remembered(list[tuple[Where, set[str], frozenset[str], str]])
@@ -142,13 +144,15 @@ class Checkpoints(Rule):
         rng, entry = event
         if entry.kind not in ("init", "split") and rng in ("torch", "numpy", "python"):
             self.uses[rng] = True
+            for loop in self.run.loops:
+                self.drawn_in[rng, loop.key] = True
 
     @on_call_if(lambda _, api: api in STATES or api in RESTORES or _is_scheduler(api) or _is_scaler(api))
     def call(self, call: CallEvent) -> None:
         """Something is made, saved or restored that has a state."""
         if _is_scheduler(call.api):
             made_here = isinstance(call.owner, v.Obj) and _is_scheduler(call.owner.api)
-            if not made_here and not _continues(self.run, call):
+            if not made_here and not _continues(self.run, call) and not self._is_stateless(call):
                 self._used("scheduler")
             if call.api.endswith(".step"):
                 self.stepped_in.add(self.run.loops[-1].key if self.run.loops else "")
@@ -160,6 +164,11 @@ class Checkpoints(Rule):
         restore = RESTORES.get(call.api)
         if restore is not None:
             self.restored[restore] = True
+
+    def _is_stateless(self, call: CallEvent) -> bool:
+        """Whether what a call makes goes on from the state of something else."""
+        role = self.run.kb.role(call.api, "keeps-no-state")
+        return role is not None and all_hold(call.args, role.when) is True
 
     def _used(self, what: str) -> None:
         option = self.run.state.aside
@@ -293,6 +302,10 @@ class Checkpoints(Rule):
         """What the program does is known."""
         open_world = self.run.entry is None
         uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on else set())
+        in_training = {rng for rng, loop in self.drawn_in.known() if loop in self.trains_in}
+        if not open_world and self.trains_in.known():
+            # What is drawn before the loop that trains is drawn again by a resumed run.
+            uses -= set(NAMES) - in_training
         if open_world:
             # Who calls this is not known. What trains with an optimizer draws from torch: shuffling, dropout.
             uses.add("torch")
@@ -339,8 +352,8 @@ class Checkpoints(Rule):
                     subject=place.subject,
                     # An edit that saves a part of it would only seem to be enough.
                     remedy=() if others or place.subject != _SAVE else tuple(wanted),
-                    # With the number of the epoch it is kept to go on from, whoever else reads its weights.
-                    unless="" if "epoch" in found else EVALUATED,
+                    # With the number of the epoch it may be kept to go on from, whoever else reads its weights.
+                    unless=LESS_IF_EVALUATED if "epoch" in found else EVALUATED,
                 )
         if open_world:
             # What is saved here may be restored elsewhere.

@@ -443,14 +443,15 @@ class Seeds(Rule):
 
     @on(LateSeedEvent)
     def late_seed(self, event: LateSeedEvent) -> None:
-        """A default argument is used that was drawn before a seed that has been set since."""
-        rng, entry, node, site = event
+        """What is used was drawn before a seed that has been set since: a default argument, or the weights of a model."""
+        rng, entry, node, site, call = event
         draw = self.unseeded.pop(rng)
         if draw is not None:
-            seed = Where(self.run, node, rng)
+            seed = Where(self.run, node if call is None else call, rng)
             seed.site = site
             early = (Early(draw, node_text(node, entry.apis[0]), ""),)
-            self.late.setdefault(rng, partial(Late, seed, "", True, draw, early, self.run.state.aside))
+            text = node_text(call, rng) if call is not None else ""
+            self.late.setdefault(rng, partial(Late, seed, text, True, draw, early, self.run.state.aside))
 
     def _bad_seed(self, entry: RngEntry, value: v.Value | None, args: v.Args, node: Any) -> bool:
         api = node_text(node, entry.apis[0])

@@ -56,9 +56,12 @@ def seed_block(context: Context, finding: Finding) -> Fix | None:
 
 
 def _late_seed(context: Context, finding: Finding) -> str:
-    """The number that a late seeding call is given."""
-    code = context.own(finding)
-    call = code.call(finding.start, finding.end) if code else None
+    """The number that a late seeding call is given, which is the last step of the flow."""
+    if not finding.flow:
+        return ""
+    last = finding.flow[-1]
+    code = context.code(last.path)
+    call = code.call(last.start, last.end) if code else None
     if call is not None and len(call.args) == 1:
         value = call.args[0]
         if (
