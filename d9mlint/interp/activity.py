@@ -16,7 +16,7 @@ from d9mlint.interp.calls import can_train, hands_over_training, has_model, owne
 from d9mlint.interp.context import OTHER_DEVICE, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, asked, named, runner, runner_of
-from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device
+from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device, of_keras
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent, ObjectCallEvent
 from d9mlint.interp.library.weights import are_initial, is_meant
 from d9mlint.interp.listening import Listening, listened_by, on, on_call, on_call_if, on_method
@@ -172,6 +172,17 @@ def infers(interp: RunView) -> bool:
     return not trains(interp) and (LOADS in interp.places or INFERS in interp.places)
 
 
+LOADING_METHODS = (
+    "load_state_dict",
+    "load_weights",
+    "restore",
+    "set_weights",
+    "from_pretrained",
+    "load_from_checkpoint",
+)
+"""Methods that load weights."""
+
+
 class Activity:
     """Listens for training, devices and GPU use."""
 
@@ -198,7 +209,10 @@ class Activity:
         first = call.args.get("loss", 0)
         tensor = isinstance(call.owner, v.Obj) and call.owner.type == tensors.TENSOR
         loss = call.owner if tensor or first is None else first
-        _trains_torch(self._interp, call.node, "backward", _place(found, tensors.device([loss])))
+        device = _place(found, tensors.device([loss]))
+        if not device and keras_backend(self._interp) == "torch" and _by_keras(loss):
+            device = keras_device(self._interp)
+        _trains_torch(self._interp, call.node, "backward", device)
 
     def _is_elsewhere(self, loss: v.Value | None) -> bool:
         """Whether a gradient is that of a package other than PyTorch: the loss comes from it, or the program uses it and
@@ -453,9 +467,7 @@ class Activity:
         """Something is moved to an XPU."""
         note(self._interp, "xpu", call.node, "xpu")
 
-    @on_method(
-        "load_state_dict", "load_weights", "restore", "set_weights", "from_pretrained", "load_from_checkpoint"
-    )
+    @on_method(*LOADING_METHODS)
     def loads(self, call: CallEvent) -> None:
         """Weights are loaded, unless they are the initial ones of another model."""
         state = call.args.pos[0] if call.args.pos else None
@@ -504,6 +516,17 @@ class Activity:
     def variable(self, event: EnvironmentEvent) -> None:
         """A variable is set."""
         _env(self._interp, event.name, event.value, event.node)
+
+
+def _by_keras(value: v.Value | None, depth: int = 0) -> bool:
+    """Whether a layer, model or loss of Keras gives a tensor, or what it is computed of."""
+    if isinstance(value, v.Items):
+        return any(_by_keras(one, depth) for one in value.elts)
+    if not isinstance(value, v.Obj) or depth > _STEPS_DEPTH:
+        return False
+    if of_keras(value.api) and value.api.endswith(_CALLED):
+        return True
+    return any(_by_keras(one, depth + 1) for one in (*value.args.values(), value.owner))
 
 
 def _unknown(types: list[str]) -> bool:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import graphs, memo, recursion, rng, tensors, unknown_models
+from d9mlint.interp import graphs, layer_modes, memo, recursion, rng, tensors, unknown_models
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import parts
 from d9mlint.interp.context import (
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.state import Rng
     from d9mlint.interp.view import RunView
-    from d9mlint.knowledge.schema import RngEntry, RoleEntry, RunnerEntry
+    from d9mlint.knowledge.schema import RngEntry, Role, RoleEntry, RunnerEntry
 
 CALL_STEPS = 4
 """What following a call takes beside the statements of its body, in steps."""
@@ -754,8 +754,9 @@ def call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Va
             with interp.within(FROZEN):
                 return call(interp, bind_method(interp, found, inst, inst.cls, node), args, node)
         if found is not None:
-            if name == "call":
+            if name == layer_modes.CALL:
                 _build(interp, inst, node)
+                return layer_modes.call_layer(interp, found, inst, args, node)
             return call(interp, bind_method(interp, found, inst, inst.cls, node), args, node)
     return call_member(interp, v.Member(inst, "__call__"), args, node)
 
@@ -778,9 +779,15 @@ def run_methods(
     node: Any,
     without: frozenset[str] = frozenset(),
     caller: RunnerEntry | None = None,
+    mode: str = "",
 ) -> None:
     """Run every method of an instance that a library will call: once, with unknown arguments, but for batches of
-    data. Methods ``without`` are not called. What is known of the ``caller`` says which are called without gradients."""
+    data. Methods ``without`` are not called. What is known of the ``caller`` says which are called without gradients.
+    Layers of Keras are called in a ``mode``, once in each."""
+    if mode and layer_modes.is_layer(interp, inst):
+        with interp.within(mode):
+            layer_modes.run_layer(interp, inst, _ANY_INPUT, node, mode)
+        without |= {layer_modes.CALL}
     if (inst, without) in interp.methods_run or (inst, frozenset()) in interp.methods_run:
         return
     interp.memory.changed()
@@ -798,6 +805,9 @@ def run_methods(
                     )
                     with interp.within(*quiet):
                         call(interp, member.bind(inst), v.Args(kw=kw, star=not kw, dstar=True), node)
+
+
+_ANY_INPUT = v.Args([v.UNKNOWN], star=True)
 
 
 def _make_objects(interp: Interp, api: str, args: v.Args, node: Any) -> None:
@@ -1219,6 +1229,8 @@ class _Method(NamedTuple):
     """It runs a method of the receiver's class and gives what that gives,"""
     initializes: RoleEntry | None
     """or weights."""
+    layers: RoleEntry | None
+    """It calls the layers of its receiver in a mode."""
 
 
 def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
@@ -1243,9 +1255,15 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
     uses = any(fnmatchcase(name, pattern) for pattern in patterns)
     applies = next((role for one in names if (role := kb.role(one, "applies")) is not None), None)
     initializes = next((role for one in names if (role := kb.role(one, "initializes")) is not None), None)
-    known = _Method(kb.canonical(api), entries, names, models, uses, applies, initializes)
+    layers = next(
+        (role for one in names for kind in _IN_MODE if (role := kb.role(one, kind)) is not None), None
+    )
+    known = _Method(kb.canonical(api), entries, names, models, uses, applies, initializes, layers)
     kb.methods_known[types, name] = known
     return known
+
+
+_IN_MODE: tuple[Role, ...] = ("calls-in-training", "calls-in-inference")
 
 
 def _call_member(
@@ -1270,6 +1288,9 @@ def _call_member(
         given = functional_modules.run(interp, owner, through, args, node)
         if given is not None and method.applies is not None:
             return given
+    mode = layer_modes.mode_of(method.layers, args) if method.layers is not None else ""
+    if mode and isinstance(owner, v.Obj):
+        layer_modes.run_model(interp, owner, mode, node)
     for model in method.models:
         result = model(interp, owner, name, args, node)
         if result is not None:
@@ -1293,8 +1314,8 @@ def _call_member(
     later = callbacks(interp, f"*.{name}", args, node, owner)
     if isinstance(owner, v.Obj) and name.startswith("fit") and is_estimator(owner.api):
         _fit_parts(interp, owner, args, node)
-    if isinstance(owner, v.Inst) and callback_instances(f"*.{name}"):
-        run_methods(interp, owner, node)
+    if isinstance(owner, v.Inst) and (mode or callback_instances(f"*.{name}")):
+        run_methods(interp, owner, node, mode=mode)
     if isinstance(owner, v.Obj) and any(name in entry.chained for entry in interp.kb.runners(owner.api)):
         return owner
     if isinstance(owner, v.Cls):
@@ -1618,6 +1639,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
             value = call(interp, part, v.Args([value]), node)
         return value
     training = args.kw.get("training")
+    layer_modes.call_model(interp, obj, training, node)
     if training is not None and v.truth(training):
         # With that argument a layer draws whether or not the program trains; Keras 3 drew its seed when it was made.
         with interp.within(TRAINING_CONTEXT):

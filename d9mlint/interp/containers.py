@@ -87,8 +87,8 @@ def add(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v
 def layers(model: v.Obj, depth: int = 0) -> list[v.Obj]:
     """The layers of a library that a model was made with or given later, and theirs; itself first."""
     found = [model]
-    added = model.attrs.get(_ADDED)
-    given = [*model.args.values(), *([added] if added is not None else [])]
+    later = model.attrs.get(_ADDED)
+    given = [*model.args.values(), *([later] if later is not None else [])]
     for value in given if depth < _DEEPEST else ():
         for one in value.elts if isinstance(value, v.Items) else (value,):
             if isinstance(one, v.Obj):
@@ -96,9 +96,17 @@ def layers(model: v.Obj, depth: int = 0) -> list[v.Obj]:
     return found[:MOST]
 
 
+def added(model: v.Obj) -> list[v.Value]:
+    """The layers that a model was given later."""
+    later = model.attrs.get(_ADDED)
+    return later.elts if isinstance(later, v.Items) else []
+
+
 def add_layer(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
-    """``model.add(layer)``: those are kept that draw, and those that may have others in them."""
+    """``model.add(layer)``: those are kept that draw, those that may have others in them, and the program's own."""
     layer = args.get("layer", 0)
+    if isinstance(owner, v.Obj) and isinstance(layer, v.Inst):
+        put(owner, [layer])
     if isinstance(owner, v.Obj) and isinstance(layer, v.Obj):
         if layer.api == owner.api or any(entry.kind == "dropout" for entry in interp.kb.rng(layer.api)):
             put(owner, [layer])

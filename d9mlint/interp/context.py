@@ -20,6 +20,10 @@ _DEVICES = frozenset({CPU_CONTEXT, OTHER_DEVICE})
 
 TRAINING_CONTEXT = "@training"
 """A layer is called with ``training=True``: what it draws counts whether or not the program trains."""
+INFERENCE_CONTEXT = "@inference"
+"""A layer is called with ``training=False``,"""
+EITHER_MODE = "@either-mode"
+"""or with both, or it is not known with which."""
 HANDED = "@handed"
 """A function is looked at that is handed to a library, which runs it with other arguments later."""
 THREAD = "@thread"

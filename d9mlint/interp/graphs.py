@@ -36,6 +36,8 @@ def entered(interp: Interp, context: v.Obj) -> Callable[[], None] | None:
         return None
     table = interp.state.rng
     outer = interp.state.level(GENERATOR)
+    for loop in interp.orders.loops:
+        loop.graphs = loop.graphs or loop.start < graph.birth
     table[GENERATOR] = graph.data.level if isinstance(graph.data, GraphSeed) else _another(outer)
 
     def leave() -> None:
@@ -46,8 +48,15 @@ def entered(interp: Interp, context: v.Obj) -> Callable[[], None] | None:
     return leave
 
 
+def built(interp: Interp) -> bool:
+    """Whether the program builds graphs, as in TensorFlow 1."""
+    return interp.switches.tf_graph or interp.kb_matches("tensorflow", "<2.0")
+
+
 def reset(interp: Interp) -> None:
     """The default graph is replaced by a new one."""
+    for loop in interp.orders.loops:
+        loop.graphs = True
     interp.state.rng[GENERATOR] = _another(interp.state.level(GENERATOR))
 
 

@@ -222,6 +222,7 @@ class Interp:
         self.library_attributes: dict[str, v.Value] = {}
         self.blanks: dict[v.Cls, v.Inst] = {}
         self.methods_run: set[tuple[v.Inst, frozenset[str]]] = set()
+        self.modes_run: set[tuple[v.Inst, str]] = set()
         self.orders = Orders(knowledge)
         # The call of a sort whose key function is running.
         self.sorting: Any = None

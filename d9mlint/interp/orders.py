@@ -94,7 +94,8 @@ class Loop:
     """A loop that runs over an arbitrary order. Objects born before ``start`` are older than it; ``before`` are the
     values that names had, which the loop assigns. ``given`` is the name that it gives each element, unless it is among
     the names ``assigned`` in its body. ``draws`` is whether it draws something, ``figures`` whether it begins or ends
-    figures, ``zeroes`` whether it sets gradients to zero: then each round has its own. ``cuts`` are where
+    figures, ``zeroes`` whether it sets gradients to zero: then each round has its own. ``graph_draws`` is whether it adds
+    draws to a graph of TensorFlow, ``graphs`` whether its rounds have graphs of their own. ``cuts`` are where
     statements start that end it after so many rounds. ``taken`` are names of what is taken in each round, where
     whatever is ready first is."""
 
@@ -107,6 +108,8 @@ class Loop:
         "env",
         "figures",
         "given",
+        "graph_draws",
+        "graphs",
         "names",
         "order",
         "start",
@@ -132,7 +135,7 @@ class Loop:
         self.names, self.counters = order_sums.names_of(stmt)
         inner = self.counters | _counted_up(stmt)
         self.taken = self.assigned - inner if start is not None else frozenset[str]()
-        self.draws = self.figures = self.zeroes = False
+        self.draws = self.figures = self.zeroes = self.graph_draws = self.graphs = False
         self.cuts: frozenset[int] = frozenset()
 
 
@@ -329,6 +332,12 @@ class Orders:
             if since is None or loop.start > since:
                 self.decide(loop.order)
 
+    def add_draw(self, since: int | None) -> None:
+        """A draw is added to a graph: likewise, unless each round has its own graph, with its own seed and numbering."""
+        for loop in self.loops:
+            if since is None or loop.start > since:
+                loop.graph_draws = True
+
     def around(self, birth: int) -> Order | None:
         """The order of the loops that are younger than an object."""
         return merge(loop.order for loop in self.loops if birth < loop.start)
@@ -363,7 +372,7 @@ class Orders:
 
     def leave(self, loop: Loop) -> None:
         """A loop ends."""
-        if loop.draws and not loop.figures:
+        if (loop.draws and not loop.figures) or (loop.graph_draws and not loop.graphs):
             self.decide(loop.order)
         if loop in self.loops:
             del self.loops[self.loops.index(loop) :]

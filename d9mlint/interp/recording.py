@@ -701,6 +701,9 @@ _ORDERS = {
 _ROLES = {
     "applies": "runs a method of its receiver with weights that are kept outside of it",
     "initializes": "runs a method of its receiver to make its weights",
+    "calls-in-training": "calls the layers of its receiver with `training=True`",
+    "calls-in-inference": "calls the layers of its receiver with `training=False`",
+    "takes-mode": "is a layer that takes `training` from its caller",
     "builds-with": "is a layer that calls some of its arguments once, to make its weights",
     "updates-weights": "takes a step of training",
     "starts-evaluated": "gives a module in evaluation mode",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from d9mlint.interp import graphs
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds, holds, item, plain
 from d9mlint.interp.delays import delays_only
@@ -167,7 +168,9 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
     if interp.orders.loops:
         # Who draws first gets other numbers, unless each round begins with the same ones.
         seeded = interp.state.modes.get(f"{SEEDED_IN_ROUND}{rng}")
-        interp.orders.decide_loops(seeded.value if seeded is not None else None)
+        since = seeded.value if seeded is not None else None
+        in_graph = rng == graphs.GENERATOR and graphs.built(interp)
+        (interp.orders.add_draw if in_graph else interp.orders.decide_loops)(since)
     level = interp.state.level(rng)
     generator = interp.kb.generators[rng]
     interp.listeners.tell(GlobalDrawEvent(rng, level, entry, node))

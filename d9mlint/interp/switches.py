@@ -158,7 +158,7 @@ class Switches:
     @on_call(*graphs.RESETS)
     def new_graph(self, call: CallEvent) -> None:
         """Another graph becomes the default one, where the program builds graphs."""
-        if self.tf_graph or self._interp.kb_matches("tensorflow", "<2.0"):
+        if graphs.built(self._interp):
             graphs.reset(self._interp)
 
     @on(EnvironmentEvent)

@@ -10,6 +10,7 @@ from d9mlint.checks.data import concurrent_updates
 from d9mlint.checks.drawing import Observer, what_is_drawn
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
+from d9mlint.interp.activity import LOADING_METHODS
 from d9mlint.interp.context import THREAD
 from d9mlint.interp.events import CallEvent, EndEvent, GlobalDrawEvent, SeedEvent
 from d9mlint.interp.library.processes import several_at_once
@@ -67,12 +68,30 @@ class RaceLog(Observer):
         self.own: set[str] = set()
         self.places: list[Where] = []
         self.generators: set[str] = set()
+        self._seeded: set[str] = set()
+        self._weights: dict[str, list[Where]] = {}
+        self._loads = False
 
     @on(SeedEvent)
     def seeded(self, event: SeedEvent) -> None:
-        """The worker seeds a generator: no other process draws from it."""
-        if self.processes:
-            self.own.update(event.rngs)
+        """The worker seeds a generator: no other process draws from it, but other threads do."""
+        (self.own if self.processes else self._seeded).update(event.rngs)
+
+    @on(GlobalDrawEvent)
+    def drew(self, event: GlobalDrawEvent) -> None:
+        """A thread draws initial weights from a generator that it has seeded, for them."""
+        if event.entry.kind == "init" and event.rng in self._seeded and event.node is not None:
+            self._weights.setdefault(event.rng, []).append(Where(self.run, event.node))
+
+    def weights(self) -> set[str]:
+        """The generators from which several threads draw initial weights that each has seeded for its own, where no
+        others are loaded in their place."""
+        drawn = set() if self._loads else set(self._weights)
+        for name in sorted(drawn):
+            known = {one.site for one in self.places}
+            new = [one for one in self._weights[name] if one.site not in known]
+            self.places += new[: MOST_PLACES - len(self.places)]
+        return drawn
 
     def _shared(self, generator: v.Obj) -> bool:
         return generator.birth <= self.start and id(generator) not in self.made
@@ -82,6 +101,8 @@ class RaceLog(Observer):
         """Something is called, which may draw."""
         if call.node is None:
             return
+        loads = call.api.rpartition(".")[2] in LOADING_METHODS
+        self._loads = self._loads or loads or self.run.kb.role(call.api, "loads-weights") is not None
         owner = call.owner
         if isinstance(owner, v.Obj) and owner.type in rng.GENERATOR_TYPES:
             shared = self._shared(owner) and call.api.rpartition(".")[2] not in _LOOKS
@@ -171,7 +192,8 @@ class Pools(Rule):
         log = RaceLog(self.run, processes, made)
         common = [] if processes else concurrent_updates.shared(self.run, call.node, func, thread)
         updates = concurrent_updates.UpdateLog(self.run, common)
-        drawn = what_is_drawn(self.run, [func], log, updates) & self._in_common(processes) - log.own
+        drawn = what_is_drawn(self.run, [func], log, updates) | log.weights()
+        drawn &= self._in_common(processes) - log.own
         shared = [_GLOBAL[r] for r in sorted(drawn)] + sorted(f"`{one}`" for one in log.generators)
         if shared:
             self._raced(log, call.node, shared, what, name)
