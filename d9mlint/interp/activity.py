@@ -256,7 +256,18 @@ class Activity:
         """Methods of trainers by names that only the knowledge base has."""
         heard = {name for _, to in listened_by(self) if to.method for name in to.names}
         names = tuple(name for name in self.kb.training_methods if name not in heard)
-        return [(Listening(CallEvent, names, method=True), self.trained)] if names else []
+        found = [(Listening(CallEvent, names, method=True), self.trained)] if names else []
+        evaluating = tuple(self.kb.evaluating_methods)
+        return [
+            *found,
+            *([(Listening(CallEvent, evaluating, method=True), self.evaluated)] if evaluating else []),
+        ]
+
+    def evaluated(self, call: CallEvent) -> None:
+        """What may be a trainer's own method that puts a model into evaluation mode and calls it."""
+        found = runner(self._interp, call.owner)
+        if found is not None and call.api.rpartition(".")[2] in found.entry.evaluates:
+            note(self._interp, MODE_SET, call.node, call.api)
 
     def trained(self, call: CallEvent) -> None:
         """What may be a trainer's own method that trains."""
