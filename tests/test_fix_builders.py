@@ -354,6 +354,24 @@ with tf.Session() as session:
     assert "keras" not in fixed and "enable_op_determinism" not in fixed
 
 
+def test_a_variable_is_set_before_the_import_that_another_fix_adds(project: Project) -> None:
+    agent = """\
+import tensorflow as tf
+
+
+def fit():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(tf.ones((8, 4)), tf.ones((8, 1)))
+"""
+    root = project(
+        {"agent.py": agent, "train.py": "import os\nfrom agent import fit\n\nprint(os.getcwd())\nfit()\n"}
+    )
+    changed = _fixed(root, {"select": ["DET104", "DET306"], "tensorflow-version": "2.3"}).changes
+    (text,) = (data.decode() for path, data in changed.items() if path.endswith("train.py"))
+    assert text.index("TF_DETERMINISTIC_OPS") < text.index("import tensorflow") < text.index("set_seed"), text
+
+
 def test_keras_of_its_own_is_seeded_as_its_release_can_be(project: Project) -> None:
     """``keras.utils.set_random_seed`` came with 2.7; before 2.4 the seeds of initial weights come from NumPy."""
     code = """\

@@ -49,6 +49,19 @@ def test_the_mode_is_switched_on_where_the_program_trains(tmp_path: Path, name: 
     assert expected in found.help
 
 
+@pytest.mark.parametrize(("release", "named"), [("4.18.0", False), ("4.19.0", True)])
+def test_the_trainer_of_transformers_has_a_switch_from_a_release_on(
+    tmp_path: Path, release: str, named: bool
+) -> None:
+    text = TRAINERS["transformers"][0]
+    (tmp_path / "requirements.txt").write_text(f"transformers=={release}\ntorch==1.11.0\n")
+    (found,) = findings(tmp_path, text, "DET302")
+    assert ("full_determinism" in found.help) is named
+    assert ("use_deterministic_algorithms" in found.help) is not named
+    edits = found.fix.edits if found.fix else ()
+    assert any("full_determinism" in edit.content for edit in edits) is named and edits
+
+
 MATRIX = (
     "import os\nimport torch\nfrom torch import nn\ntorch.manual_seed(0)\n"
     "nn.Linear(2, 2).cuda()(torch.zeros(1, 2).cuda()).sum().backward()\n"

@@ -25,6 +25,7 @@ from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
+from d9mlint.knowledge.patterns import Patterns
 from d9mlint.knowledge.versions import split
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class _Index:
         self.kept = frozenset(rng for entry in self.wanted if entry.made_by for rng in entry.unless_seeded)
         self.taking_back = sorted({name for entry in self.wanted for name in entry.unless_called})
         self.assigned = tuple(sorted({name for entry in self.wanted for name in entry.unless_assigned}))
-        self.only: dict[str, list[tuple[str, ReadAt]]] = {}
+        self._only: Patterns[tuple[str, ReadAt]] = Patterns()
+        self._only_of: dict[str, tuple[tuple[str, ReadAt], ...]] = {}
         self.variables: dict[str, list[HazardEntry]] = {}
         # Objects that are called: events of which only those hear who listen to the name.
         self.objects = frozenset(
@@ -60,17 +62,24 @@ class _Index:
         for entry in self.wanted:
             for test in entry.only_called:
                 for name in test.apis:
-                    self.only.setdefault(name, []).append((entry.id, test))
+                    self._only.add(name, (entry.id, test))
             for name in entry.env:
                 self.variables.setdefault(name, []).append(entry)
         self._matters: dict[str, bool] = {}
+
+    def only(self, name: str) -> tuple[tuple[str, ReadAt], ...]:
+        """The entries that count with a call of this name only, and what has to hold of it."""
+        known = self._only_of.get(name)
+        if known is None:
+            known = self._only_of[name] = self._only.of(name)
+        return known
 
     def matters(self, name: str) -> bool:
         """Whether a call of this name says anything of a hazard."""
         known = self._matters.get(name)
         if known is None:
             known = self._matters[name] = (
-                name in self.only
+                bool(self.only(name))
                 or name in self.makers
                 or bool(self._kb.hazards_of(name))
                 or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.taking_back)
@@ -142,8 +151,11 @@ class Hazards(Rule):
             seeded = frozenset(rng for rng in self._index.kept if self.run.state.level(rng).level != UNSEEDED)
             site = self.run.here(call.node)
             self.made[site] = (Where(self.run, call.node, call.api), seeded)
-        for name, test in self._index.only.get(call.api, ()):
-            if all_hold(call.args, test.when, call.owner) is not False:
+        for name, test in self._index.only(call.api):
+            # Who runs the program may give an option another value than its default.
+            given = [call.args.get(one.arg, one.pos) for one in _tests(test.when)]
+            chosen = any(one is not None and v.option_of(one) for one in given)
+            if chosen or all_hold(call.args, test.when, call.owner) is not False:
                 self.called[name] = True
         done: set[str] = set()
         for name in names:

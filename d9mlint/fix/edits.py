@@ -6,6 +6,7 @@ import ast
 import json
 import math
 import re
+import sys
 import warnings
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,19 +16,27 @@ from d9mlint.base.findings import Edit, Finding
 from d9mlint.base.notebooks import Cell, load_notebook
 from d9mlint.base.source import Source, make_source
 
+_SETS_VARIABLE = re.compile(r"\benviron\[")
+
 
 class BrokenFix(ValueError):
     """A fix that cannot be applied, or would leave a file that does not parse."""
 
 
 def without_overlaps(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings, in order, whose fixes do not touch each other, nor add the same import at different places; the others
-    wait for the next round."""
+    """The findings, in order, whose fixes do not touch each other, nor add the same import at different places, nor import
+    a library in front of where another sets a variable of the environment; the others wait for the next round."""
     taken: list[Edit] = []
     chosen: list[Finding] = []
     imports: set[str] = set()
+    # A variable of the environment has to be set before what reads it is imported: the import follows in the next round.
+    variables = [e.start for f in findings for e in _variables(f)]
     for finding in findings:
         edits = finding.fix.edits if finding.fix else ()
+        if variables and not _variables(finding):
+            last = max(variables)
+            if any(e.start <= last and _adds_library(e) for e in edits):
+                continue
         fresh = [e for e in edits if e not in taken]
         added = {line for e in fresh for line in _added_imports(e)}
         touched = any(_touch(e, other) for e in fresh for other in taken)
@@ -41,6 +50,19 @@ def without_overlaps(findings: Sequence[Finding]) -> list[Finding]:
 def _added_imports(edit: Edit) -> list[str]:
     """The imports that an edit adds at the level of the module."""
     return [line for line in edit.content.splitlines() if line.startswith(("import ", "from "))]
+
+
+def _variables(finding: Finding) -> list[Edit]:
+    """The edits of its fix that set variables of the environment."""
+    edits = finding.fix.edits if finding.fix else ()
+    return [edit for edit in edits if _SETS_VARIABLE.search(edit.content)]
+
+
+def _adds_library(edit: Edit) -> bool:
+    """Whether an edit imports something else than modules of the standard library."""
+    return any(
+        line.split()[1].partition(".")[0] not in sys.stdlib_module_names for line in _added_imports(edit)
+    )
 
 
 def _touch(one: Edit, other: Edit) -> bool:

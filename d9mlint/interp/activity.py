@@ -26,6 +26,7 @@ from d9mlint.interp.places import Where
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import RunnerEntry
 
 TORCH_TRAIN = "train:torch"
 TF_TRAIN = "train:tensorflow"
@@ -269,7 +270,18 @@ class Activity:
         """Methods of trainers by names that only the knowledge base has."""
         heard = {name for _, to in listened_by(self) if to.method for name in to.names}
         names = tuple(name for name in self.kb.training_methods if name not in heard)
-        return [(Listening(CallEvent, names, method=True), self.trained)] if names else []
+        found = [(Listening(CallEvent, names, method=True), self.trained)] if names else []
+        evaluating = tuple(self.kb.evaluating_methods)
+        return [
+            *found,
+            *([(Listening(CallEvent, evaluating, method=True), self.evaluated)] if evaluating else []),
+        ]
+
+    def evaluated(self, call: CallEvent) -> None:
+        """What may be a trainer's own method that puts a model into evaluation mode and calls it."""
+        found = runner(self._interp, call.owner)
+        if found is not None and call.api.rpartition(".")[2] in found.entry.evaluates:
+            note(self._interp, MODE_SET, call.node, call.api)
 
     def trained(self, call: CallEvent) -> None:
         """What may be a trainer's own method that trains."""
@@ -278,12 +290,17 @@ class Activity:
         if found is not None and name in found.entry.trains:
             self._runs(found, call, name)
 
+    def _switch(self, entry: RunnerEntry) -> str:
+        """How to make a trainer deterministic, where its release can be."""
+        there = not entry.switches or self._interp.kb_matches(entry.library, entry.switches)
+        return entry.switch if there else ""
+
     def _runs(self, found: Runner, call: CallEvent, name: str) -> None:
         if found.entry.library == "tensorflow":
             _trains_tf(self._interp, call.node, "fit")
             return
         if TORCH_TRAIN not in self._interp.places:
-            self.trainer_switch = found.entry.switch
+            self.trainer_switch = self._switch(found.entry)
         device = asked(self._interp, found.entry, call.args) or found.device
         _trains_torch(self._interp, call.node, name, device or tensors.device(call.args.values()))
 
@@ -303,7 +320,7 @@ class Activity:
             return
         if found.entry.constructs:
             if TORCH_TRAIN not in self._interp.places:
-                self.trainer_switch = found.entry.switch
+                self.trainer_switch = self._switch(found.entry)
             _trains_torch(self._interp, call.node, call.api, found.device)
         if found.entry.returns and found.device in ACCELERATORS:
             note(self._interp, found.device, call.node, call.api)

@@ -1633,6 +1633,12 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         gradients = v.Obj(f"{obj.api}.__call__", "", args, None)
         gradients.owner = obj
         return gradients
+    if obj.api == tensors.BATCH and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
+        # `batch.name` is what is in it by that name until it is called.
+        dotted = node.func.id if isinstance(node.func, m.Name) else node.func.name
+        name = dotted.rpartition(".")[2]
+        if interp.kb.role(f"{TENSOR}.{name}", "views") is not None:
+            return call_member(interp, v.Member(obj, name), args, node)
     if obj.api == "torch.nn.Sequential" and args.pos and not obj.args.star and parts(obj):
         value = args.pos[0]
         for part in parts(obj):

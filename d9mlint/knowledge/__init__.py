@@ -103,6 +103,8 @@ class Knowledge:
         """Libraries, as `name.*`, of which some entry asks whether they call the function that is running."""
         self.training_methods: dict[str, None] = {}
         """The methods of trainers that train, in the order of the entries."""
+        self.evaluating_methods: dict[str, None] = {}
+        """Those that only evaluate."""
         self._order_functions: dict[str, OrderEntry | None] = {}
         self._order_methods: dict[str, OrderEntry | None] = {}
         self._inferred: dict[str, InferredEntry] = {}
@@ -220,6 +222,7 @@ class Knowledge:
             self._devices.update((self.canonical(api), device) for api in device.apis)
         for runner in compiled.runners:
             self.training_methods.update(dict.fromkeys(runner.trains))
+            self.evaluating_methods.update(dict.fromkeys(runner.evaluates))
             for api in runner.apis:
                 if "*" in api:
                     self._runner_patterns.add(api, runner)

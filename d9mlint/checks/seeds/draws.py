@@ -28,7 +28,7 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     SeedEvent,
 )
-from d9mlint.interp.library.weights import filled, is_loaded
+from d9mlint.interp.library.weights import filled, is_loaded, is_meant
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.naming import described_only, names_only, traced_only
@@ -499,7 +499,9 @@ class Seeds(Rule):
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "loads-weights") is not None)
     def file_loaded(self, call: CallEvent) -> None:
         """Weights are loaded into a model that a function is given, or an object was made with."""
-        self._restored(filled(self.run.kb, call.api, call.args, call.owner))
+        role = self.run.kb.role(call.api, "loads-weights")
+        if role is None or not role.more or is_meant(role, call.args, call.owner):
+            self._restored(filled(self.run.kb, call.api, call.args, call.owner))
 
     def _restored(self, model: v.Value | None) -> None:
         self.load_order = Moment(self.run.steps)

@@ -66,7 +66,7 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     start = _start(context, finding, group)
     if start is None:
         return None
-    where, trainers = start.code, list(start.code.calls(tuple(TRAINERS)))
+    where, trainers = start.code, _trainers(context, finding, start.code)
     path = entry
     if not trainers and "trainer" in finding.remedy:
         path, where, trainers = _trainers_elsewhere(context, finding, entry, start.code)
@@ -104,13 +104,25 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     return made("enable deterministic algorithms", edits, path=entry)
 
 
+def _trainers(context: Context, finding: Finding, code: Code) -> list[ast.Call]:
+    """The calls in a file that make trainers, or their arguments, which take the switch in the targeted release."""
+    return [
+        call
+        for call in code.calls(tuple(TRAINERS))
+        if all(
+            not one.switches or context.matches(finding, one.library, one.switches)
+            for one in context.known.runners(code.qualified(call.func))
+        )
+    ]
+
+
 def _trainers_elsewhere(
     context: Context, finding: Finding, entry: str, code: Code
 ) -> tuple[str, Code, list[ast.Call]]:
     """The first of the files on the way to a finding in which trainers, or their arguments, are made, with these calls."""
     for path in dict.fromkeys((finding.path, *(step.path for step in reversed(finding.flow)))):
         other = context.code(path) if path != entry else None
-        found = list(other.calls(tuple(TRAINERS))) if other is not None else []
+        found = _trainers(context, finding, other) if other is not None else []
         if other is not None and found:
             return path, other, found
     return entry, code, []

@@ -62,12 +62,15 @@ def filled(kb: Knowledge, api: str, args: v.Args, owner: v.Value | None = None) 
         return None
     if all_hold(args, role.when, owner) is False:
         return None
-    given = owner.args if isinstance(owner, v.Obj) else args
-    return given.get(role.arg, role.pos)
+    made_with = owner.args.get(role.arg, role.pos) if isinstance(owner, v.Obj) else None
+    return made_with or args.get(role.arg, role.pos)
 
 
 def is_meant(role: RoleEntry, args: v.Args, owner: v.Value | None) -> bool:
-    """Whether a model is one that a function completes: where a fact names what has to have made it, that has to be seen."""
+    """Whether a model is one that a function completes: where a fact names what has to have made it, that has to be seen,
+    and where it names the argument for the file, that has to be given."""
+    if role.more and all(v.truth(args.kw.get(name) or v.NONE) is False for name in role.more):
+        return False
     return not any(test.mentions for test in role.when) or all_hold(args, role.when, owner) is True
 
 
