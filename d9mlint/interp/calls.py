@@ -1618,7 +1618,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
             value = call(interp, part, v.Args([value]), node)
         return value
     training = args.kw.get("training")
-    if training is not None and v.truth(training):
+    if training is not None and any(v.truth(one) for one in v.alternatives(training)):
         # With that argument a layer draws whether or not the program trains; Keras 3 drew its seed when it was made.
         with interp.within(TRAINING_CONTEXT):
             made = tuple(e for e in interp.kb.rng(obj.api) if e.kind == "dropout" and e.at != "use")

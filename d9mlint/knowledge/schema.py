@@ -120,6 +120,7 @@ Role = Literal[
     "reorders",
     "repeats",
     "resets-environment",
+    "runs-python",
     "restores",
     "restores-rng",
     "restores-weights",
