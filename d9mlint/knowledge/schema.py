@@ -121,6 +121,7 @@ Role = Literal[
     "repeats",
     "resets-environment",
     "runs-python",
+    "spawns-environments",
     "restores",
     "restores-rng",
     "restores-weights",
