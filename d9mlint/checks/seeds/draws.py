@@ -503,7 +503,9 @@ class Seeds(Rule):
         optional = {one.name for one in func.fn.params if one.default is not None}
         if name not in optional or method == "__init__":
             return ""
-        return f"seed only if `{name}` is not None, and pass a number the first time that `{method}` is called"
+        return (
+            f"seed only if `{name}` is not None, and pass a number the first time that `{method}` is called"
+        )
 
     @on_method("load_state_dict", "load_weights")
     def weights_loaded(self, call: CallEvent) -> None:
