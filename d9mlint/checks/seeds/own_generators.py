@@ -67,7 +67,8 @@ class OwnGenerators(Rule):
         """A module keeps a generator in a variable."""
         kept = module_variable(self.run, node)
         if kept is not None:
-            self.variables[self.run.here(node)] = kept
+            site = self.run.here(node)
+            self.variables[site] = kept
 
     @on(DefaultGeneratorEvent)
     def default_used(self, event: DefaultGeneratorEvent) -> None:
