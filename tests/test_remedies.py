@@ -547,3 +547,30 @@ def test_the_edit_of_a_trainer_is_what_its_help_says(
     assert (Path(found.fixed_path).name if found.fix is not None else "") == edited
     if found.fix is not None:
         assert [one.content for one in found.fix.edits] == [", full_determinism=True"]
+
+
+RESETS = {
+    "inherited seed": ("self.env.reset()", "ob, reward, done, info = env.step(1)", "call `env.seed(0)` once"),
+    "no seed": ("self.env.reset()", "env.step(1)", "give this `reset` a parameter `seed`"),
+}
+
+
+@pytest.mark.parametrize("name", RESETS)
+def test_an_environment_is_seeded_as_its_reset_admits(tmp_path: Path, name: str) -> None:
+    reset, step, expected = RESETS[name]
+    text = (
+        "import gym\n\n\nclass Stack(gym.Wrapper):\n    def reset(self):\n"
+        f"        return {reset}\n\n\nif __name__ == '__main__':\n"
+        f"    env = Stack(gym.make('Pong-v4'))\n    print(env.reset())\n    {step}\n"
+    )
+    (found,) = findings(tmp_path, text, "DET111")
+    assert found.help.startswith(expected)
+
+
+def test_a_seed_that_a_method_is_given_is_not_one_number_for_all_calls(tmp_path: Path) -> None:
+    text = (
+        "import random\n\n\nclass Car:\n    def reset(self, seed=None):\n        random.seed(seed)\n"
+        "        return random.random()\n\n\nif __name__ == '__main__':\n    print(Car().reset())\n"
+    )
+    (found,) = findings(tmp_path, text, "DET107")
+    assert found.help.startswith("seed only if `seed` is not None")

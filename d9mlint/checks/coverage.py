@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from d9mlint.base.coverage import Coverage, Gap
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
-from d9mlint.interp.data import PASS_THROUGH
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.library.builtins import MODELS
 from d9mlint.interp.listening import on_call_if
+from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 

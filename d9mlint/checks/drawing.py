@@ -11,7 +11,7 @@ from d9mlint.interp.context import CPU_CONTEXT, THREAD
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
 from d9mlint.interp.listening import on
 from d9mlint.interp.rng import GENERATOR_TYPES
-from d9mlint.interp.state import SEEDED
+from d9mlint.interp.state import SEEDED, Site
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
@@ -43,25 +43,37 @@ class ItemDraws(Observer):
         super().__init__(run)
         self.alone = alone
         self.drawn: set[str] = set()
+        self.by_python: set[str] = set()
+        """Those that are drawn from by a function of Python that a graph calls for each element."""
+        self._calls: set[Site] = set()
         self._began = run.now
+
+    def _draw(self, name: str) -> None:
+        self.drawn.add(name)
+        frame: Frame | None = self.run.frame if self._calls else None
+        while frame is not None:
+            if frame.call_site in self._calls:
+                self.by_python.add(name)
+                return
+            frame = frame.caller
 
     @on(AnyDrawEvent)
     def drew(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
         rng, entry = event
         if self.alone and self.run.state.level(rng).level == SEEDED:
-            self.drawn.add(ITEM_SEED)
+            self._draw(ITEM_SEED)
             return
         # A model that is built draws its initial weights: that is nothing an item or a task depends on.
         # A generator is one that workers copy if it is older than the item, see `called`.
         if entry.kind not in ("init", "dropout", "mask", "generator"):
             if rng == "own" and entry.seeded_by:
-                self.drawn.add(KEPT)
+                self._draw(KEPT)
                 return
             other = rng == "own" and entry.kind in ("transform", "augment")
             generators = self.run.kb.generators
             library = rng in generators and generators[rng].rule == LIBRARY_SEED
-            self.drawn.add("other" if other or library else rng)
+            self._draw("other" if other or library else rng)
 
     @on(CallEvent)
     def called(self, call: CallEvent) -> None:
@@ -69,10 +81,12 @@ class ItemDraws(Observer):
         come from that of the worker."""
         role = self.run.kb.role(call.api, "worker-seed")
         if self.alone and role is not None:
-            self.drawn.add(role.library)
+            self._draw(role.library)
+        if self.run.kb.role(call.api, "runs-python") is not None:
+            self._calls.add(self.run.here(call.node))
         owner = call.owner
         if isinstance(owner, v.Obj) and owner.type in GENERATOR_TYPES and owner.birth <= self._began:
-            self.drawn.add("own")
+            self._draw("own")
 
     @on(ObjectCallEvent)
     def layer(self, event: ObjectCallEvent) -> None:
@@ -93,7 +107,7 @@ class ItemDraws(Observer):
             active = asked or one.api.rpartition(".")[2].startswith("Random")
             known = self.run.kb.rng(one.api) if active else ()
             if any(entry.kind == "dropout" and entry.library in _OF_KERAS for entry in known):
-                self.drawn.add("keras")
+                self._draw("keras")
 
     def _applies(self, entry: RngEntry) -> bool:
         return not entry.versions or self.run.kb_matches(entry.library, entry.versions)
@@ -139,6 +153,17 @@ def what_is_drawn(
 ) -> set[str]:
     """RNGs that a dataset and its helpers draw from when an item is made; see ``ItemDraws``. ``observers`` hear of
     the same."""
+    return item_draws(run, parts, *observers, frame=frame, alone=alone).drawn
+
+
+def item_draws(
+    run: RunView,
+    parts: Sequence[v.Value | None],
+    *observers: Observer,
+    frame: Frame | None = None,
+    alone: bool = False,
+) -> ItemDraws:
+    """The same, with what else is known of them."""
     draws = ItemDraws(run, alone)
     with run.fork(draws, *observers, frame=frame) as fork:
         fork.forget_seeds()
@@ -150,7 +175,7 @@ def what_is_drawn(
                     fork.use(part)
                     if isinstance(part, v.Obj):
                         draws.layer(ObjectCallEvent(part, v.NO_ARGS, None))
-    return draws.drawn
+    return draws
 
 
 def draws(run: RunView, function: v.Value | None) -> set[str] | None:

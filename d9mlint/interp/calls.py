@@ -49,6 +49,7 @@ from d9mlint.interp.library.builtins import (
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
+from d9mlint.interp.library.processes import in_new_process
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.results import (
     callback_instances,
@@ -906,7 +907,7 @@ def _call_external(
             _may_fill(args)
         load_file(interp, api, args)
         later = interp.kb.role(api, "differentiates") is not None
-        contained = environments.inside(interp, api, args, node)
+        contained = _environments(interp, api, args, node)
         with interp.within(*([HANDED] if later else [])):
             callbacks(interp, api, args, node)
         moved = runner_of(interp, api, args)
@@ -928,6 +929,22 @@ def _call_external(
         result.data = entropy(interp)
     interp.listeners.tell(ResultEvent(event, result))
     return result
+
+
+def _environments(interp: Interp, api: str, args: v.Args, node: Any) -> list[v.Value]:
+    """The environments that a vector makes, or that a wrapper is put around."""
+    first = environments.begins_with(interp, api, args)
+    if not first:
+        return environments.inside(interp, api, args, node)
+
+    def work() -> list[v.Value]:
+        found = environments.inside(interp, api, args, node)
+        for one in found:
+            if isinstance(one, v.Inst):
+                run_methods(interp, one, node)
+        return found
+
+    return in_new_process(interp, first, node, work)
 
 
 def _class_of(interp: Interp, api: str, args: v.Args) -> str:
@@ -1646,7 +1663,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         return value
     training = args.kw.get("training")
     layer_modes.call_model(interp, obj, training, node)
-    if training is not None and v.truth(training):
+    if training is not None and any(v.truth(one) for one in v.alternatives(training)):
         # With that argument a layer draws whether or not the program trains; Keras 3 drew its seed when it was made.
         with interp.within(TRAINING_CONTEXT):
             made = tuple(e for e in interp.kb.rng(obj.api) if e.kind == "dropout" and e.at != "use")

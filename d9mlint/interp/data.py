@@ -13,6 +13,7 @@ from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
+from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes
 
@@ -359,25 +360,6 @@ def has_elements(interp: Interp, value: v.Obj) -> bool:
 
 
 ITERATED = ".__iter__"
-
-
-PASS_THROUGH = frozenset(
-    {
-        "builtins.enumerate",
-        "builtins.reversed",
-        "builtins.iter",
-        "tqdm.tqdm",
-        "tqdm.auto.tqdm",
-        "tqdm.notebook.tqdm",
-        "tqdm.tqdm_notebook",
-        "tqdm.autonotebook.tqdm",
-        "rich.progress.track",
-        "progressbar.progressbar",
-        "tensorflow_datasets.as_numpy",
-        "itertools.islice",
-        "itertools.cycle",
-    }
-)
 
 
 LOADER = "torch.utils.data.DataLoader"

@@ -17,6 +17,7 @@ from d9mlint.ir.traversal import nodes, parents
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import Role, RoleEntry
+    from d9mlint.project.modules import ModuleFile
 
 _MOST_VARIABLES = 4
 """A name is followed through so many variables."""
@@ -27,6 +28,15 @@ def names_only(run: RunView, node: Any) -> bool:
     """Whether what an expression of the running function gives does nothing but name what the program makes."""
     function = running(run)
     return function is not None and _Uses(run).all_name(function, node, 0)
+
+
+def module_variable(run: RunView, node: Any) -> tuple[ModuleFile, str] | None:
+    """The variable of a module in which the running statement keeps what an expression gives, and nowhere else."""
+    stmt, frame = run.statement, run.frame
+    if not isinstance(stmt, m.Assign) or stmt.value is not node or frame.func is not None or frame.is_class:
+        return None
+    names = [one.id for one in stmt.targets if isinstance(one, m.Name) and "." not in one.id]
+    return (frame.file, names[0]) if len(names) == len(stmt.targets) == 1 else None
 
 
 def described_only(run: RunView, node: Any, attributes: list[str]) -> bool:

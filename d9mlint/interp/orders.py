@@ -31,6 +31,7 @@ from d9mlint.interp.order_identifiers import IDENTIFIER
 from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, is_text, kind_of_elements, takes_key_by_address
 from d9mlint.interp.order_reductions import PASSED_THROUGH, REDUCED, use_of_array
 from d9mlint.interp.order_sorting import LENGTH, SORTING
+from d9mlint.interp.passed_on import passed_on
 from d9mlint.interp.places import Where, function
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
@@ -356,8 +357,7 @@ class Orders:
         loop = Loop(Order(order.keys), env, before, stmt)
         self.loops.append(loop)
         if stmt is not None:
-            enumerated = isinstance(value, v.Obj) and value.api == "builtins.enumerate"
-            loop.cuts = order_cuts.cuts(stmt, enumerated)
+            loop.cuts = order_cuts.cuts(stmt, _is_enumerated(value))
             for name in _counted_up(stmt):
                 if _is_int(before.get(name)):
                     index = v.Obj("?", "?")
@@ -386,7 +386,7 @@ class Orders:
         walk = _walk_of(interp, iterated) or _sorted_walk(interp, iterated)
         if walk is not None:
             return self._walked(walk)
-        if loop is not None and isinstance(iterated, v.Obj) and iterated.api == "builtins.enumerate":
+        if loop is not None and _is_enumerated(iterated):
             index = v.Obj("?", "?")
             index.order = Order(loop.order.keys, INDEX, loop.start)
             inner = element.elts[1] if isinstance(element, v.Items) and len(element.elts) == 2 else v.UNKNOWN
@@ -1465,6 +1465,12 @@ def _applies(entry: OrderEntry, args: v.Args, owner: v.Value | None = None) -> b
         if any(word in text for word in test.totals) and not any(word in text for word in test.groups):
             return False
     return True
+
+
+def _is_enumerated(value: v.Value) -> bool:
+    """Whether the elements of a value are numbered, also where something passes them on."""
+    value = passed_on(value)
+    return isinstance(value, v.Obj) and value.api == "builtins.enumerate"
 
 
 def _walk_of(interp: Interp, value: v.Value) -> v.Obj | None:

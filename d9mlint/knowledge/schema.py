@@ -120,6 +120,8 @@ Role = Literal[
     "reorders",
     "repeats",
     "resets-environment",
+    "runs-python",
+    "spawns-environments",
     "restores",
     "restores-rng",
     "restores-weights",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
-from d9mlint.interp.data import PASS_THROUGH, RANGES
+from d9mlint.interp.data import RANGES
+from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.interp.tensors import key_before, loaded_as, loaded_before, loaded_by
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from d9mlint.checks.base import Rule
-from d9mlint.checks.drawing import what_is_drawn
+from d9mlint.checks.drawing import KEPT, item_draws
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, ObjectAttributeEvent
 from d9mlint.interp.listening import on_call, on_object_attribute
 
-_DRAWN = frozenset({"tensorflow", "tensorflow_generator", "numpy", "python", "keras"})
+_BY_GRAPH = frozenset({"tensorflow", "tensorflow_generator", "keras"})
+"""What the ops of a graph draw from. What else a function draws, it draws once, when the graph is made of it."""
+_BY_PYTHON = frozenset({"numpy", "python", "other", "own", KEPT})
+"""What functions of Python draw from that a graph calls for each element."""
 
 
 class ParallelMap(Rule):
@@ -37,8 +40,8 @@ class ParallelMap(Rule):
         if calls is None or (isinstance(calls, v.Lit) and calls.value in (1, None)):
             return
         func = call.args.get("map_func", 0)
-        drawn = what_is_drawn(self.run, [func]) & _DRAWN
-        if drawn:
+        draws = item_draws(self.run, [func])
+        if draws.drawn & _BY_GRAPH or draws.by_python & _BY_PYTHON:
             self._vary(
                 call.node,
                 f"parallel `{name}` over a function that draws random numbers: draw order depends on thread scheduling",

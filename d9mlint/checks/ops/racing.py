@@ -47,6 +47,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import noted, remembered, remembered_table
+from d9mlint.interp.naming import module_variable
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.shapes import form, is_dtype
 from d9mlint.interp.state import Site
@@ -58,6 +59,7 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import alike, called_name, nodes
 from d9mlint.knowledge.schema import OpHistory
 from d9mlint.knowledge.versions import parse, split
+from d9mlint.project.modules import ModuleFile
 
 if TYPE_CHECKING:
     from d9mlint.interp.places import Replay
@@ -167,6 +169,8 @@ class Ops(Rule):
 
     compiled = remembered_table(tuple[str, int], bool)
     """Where losses are made that `compile` is given."""
+    variables = remembered_table(tuple[str, int], tuple[ModuleFile, str])
+    """Variables of modules that hold losses, by where these are made."""
     evaluates = remembered(bool)
     """Whether a compiled model computes its loss."""
 
@@ -263,8 +267,17 @@ class Ops(Rule):
             )
             likely = True
         for entry in entries:
+            if entry.losses and not likely:
+                self._keep(call.node)
             if _code(entry) in CODES:
                 _candidate(self, call, entry, likely)
+
+    def _keep(self, node: Any) -> None:
+        """Remember the variable of a module that a loss is kept in."""
+        kept = module_variable(self.run, node)
+        if kept is not None:
+            made = self.run.here(node)
+            self.variables[made.path, made.end] = kept
 
     @on(ItemWriteEvent)
     def write_item(self, event: ItemWriteEvent) -> None:
@@ -822,6 +835,10 @@ def _end(rule: Ops) -> None:
                     "the model that is compiled with it is neither trained nor evaluated",
                 )
                 continue
+        kept = rule.variables.get(made) if made not in rule.elsewhere and made not in rule.compiled else None
+        if kept is not None and not open_world and not rule.run.reads_variable(*kept):
+            _silent(rule.run, found.entry, found.place, "nothing that runs reads the variable that holds it")
+            continue
         # The gradient of a layer without weights is that of what it is called with.
         fed_constants = (
             is_tf

@@ -479,17 +479,34 @@ class Seeds(Rule):
                 return True
             option = v.option_of(value)
             why = f" by default (`{option}` is None)" if option else ""
+            handed = "" if option else self._handed_on(node)
+            help = f"give `{option}` a fixed default" if option else handed or "pass a fixed number"
             self.report(
                 "DET107",
                 node,
                 f"`{api}` without a seed{why} is seeded from OS entropy and differs between runs",
-                f"give `{option}` a fixed default" if option else "pass a fixed number",
+                help,
                 subject=api,
                 severity=Severity.WARNING if option else None,
-                remedy=() if option else ("seed",),
+                remedy=() if option or handed else ("seed",),
             )
             return True
         return False
+
+    def _handed_on(self, node: Any) -> str:
+        """The remedy where the seed is an optional argument of a method: one number for all of its calls would repeat
+        what they draw."""
+        func = self.run.frame.func
+        given = [*node.args, *(one.value for one in node.keywords)] if isinstance(node, m.Call) else []
+        if func is None or func.receiver is None or len(given) != 1 or not isinstance(given[0], m.Name):
+            return ""
+        name, method = given[0].id, func.fn.name
+        optional = {one.name for one in func.fn.params if one.default is not None}
+        if name not in optional or method == "__init__":
+            return ""
+        return (
+            f"seed only if `{name}` is not None, and pass a number the first time that `{method}` is called"
+        )
 
     @on_method("load_state_dict", "load_weights")
     def weights_loaded(self, call: CallEvent) -> None:

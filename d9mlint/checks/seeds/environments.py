@@ -17,6 +17,7 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
+from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import asked_for_form
 
 
@@ -36,15 +37,20 @@ class Environments(Rule):
     """Whether something is seeded of which it is not known which environments it stands for."""
     seeded_ones = remembered(set[Site])
     """Where environments are made that are seeded."""
-    resets = remembered(dict[frozenset[Site], Where])
-    """The first reset without a seed, by where the environments are made that it can be about."""
+    seeded_aside = remembered(set[tuple[str, Site | None]])
+    """Where environments are made that are seeded on a path that only an option leads to, with the option; None for an
+    environment of which that is not known."""
+    resets = remembered(dict[tuple[frozenset[Site], str], Where])
+    """The first reset without a seed, by where the environments are made that it can be about, and by the option that
+    leads to its path."""
+    seeded_by_method = remembered(bool)
+    """Whether an environment is seeded by a method ``seed``, which none has since `reset` takes a seed."""
+    four_values = remembered(bool)
+    """Whether a step gives four values, as it did when `reset` took no seed."""
     looked_at = remembered(list[tuple[frozenset[Site], Where]])
     """Resets of which the program has only asked for the form of the observation, since the last step."""
     space_seeded = remembered(bool)
-    first = remembered(frozenset[Site])
-    """The environments that the first of all these resets can be about."""
     sample = remembered_once(Where)
-    reset = remembered_once(Where)
     handed = remembered(dict[Site, Handed])
     """Environments that a library resets, not the program, by where they are made."""
     given = remembered(dict[frozenset[Site], Handed])
@@ -85,23 +91,57 @@ class Environments(Rule):
                     self.samples_own = True
         if name == "sample":
             return
-        if self._of_another_library(call.owner) or (owner is not None and _own(owner)):
+        if self._of_another_library(call.owner):
             return
+        vector = isinstance(owner, v.Obj) and owner.api.startswith(_VECTORS)
+        if name == "seed" and not vector:
+            self.seeded_by_method = True
+        if owner is not None and _own(owner):
+            owner = self._wrapped(owner) if name == "seed" else None
+            if owner is None:
+                return
         ones = self._made_at(owner)
         value = call.args.get("seed", 0)
         if value is None or v.is_none(value) is True:
             if name == "reset" and self.made:
                 option = v.option_of(value) if value is not None else ""
-                place = Where(self.run, call.node, "reset", option)
+                subject = "vector" if vector else "own" if self._in_reset_without_seed() else "reset"
+                place = Where(self.run, call.node, subject, option)
                 if self._form_only(call):
                     self.looked_at.append((ones, place))
                 else:
                     self._reset(place, ones)
             return
-        if ones:
+        if aside := self.run.state.aside:
+            self.seeded_aside.update((aside, one) for one in ones or (None,))
+        elif ones:
             self.seeded_ones.update(ones)
         else:
             self.seeded = True
+
+    def _wrapped(self, owner: v.Value) -> v.Value | None:
+        """What a wrapper of the project hands a seed on to, where it has no method of its own for that; None for nothing."""
+        found: list[v.Value] = []
+        for one in v.alternatives(owner):
+            inner: v.Value | None = None
+            if isinstance(one, v.Obj) and INSIDE in one.attrs:
+                inner = one.attrs[INSIDE]
+            elif isinstance(one, v.Inst) and one.cls.find("seed") is None:
+                roles = (self.run.kb.role(base, "contains-environment") for base in one.cls.external_bases())
+                if any(role is not None for role in roles):
+                    inner = one.attrs.get("env", v.UNKNOWN)
+            if inner is not None:
+                inner = self._wrapped(inner) if _own(inner) else inner
+            if inner is not None:
+                found.append(inner)
+        return v.join(found) if found else None
+
+    def _in_reset_without_seed(self) -> bool:
+        """Whether the running function is the `reset` of a class of the project, which nobody can give a seed."""
+        func = self.run.frame.func
+        if func is None or func.receiver is None or func.fn.name != "reset":
+            return False
+        return not any(param.name == "seed" or param.kind == "w" for param in func.fn.params)
 
     def _of_another_library(self, owner: v.Value | None) -> bool:
         """Whether something is surely no environment."""
@@ -109,11 +149,11 @@ class Environments(Rule):
         return any(t.startswith(("torch.", "random.", "numpy.", "tf.")) for t in types)
 
     def _reset(self, place: Where, ones: frozenset[Site]) -> None:
-        if self.reset is None:
-            self.reset = place
-            self.first = ones
-        if ones:
-            self.resets.setdefault(ones, place)
+        self.resets.setdefault((ones, place.aside), place)
+
+    def _seeded_with(self, option: str, ones: frozenset[Site]) -> bool:
+        """Whether the option that leads to a path leads to a seed of these environments, too."""
+        return any(by == option and (one is None or not ones or one in ones) for by, one in self.seeded_aside)
 
     def _form_only(self, call: CallEvent) -> bool:
         """Whether the program only asks for the shape of a sample."""
@@ -205,6 +245,10 @@ class Environments(Rule):
     @on_method("step")
     def step(self, call: CallEvent) -> None:
         """Something that may be an environment goes on from what a reset gave."""
+        statement = self.run.statement
+        vector = isinstance(call.owner, v.Obj) and call.owner.api.startswith(_VECTORS)
+        if not vector and isinstance(statement, m.Assign) and statement.value is call.node:
+            self.four_values |= any(isinstance(to, m.Seq) and len(to.elts) == 4 for to in statement.targets)
         if not self.looked_at or self._of_another_library(call.owner):
             return
         for ones, place in self.looked_at:
@@ -247,14 +291,17 @@ class Environments(Rule):
             return
         # The seed of one environment does not reach another.
         done = set(self.seeded_ones)
-        if self.reset is not None and not self.first:
+        resets = [(ones, one) for (ones, by), one in self.resets.items() if not self._seeded_with(by, ones)]
+        # A path that needs no option is what a program does.
+        resets.sort(key=lambda one: bool(one[1].aside))
+        if resets and not resets[0][0]:
             if not done:
                 # It may be about any of them.
-                self._never_seeded(self.reset, next((one.remedy for one in self.handed.values()), ""))
+                self._never_seeded(resets[0][1], next((one.remedy for one in self.handed.values()), ""))
                 return
         options: set[str] = set()
-        for ones, reset in self.resets.items():
-            if done.isdisjoint(ones) and reset.option not in options:
+        for ones, reset in resets:
+            if ones and done.isdisjoint(ones) and reset.option not in options:
                 # An option that seeds several environments is one cause.
                 options |= {reset.option} - {""}
                 known = [self.handed[one].remedy for one in sorted(ones) if one in self.handed]
@@ -284,12 +331,20 @@ class Environments(Rule):
     def _never_seeded(self, place: Where, remedy: str = "") -> None:
         option = place.option
         why = f" by default (`{option}` is None)" if option else ""
+        aside = next((by for by, _ in sorted(self.seeded_aside, key=str)), "")
+        why = why or (f" unless `{aside}` is given" if aside and not place.aside else "")
+        if not remedy:
+            remedy = "call `env.reset(seed=0)` once after creating it"
+            if place.subject == "vector" or self.seeded_by_method or self.four_values:
+                remedy = "call `env.seed(0)` once after creating it: this `reset` takes no seed"
+            elif place.subject == "own":
+                remedy = "give this `reset` a parameter `seed`, pass it on, and pass `seed=0` once, after creating it"
         self.report(
             "DET111",
             place,
             f"environment is never seeded{why}: `reset()` uses OS entropy, and global seeds do not affect it",
-            remedy or "call `env.reset(seed=0)` once after creating it",
-            subject="environment" if place.subject == "reset" else "handed",
+            remedy,
+            subject="environment" if place.subject in _RESETS else "handed",
             severity=Severity.WARNING if option else None,
         )
 
@@ -308,6 +363,9 @@ def _space(owner: v.Value | None) -> str:
 
 
 _SPACES = ("action_space", "observation_space", "single_action_space", "single_observation_space")
+_RESETS = frozenset({"reset", "own", "vector"})
+_VECTORS = ("stable_baselines3.", "sb3_contrib.")
+"""Libraries whose vectors of environments have a method ``seed``, and a `reset` without."""
 OWN = "own"
 _RL_LIBRARIES: tuple[str, ...] = (
     "stable_baselines3.",

@@ -13,6 +13,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, DefaultGeneratorEvent, EndEvent, ObjectCallEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
+from d9mlint.interp.naming import module_variable
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import GENERATOR_TYPES, all_hold, any_holds, assumed, is_quiet
 from d9mlint.interp.state import SEEDED, Site
@@ -64,12 +65,10 @@ class OwnGenerators(Rule):
 
     def _remember_variable(self, node: m.Expr) -> None:
         """A module keeps a generator in a variable."""
-        stmt, frame = self.run.statement, self.run.frame
-        if isinstance(stmt, m.Assign) and stmt.value is node and frame.func is None and not frame.is_class:
-            names = [one.id for one in stmt.targets if isinstance(one, m.Name) and "." not in one.id]
-            if len(names) == len(stmt.targets) == 1:
-                site = self.run.here(node)
-                self.variables[site] = (frame.file, names[0])
+        kept = module_variable(self.run, node)
+        if kept is not None:
+            site = self.run.here(node)
+            self.variables[site] = kept
 
     @on(DefaultGeneratorEvent)
     def default_used(self, event: DefaultGeneratorEvent) -> None:

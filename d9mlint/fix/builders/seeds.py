@@ -208,7 +208,8 @@ def seeded_environment(context: Context, finding: Finding) -> Fix | None:
     # One that is handed to a library is seeded there, and what a library wraps by what it says.
     if not isinstance(call.func, ast.Attribute) or finding.subject == "handed":
         return None
-    if finding.subject != "space" and "reset(seed=0)" not in (finding.help or ""):
+    by_method = "env.seed(0)" in (finding.help or "")
+    if finding.subject != "space" and not by_method and "reset(seed=0)" not in (finding.help or ""):
         return None
     owner = call.func.value
     space = ""
@@ -219,10 +220,10 @@ def seeded_environment(context: Context, finding: Finding) -> Fix | None:
     made_at = _assignment(code, call, ast.unparse(owner))
     env = ast.unparse(owner)
     at_once = made_at is not None and code.scope(made_at) is code.scope(call) and not code.in_loop(call)
-    if made_at is not None and (space or not at_once):
-        line = f"{env}.{space}.seed(0)" if space else f"{env}.reset(seed=0)"
+    if made_at is not None and (space or by_method or not at_once):
+        line = f"{env}.{space}.seed(0)" if space else f"{env}.{'seed(0)' if by_method else 'reset(seed=0)'}"
         return made("seed the environment once", changes.insert_after(code, made_at, [line]))
-    if space or code.in_loop(call) or made_at is None or not _is_run_once(code, call):
+    if space or by_method or code.in_loop(call) or made_at is None or not _is_run_once(code, call):
         # One seed for every call would begin the same episode each time.
         return None
     return made("pass `seed=0`", changes.set_argument(code, call, "seed", "0", 0))

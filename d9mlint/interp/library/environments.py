@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -84,6 +85,22 @@ def inside(interp: Interp, api: str, args: v.Args, node: Any) -> list[v.Value]:
                 part = named
             found += v.alternatives(part)
     return found
+
+
+def begins_with(interp: Interp, api: str, args: v.Args) -> str:
+    """What runs first in the processes that a vector starts anew for its environments; empty where it starts none, or
+    copies of this process."""
+    role = interp.kb.role(api, "spawns-environments")
+    if role is None or all_hold(args, role.when) is not True:
+        return ""
+    given = args.get(role.arg, role.pos)
+    for one in v.alternatives(given) if given is not None else ():
+        for part in one.elts if isinstance(one, v.Items) else [one]:
+            if isinstance(part, v.Cls):
+                return f"{part.cls.name}.__init__"
+            if isinstance(part, v.Func) and part.fn.name.isidentifier():
+                return part.fn.name
+    return "__init__"
 
 
 def _arguments(args: v.Args) -> v.Args:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from d9mlint.interp import values as v
 from d9mlint.interp.context import SPAWNED, THREAD
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
 
+T = TypeVar("T")
+
 
 def _spawn(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``torch.multiprocessing.spawn(fn, args=(...))``: a fresh interpreter; nothing of the parent's state."""
@@ -30,6 +33,15 @@ def _spawn(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
             _in_state(interp, _fresh(interp), func, v.Args([v.Obj(RANK), *rest], star=star), node)
         interp.spawned = outer
     return v.NONE
+
+
+def in_new_process(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
+    """What runs in processes that are started anew: nothing of the parent's state. ``name`` is what begins there."""
+    outer, interp.spawned = interp.spawned, name
+    with interp.within(SPAWNED):
+        found = _run_in_state(interp, _fresh(interp), run, node)
+    interp.spawned = outer
+    return found
 
 
 def _process(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -94,18 +106,22 @@ def _fresh(interp: Interp) -> State:
 
 
 def _in_state(interp: Interp, state: State, func: v.Value, args: v.Args, node: Any) -> None:
+    _run_in_state(interp, state, lambda: [interp.call(one, args, node) for one in v.alternatives(func)], node)
+
+
+def _run_in_state(interp: Interp, state: State, run: Callable[[], T], node: Any) -> T:
     outer, workers = interp.state, interp.workers
     interp.state = state
     here = interp.here(node)
     interp.workers = (SEVERAL if several_at_once(interp, node) else 1, f"{here.path}:{here.start}")
     with interp.within(THREAD):
-        for one in v.alternatives(func):
-            interp.call(one, args, node)
+        found = run()
     # What the child did has happened (it trained), but seeds and modes stay its own.
     for name, site in interp.state.flags.held.items():
         if not name.startswith("draw:"):
             outer.flags.setdefault(name, site)
     interp.state, interp.workers = outer, workers
+    return found
 
 
 def several_at_once(interp: RunView, node: Any) -> bool:

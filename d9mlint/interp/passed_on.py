@@ -1,0 +1,33 @@
+"""What passes on the elements of what it is put around: progress bars, `enumerate`, `iter`."""
+
+from __future__ import annotations
+
+from d9mlint.interp import values as v
+
+PASS_THROUGH = frozenset(
+    {
+        "builtins.enumerate",
+        "builtins.reversed",
+        "builtins.iter",
+        "tqdm.tqdm",
+        "tqdm.auto.tqdm",
+        "tqdm.notebook.tqdm",
+        "tqdm.tqdm_notebook",
+        "tqdm.autonotebook.tqdm",
+        "rich.progress.track",
+        "progressbar.progressbar",
+        "tensorflow_datasets.as_numpy",
+        "itertools.islice",
+        "itertools.cycle",
+    }
+)
+
+
+def passed_on(value: v.Value) -> v.Value:
+    """What gives the elements that a value passes on as they are, as a progress bar does."""
+    while isinstance(value, v.Obj) and value.api in PASS_THROUGH and value.api != "builtins.enumerate":
+        inner = value.args.get("", 0)
+        if inner is None:
+            break
+        value = inner
+    return value
