@@ -326,7 +326,11 @@ def _add(
     called: set[int] = set()
     some = list(nodes(code))
     looked_in: set[int] = set()
+    stored: set[int] = set()
     for node in some:
+        if isinstance(node, (m.Assign, m.AnnAssign, m.For)):
+            targets = node.targets if isinstance(node, m.Assign) else [node.target]
+            stored.update(id(one) for one in targets)
         owner, key = _looked_up(node)
         beginning = _beginning(key) if key is not None else ""
         if beginning:
@@ -352,7 +356,9 @@ def _add(
         whole = len(rest) == 1 and (head in ("self", "cls") or head in modules)
         for part in rest:
             uses.attributes.setdefault(part, set()).add((around, plain and whole))
-        if (not rest and not plain and id(node) not in looked_in) or "__dict__" in rest:
+        # A variable that is given something else is not used by that, also where it had the name of a module before.
+        used = not plain and id(node) not in looked_in and id(node) not in stored
+        if (not rest and used) or "__dict__" in rest:
             uses.handed_on |= modules.get(head, set())
         uses.any_module |= node.id == _MODULES
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from d9mlint.interp import values as v
+from d9mlint.interp.data import RANGES
 from d9mlint.interp.events import LookedAtEvent
 from d9mlint.interp.library.options import NAMESPACE, holds_option
 from d9mlint.interp.order_identifiers import chosen
 from d9mlint.ir import nodes as m
-from d9mlint.ir.scopes import only_tested
+from d9mlint.ir.scopes import assigned_names, only_tested
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Aside
@@ -110,7 +111,56 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
             return Outcome(held.value == (node.ops[0] == "in"), held.option), values
         if _lacks(interp, node, *values) or _stays_empty(interp, node, values[1]):
             return Outcome(node.ops[0] == "not in"), values
+    if node.ops[0] in ("==", "!=") and len(node.ops) == 1 and isinstance(node.left, m.BinOp):
+        # `epoch + 1 % 5 == 0`, where `(epoch + 1) % 5` was meant.
+        number, least = values[1], _least(interp, node.left)
+        if (
+            least is not None
+            and isinstance(number, v.Lit)
+            and type(number.value) is int
+            and not number.option
+        ):
+            if number.value < least:
+                return Outcome(node.ops[0] == "!="), values
     return _compare(node, values), values
+
+
+def _least(interp: Interp, node: m.Expr) -> int | None:
+    """The least that an expression gives which adds numbers to one that a running loop counts up."""
+    if isinstance(node, m.BinOp) and node.op == "+":
+        left = _least(interp, node.left)
+        right = _least(interp, node.right) if left is not None else None
+        return None if left is None or right is None else left + right
+    if isinstance(node, m.Name) and "." not in node.id:
+        return _counted_from(interp, node.id)
+    known = interp.eval(node)
+    return known.value if isinstance(known, v.Lit) and type(known.value) is int and not known.option else None
+
+
+def _counted_from(interp: Interp, name: str) -> int | None:
+    """The first number of a range that a running loop of the function goes through with a variable, which nothing else
+    in the loop assigns."""
+    for loop in reversed(interp.loops):
+        stmt = loop.stmt
+        if loop.frame is not interp.frame or not isinstance(stmt, m.For):
+            continue
+        if isinstance(stmt.target, m.Name) and stmt.target.id == name:
+            over = loop.over
+            if (
+                not isinstance(over, v.Obj)
+                or over.api not in RANGES
+                or over.args.star
+                or name in assigned_names(stmt)
+            ):
+                return None
+            bounds = over.args.pos
+            first = bounds[0] if len(bounds) == _WITH_FIRST else v.Lit(0) if len(bounds) == 1 else v.UNKNOWN
+            number = first.value if isinstance(first, v.Lit) and not first.option else None
+            return number if type(number) is int else None
+    return None
+
+
+_WITH_FIRST = 2
 
 
 def _in_namespace(key: v.Value, held: v.Value) -> v.Lit | None:

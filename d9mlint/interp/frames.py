@@ -9,6 +9,7 @@ from d9mlint.interp import values as v
 
 if TYPE_CHECKING:
     from d9mlint.interp.equal_tests import Chosen
+    from d9mlint.interp.given_options import Written
     from d9mlint.interp.heap import Overwritten
     from d9mlint.interp.orders import Order
     from d9mlint.interp.state import Site, State
@@ -68,6 +69,7 @@ class Frame:
         "returns",
         "returns_aside",
         "unrolled",
+        "written",
         "yielded",
         "yields",
     )
@@ -103,6 +105,8 @@ class Frame:
         self.dispatching = 0
         # What tests chose, by their texts.
         self.chosen: dict[str, Chosen] = {}
+        # What was written where options have other values than by default.
+        self.written: list[Written] = []
         self.is_class = False
         # Whether the local variables are what the function gives, as those of a configuration.
         self.keeps_locals = False

@@ -18,7 +18,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.coverage import Cut, Gap, GapKind
-from d9mlint.interp import calls, conditions, data, equal_tests, expressions, order_cuts, order_last
+from d9mlint.interp import (
+    calls,
+    conditions,
+    data,
+    equal_tests,
+    expressions,
+    given_options,
+    order_cuts,
+    order_last,
+)
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete
 from d9mlint.interp.context import CONTEXT, OPTION, Active, Question
@@ -930,7 +939,7 @@ class Interp:
         if test.answer is None:
             self.branch([body, orelse])
         elif test.option:
-            self.branch([body, orelse], keep=0 if test.answer else 1, option=test.option)
+            self._branch_by_option(stmt, test, body, orelse)
         elif test.answer:
             body()
         else:
@@ -943,6 +952,27 @@ class Interp:
             conditions.narrow(self, stmt.test, false is None, stops[false is None])
             if len(self.frame.asides) > asides:
                 conditions.narrow_aside(self, stmt.test, false is None, self.frame.asides[-1])
+
+    def _branch_by_option(
+        self, stmt: m.If, test: Outcome, body: Callable[[], None], orelse: Callable[[], None]
+    ) -> None:
+        """The branches of an ``if`` that the default of an option decides."""
+        met: list[Callable[[], None]] = []
+
+        def run(outcome: bool) -> None:
+            branch = body if outcome else orelse
+            if outcome is test.answer:
+                branch()
+            else:
+                met.append(given_options.writing(self, stmt.test, outcome, branch))
+
+        runs: list[Callable[[], None]] = [
+            functools.partial(given_options.within, self, stmt.test, outcome, functools.partial(run, outcome))
+            for outcome in (True, False)
+        ]
+        self.branch(runs, keep=0 if test.answer else 1, option=test.option)
+        for one in met:
+            one()
 
     def exec_for(self, stmt: m.For) -> None:
         """``for``: known short sequences element by element, anything else once."""

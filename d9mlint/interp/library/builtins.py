@@ -739,6 +739,13 @@ def _next(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     return found if isinstance(found, (v.Obj, v.Items, v.Inst, v.Func, v.AnyOf)) else None
 
 
+def _next_of(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``iterator.next()``, which older iterators have: what ``next(iterator)`` gives."""
+    if not isinstance(owner, v.Obj) or owner.api != "builtins.iter":
+        return None
+    return _next(interp, "builtins.next", v.Args([owner]), node)
+
+
 def _from_checkpoint(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     if isinstance(owner, v.Cls):
         model = interp.call(owner, v.Args(star=True, dstar=True), node)
@@ -1044,6 +1051,8 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.parse_args_into_dataclasses": opt.hf_parse,
     "*.parse_json_file": opt.hf_parse,
     "*.get": _namespace_dict,
+    "*.next": _next_of,
+    "*.__next__": _next_of,
     "*.__new__": _new_class,
     "*.result": _result,
     "*.__subclasses__": _subclasses,
