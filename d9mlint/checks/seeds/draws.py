@@ -478,14 +478,20 @@ class Seeds(Rule):
                 return True
             option = v.option_of(value)
             why = f" by default (`{option}` is None)" if option else ""
+            by_name = entry.seed_arg and entry.seed_pos is None and not entry.seed_attribute
+            keyword = f"{entry.seed_arg}=" if by_name else ""
             self.report(
                 "DET107",
                 node,
                 f"`{api}` without a seed{why} is seeded from OS entropy and differs between runs",
-                f"give `{option}` a fixed default" if option else "pass a fixed number",
+                f"give `{option}` a fixed default"
+                if option
+                else f"pass `{keyword}0`"
+                if keyword
+                else "pass a fixed number",
                 subject=api,
                 severity=Severity.WARNING if option else None,
-                remedy=() if option else ("seed",),
+                remedy=() if option else ("seed", keyword),
             )
             return True
         return False
