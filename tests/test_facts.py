@@ -226,6 +226,15 @@ def test_other_comments_are_not_kept() -> None:
         ("x = 'abc\n", "unterminated string literal", "'"),
         ("x = '\\N{no such name}'\n", "unknown Unicode character name", None),
         ("a\x00b\n", "null bytes", None),
+        ("f(a=1, b=2, a=3)\n", "keyword argument repeated: a", "a"),
+        ("class A(B, m=1, m=2): pass\n", "keyword argument repeated: m", "m"),
+        ("def f(a, *, a): pass\n", "duplicate argument 'a' in function definition", "a, *, a"),
+        ("f = lambda a, a: 1\n", "duplicate argument 'a' in function definition", "a, a"),
+        ("return 1\n", "'return' outside function", "return"),
+        ("def f():\n    class A:\n        return 1\n", "'return' outside function", "return"),
+        ("for a in b:\n    pass\nelse:\n    break\n", "'break' outside loop", "break"),
+        ("while a:\n    def f():\n        continue\n", "'continue' not properly in loop", "continue"),
+        ("nonlocal a\n", "nonlocal declaration not allowed at module level", "nonlocal"),
     ],
 )
 def test_syntax_errors_are_told_as_python_tells_them(text: str, message: str, place: str | None) -> None:
@@ -235,6 +244,18 @@ def test_syntax_errors_are_told_as_python_tells_them(text: str, message: str, pl
     assert message in problem.message
     assert place is None or text[problem.start : problem.end] == place
     assert 0 <= problem.start <= problem.end <= len(text)
+
+
+def test_what_the_compiler_takes_is_no_syntax_error() -> None:
+    text = (
+        "f(a=1, b=g(a=2), **c, **d)\nfor a in b:\n    while c:\n        break\n    else:\n        continue\n"
+        "    if c:\n        break\n\n\nclass A:\n    for a in b:\n        break\n\n"
+        "    def f(self, a, *b, c, **d):\n        for b in a:\n            class C:\n                pass\n\n"
+        "            try:\n                continue\n            finally:\n                g = lambda a: a\n\n"
+        "        def g():\n            nonlocal a\n            return a\n\n        return g\n"
+    )
+    compile(text, "<text>", "exec")
+    assert extract(text, "").problem is None
 
 
 @pytest.mark.parametrize(

@@ -574,3 +574,20 @@ def test_a_seed_that_a_method_is_given_is_not_one_number_for_all_calls(tmp_path:
     )
     (found,) = findings(tmp_path, text, "DET107")
     assert found.help.startswith("seed only if `seed` is not None")
+
+
+def test_a_seed_is_passed_by_the_name_that_it_has(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("lightning==2.1.0\n")
+    text = "from lightning.pytorch.cli import LightningCLI\nfrom models import Model\n\nLightningCLI(Model, run=False)\n"
+    (found,) = findings(tmp_path, text, "DET107")
+    assert found.help == "pass `seed_everything_default=0`"
+
+
+def test_the_mode_is_set_in_the_processes_that_train(tmp_path: Path) -> None:
+    text = (
+        "import torch\nimport torch.multiprocessing as mp\n\n\ndef train(rank):\n    torch.manual_seed(0)\n"
+        "    torch.nn.Linear(2, 2).cuda()(torch.zeros(1, 2).cuda()).sum().backward()\n\n\n"
+        'if __name__ == "__main__":\n    mp.spawn(train, nprocs=2)\n'
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    assert "at the start of `train()`, which runs in new processes" in found.help

@@ -11,6 +11,15 @@ from d9mlint.ir.nodes import Class, Expr, Function, Stmt
 DEEPEST = 400
 """Chains that are nested in the facts (operators, ``elif``) may be so long: whoever reads facts recurses."""
 
+
+class Refused(Exception):
+    """What is written is grammatical, but Python's compiler refuses it; the message, and the part of the text."""
+
+    def __init__(self, message: str, start: int, end: int) -> None:
+        super().__init__(message)
+        self.start, self.end = start, end
+
+
 Node = Any
 """A libcst node. The lowering dispatches on its class; nothing else is asked of libcst's types."""
 
@@ -27,6 +36,7 @@ class Cursor:
         "function",
         "functions",
         "i",
+        "loops",
         "qualname",
         "starts",
         "text",
@@ -45,6 +55,8 @@ class Cursor:
         self.cls = -1
         self.qualname = ""
         self.yields = False
+        # How many loops of the running function or class body are open.
+        self.loops = 0
         # Spans of simple statements and headers: only comments that may be pragmas need them.
         self.extents: list[tuple[int, int]] | None = [] if self.comments else None
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from d9mlint.frontend.cursor import EXPR, STMT, Cursor, Node
+from d9mlint.frontend.cursor import EXPR, STMT, Cursor, Node, Refused
 from d9mlint.frontend.lower_expr import arguments, lower, optional
 from d9mlint.ir.bodies import function, packed, survey
 from d9mlint.ir.nodes import (
@@ -26,6 +26,7 @@ from d9mlint.ir.nodes import (
 
 def parameters(c: Cursor, node: Node) -> list[Param]:
     """The parameters of a function or lambda, in their order."""
+    begin = c.i
     out: list[Param] = []
     for param in node.posonly_params:
         out.append(_param(c, param, "p"))
@@ -37,6 +38,11 @@ def parameters(c: Cursor, node: Node) -> list[Param]:
         out.append(_param(c, param, "k"))
     if node.star_kwarg is not None:
         out.append(_param(c, node.star_kwarg, "w"))
+    if len(out) > 1 and len({one.name for one in out}) < len(out):
+        names = [one.name for one in out]
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        message = f"duplicate argument '{twice}' in function definition"
+        raise Refused(message, c.starts[begin], c.ends[c.i - 1])
     return out
 
 
@@ -101,8 +107,8 @@ def _function(c: Cursor, node: Node, out: list[Stmt]) -> None:
     index = len(c.functions)
     c.functions.append(None)
     out.append(FunctionDef(index, start, end))
-    parent, outer, cls, yields = c.function, c.qualname, c.cls, c.yields
-    c.function, c.cls, c.yields = index, -1, False
+    parent, outer, cls, yields, loops = c.function, c.qualname, c.cls, c.yields, c.loops
+    c.function, c.cls, c.yields, c.loops = index, -1, False, 0
     c.qualname = f"{outer}.{name}" if outer else name
     body = block(c, node.body)
     c.functions[index] = function(
@@ -119,7 +125,7 @@ def _function(c: Cursor, node: Node, out: list[Stmt]) -> None:
         is_async,
         c.yields,
     )
-    c.function, c.qualname, c.cls, c.yields = parent, outer, cls, yields
+    c.function, c.qualname, c.cls, c.yields, c.loops = parent, outer, cls, yields, loops
 
 
 def _class(c: Cursor, node: Node, out: list[Stmt]) -> None:
@@ -142,8 +148,8 @@ def _class(c: Cursor, node: Node, out: list[Stmt]) -> None:
     index = len(c.classes)
     c.classes.append(None)
     out.append(ClassDef(index, start, end))
-    outer, cls = c.qualname, c.cls
-    c.cls = index
+    outer, cls, loops = c.qualname, c.cls, c.loops
+    c.cls, c.loops = index, 0
     c.qualname = f"{outer}.{name}" if outer else name
     body = block(c, node.body)
     c.classes[index] = Class(
@@ -159,7 +165,7 @@ def _class(c: Cursor, node: Node, out: list[Stmt]) -> None:
         cls,
         survey(body)[0],
     )
-    c.qualname, c.cls = outer, cls
+    c.qualname, c.cls, c.loops = outer, cls, loops
 
 
 def _decorators(c: Cursor, nodes: Sequence[Node]) -> list[Expr]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from d9mlint.frontend.cursor import EXPR, Cursor, Node
+from d9mlint.frontend.cursor import EXPR, Cursor, Node, Refused
 from d9mlint.frontend.tokens import Desync
 from d9mlint.ir.nodes import (
     Attr,
@@ -145,6 +145,8 @@ def arguments(c: Cursor, nodes: Sequence[Node]) -> tuple[list[Expr], list[Keywor
             name = arg.keyword.value
             if texts[c.i] != name:
                 raise Desync
+            if keywords and any(one.name == name for one in keywords):
+                raise Refused(f"keyword argument repeated: {name}", c.starts[c.i], c.ends[c.i])
             c.i += 1
             value = arg.value
             keywords.append(Keyword(name, EXPR[value.__class__](c, value)))

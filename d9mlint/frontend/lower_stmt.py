@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from d9mlint.frontend.cursor import STMT, Cursor, Node
+from d9mlint.frontend.cursor import STMT, Cursor, Node, Refused
 from d9mlint.frontend.lower_def import block, type_alias
 from d9mlint.frontend.lower_expr import OPERATORS, lower, optional
 from d9mlint.frontend.tokens import Desync
@@ -89,6 +89,8 @@ def _type_alias(c: Cursor, node: Node, out: list[Stmt]) -> None:
 
 def _return(c: Cursor, node: Node, out: list[Stmt]) -> None:
     first = c.word("return")
+    if c.cls >= 0 or not c.function:
+        raise Refused("'return' outside function", c.starts[first], c.ends[first])
     value = optional(c, node.value)
     out.append(Return(value, *_span(c, first)))
 
@@ -99,11 +101,15 @@ def _pass(c: Cursor, node: Node, out: list[Stmt]) -> None:
 
 def _break(c: Cursor, node: Node, out: list[Stmt]) -> None:
     first = c.word("break")
+    if not c.loops:
+        raise Refused("'break' outside loop", c.starts[first], c.ends[first])
     out.append(Jump("break", *_span(c, first)))
 
 
 def _continue(c: Cursor, node: Node, out: list[Stmt]) -> None:
     first = c.word("continue")
+    if not c.loops:
+        raise Refused("'continue' not properly in loop", c.starts[first], c.ends[first])
     out.append(Jump("continue", *_span(c, first)))
 
 
@@ -133,6 +139,9 @@ def _assert(c: Cursor, node: Node, out: list[Stmt]) -> None:
 def _scope(c: Cursor, node: Node, out: list[Stmt]) -> None:
     kind = "global" if node.__class__ is cst.Global else "nonlocal"
     first = c.word(kind)
+    if kind == "nonlocal" and not c.function and c.cls < 0:
+        message = "nonlocal declaration not allowed at module level"
+        raise Refused(message, c.starts[first], c.ends[first])
     names = [item.name.value for item in node.names]
     for name in names:
         c.word(name)
@@ -219,6 +228,14 @@ def _if(c: Cursor, node: Node, out: list[Stmt]) -> None:
     out.extend(orelse)
 
 
+def _loop(c: Cursor, node: Node) -> list[Stmt]:
+    """The body of a loop."""
+    c.loops += 1
+    body = block(c, node)
+    c.loops -= 1
+    return body
+
+
 def _for(c: Cursor, node: Node, out: list[Stmt]) -> None:
     first = c.i
     if node.asynchronous is not None:
@@ -228,7 +245,7 @@ def _for(c: Cursor, node: Node, out: list[Stmt]) -> None:
     c.word("in")
     iterated = lower(c, node.iter)
     start, end = _span(c, first)
-    body = block(c, node.body)
+    body = _loop(c, node.body)
     out.append(For(target, iterated, body, _else(c, node.orelse), start, end))
 
 
@@ -236,7 +253,7 @@ def _while(c: Cursor, node: Node, out: list[Stmt]) -> None:
     first = c.word("while")
     test = lower(c, node.test)
     start, end = _span(c, first)
-    body = block(c, node.body)
+    body = _loop(c, node.body)
     out.append(While(test, body, _else(c, node.orelse), start, end))
 
 

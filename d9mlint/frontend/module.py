@@ -11,7 +11,7 @@ from d9mlint.base.source import line_starts
 from d9mlint.frontend import lower_literal, lower_match, lower_stmt  # noqa: F401  they fill the tables
 from d9mlint.frontend.codegen import scan_tree
 from d9mlint.frontend.comments import place
-from d9mlint.frontend.cursor import Cursor
+from d9mlint.frontend.cursor import Cursor, Refused
 from d9mlint.frontend.guard import too_complex
 from d9mlint.frontend.lower_def import block
 from d9mlint.frontend.problems import syntax_problem
@@ -52,6 +52,8 @@ def lower_module(text: str) -> Lowered:
             return _lower(text, tree, _placed(scan_tree(tree), text))
     except (cst.ParserSyntaxError, SyntaxError) as error:  # the latter for what a string literal holds
         return Lowered([], [], [], [], syntax_problem(text, line_starts(text), error))
+    except Refused as error:
+        return Lowered([], [], [], [], Problem("DET001", str(error), error.start, error.end))
 
 
 def _placed(tokens: Tokens, text: str) -> Tokens:

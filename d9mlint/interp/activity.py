@@ -13,7 +13,7 @@ from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import can_train, hands_over_training, has_model, owner_types
-from d9mlint.interp.context import OTHER_DEVICE, within_cpu
+from d9mlint.interp.context import OTHER_DEVICE, SPAWNED, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, asked, named, runner, runner_of
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device, of_keras
@@ -22,6 +22,7 @@ from d9mlint.interp.library.weights import are_initial, is_meant
 from d9mlint.interp.listening import Listening, listened_by, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Memory, remembered
 from d9mlint.interp.places import Where
+from d9mlint.interp.switches import DETERMINISTIC
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -37,6 +38,8 @@ TF_TAKEN = "gradient:tensorflow"
 TF_WATCHED = "watched:tensorflow"
 """Where gradients are asked for of tensors that the program names, whatever they are used for."""
 TORCH_TRAIN_CPU = "train:torch:cpu"
+TORCH_TRAIN_FRESH = "train:torch:fresh"
+"""Training in a new process that shares nothing with the program, in which nothing has turned deterministic mode on."""
 TF_TRAIN_CPU = "train:tensorflow:cpu"
 TRAIN = "train"
 CUDA = "cuda"
@@ -562,6 +565,9 @@ def _trains_torch(interp: Interp, node: Any, subject: str, device: str) -> None:
         note(interp, device if device in ACCELERATORS else CUDA, node, subject, selecting_option(device))
     if device != "cpu" and not within_cpu(interp.contexts):
         note(interp, TORCH_TRAIN, node, subject, selecting_option(device))
+        setting = interp.mode(DETERMINISTIC) if SPAWNED in interp.contexts else None
+        if setting is not None and setting.value is False and not setting.option:
+            note(interp, TORCH_TRAIN_FRESH, node, interp.spawned, selecting_option(device))
     else:
         note(interp, TORCH_TRAIN_CPU, node, subject)
 

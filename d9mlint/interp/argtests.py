@@ -163,17 +163,17 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         words = (word.strip() for one in _components(literal) for word in str(one).split(","))
         return any(word.rpartition(".")[2] == test.mentions for word in words)
     if test.all_equal is not msgspec.UNSET:
-        return all(_equal(one, test.all_equal) for one in _components(literal))
+        return all(equal(one, test.all_equal) for one in _components(literal))
     if test.less_than is not None:
         return _some_less(literal, _other(args, test.less_than, owner))
     if test.greater_than is not None:
         return _some_less(_other(args, test.greater_than, owner), literal)
     if test.equals is not msgspec.UNSET:
-        return _equal(literal, test.equals)
+        return equal(literal, test.equals)
     if test.not_equals is not msgspec.UNSET:
-        return not _equal(literal, test.not_equals)
+        return not equal(literal, test.not_equals)
     if not isinstance(test.one_of, msgspec.UnsetType):
-        return any(_equal(literal, one) for one in list(test.one_of))
+        return any(equal(literal, one) for one in list(test.one_of))
     if not isinstance(test.greater, msgspec.UnsetType):
         return literal > test.greater if isinstance(literal, (int, float)) else None
     return None
@@ -312,7 +312,8 @@ def plain(value: v.Value) -> Any:
     return msgspec.UNSET
 
 
-def _equal(a: Any, b: Any) -> bool:
+def equal(a: Any, b: Any) -> bool:
+    """Whether two literals are equal, where True is not 1."""
     if isinstance(a, bool) != isinstance(b, bool):
         return False
     return bool(a == b)

@@ -1584,9 +1584,9 @@ class Interp:
         return self.targets is not None and self.targets.matches(library, spec)
 
     def at_module_level(self) -> bool:
-        """Whether only what modules do when they are imported is running: not what stands behind ``__name__`` being
-        ``"__main__"``."""
-        return not self.guarded and all(frame.func is None for frame in self.stack())
+        """Whether only what modules do when they are imported, functions that they call then included, is running: not what
+        stands behind ``__name__`` being ``"__main__"``."""
+        return not self.guarded and self.stack()[0].func is None
 
     def methods_named(self, name: str) -> list[tuple[v.Cls, v.Func]]:
         """Methods of this name in the project classes seen so far."""

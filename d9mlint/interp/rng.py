@@ -8,7 +8,7 @@ import msgspec
 
 from d9mlint.interp import graphs
 from d9mlint.interp import values as v
-from d9mlint.interp.argtests import all_hold, any_holds, holds, item, plain
+from d9mlint.interp.argtests import all_hold, any_holds, equal, holds, item, plain
 from d9mlint.interp.delays import delays_only
 from d9mlint.interp.environment import permits
 from d9mlint.interp.events import (
@@ -264,7 +264,7 @@ def seed_value(args: v.Args, entry: RngEntry) -> v.Value | None:
         if entry.seed_default is msgspec.UNSET:
             return v.UNKNOWN
         value = v.Lit(entry.seed_default)
-    if isinstance(value, v.Lit) and value.value in entry.random_seeds:
+    if isinstance(value, v.Lit) and any(equal(value.value, one) for one in entry.random_seeds):
         return v.Lit(None, value.option)
     return value
 

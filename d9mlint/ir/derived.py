@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
 
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import only_form
-from d9mlint.ir.traversal import children, nodes, statements
+from d9mlint.ir.traversal import called_name, children, nodes, statements
+
+Looks = Callable[[str], Literal["method", "function", ""]]
+"""Whether a call of this name looks at no element of its receiver (``method``), or of its first argument
+(``function``)."""
 
 
-def derived_names(function: m.Function, places: Sequence[int]) -> set[str]:
+def derived_names(function: m.Function, places: Sequence[int], looks: Looks) -> set[str]:
     """The variables of a function that hold something computed from an expression at one of these places."""
     found: set[str] = set()
     before = -1
@@ -19,7 +23,7 @@ def derived_names(function: m.Function, places: Sequence[int]) -> set[str]:
         for stmt in statements(function.body):
             value, targets = _parts(stmt)
             if value is not None and (
-                _holds(value, places) or any(name in found for name in elements(value))
+                _holds(value, places) or any(name in found for name in elements(value, looks))
             ):
                 found.update(
                     one.id.partition(".")[0]
@@ -29,12 +33,16 @@ def derived_names(function: m.Function, places: Sequence[int]) -> set[str]:
     return found
 
 
-def elements(expr: Any) -> Iterator[str]:
+def elements(expr: Any, looks: Looks) -> Iterator[str]:
     """The variables of whose elements an expression is computed, not only of their form."""
     stack: list[Any] = [expr]
     while stack:
         node = stack.pop()
         if only_form(node):
+            continue
+        if isinstance(node, m.Call) and (kind := looks(called_name(node))):
+            stack += node.args if kind == "method" else [node.func, *node.args[1:]]
+            stack += [one.value for one in node.keywords]
             continue
         if isinstance(node, m.Name):
             yield node.id.partition(".")[0]

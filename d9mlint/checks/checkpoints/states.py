@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
@@ -131,6 +132,10 @@ class Checkpoints(Rule):
     """Those of them whose state is saved, in whatever file."""
     weights = remembered(list[tuple[Where, set[str], frozenset[str], str]])
     """Checkpoints that have the weights and the number of an epoch alone, which may be meant to be gone on with."""
+    only_weights = remembered(list[tuple[Where, set[str], frozenset[str], str, frozenset[str]]])
+    """Checkpoints that have the weights and no number, and under which keys."""
+    taken = remembered(set[str])
+    """The keys under which something is taken out of files that are loaded, or out of what objects are given as state."""
     asked = remembered(list[tuple[Where, frozenset[str]]])
     """Where a file is loaded, and in which loops, that is named as the one to resume from."""
     resumed = remembered_table(str, Start)
@@ -242,6 +247,12 @@ class Checkpoints(Rule):
             self.alone.append((place, found if known else {*found, "unknown"}, loops))
             return
         going_on = self._going_on(made)
+        if not going_on and not found and loops and any(_holds_state(one) for one in made):
+            place = Where(self.run, call.node, subject)
+            keys = frozenset(
+                key for one in made if isinstance(one, v.Mapping) for key in map(str, dict.keys(one.items))
+            )
+            self.only_weights.append((place, found, loops, self.run.state.aside, keys))
         if not going_on and found == {"epoch"} and any(_holds_state(one) for one in made):
             place = Where(self.run, call.node, subject)
             self.weights.append((place, found, loops, self.run.state.aside))
@@ -281,6 +292,7 @@ class Checkpoints(Rule):
         """An object is given its state."""
         loops = frozenset(loop.key for loop in self.run.loops)
         kind = _kind(self.run, call.owner or v.UNKNOWN)
+        self.taken.update(_keys_taken(call.node.args[:1] if isinstance(call.node, m.Call) else []))
         self.given.append((Where(self.run, call.node, "load_state_dict"), loops, kind))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "loads-checkpoint") is not None)
@@ -296,6 +308,7 @@ class Checkpoints(Rule):
         self.loads.append((place, loops))
         if any(map(_RESUMES.search, [*_written(call.node), *_texts(call.node)])):
             self.asked.append((place, loops))
+            self.taken.update(_keys_taken([self.run.statement], call.node))
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -316,6 +329,13 @@ class Checkpoints(Rule):
         checkpoints = [*self.checkpoints, *self._in_several_files()]
         if any(not self._is_late(*one) for one in self.asked):
             checkpoints += self.weights
+            if not checkpoints:
+                # Nothing else is saved that could be gone on with.
+                checkpoints += [
+                    (place, found, loops, option)
+                    for place, found, loops, option, keys in self.only_weights
+                    if not keys.isdisjoint(self.taken) and any(one in self.trains_in for one in loops)
+                ]
         for place, found, loops, option in checkpoints:
             # What an option asks for is kept, or not, where it is given.
             here = uses | {what for what, one in self.optional.known() if one == option}
@@ -557,6 +577,14 @@ def _written(node: Any) -> list[str]:
             names.append(one.id)
         stack.extend(children(one))
     return names
+
+
+def _keys_taken(parts: list[Any], value: Any = None) -> Iterator[str]:
+    """Texts by which items are taken in some parts of the code: out of this expression, or out of any."""
+    for one in nodes(parts):
+        if isinstance(one, m.Subscript) and (value is None or one.value is value):
+            if isinstance(one.index, m.Const) and isinstance(one.index.value, str):
+                yield one.index.value
 
 
 def _texts(node: Any) -> list[str]:

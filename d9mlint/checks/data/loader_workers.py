@@ -13,7 +13,7 @@ from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, what_is_draw
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.library.loaders import LOADER
-from d9mlint.interp.listening import on_call
+from d9mlint.interp.listening import on_call, on_call_if
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.switches import LIGHTNING_TRAINERS
@@ -45,6 +45,15 @@ _CONTAINERS = (
     "numpy.",
 )
 _ARRAY = "values"
+SEEDED_BY_TRAINER = "loaders.seeded_by_trainer"
+"""The mode in which a trainer gives its loaders a function that seeds their workers."""
+
+
+def _seeds_and_trains(run: RunView, api: str) -> bool:
+    """Whether making an object of this class trains, and before that may set this mode."""
+    return any(one.constructs for one in run.kb.runners(api)) and any(
+        effect.name == SEEDED_BY_TRAINER for entry in run.kb.rng(api) for effect in entry.sets
+    )
 
 
 class LoaderWorkers(Rule):
@@ -53,12 +62,19 @@ class LoaderWorkers(Rule):
     codes = ("DET201",)
     by_trainer = remembered(list[bool])
     """For each trainer that seeds the workers of its loaders."""
+    by_command = remembered(bool)
+    """Whether a trainer is made by what seeds first."""
 
     @on_call(*LIGHTNING_TRAINERS)
     def trainer(self, call: CallEvent) -> None:
         """A trainer of Lightning is made, which gives its loaders a ``worker_init_fn`` where it is asked to."""
-        if self.run.mode("loaders.seeded_by_trainer").value:
+        if self.run.mode(SEEDED_BY_TRAINER).value:
             self.by_trainer.append(True)
+
+    @on_call_if(lambda rule, api: _seeds_and_trains(rule.run, api))
+    def command(self, call: CallEvent) -> None:
+        """What seeds, makes its own trainer and trains is made: it asks the trainer for that itself."""
+        self.by_command = True
 
     @on_call(LOADER)
     def loader(self, call: CallEvent) -> None:
@@ -85,7 +101,8 @@ class LoaderWorkers(Rule):
         dataset = args.get("dataset", 0)
         kept = KeptGenerators(self.run)
         drawn = what_is_drawn(self.run, [dataset, args.get("collate_fn")], kept, frame=frame, alone=True)
-        if self.by_trainer and not drawn & {"own", "other", KEPT}:
+        by_command = self.by_command and self.run.mode(SEEDED_BY_TRAINER).value
+        if (self.by_trainer or by_command) and not drawn & {"own", "other", KEPT}:
             return
         item_seed = ITEM_SEED in drawn
         drawn.discard(ITEM_SEED)

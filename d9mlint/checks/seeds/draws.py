@@ -40,8 +40,9 @@ from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.text import node_text
 from d9mlint.interp.unknown_models import MADE
 from d9mlint.ir import nodes as m
-from d9mlint.ir.derived import derived_names, elements
+from d9mlint.ir.derived import Looks, derived_names, elements
 from d9mlint.ir.forms import only_form
+from d9mlint.ir.traversal import called_name
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -189,7 +190,9 @@ class Seeds(Rule):
         if not own or run.frame.file.path not in run.imported_files or not isinstance(node, m.Call):
             return
         given = list(zip(node.args, call.args.pos, strict=False))
-        tensors = tuple(sorted({name for arg, value in given for name in _shown(run, arg, value)}))
+        tensors = tuple(
+            sorted({name for arg, value in given for name in _shown(run, arg, value, self._looks)})
+        )
         place = Where(run, node).function
         if tensors and place is not None:
             self.printed.append((place, tensors))
@@ -203,7 +206,15 @@ class Seeds(Rule):
         role, place = run.kb.role(call.api, "writes-data"), Where(run, call.node).function
         given = argument_node(call.node, role.arg, role.pos) if role is not None else None
         if given is not None and place is not None and run.frame.file.path in run.imported_files:
-            self.printed.append((place, tuple(sorted(elements(given)))))
+            self.printed.append((place, tuple(sorted(elements(given, self._looks)))))
+
+    def _looks(self, name: str) -> Literal["method", "function", ""]:
+        """Whether a call of this name looks at no element of the tensor that is its receiver or its first argument."""
+        if self.run.kb.role(f"{TENSOR}.{name}", "looks-only") is not None:
+            return "method"
+        function = f"{TENSOR.rpartition('.')[0]}.{name}"
+        roles = self.run.kb.by_role(function)
+        return "function" if "looks-only" in roles and "wraps" not in roles else ""
 
     def _shows_draws(self) -> bool:
         """Whether the program prints or keeps elements that are computed from what it draws without a seed."""
@@ -213,7 +224,7 @@ class Seeds(Rule):
         for (path, index), names in self.printed:
             starts = [site.start for several in sites for site in several if site.path == path]
             function = self.run.modules.by_path[path].facts.functions[index]
-            if not derived_names(function, starts).isdisjoint(names):
+            if not derived_names(function, starts, self._looks).isdisjoint(names):
                 return True
         return False
 
@@ -479,8 +490,12 @@ class Seeds(Rule):
                 return True
             option = v.option_of(value)
             why = f" by default (`{option}` is None)" if option else ""
+            by_name = entry.seed_arg and entry.seed_pos is None and not entry.seed_attribute
+            keyword = f"{entry.seed_arg}=" if by_name else ""
             handed = "" if option else self._handed_on(node)
-            help = f"give `{option}` a fixed default" if option else handed or "pass a fixed number"
+            help = f"pass `{keyword}0`" if keyword else "pass a fixed number"
+            if option or handed:
+                help = f"give `{option}` a fixed default" if option else handed
             self.report(
                 "DET107",
                 node,
@@ -488,7 +503,7 @@ class Seeds(Rule):
                 help,
                 subject=api,
                 severity=Severity.WARNING if option else None,
-                remedy=() if option or handed else ("seed",),
+                remedy=() if option or handed else ("seed", keyword),
             )
             return True
         return False
@@ -856,18 +871,20 @@ class Seeds(Rule):
                 self.unseeded.pop(rng)
 
 
-def _shown(run: RunView, expr: Any, value: v.Value) -> Iterator[str]:
+def _shown(run: RunView, expr: Any, value: v.Value, looks: Looks) -> Iterator[str]:
     """The variables of whose elements something printed is computed, where it is a tensor, a number out of one, or a text
     with such parts. What else is computed from tensors, such as whether two are close, may be the same in every run."""
     if isinstance(expr, m.FString):
         for part in expr.parts:
-            yield from _shown(run, part, run.eval(part) if isinstance(part, m.Name) else v.UNKNOWN)
+            yield from _shown(run, part, run.eval(part) if isinstance(part, m.Name) else v.UNKNOWN, looks)
     elif isinstance(expr, m.Call) and isinstance(expr.func, m.Name) and "." in expr.func.id:
         name = expr.func.id.partition(".")[0]
-        if not only_form(expr) and _may_vary(run.eval(m.Name(name, expr.start, expr.end))):
+        if looks(called_name(expr)) == "method":
+            yield from elements(expr, looks)
+        elif not only_form(expr) and _may_vary(run.eval(m.Name(name, expr.start, expr.end))):
             yield name
     elif _may_vary(value):
-        yield from elements(expr)
+        yield from elements(expr, looks)
 
 
 def _may_vary(value: v.Value) -> bool:

@@ -8,11 +8,21 @@ from d9mlint.base.findings import WARNS
 from d9mlint.checks.base import MODE as RAISING
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import CUDA, TORCH_TRAIN, may_use_cuda, when_on_cuda, when_selected, where
+from d9mlint.interp.activity import (
+    CUDA,
+    TORCH_TRAIN,
+    TORCH_TRAIN_FRESH,
+    may_use_cuda,
+    when_on_cuda,
+    when_selected,
+    where,
+)
+from d9mlint.interp.context import SPAWNED
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
 from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import marks_path, remembered, remembered_once
 from d9mlint.interp.places import Where
+from d9mlint.interp.state import Setting
 from d9mlint.interp.switches import DETERMINISTIC
 
 if TYPE_CHECKING:
@@ -33,6 +43,8 @@ class DeterministicMode(Rule):
     fixed_with = ("DET401", "DET404")
     call = remembered_once(Where)
     off = remembered(bool)
+    in_process = remembered(bool)
+    """Whether a process that the program starts afresh sets the mode itself."""
     late = remembered(bool)
     used = marks_path(bool)
 
@@ -40,6 +52,7 @@ class DeterministicMode(Rule):
     def mode(self, call: CallEvent) -> None:
         """The mode is set."""
         value = call.args.get("mode", 0) or call.args.get("d", 0) or v.UNKNOWN
+        self.in_process = self.in_process or SPAWNED in self.run.contexts
         if v.truth(value) is False:
             self.off = not v.option_of(value)
         elif self.call is None:
@@ -79,10 +92,15 @@ class DeterministicMode(Rule):
             self.silent("DET302", place, "the program turns deterministic mode on, or may")
             return
         setting = self.run.mode(DETERMINISTIC)
-        if setting.value is None or setting.value:
+        fresh, process = where(self.run, TORCH_TRAIN_FRESH), ""
+        if fresh is not None and not self.in_process and not self.off:
+            # What the program itself sets does not reach the process in which it trains.
+            process = fresh.subject if place.site == fresh.site or setting.value is not False else ""
+            place, setting = (fresh, Setting(False, None)) if process else (place, setting)
+        elif setting.value is None or setting.value:
             self.silent("DET302", place, "deterministic mode is on at the end of the program, or may be")
             return
-        if (self.call is not None or self.off) and not setting.option:
+        elif (self.call is not None or self.off) and not setting.option:
             self.silent("DET302", place, "DET303 reports the call that turns deterministic mode off")
             return
         when = when_selected(place.option) or when_on_cuda(self.run)
@@ -99,13 +117,14 @@ class DeterministicMode(Rule):
             message,
             f"pass `{setting.option}`"
             if setting.option
-            else _mode_help(self.run, cudnn is not None and bool(cudnn.value)),
+            else _mode_help(self.run, cudnn is not None and bool(cudnn.value), process),
             subject="torch",
             entry_wide=True,
             remedy=(
                 RAISING,
                 *((WARNS,) if not setting.option and self.run.kb_matches("torch", ">=1.11") else ()),
                 *(("option",) if setting.option else ("trainer",) if self.run.trainer_switch else ()),
+                *(("process",) if process else ()),
             ),
         )
 
@@ -170,16 +189,22 @@ def _mode_name(interp: RunView) -> str:
     return "`torch.set_deterministic(True)`" if interp.kb_matches("torch", "<1.8") else f"`{MODE}`"
 
 
-def _mode_help(interp: RunView, cudnn: bool) -> str:
-    """How to make the targeted torch deterministic: the switch has had other names, and once none."""
+def _mode_help(interp: RunView, cudnn: bool, process: str) -> str:
+    """How to make the targeted torch deterministic: the switch has had other names, and once none. ``process`` is the
+    function that a new process runs, which has to set the mode itself."""
+    place = (
+        f"at the start of `{process}()`, which runs in new processes"
+        if process
+        else "before the model is built"
+    )
     trainer = interp.trainer_switch
     if trainer:
         return trainer
     if interp.kb_matches("torch", "<1.7"):
-        newer = f"with torch 1.8 or later, call `{MODE}` before the model is built"
+        newer = f"with torch 1.8 or later, call `{MODE}` {place}"
         return newer if cudnn else f"set `torch.backends.cudnn.deterministic = True`; {newer}"
     switch = "torch.set_deterministic(True)" if interp.kb_matches("torch", "<1.8") else MODE
-    call = f"call `{switch}` before the model is built"
+    call = f"call `{switch}` {place}"
     return f"{CUBLAS_HELP} and {call}" if _needs_variable(interp) else call
 
 

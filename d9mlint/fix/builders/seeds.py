@@ -146,8 +146,11 @@ def fixed_seed(context: Context, finding: Finding) -> Fix | None:
         renamed = changes.rename_called(code, call, new) if call is not None and new else None
         filled = changes.append_argument(code, call, "0") if call is not None and not call.args else None
         return made("seed with a fixed number", (*renamed, *filled) if renamed and filled else None)
-    if finding.remedy == ("seed",) and call is not None:
+    if finding.remedy[:1] == ("seed",) and call is not None:
         given = [*call.args, *(k.value for k in call.keywords)]
+        if finding.remedy[1:] != ("",):
+            name = finding.remedy[1].removesuffix("=")
+            return made("seed with a fixed number", changes.set_argument(code, call, name, "0"))
         if not given:
             return made("seed with a fixed number", changes.append_argument(code, call, "0"))
         if len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value is None:

@@ -60,7 +60,7 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     certain = {f.op: f for f in raising if f.confidence is not Confidence.LOW}
     if any(_behavior(context, f) == "raises" for f in certain.values()):
         return None
-    if any(RAISES in f.remedy for f in group):
+    if any(RAISES in f.remedy or "process" in f.remedy for f in group):
         return None
     warns = any(WARNED in f.remedy for f in group)
     start = _start(context, finding, group)
