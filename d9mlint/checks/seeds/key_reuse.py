@@ -77,7 +77,7 @@ class Keys(Rule):
     @on(ResultEvent)
     def rounds_end(self, event: ResultEvent) -> None:
         """It has called it."""
-        if self.repeated and "repeats" in self.run.kb.by_role(event.call.api):
+        if "repeats" in self.run.kb.by_role(event.call.api) and self.repeated:
             self.repeated = self.repeated[:-1]
 
     @on(LoopEvent)
