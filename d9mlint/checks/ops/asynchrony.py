@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.checks.base import Rule
+from d9mlint.checks.base import Rule, argument_node
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda
 from d9mlint.interp.argtests import all_hold
@@ -28,6 +28,7 @@ from d9mlint.interp.listening import on
 from d9mlint.interp.memory import Tick, marks_path, marks_values, remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.storage import root
+from d9mlint.interp.tensors import device as device_of
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 
@@ -88,7 +89,12 @@ class Asynchrony(Rule):
         device = None if into else call.args.get(entry.arg, entry.pos)
         to_host = _on_host(target) if into else device is not None and _names_host(device)
         if to_host:
-            if _on_host(source):
+            known = device_of([source])
+            if _on_host(source) or known == "cpu":
+                return
+            written = into or _is_written(argument_node(call.node, entry.arg, entry.pos))
+            if not written and not known and not _on_device(self.run, source):
+                # Where the program keeps its device in a variable, what it moves is data that are on the host.
                 return
             memory = root(self.run, target) if into else result
             if isinstance(memory, v.Obj):
@@ -351,6 +357,13 @@ def _names_host(device: v.Value) -> bool:
         first = device.args.get("type", 0)
         return first is not None and _names_host(first)
     return False
+
+
+def _is_written(device: m.Expr | None) -> bool:
+    """Whether a device is named where it is used: ``"cpu"``, ``torch.device("cpu")``."""
+    if isinstance(device, m.Call):
+        return bool(device.args) and all(isinstance(one, m.Const) for one in device.args)
+    return isinstance(device, m.Const)
 
 
 def _fetched(value: v.Obj) -> bool:
