@@ -289,7 +289,7 @@ def least_of(entry: TensorEntry, old: Form, args: v.Args) -> int:
         named = args.kw.get("dim")
         return max(known, _needed([named] if named is not None else []))
     if kind == "reordered":
-        return max(known, _needed(list(args.values())))
+        return max(known, _needed_apart(list(args.values())))
     if kind == "widened":
         return max(known + 1, _needed(list(args.values())))
     return {
@@ -301,11 +301,22 @@ def least_of(entry: TensorEntry, old: Form, args: v.Args) -> int:
     }.get(kind, 0)
 
 
-def _needed(named: list[v.Value]) -> int:
-    """How many dimensions a tensor has at least that has these."""
-    numbers = [
+def _needed_apart(named: list[v.Value]) -> int:
+    """How many dimensions a tensor has at least that has these, two of which are not the same: ``x.transpose(1, -1)``."""
+    needed, numbers = _needed(named), sorted(_numbers(named))
+    same = len(numbers) == 2 and numbers[0] < 0 <= numbers[1] and needed + numbers[0] == numbers[1]
+    return needed + same
+
+
+def _numbers(named: list[v.Value]) -> list[int]:
+    return [
         one.value for one in named if isinstance(one, v.Lit) and not one.option and type(one.value) is int
     ]
+
+
+def _needed(named: list[v.Value]) -> int:
+    """How many dimensions a tensor has at least that has these."""
+    numbers = _numbers(named)
     return max((at + 1 if at >= 0 else -at for at in numbers if -MAX_RANK <= at < MAX_RANK), default=0)
 
 

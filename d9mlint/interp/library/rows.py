@@ -1,4 +1,5 @@
-"""Rows that hold tensors, such as the steps that an agent remembers: chosen at random, and taken apart into columns."""
+"""Rows that hold tensors, such as the steps that an agent remembers, and objects of the program: chosen at random, and taken
+apart into columns."""
 
 from __future__ import annotations
 
@@ -19,9 +20,33 @@ _MOST_ROWS = 64
 def _chosen(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``random.sample(rows, n)``: some of the rows."""
     rows = args.get("population", 0)
-    if not isinstance(rows, v.Items) or rows.kind == "s" or not _holds_tensors(rows):
+    if (
+        not isinstance(rows, v.Items)
+        or rows.kind == "s"
+        or not (_holds_tensors(rows) or _holds_objects(rows))
+    ):
         return None
     return v.Items("l", list(rows.elts), True)
+
+
+def _one(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``random.choice(clients)``: one of some objects of the program."""
+    rows = args.get("seq", 0)
+    if not isinstance(rows, v.Items) or rows.kind == "s" or not _holds_objects(rows):
+        return None
+    # Two of each class stand for the others: it is not known which one it is.
+    kept: dict[Any, list[v.Value]] = {}
+    for one in rows.elts:
+        same = kept.setdefault(one.cls if isinstance(one, v.Inst) else one, [])
+        if len(same) < 2:
+            same.append(one)
+    return v.join([one for same in kept.values() for one in same])
+
+
+def _holds_objects(rows: v.Items) -> bool:
+    return (
+        rows.order is None and len(rows.elts) <= _MOST_ROWS and any(type(one) is v.Inst for one in rows.elts)
+    )
 
 
 def columns(rows: v.Items) -> v.Items | None:
@@ -54,4 +79,5 @@ def _cells(row: v.Value) -> list[v.Value] | None:
 ROW_MODELS: dict[str, Callable[[Interp, str, v.Args, Any], v.Value | None]] = {
     "random.sample": _chosen,
     "random.choices": _chosen,
+    "random.choice": _one,
 }
