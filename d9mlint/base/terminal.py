@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from typing import TextIO
 
 COMPLETE = "_D9MLINT_COMPLETE"
@@ -101,6 +102,17 @@ def close_stream(number: int) -> None:
         os.close(null)
     except OSError:
         pass
+
+
+def listed(words: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def shortened(words: Sequence[str], most: int) -> str:
+    """``a, b, c``, or, where there are more than ``most``, ``a, b and 3 more``."""
+    shown = ", ".join(words[:most])
+    return f"{shown} and {len(words) - most} more" if len(words) > most else shown
 
 
 def count(number: int, word: str, plural: str = "") -> str:

@@ -19,6 +19,7 @@ from d9mlint.base.findings import (
     Severity,
     Step,
 )
+from d9mlint.base.terminal import shortened
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.violations import Violation
@@ -194,9 +195,8 @@ def _covering(finding: Finding, ops: set[str]) -> Finding:
     """A finding that names the ops whose findings have its remedy."""
     if not ops:
         return finding
-    named = [f"`{op}`" for op in sorted(ops)]
-    more = f" and {len(named) - _MOST_COVERED} more" if len(named) > _MOST_COVERED else ""
-    text = f"{finding.help} (also the remedy for {', '.join(named[:_MOST_COVERED])}{more})"
+    named = shortened([f"`{op}`" for op in sorted(ops)], _MOST_COVERED)
+    text = f"{finding.help} (also the remedy for {named})"
     return msgspec.structs.replace(finding, help=text)
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
 from d9mlint.base.findings import RAISES, SWITCHED, WARNED, WARNS, Finding, Severity
+from d9mlint.base.terminal import listed, shortened
 
 MAX_NAMED = 3
 """Entry points that a message names beside the one whose flow is shown."""
@@ -65,9 +66,7 @@ def _joined(group: list[Finding], training: Container[str]) -> Finding:
     best = _after_fixing(best, group)
     if not others or not best.entry_point:
         return best
-    named = ", ".join(others[:MAX_NAMED])
-    if len(others) > MAX_NAMED:
-        named += f" and {len(others) - MAX_NAMED} more"
+    named = shortened(others, MAX_NAMED)
     return msgspec.structs.replace(best, message=f"{best.message} (also when {named} runs)")
 
 
@@ -96,9 +95,7 @@ def _after_fixing(best: Finding, group: list[Finding]) -> Finding:
 
 def _listed(names: list[str]) -> str:
     """Names of ops, in words."""
-    if len(names) > MAX_OPS:
-        return f"{', '.join(names[:MAX_OPS])} and {len(names) - MAX_OPS} more"
-    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else "".join(names)
+    return shortened(names, MAX_OPS) if len(names) > MAX_OPS else listed(names)
 
 
 def _warning(help: str) -> str:

@@ -206,7 +206,7 @@ class _Search:
             return self._may_run((file, cls.parent), depth + 1)
         if self._is_open(file) or cls.name.startswith(self._beginnings[file]):
             return True
-        # Where a class has no constructor of its own, a call of it leaves no trace.
+        # Where a class has no own constructor, a call of it leaves no trace.
         return self._is_used(cls.name, depth, seen=any(name == "__init__" for _, name in own))
 
     def _is_used(self, name: str, depth: int, *, method: bool = False, seen: bool) -> bool:

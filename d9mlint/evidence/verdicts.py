@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from d9mlint.base.known_calls import CallCondition, all_hold
+from d9mlint.base.terminal import listed
 from d9mlint.evidence import wording
 from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, NOW, Evidence, Machine, Measurement, Setting, load
 
@@ -316,7 +317,7 @@ def _not_the_call(finding: Finding, m: Measurement, kind: str) -> str:
             f"run with this call's {', '.join(given)}" + (", its shapes reduced" if m.given.scaled else "")
         ]
         if m.given.not_taken:
-            parts.append(f"the recipe does not take its {wording.listed(m.given.not_taken)}")
+            parts.append(f"the recipe does not take its {listed(m.given.not_taken)}")
         if not m.given.shapes:
             parts.append("the rest of the call is not known: measured with default shapes")
         elif m.given.unknown or not m.given.not_taken:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from d9mlint.base.terminal import clean, count
+from d9mlint.base.terminal import clean, count, listed
 from d9mlint.evidence.model import DIFFERS, EQUAL, NOT_RUN, Control, Evidence, Machine, Measurement, Setting
 
 WEAK = "small generic inputs that were not built to provoke a difference"
@@ -136,11 +136,6 @@ def shapes(m: Measurement) -> list[str]:
 def sizes(m: Measurement) -> str:
     """The same on one line."""
     return ", ".join(shapes(m))
-
-
-def listed(words: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def result(m: Measurement, distinct: int | None = None) -> str:

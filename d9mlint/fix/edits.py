@@ -30,13 +30,11 @@ def without_overlaps(findings: Sequence[Finding]) -> list[Finding]:
     chosen: list[Finding] = []
     imports: set[str] = set()
     # A variable of the environment has to be set before what reads it is imported: the import follows in the next round.
-    variables = [e.start for f in findings for e in _variables(f)]
+    last = max((e.start for f in findings for e in _variables(f)), default=-1)
     for finding in findings:
         edits = finding.fix.edits if finding.fix else ()
-        if variables and not _variables(finding):
-            last = max(variables)
-            if any(e.start <= last and _adds_library(e) for e in edits):
-                continue
+        if any(e.start <= last and _adds_library(e) for e in edits) and not _variables(finding):
+            continue
         fresh = [e for e in edits if e not in taken]
         added = {line for e in fresh for line in _added_imports(e)}
         touched = any(_touch(e, other) for e in fresh for other in taken)

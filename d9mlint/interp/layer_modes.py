@@ -1,6 +1,6 @@
 """Layers of the program's own in Keras: in which mode they are called.
 
-A layer takes `training` from its caller, else from the layer that calls it, else the default of its own parameter.
+A layer takes `training` from its caller, else from the layer that calls it, else its parameter's default.
 `fit` calls the layers of a model with ``training=True``, and with ``training=False`` too where it validates; `predict`
 and `evaluate` with ``training=False``.
 """

@@ -96,7 +96,7 @@ class Loop:
     values that names had, which the loop assigns. ``given`` is the name that it gives each element, unless it is among
     the names ``assigned`` in its body. ``draws`` is whether it draws something, ``figures`` whether it begins or ends
     figures, ``zeroes`` whether it sets gradients to zero: then each round has its own. ``graph_draws`` is whether it adds
-    draws to a graph of TensorFlow, ``graphs`` whether its rounds have graphs of their own. ``cuts`` are where
+    draws to a graph of TensorFlow, ``graphs`` whether each of its rounds has its own graph. ``cuts`` are where
     statements start that end it after so many rounds. ``taken`` are names of what is taken in each round, where
     whatever is ready first is."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
+from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import Start, start_of
 from d9mlint.checks.derivation import assignments
@@ -558,11 +559,6 @@ def rng_states(rngs: list[str]) -> list[str]:
         return []
     names = listed([NAMES[rng] for rng in rngs])
     return [f"the {names} RNG state" + ("s" if len(rngs) > 1 else "")]
-
-
-def listed(parts: list[str]) -> str:
-    """Items of a sentence."""
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 
 def _written(node: Any) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule
-from d9mlint.checks.checkpoints.states import listed
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import trains
 from d9mlint.interp.argtests import all_hold

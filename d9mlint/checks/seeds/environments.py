@@ -120,7 +120,7 @@ class Environments(Rule):
             self.seeded = True
 
     def _wrapped(self, owner: v.Value) -> v.Value | None:
-        """What a wrapper of the project hands a seed on to, where it has no method of its own for that; None for nothing."""
+        """What a wrapper of the project hands a seed on to, where it has no own method for that; None for nothing."""
         found: list[v.Value] = []
         for one in v.alternatives(owner):
             inner: v.Value | None = None

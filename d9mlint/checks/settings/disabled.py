@@ -22,28 +22,19 @@ class Disabled(Rule):
         off = isinstance(value, v.Lit) and not value.value
         if isinstance(warn, v.Lit) and warn.value is True and not off:
             option = f" (default of `{warn.option}`)" if warn.option else ""
-            self.report(
-                "DET303",
-                call.node,
-                f"`warn_only=True`{option} leaves non-deterministic ops, including attention backward, enabled",
-                "remove `warn_only`, and replace the ops that then raise",
-                subject=call.api,
-                remedy=(WARNED,),
-            )
+            message = f"`warn_only=True`{option} leaves non-deterministic ops, including attention backward, enabled"
+            self._only_warns(call, message, "remove `warn_only`, and replace the ops that then raise")
 
     @on_call("torch.set_deterministic_debug_mode")
     def level(self, call: CallEvent) -> None:
         """The mode is set by the name or the number of a level."""
         value = call.args.get("debug_mode", 0)
         if isinstance(value, v.Lit) and not value.option and value.value in ("warn", 1):
-            self.report(
-                "DET303",
-                call.node,
-                f"debug mode {value.value!r} does not enforce deterministic algorithms",
-                "call `torch.use_deterministic_algorithms(True)`",
-                subject=call.api,
-                remedy=(WARNED,),
-            )
+            message = f"debug mode {value.value!r} does not enforce deterministic algorithms"
+            self._only_warns(call, message, "call `torch.use_deterministic_algorithms(True)`")
+
+    def _only_warns(self, call: CallEvent, message: str, help: str) -> None:
+        self.report("DET303", call.node, message, help, subject=call.api, remedy=(WARNED,))
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
