@@ -135,6 +135,7 @@ def check(
     revision: str | None = None,
     evidence: Sequence[str] = (),
     comments: bool = True,
+    each_op: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
     """Lint ``paths`` and return what is to be reported.
@@ -142,7 +143,8 @@ def check(
     ``overlay`` holds the content of files, by absolute path, that stands in for what is on disk; ``stdin``
     is the path of one of them, which is then linted instead of ``paths``. With ``revision`` only findings
     on rows that differ from that git revision are kept. ``evidence`` names files of measurements that are
-    shown beside the findings they are about, before those shipped with the rules. ``progress`` gets what is being done.
+    shown beside the findings they are about, before those shipped with the rules. With ``each_op`` ops are reported, too,
+    whose remedy another finding asks for. ``progress`` gets what is being done.
     Raises UsageError for a request that cannot be carried out; what is wrong with a file is a finding.
     """
     clock = _Clock()
@@ -162,7 +164,9 @@ def check(
     rules = {page.code: page for page in analysis.rules}
     if not comments:
         analysis = msgspec.structs.replace(analysis, comments={})
-    result = _merged([_decide_part(found, part, settings, analysis, sources, rules, known) for part in parts])
+    result = _merged(
+        [_decide_part(found, part, settings, analysis, sources, rules, known, each_op) for part in parts]
+    )
     if revision is not None:
         result = _only_changed(result, revision)
     with _placed(settings, "evidence"):
@@ -273,6 +277,7 @@ def _decide_part(
     sources: Sources,
     rules: Mapping[str, RulePage],
     known: frozenset[str],
+    each_op: bool = False,
 ) -> Result:
     """What is reported of one project's files."""
     own = part.settings
@@ -282,7 +287,7 @@ def _decide_part(
         known = frozenset()
     files = tuple(path for path in found.files if path in part.files)
     inside = found._replace(files=files, reported=found.reported & part.files)
-    return _decide(inside, _with_severities(analysis, own, rules), sources, own, rules, known)
+    return _decide(inside, _with_severities(analysis, own, rules), sources, own, rules, known, each_op)
 
 
 def _merged(results: Sequence[Result]) -> Result:
@@ -746,6 +751,7 @@ def _decide(
     settings: Settings,
     rules: Mapping[str, RulePage],
     known: frozenset[str],
+    each_op: bool = False,
 ) -> Result:
     """Suppressions, per-file ignores, the baseline and the limits, in one place."""
     selection = select(rules, settings)
@@ -777,7 +783,7 @@ def _decide(
         for one in covered:
             f = one.finding
             hidden.append(Hidden(Item(f, marks[id(f)], rules[f.code]), one.reason))
-        told = shown(findings, selection, settings)
+        told = shown(findings, selection, settings, each_op=each_op)
         idle += sum(f.idle for f in findings) - sum(f.idle for f in told)
         for f in told:
             if f.fix is not None and f.code not in fixed:

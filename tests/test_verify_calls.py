@@ -335,7 +335,7 @@ def made_for(tmp_path: Path, text: str, cases: list[Case], indent: str) -> list[
     source = (tmp_path / "train.py").read_text()
     settings = load_settings(str(tmp_path), overrides={"cache": False, "min-confidence": "low"})
     found: dict[int, list[Finding]] = {}
-    for item in lint([str(tmp_path)], settings).items:
+    for item in lint([str(tmp_path)], settings, each_op=True).items:
         if item.finding.op:
             found.setdefault(source.count("\n", 0, item.finding.start) + 1, []).append(item.finding)
     made = []
@@ -731,7 +731,7 @@ def test_parameters_of_recipes_are_those_of_the_api(library: str) -> None:
 def test_modules_in_attributes_loops_and_subclasses_are_known(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TORCH)
     settings = load_settings(str(tmp_path), overrides={"cache": False, "min-confidence": "low"})
-    found = [item.finding for item in lint([str(tmp_path)], settings).items if item.finding.op]
+    found = [item.finding for item in lint([str(tmp_path)], settings, each_op=True).items if item.finding.op]
     made = {r.id.partition(" ")[0]: r.given for r in plan.for_findings(found, RECIPES) if r.given}
     assert {name: given.values for name, given in made.items()} == {
         "lstm_backward": {"size": 4, "hidden": 6, "num_layers": 2, "bidirectional": True, "first": True},

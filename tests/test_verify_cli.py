@@ -247,6 +247,31 @@ def test_what_fixing_leaves_is_measured(tmp_path: Path) -> None:
     assert "\nVerdicts\n" in done.stdout and "DET301" not in done.stdout
 
 
+SWITCHED = """
+    import tensorflow as tf
+
+    tf.keras.utils.set_random_seed(0)
+    weight = tf.Variable(tf.zeros([20, 4]))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.gather(weight, [3, 3, 7]))
+    print(tape.gradient(loss, weight))
+"""
+
+
+@needs("tensorflow")
+def test_ops_that_one_switch_remedies_are_run_each(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(textwrap.dedent(SWITCHED))
+    options = ("--runs", "2", "--quiet", "--output-format", "concise", ".")
+    plain = ("--quiet", "--output-format", "concise", ".")
+    assert "DET403" not in d9mlint(*plain, cwd=tmp_path).stdout
+    evidence = str(tmp_path / "evidence.json")
+    measured = d9mlint("--verify", "--evidence", evidence, *options, cwd=tmp_path)
+    (line,) = (line for line in measured.stdout.splitlines() if "DET403" in line)
+    assert "advice: DET403 `tf.gather`" in line and "[equal in 2 runs on the CPU]" in line
+    known = d9mlint("--evidence", evidence, *plain, cwd=tmp_path)
+    assert "advice: DET403 `tf.gather`" in known.stdout
+
+
 def test_measurements_alone_as_json_and_html(tmp_path: Path) -> None:
     command = driver(tmp_path, [recipe("fine", "return i.x + 1")])
 

@@ -85,6 +85,7 @@ def run_check(request: CheckOptions, settings: Settings) -> int:
             evidence=[request.evidence] if request.evidence and request.measure is None else [],
             progress=progress.say,
             comments=not request.ignore_noqa,
+            each_op=request.measure is not None or request.evidence is not None,
         )
 
     try:

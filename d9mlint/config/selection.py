@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.base.errors import UsageError, nearest
+from d9mlint.base.findings import SWITCHED
 from d9mlint.base.paths import relative_to
 from d9mlint.config.gitignore import Ignore, make_ignore
 
@@ -181,9 +182,12 @@ class FileIgnores:
         )
 
 
-def shown(findings: Iterable[Finding], selection: Selection, settings: Settings) -> list[Finding]:
+def shown(
+    findings: Iterable[Finding], selection: Selection, settings: Settings, *, each_op: bool = False
+) -> list[Finding]:
     """The findings that are severe and sure enough. Advice is shown when its rule was asked for, was given this
-    severity, or shows it by default, unless a least severity was asked for."""
+    severity, or shows it by default, unless a least severity was asked for; with ``each_op`` also where it is about
+    an op whose remedy another finding asks for."""
     least = _SEVERITY[settings.min_severity or "warning"]
     sure = _CONFIDENCE[settings.min_confidence]
     asked = frozenset[str]() if settings.min_severity else selection.explicit | selection.advising
@@ -191,6 +195,6 @@ def shown(findings: Iterable[Finding], selection: Selection, settings: Settings)
         f
         for f in findings
         if f.code in selection.codes
-        and (f.severity.rank >= least or f.code in asked)
+        and (f.severity.rank >= least or f.code in asked or (each_op and SWITCHED in f.remedy))
         and f.confidence.rank >= sure
     ]
