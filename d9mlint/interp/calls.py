@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from d9mlint.interp import graphs, layer_modes, memo, recursion, rng, tensors, unknown_models
 from d9mlint.interp import values as v
@@ -16,6 +16,7 @@ from d9mlint.interp.context import (
     GRADIENT_MODES,
     HANDED,
     OTHER_DEVICE,
+    QUIET,
     RESTORED,
     TRAINING_CONTEXT,
 )
@@ -69,7 +70,7 @@ from d9mlint.ir.edited import SMALL_BODY
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
-    from d9mlint.interp.state import Rng
+    from d9mlint.interp.state import Rng, Setting
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import RngEntry, Role, RoleEntry, RunnerEntry
 
@@ -356,6 +357,9 @@ def call_function(
         for d in func.decorated
         if isinstance(d, (v.Ext, v.Obj))
     ]
+    for decorator in func.decorated:
+        if is_gradient_switch(decorator):
+            decorators += _gradient_context(decorator.args.get("mode", 0))
     if decorators:
         with interp.within(*decorators):
             interp.block(fn.body)
@@ -1708,8 +1712,17 @@ def _names_cpu(value: v.Value) -> bool:
     return isinstance(value, v.Lit) and isinstance(value.value, str) and "cpu" in value.value.lower()
 
 
-def enter(interp: Interp, context: v.Value, node: Any, after: list[Callable[[], None]]) -> Entered:
-    """``with context``: library contexts are remembered by name; ``fork_rng`` restores the RNG."""
+def enter(
+    interp: Interp,
+    context: v.Value,
+    node: Any,
+    after: list[Callable[[], None]],
+    restores: list[Callable[[], None]],
+    recorded: Setting | None,
+) -> Entered:
+    """``with context``: library contexts are remembered by name; ``fork_rng`` restores the RNG, and what switches
+    gradients on or off when it is made restores what was ``recorded`` of them before. What runs ``after`` the body
+    is kept, and what ``restores`` the state on each way out of it."""
     names: list[str] = []
     value: v.Value = context
     for one in v.alternatives(context):
@@ -1719,20 +1732,21 @@ def enter(interp: Interp, context: v.Value, node: Any, after: list[Callable[[], 
                 names.append(CPU_CONTEXT if _names_cpu(one.args.pos[0]) else OTHER_DEVICE)
                 if names[-1] == OTHER_DEVICE:
                     interp.flag(OTHER_DEVICE, node)
-            if one.api in ("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"):
+            if is_gradient_switch(one):
                 names += _gradient_context(one.args.get("mode", 0))
+                restores.append(partial(interp.reset_mode, QUIET, recorded))
             switched = [entry for entry in interp.kb.rng(one.api) if entry.at == "use" and entry.sets]
             if switched:
                 modes = interp.state.modes.save()
                 for entry in switched:
                     rng.switch(interp, entry, one.args, node)
-                after.append(lambda modes=modes: interp.state.modes.restore(modes))  # type: ignore[misc]
+                restores.append(lambda modes=modes: interp.state.modes.restore(modes))  # type: ignore[misc]
             left = graphs.entered(interp, one)
             if left is not None:
                 after.append(left)
             if one.api in ("torch.random.fork_rng", "torch.fork_rng"):
                 kept = interp.state.rng.save()
-                after.append(lambda kept=kept: _restore(interp, kept))  # type: ignore[misc]
+                restores.append(lambda kept=kept: _restore(interp, kept))  # type: ignore[misc]
         elif isinstance(one, v.Ext):
             names.append(interp.kb.canonical(one.name))
         elif isinstance(one, v.Inst):
@@ -1752,6 +1766,15 @@ def _restore(interp: Interp, kept: dict[str, Rng]) -> None:
     for name, known in kept.items():
         if table.held.get(name) is not known:
             table[name] = known
+
+
+def is_gradient_switch(context: v.Value) -> TypeGuard[v.Obj]:
+    """Whether a context switches gradients on or off when it is made, and restores that when it is left, or as soon
+    as it decorates a function."""
+    return isinstance(context, v.Obj) and context.api in (
+        "torch.set_grad_enabled",
+        "torch.autograd.set_grad_enabled",
+    )
 
 
 def _gradient_context(mode: v.Value | None) -> list[str]:

@@ -30,7 +30,7 @@ from d9mlint.interp import (
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete
-from d9mlint.interp.context import CONTEXT, OPTION, Active, Question
+from d9mlint.interp.context import CONTEXT, OPTION, QUIET, Active, Question
 from d9mlint.interp.events import (
     BareNameEvent,
     ContextEvent,
@@ -1188,10 +1188,12 @@ class Interp:
     def _with_items(self, stmt: m.With, start: int) -> None:
         names: list[str] = []
         after: list[Callable[[], None]] = []
+        restores: list[Callable[[], None]] = []
         contexts: list[v.Value] = []
         run: Callable[[], None] = functools.partial(self.block, stmt.body)
         for index in range(start, len(stmt.items)):
             item = stmt.items[index]
+            recorded = self.state.modes.get(QUIET)
             context = self.eval(item.context)
             if calls.is_managed(context):
                 # A generator function runs to its `yield`, then the body runs, then the rest of the function.
@@ -1205,21 +1207,29 @@ class Interp:
 
                 run = managed
                 break
-            entered = calls.enter(self, context, item.context, after)
+            entered = calls.enter(self, context, item.context, after, restores, recorded)
             names.extend(entered.names)
             contexts.append(context)
             self._tell_context(context, stmt, True)
             if item.target is not None:
                 assign(self, item.target, entered.value)
         raised = self.state.raised
+        returned, jumps = len(self.frame.returns), self.frame.jumps[-1] if self.frame.jumps else []
+        jumped = len(jumps)
         with self.within(*names):
             run()
         if not self.state.alive and self.state.raised and any(map(self._may_suppress, contexts)):
             self.state.alive, self.state.raised = True, raised
         for context in reversed(contexts):
             self._tell_context(context, stmt, False)
-        for restore in reversed(after):
-            restore()
+        for leave in reversed(after):
+            leave()
+        if restores:
+            end = self.state
+            left = [state for _, state in self.frame.returns[returned:]]
+            for self.state in (*left, *(jump.state for jump in jumps[jumped:]), end):
+                for restore in reversed(restores):
+                    restore()
 
     def _may_suppress(self, context: v.Value) -> bool:
         """Whether what follows a ``with`` statement may run where its body raises."""
@@ -1266,7 +1276,11 @@ class Interp:
                 self.pending.append(functools.partial(self._default_of_uncalled, func.key, drawn))
         value: v.Value = func
         for node in reversed(fn.decorators):
-            value = calls.decorate(self, self.eval(node), value, node)
+            recorded = self.state.modes.get(QUIET)
+            decorator = self.eval(node)
+            value = calls.decorate(self, decorator, value, node)
+            if calls.is_gradient_switch(decorator):
+                self.reset_mode(QUIET, recorded)
         return value
 
     def _default_of_uncalled(self, key: tuple[str, int], drawn: list[Draw]) -> None:
@@ -1540,6 +1554,14 @@ class Interp:
         self.state.modes[name] = Setting(known, self.here(node), v.option_of(value))
         if self.at_module_level():
             self.module_modes[name] = self.state.modes[name]
+
+    def reset_mode(self, name: str, setting: Setting | None) -> None:
+        """A mode is again what it was: ``setting``, or None where nothing had set it."""
+        for table in (self.state.modes, self.module_modes) if self.at_module_level() else (self.state.modes,):
+            if setting is not None:
+                table[name] = setting
+            else:
+                table.pop(name, None)
 
     def mode(self, name: str) -> Setting:
         """A mode's setting here; its value is False where nothing set it, None for unknown."""
