@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import shapes, tensors
@@ -41,6 +42,8 @@ BUFFER = "torch.nn.Module.register_buffer"
 MAX_BITS = 1024
 MAX_COPIES = 16
 MAX_ELEMENTS = 10_000
+MOST_OF_OWN_CODE = 512
+"""Of so many elements with functions and classes of the project each is looked at."""
 ENVIRON = frozenset({"os.environ", "os.environb"})
 
 
@@ -257,6 +260,28 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
         return []
     other = tensors.second(interp, value)
     return None if other is None else [tensors.make(tensors.PART, shapes.form(value)), other]
+
+
+def elements_of_own_code(value: v.Value) -> list[v.Value] | None:
+    """The known elements of a sequence, of which each brings its own function or class of the project, as those of a
+    registry do: running all of them runs each of these once. None where there are few, or too many."""
+    if not isinstance(value, v.Items) or not v.MAX_ALTERNATIVES < len(value.elts) <= MOST_OF_OWN_CODE:
+        return None
+    codes = [own_code(one) for one in value.elts]
+    return value.elts if None not in codes and len(set(codes)) == len(codes) else None
+
+
+def own_code(value: v.Value) -> Hashable | None:
+    """The function or class of the project that a value is, or is an instance of, or that is part of a pair."""
+    if isinstance(value, v.Func):
+        return value.key
+    if isinstance(value, v.Cls):
+        return id(value.cls)
+    if isinstance(value, v.Inst):
+        return id(value.cls.cls)
+    if isinstance(value, v.Items) and value.kind == "t":
+        return next((code for code in map(own_code, value.elts) if code is not None), None)
+    return None
 
 
 def _is_empty(bounds: v.Args) -> bool:

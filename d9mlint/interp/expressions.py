@@ -12,6 +12,7 @@ from d9mlint.interp.conditions import compared, condition, narrowed, truth
 from d9mlint.interp.containers import CONTAINERS, named, parts
 from d9mlint.interp.data import (
     ENTROPY_FIELDS,
+    MOST_OF_OWN_CODE,
     OPERATOR,
     PATH,
     UNKNOWN_KEY,
@@ -21,8 +22,10 @@ from d9mlint.interp.data import (
     cut_out,
     element,
     elements,
+    elements_of_own_code,
     is_entropy,
     is_graph_tensor,
+    own_code,
     part_of,
     subscript,
 )
@@ -479,7 +482,13 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     env = v.Env(outer.env if not outer.is_class else outer.env.parent or outer.env)
     first = node.generators[0]
     iterated = interp.eval(first.iter)
-    known = elements(interp, iterated, first.iter) if len(node.generators) == 1 else None
+    alone = len(node.generators) == 1
+    known = elements(interp, iterated, first.iter) if alone else None
+    rounds_in_all = 1
+    if known is not None and interp.may_unroll(len(known)):
+        rounds_in_all = max(1, len(known))
+    else:
+        known = elements_of_own_code(iterated) if alone else None
     interp.frame = Frame(outer.mod, outer.file, env, outer.label, outer.caller, outer.call_site, outer.func)
     interp.frame.returns, interp.frame.jumps = outer.returns, outer.jumps
     results: list[v.Value] = []
@@ -487,12 +496,16 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     is_open = True
     loops: list[Loop | None] = [interp.orders.enter(interp, iterated, first.iter)]
     interp.orders.begin_rounds(interp, None)
-    if known is not None and interp.may_unroll(len(known)) and not first.ifs:
+    if known is not None:
         is_open = False
         interp.steps += len(known)
-        rounds, interp.rounds = interp.rounds, interp.rounds * max(1, len(known))
+        rounds, interp.rounds = interp.rounds, interp.rounds * rounds_in_all
         for one in known:
             assign(interp, first.target, one)
+            passes = [condition(interp, test).answer for test in first.ifs]
+            if False in passes:
+                continue
+            is_open = is_open or None in passes
             results.append(interp.eval(node.elt))
             if node.value is not None:
                 keys.append(results[-1])
@@ -599,7 +612,9 @@ def _wait(interp: Interp, node: m.Wait) -> v.Value:
         frame.yielded.extend(value.elts)
         return v.UNKNOWN
     one = element(interp, value) if node.kind == "from" else value
-    if len(frame.yielded) < MAX_YIELDS:
+    if len(frame.yielded) < MAX_YIELDS or (
+        len(frame.yielded) < MOST_OF_OWN_CODE and own_code(one) is not None
+    ):
         frame.yielded.append(one)
     if frame.on_yield is not None and node.kind == "yield":
         frame.on_yield(one)

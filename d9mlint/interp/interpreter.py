@@ -978,13 +978,17 @@ class Interp:
         """``for``: known short sequences element by element, anything else once."""
         iterated = self.eval(stmt.iter)
         elements = data.elements(self, iterated, stmt.iter)
+        unrolled = elements is not None and self.may_unroll(len(elements))
+        apart = None if unrolled else data.elements_of_own_code(iterated)
         self._enter_loop(stmt, iterated)
         loop = self.orders.enter(self, iterated, stmt.iter, stmt)
         self.orders.begin_rounds(self, stmt)
-        if elements is not None and self.may_unroll(len(elements)):
+        if unrolled or apart is not None:
+            elements = apart or elements or []
             self.frame.jumps.append([])
             self.frame.unrolled += 1
-            rounds, self.rounds = self.rounds, self.rounds * max(1, len(elements))
+            # Rounds that each run other code take no longer than that is.
+            rounds, self.rounds = self.rounds, self.rounds * (1 if apart else max(1, len(elements)))
             branching = self.branching
             for element in elements:
                 if not self.state.alive:

@@ -88,6 +88,35 @@ def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
     return None
 
 
+def subclass_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
+    """Whether a class derives from a class or from one of several; None for unknown."""
+    if isinstance(value, v.AnyOf):
+        kinds = {subclass_of(interp, one, cls) for one in value.values}
+        return kinds.pop() if len(kinds) == 1 else None
+    return instance_of(interp, v.Inst(value, v.NO_ARGS), cls) if isinstance(value, v.Cls) else None
+
+
+def is_class(value: v.Value) -> bool | None:
+    """Whether a value is a class; None for unknown."""
+    if isinstance(value, v.Cls):
+        return True
+    return False if isinstance(value, (v.Lit, v.Items, v.Func, v.Mod, v.Inst, v.Mapping)) else None
+
+
+def is_abstract(value: v.Value) -> bool | None:
+    """Whether a class leaves an abstract method to those that derive from it; None for unknown."""
+    if not isinstance(value, v.Cls):
+        return None
+    abstract = {name for cls in value.mro() for name, one in cls.env.vars.items() if _is_left_open(one)}
+    return any(_is_left_open(value.find(name)) for name in abstract)
+
+
+def _is_left_open(value: v.Value | None) -> bool:
+    return isinstance(value, v.Func) and any(
+        isinstance(one, v.Ext) and one.name.rpartition(".")[2] == "abstractmethod" for one in value.decorated
+    )
+
+
 def _of_project_class(value: v.Value, cls: v.Cls) -> bool | None:
     if isinstance(value, v.Inst):
         if cls in value.cls.mro():

@@ -33,7 +33,7 @@ from d9mlint.interp.data import (
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.devices import runner
 from d9mlint.interp.events import IterationEvent
-from d9mlint.interp.kinds import instance_of
+from d9mlint.interp.kinds import instance_of, is_abstract, is_class, subclass_of
 from d9mlint.interp.library import options as opt
 from d9mlint.interp.library import records
 from d9mlint.interp.library.environments import ENVIRONMENT_MODELS
@@ -316,6 +316,17 @@ def _isinstance(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
     if len(args.pos) != 2:
         return v.UNKNOWN
     answer = instance_of(interp, args.pos[0], args.pos[1])
+    return v.UNKNOWN if answer is None else v.Lit(answer, v.option_of(args.pos[0]))
+
+
+def _issubclass(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    answer = subclass_of(interp, args.pos[0], args.pos[1]) if len(args.pos) == 2 else None
+    return v.UNKNOWN if answer is None else v.Lit(answer, v.option_of(args.pos[0]))
+
+
+def _isclass(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    ask = is_abstract if api.endswith("isabstract") else is_class
+    answer = ask(args.pos[0]) if args.pos else None
     return v.UNKNOWN if answer is None else v.Lit(answer, v.option_of(args.pos[0]))
 
 
@@ -949,6 +960,9 @@ MODELS: dict[str, Model] = {
     "builtins.setattr": _setattr,
     "builtins.hasattr": _hasattr,
     "builtins.isinstance": _isinstance,
+    "builtins.issubclass": _issubclass,
+    "inspect.isclass": _isclass,
+    "inspect.isabstract": _isclass,
     "builtins.super": _super,
     "builtins.exit": _exit,
     "builtins.quit": _exit,
