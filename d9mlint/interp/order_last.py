@@ -89,10 +89,14 @@ def _found(stmt: m.For) -> set[str]:
 
 def _run_for_each(stmt: m.For) -> Iterator[m.Stmt]:
     """What runs for each element, or for each that passes a test and is collected: there is more than one of these."""
+    of_round = assigned_names(stmt)
     for one in stmt.body:
         yield one
-        if isinstance(one, m.If) and not one.orelse and _collects(one.body, assigned_names(stmt)):
-            yield from one.body
+        tested = one
+        while isinstance(tested, m.If) and not tested.orelse:
+            if _collects(tested.body, of_round):
+                yield from tested.body
+            tested = tested.body[0]
 
 
 def _collects(body: list[m.Stmt], of_round: frozenset[str]) -> bool:
@@ -112,9 +116,13 @@ def _is_of(value: m.Expr, elements: set[str], name: str) -> bool:
     read = {one.id.partition(".")[0] for one in nodes([value]) if isinstance(one, m.Name)}
     if isinstance(value, m.Name):
         return value.id in elements
-    if name in read or only_form(value) or not isinstance(value, m.Call):
+    if isinstance(value, m.BinOp) and name not in read:
+        return any(_is_of(side, elements, name) for side in (value.left, value.right))
+    if name in read or only_form(value):
         return False
     call: m.Expr = value
+    while isinstance(call, (m.Attr, m.Subscript)):
+        call = call.value
     while isinstance(call, m.Call):
         if isinstance(call.func, m.Attr) and call.func.name in FORM:
             return False
