@@ -591,3 +591,38 @@ def test_the_mode_is_set_in_the_processes_that_train(tmp_path: Path) -> None:
     )
     (found,) = findings(tmp_path, text, "DET302")
     assert "at the start of `train()`, which runs in new processes" in found.help
+
+
+MADE_IN_A_FUNCTION = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset, random_split
+
+data = TensorDataset(torch.arange(8.0))
+
+
+def parts():
+    return random_split(data, [4, 4])
+
+
+def loader():
+    return DataLoader(data, shuffle=True)
+
+
+{}
+    for part in parts():
+        print(part[0])
+    for batch in loader():
+        print(batch)
+"""
+
+
+@pytest.mark.parametrize("code", ["DET109", "DET202"])
+@pytest.mark.parametrize(
+    ("calls", "repeated"), [("for epoch in range(int(input())):", True), ("if data:", False)]
+)
+def test_no_generator_is_seeded_anew_in_each_round(
+    tmp_path: Path, code: str, calls: str, repeated: bool
+) -> None:
+    (found,) = findings(tmp_path, MADE_IN_A_FUNCTION.format(calls), code)
+    assert ("seeded once, before the loop" in found.help) is repeated
+    assert (found.fix is None) is repeated

@@ -16,6 +16,8 @@ RAISES = "raises"
 """Stands there where ops have to be replaced before the mode can be switched on."""
 SWITCHED = "switched"
 """Stands in ``remedy`` of an op whose remedy is the switch that another finding asks each program for."""
+REPEATED = "repeated"
+"""Stands there where the call runs in each round of a loop: a generator made for it would draw the same in each."""
 WARNED = "warned"
 """Stands in ``remedy`` where the mode only warns: as what is wrong, or as what to do."""
 

@@ -9,6 +9,7 @@ import msgspec
 
 from d9mlint.base.findings import (
     RAISES,
+    REPEATED,
     WARNED,
     WARNS,
     Applicability,
@@ -189,6 +190,13 @@ class Reporter:
     def _counts(finding: Finding) -> bool:
         """Whether a finding is shown by default."""
         return finding.severity is not Severity.ADVICE and finding.confidence is not Confidence.LOW
+
+
+def seeded_generator(run: RunView) -> tuple[str, tuple[str, ...]]:
+    """What a call that draws from torch's global generator is to be given instead, and the words for ``remedy``."""
+    if run.repeating:
+        return "a `generator=` that is made and seeded once, before the loop", (REPEATED,)
+    return "`generator=torch.Generator().manual_seed(0)`", ()
 
 
 def _covering(finding: Finding, ops: set[str]) -> Finding:

@@ -118,6 +118,10 @@ class RunView(Protocol):
         """Loops that are running, outermost first."""
 
     @property
+    def repeating(self) -> int:
+        """When the innermost loop began whose body is run once for all of its rounds; 0 outside of such loops."""
+
+    @property
     def options(self) -> Active:
         """Options whose defaults decided the branches that are running."""
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from d9mlint.base.findings import Confidence, Severity
-from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.base import Rule, argument_node, seeded_generator
 from d9mlint.checks.data.idle import is_idle
 from d9mlint.checks.derivation import default
 from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, what_is_drawn
@@ -87,9 +87,18 @@ class LoaderWorkers(Rule):
             # Nobody is seen to ask for other workers than by default.
             known = default(self.run, argument_node(call.node, "num_workers", 5))
             workers = v.Lit(known) if isinstance(known, int) else workers
-        self.run.later(partial(self._judge, place, self.run.frame, call.args, workers))
+        self.run.later(
+            partial(self._judge, place, self.run.frame, call.args, workers, seeded_generator(self.run))
+        )
 
-    def _judge(self, place: Where, frame: Frame, args: v.Args, workers: v.Value | None) -> None:
+    def _judge(
+        self,
+        place: Where,
+        frame: Frame,
+        args: v.Args,
+        workers: v.Value | None,
+        wanted: tuple[str, tuple[str, ...]],
+    ) -> None:
         if workers is None or (isinstance(workers, v.Lit) and not workers.value):
             # Workers that an option would start are none by default.
             return
@@ -163,6 +172,8 @@ class LoaderWorkers(Rule):
         ):
             # A seeded generator= gives the base seed, and with it everything that workers reseed.
             return
+        given, repeated = wanted
+        seeded = f"and {given}" if repeated else "and a seeded `generator=`"
         option = v.option_of(workers)
         count = _count_text(workers, option)
         target = self.run.targets.version("torch") if self.run.targets is not None else None
@@ -171,15 +182,15 @@ class LoaderWorkers(Rule):
             place,
             f"`DataLoader` with {count} and no `worker_init_fn`: {reasons[0]}",
             f"pass `worker_init_fn=` that calls `{min(kept.methods)}(torch.initial_seed() % 2**32)` of the transform in "
-            "`torch.utils.data.get_worker_info().dataset`, and a seeded `generator=`"
+            f"`torch.utils.data.get_worker_info().dataset`, {seeded}"
             if KEPT in drawn
             else "pass `worker_init_fn=` that seeds NumPy, `random` and the dataset's generators from "
-            "`torch.initial_seed()`, and a seeded `generator=`",
+            f"`torch.initial_seed()`, {seeded}",
             subject=LOADER,
             severity=severity,
             confidence=confidence,
             targets=(f"torch {target.version}", target.source) if target is not None else (),
-            remedy=tuple(sorted(drawn)),
+            remedy=(*sorted(drawn), *repeated),
         )
 
     def _has_workers(self, workers: v.Value) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from d9mlint.base.findings import Severity
-from d9mlint.checks.base import Rule
+from d9mlint.checks.base import Rule, seeded_generator
 from d9mlint.checks.data.idle import is_idle
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
@@ -31,6 +31,7 @@ class Shuffling(Rule):
             return
         place = Where(self.run, call.node, call.api)
         made = self.run.state.level("torch")
+        generator_help, remedy = seeded_generator(self.run)
 
         def later() -> None:
             # What another process seeds before it makes a loader is not known at the end of the program.
@@ -49,11 +50,12 @@ class Shuffling(Rule):
                 "DET202",
                 place,
                 f"`{what}` without `generator=`: {why}",
-                "pass `generator=torch.Generator().manual_seed(0)`",
+                f"pass {generator_help}",
                 subject=call.api,
                 severity=Severity.ADVICE if seeded else Severity.ERROR,
                 entry_wide=True,
                 cause=("DET101", "torch"),
+                remedy=remedy,
             )
 
         self.run.later(later)

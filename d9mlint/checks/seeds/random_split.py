@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from d9mlint.base.findings import Severity
-from d9mlint.checks.base import Rule
+from d9mlint.checks.base import Rule, seeded_generator
 from d9mlint.interp.events import (
     CallEvent,
 )
@@ -22,6 +22,7 @@ class RandomSplit(Rule):
         level = self.run.state.level("torch").level
         if call.args.get("generator", 2) is None and level in (SEEDED, UNSEEDED):
             seeded = level == SEEDED
+            help, remedy = seeded_generator(self.run)
             self.report(
                 "DET109",
                 call.node,
@@ -31,8 +32,9 @@ class RandomSplit(Rule):
                     if seeded
                     else "differs between runs because torch is not seeded"
                 ),
-                "pass `generator=torch.Generator().manual_seed(0)`",
+                f"pass {help}",
                 subject=call.api,
                 severity=Severity.ADVICE if seeded else Severity.WARNING,
                 entry_wide=True,
+                remedy=remedy,
             )
