@@ -713,7 +713,7 @@ class Orders:
             else:
                 self.decide(taken)
             return result
-        iterates = role in ("carry", "sink") or role == "gradients" or (role == "step" and name != "update")
+        iterates = role in ("carry", "sink", "fit", "gradients") or (role == "step" and name != "update")
         given = self._given(interp, args, node, iterates) if self.origins or _any_set(args) else None
         if not self.origins:
             return result
@@ -725,13 +725,17 @@ class Orders:
             for loop in self.loops:
                 loop.zeroes = True
             return result
-        if role in ("step", "gradients"):
+        if role in ("step", "fit", "gradients"):
             self.decide(given)
-            made = oldest_part(owner) if self.loops and role == "step" else 0
+            if role == "fit":
+                built = self.of(owner)
+                if built is not None and built.kind in (SEQUENCE, NESTED):
+                    self.decide(built)
+            made = oldest_part(owner) if self.loops and role != "gradients" else 0
             for loop in self.loops:
                 # Gradients of one round alone decide something where a step is taken, and what is made in each round
                 # begins anew.
-                if made < loop.start and (role == "step" or not loop.zeroes):
+                if made < loop.start and (role != "gradients" or not loop.zeroes):
                     self.decide(loop.order)
             return result
         if role == "write":
@@ -1333,6 +1337,7 @@ _LATE = frozenset(
         "end",
         "sum",
         "step",
+        "fit",
         "write",
         "grow",
         "accumulate",

@@ -165,6 +165,7 @@ OrderRole = Literal[
     "sink",
     "show",
     "step",
+    "fit",
     "write",
     "grow",
     "fill",
@@ -602,7 +603,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     its receiver); ``pair`` takes sequences side by side; ``end`` gives something that does not depend on it, and
     ``sum`` does so unless the elements are floats; a ``sink`` makes it count; so does ``show`` where the function in
     which the order came about has returned; a ``step`` changes a model, and a ``write`` something that is older than
-    the loop, so that they count in a loop over arbitrary order; ``grow`` adds to its receiver, ``fill`` adds its
+    the loop, so that they count in a loop over arbitrary order; a ``fit`` is a step for which the order of what the model
+    was built with counts, too; ``grow`` adds to its receiver, ``fill`` adds its
     arguments in their order to an object of a library, and ``accumulate``
     adds to the numbers in it; ``settle`` sorts its receiver in place, and ``argsort`` gives the positions that sort;
     ``push`` adds to a heap, ``points`` draws points at the coordinates ``x`` and ``y``, and ``draw`` adds to the
