@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from d9mlint.interp import (
     order_cuts,
     order_identifiers,
+    order_looks,
     order_shares,
     order_single,
     order_sorting,
@@ -32,7 +33,7 @@ from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, is_text, kind_of_el
 from d9mlint.interp.order_reductions import PASSED_THROUGH, REDUCED, use_of_array
 from d9mlint.interp.order_sorting import LENGTH, SORTING
 from d9mlint.interp.passed_on import passed_on
-from d9mlint.interp.places import Where, function
+from d9mlint.interp.places import Where, function, running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.forms import FORM
@@ -459,13 +460,13 @@ class Orders:
             for argument, place in entry.tested.items():
                 order_sorting.settle(self, args.get(argument, place))
         if entry is not None and entry.numbers and self.origins and args.pos:
-            if order_single.has_elements_of_set(interp, _argument_node(node, 0), _running(interp)):
+            if order_single.has_elements_of_set(interp, _argument_node(node, 0), running(interp)):
                 self._are_numbers(self.of(args.pos[0]))
         if role == "source":
             assert entry is not None
             if entry.pattern is not None:
                 given = node.args[entry.pattern] if len(getattr(node, "args", ())) > entry.pattern else None
-                if order_single.names_one(interp, given, _running(interp)):
+                if order_single.names_one(interp, given, running(interp)):
                     return result
             return self._source(interp, entry, api, args, node, result, owner)
         if entry is not None and entry.key and takes_key_by_address(interp, args.kw.get(entry.key)):
@@ -534,7 +535,7 @@ class Orders:
                 return result
             given = merge((given, self._accumulated(interp, node)))
             if given is not None and entry is not None and entry.reducible:
-                use = use_of_array(interp, node, args.get("", 0), _running(interp))
+                use = use_of_array(interp, node, args.get("", 0), running(interp))
                 if use == REDUCED:
                     return result
                 if use == PASSED_THROUGH:
@@ -1009,9 +1010,9 @@ class Orders:
         if isinstance(node.index, m.Slice) and node.index.lower is node.index.upper is None:
             # All of them, forwards or backwards.
             return self.carried(result, order)
-        if order_single.is_known_single(_running(interp), node.value) or _asked_for_form(interp, node):
+        if order_single.is_known_single(running(interp), node.value) or _asked_for_form(interp, node):
             return result
-        if order_shares.is_share(_running(interp), node):
+        if order_shares.is_share(running(interp), node):
             return self.carried(result, order)
         position = self.of(index)
         if (
@@ -1025,6 +1026,12 @@ class Orders:
         ):
             # Two lists in one order, and the number of the round of a loop over it: what belongs together.
             return result
+        if all(key[0] == "DET209" for key in order.keys) and order_looks.is_only_shown(
+            interp, node, running(interp)
+        ):
+            if not isinstance(node.index, m.Slice):
+                return result
+            return self.carried(v.UNKNOWN if result is value else result, order)
         self.decide(order)
         return result
 
@@ -1144,7 +1151,7 @@ class Orders:
             # `self.ids[word] = self.count`, and then `self.count += 1`.
             holder = interp.lookup(stmt.value.id.partition(".")[0])
             loop = self.loop_older_than(holder) if holder is not None else None
-            if loop is not None and stmt.value.id in _counted_up(_running(interp)):
+            if loop is not None and stmt.value.id in _counted_up(running(interp)):
                 self.decide(loop.order)
         order_identifiers.keyed(self, owner, index)
         for one in (index, value):
@@ -1583,7 +1590,7 @@ def _counts_keys(value: v.Value) -> TypeGuard[v.Obj]:
 
 def _taken_from_one(interp: Interp, node: Any) -> bool:
     """Whether a call gets a list of which the function knows that it has one entry."""
-    return bool(getattr(node, "args", None)) and order_single.is_known_single(_running(interp), node.args[0])
+    return bool(getattr(node, "args", None)) and order_single.is_known_single(running(interp), node.args[0])
 
 
 def _asked_for_form(interp: Interp, node: m.Subscript) -> bool:
@@ -1620,23 +1627,13 @@ def _is_int(value: v.Value | None) -> bool:
     return isinstance(value, v.Lit) and isinstance(value.value, int) and not isinstance(value.value, bool)
 
 
-def _running(interp: Interp) -> m.Function | None:
-    """The function that is running, or the module's body."""
-    frame: Frame | None = interp.frame
-    while frame is not None and frame.func is None and frame.is_class:
-        frame = frame.caller
-    if frame is None:
-        return None
-    return frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
-
-
 _grown: dict[int, tuple[object, frozenset[str]]] = memo()
 _GROWING = frozenset({"append", "add", "setdefault", "update", "extend", "insert", "appendleft"})
 
 
 def _grows(interp: Interp, name: str) -> bool:
     """Whether the running function makes a container longer."""
-    fn = _running(interp)
+    fn = running(interp)
     if fn is None:
         return False
     known = _grown.get(id(fn))
@@ -1655,7 +1652,7 @@ def _grows(interp: Interp, name: str) -> bool:
 
 def _assigned_in(interp: Interp, name: str) -> frozenset[str]:
     """The name, if a loop of the running function assigns it."""
-    fn = _running(interp)
+    fn = running(interp)
     if fn is None:
         return frozenset()
     for node in nodes(fn.body):

@@ -627,7 +627,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     to the file that the first argument names. ``tested`` are arguments, with their positions, of which
     it only matters which elements they have: data that the program tests for its elements is not taken to be kept
     for its order. What takes ``numbers`` raises where it is given texts. A ``type`` that is ``of_file`` is read from the
-    file whose name it is given.
+    file whose name it is given. What ``shows`` its arguments gives them to a person to look at.
     """
 
     id: str
@@ -658,6 +658,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     of_file: bool = False
     reduces: Literal["", "any", "whole"] = ""
     reducible: bool = False
+    shows: bool = False
     confidence: Sureness = "high"
     note: str = ""
     provenance: list[str] = []
