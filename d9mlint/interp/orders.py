@@ -23,6 +23,7 @@ from d9mlint.interp import (
     order_single,
     order_sorting,
     order_sums,
+    order_tables,
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
@@ -455,7 +456,9 @@ class Orders:
         if entry is not None and entry.library and not _is_of(interp, entry.library, owner):
             entry, role = None, ""
         if entry is not None and role != "type" and not _applies(entry, args, owner):
-            role = "" if role != "sink" else "carry"
+            role = "" if role != "sink" and not entry.looked_up else "carry"
+        elif entry is not None and entry.looked_up:
+            args = order_sorting.look_up(self, entry, args)
         if entry is not None and entry.tested:
             for argument, place in entry.tested.items():
                 order_sorting.settle(self, args.get(argument, place))
@@ -539,6 +542,9 @@ class Orders:
                 if use == REDUCED:
                     return result
                 if use == PASSED_THROUGH:
+                    return self.carried(result, given)
+            if given is not None and entry is not None and entry.table:
+                if order_tables.is_in_any_order(interp, node, running(interp)):
                     return self.carried(result, given)
             return self._decisive(entry, given, result)
         elif role == "draw":
