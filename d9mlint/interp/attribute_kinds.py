@@ -43,11 +43,26 @@ def has_texts(interp: Interp, cls: v.Cls) -> bool:
     )
 
 
+def value_of(interp: Interp, node: m.Name) -> v.Value:
+    """The value of a name, looked at without running anything: properties are unknown."""
+    first, *rest = node.id.split(".")
+    value = interp.lookup(first)
+    if value is None:
+        return v.UNKNOWN
+    if not isinstance(value, v.Inst):
+        return interp.eval(node)
+    for part in rest:
+        if not isinstance(value, v.Inst):
+            return v.UNKNOWN
+        value = value.attrs.get(part, v.UNKNOWN)
+    return value
+
+
 def class_of(interp: Interp, node: m.Expr) -> v.Cls | None:
     """The class of the program whose instance a variable or an attribute is, also as the annotation of a parameter says."""
     if not isinstance(node, m.Name):
         return None
-    value = interp.eval(node)
+    value = value_of(interp, node)
     if isinstance(value, v.Inst):
         return value.cls
     fn = interp.frame.func.fn if interp.frame.func is not None else None

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
+from d9mlint.interp.attribute_kinds import value_of
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, parents
 
@@ -153,7 +154,7 @@ def _texts(interp: Interp, node: m.Expr | None) -> frozenset[str]:
         return frozenset().union(*(_texts(interp, one) for one in node.elts))
     if not isinstance(node, m.Const | m.Name):
         return frozenset()
-    value = interp.eval(node)
+    value = value_of(interp, node) if isinstance(node, m.Name) else interp.eval(node)
     found = value.elts if isinstance(value, v.Items) and not value.open else [value]
     return frozenset(one.value for one in found if isinstance(one, v.Lit) and isinstance(one.value, str))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.attribute_kinds import value_of
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import FORM
 from d9mlint.ir.liveness import may_be_shared
@@ -37,10 +38,11 @@ def is_only_shown(interp: Interp, node: m.Expr, fn: m.Function | None) -> bool:
 
 class _Look:
     """One question, about an element or slice: ``asked`` are variables that have been looked at already, ``parts`` those
-    that hold the slice itself."""
+    that hold the slice itself. ``within`` is whether it is asked in a function that gets it."""
 
-    def __init__(self, interp: Interp, fn: m.Function, part: m.Expr) -> None:
+    def __init__(self, interp: Interp, fn: m.Function, part: m.Expr, within: bool = False) -> None:
         self.interp = interp
+        self.within = within
         self.part = part
         self.parts: set[str] = set()
         self.fn = fn
@@ -49,6 +51,7 @@ class _Look:
 
     def shown(self, node: Any) -> bool:
         """Whether an expression is used for nothing but to be looked at."""
+        below = node
         while True:
             user = self.above.get(id(node))
             if isinstance(user, m.Attr) and not FORM.isdisjoint(user.name.split(".")):
@@ -61,19 +64,19 @@ class _Look:
                     self.parts |= {one.id for one in user.targets if isinstance(one, m.Name)}
                 return all(map(self._named, user.targets))
             if isinstance(user, m.For):
-                return user.iter is node and self._named(_without_count(user.target, node))
+                return user.iter is node and self._named(_element(user.target, node, below))
             if isinstance(user, m.WithItem):
                 return user.target is None or self._named(user.target)
             if isinstance(user, m.Generator):
                 whole = self.above.get(id(user))
                 if not isinstance(whole, m.Comp):
                     return False
-                if user.iter is node and not self._within(_without_count(user.target, node), whole):
+                if user.iter is node and not self._within(_element(user.target, node, below), whole):
                     return False
                 user = whole
             elif isinstance(user, m.Keyword):
                 call = self.above.get(id(user))
-                answer = self._given(call) if isinstance(call, m.Call) else False
+                answer = self._given(call, node) if isinstance(call, m.Call) else False
                 if answer is not None:
                     return answer
                 user = call
@@ -81,12 +84,12 @@ class _Look:
                 # So many are taken in any order.
                 return True
             elif isinstance(user, m.Call):
-                answer = self._taken(user) if user.func is node else self._given(user)
+                answer = self._taken(user) if user.func is node else self._given(user, node)
                 if answer is not None:
                     return answer
             elif not isinstance(user, _PARTS | m.Attr | m.Subscript | m.Comp):
                 return False
-            node = user
+            below, node = node, user
 
     def _named(self, target: m.Expr) -> bool:
         """Whether variables that are given something are only looked at in the function, and nowhere else."""
@@ -135,14 +138,16 @@ class _Look:
         gives = entry is not None and (entry.role == "end" or self._only_gives(entry, call))
         return None if gives or called_name(call) in self.interp.kb.table_methods else False
 
-    def _given(self, call: m.Call) -> bool | None:
+    def _given(self, call: m.Call, node: Any) -> bool | None:
         """The same for an argument."""
         if isinstance(self.above.get(id(call)), m.Raise):
             return True
-        called = self.interp.eval(call.func) if isinstance(call.func, m.Name) else v.UNKNOWN
+        called = value_of(self.interp, call.func) if isinstance(call.func, m.Name) else v.UNKNOWN
         if isinstance(called, v.Ext):
             entry = self.interp.kb.order(self.interp.kb.canonical(called.name))
-        elif isinstance(called, v.Func | v.Cls | v.Partial | v.Inst | v.AnyOf):
+        elif isinstance(called, v.Func):
+            return self._shown_by(called, call, node)
+        elif isinstance(called, v.Cls | v.Partial | v.Inst | v.AnyOf):
             return False
         else:
             entry = self.interp.kb.order(f"?.{called_name(call)}", True)
@@ -153,6 +158,22 @@ class _Look:
         if entry.role == "show" or entry.shows:
             return not any(called_name(one) in _SAVES_FIGURES for one in self._calls())
         return None if self._only_gives(entry, call) else False
+
+    def _shown_by(self, called: v.Func, call: m.Call, given: Any) -> bool:
+        """Whether a function of the same file only shows what it gets as an argument."""
+        place = next((place for place, one in enumerate(call.args) if one is given), None)
+        if place is None or place >= len(called.fn.params) or called.receiver is not None or self.within:
+            return False
+        if called.file is not self.interp.frame.file or any(isinstance(one, m.Star) for one in call.args):
+            return False
+        self.interp.whole(called.file)
+        param = called.fn.params[place]
+        if param.kind not in "pa" or called.decorated:
+            return False
+        look = _Look(self.interp, called.fn, self.part, within=True)
+        return not may_be_shared(called.file.facts, called.fn, {param.name}) and all(
+            map(look._read, variables(called.fn).get(param.name, ()))
+        )
 
     def _only_gives(self, entry: OrderEntry, call: m.Call) -> bool:
         """Whether a call gives a value and does nothing else."""
@@ -173,7 +194,13 @@ class _Look:
         return (one for one in nodes(self.fn.body) if isinstance(one, m.Call))
 
 
-def _without_count(target: m.Expr, given: m.Expr) -> m.Expr:
-    """The target of a loop but for the number of the round."""
-    counted = called_name(given) == "enumerate" and isinstance(target, m.Seq) and len(target.elts) == 2
-    return target.elts[1] if counted and isinstance(target, m.Seq) else target
+def _element(target: m.Expr, given: m.Expr, below: m.Expr) -> m.Expr:
+    """The part of the target of a loop that is given what comes from ``below``: not the number of the round, nor what
+    other sequences give beside it."""
+    if not isinstance(target, m.Seq) or not isinstance(given, m.Call):
+        return target
+    if called_name(given) == "enumerate" and len(target.elts) == 2:
+        return target.elts[1]
+    if called_name(given) == "zip" and len(target.elts) == len(given.args):
+        return next((one for one, arg in zip(target.elts, given.args, strict=True) if arg is below), target)
+    return target

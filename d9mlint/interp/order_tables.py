@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.attribute_kinds import value_of
 from d9mlint.interp.order_kinds import NUMBER
 from d9mlint.interp.order_looks import is_only_shown
 from d9mlint.ir import nodes as m
@@ -26,14 +27,15 @@ _SOME = frozenset({"head", "tail", "sample", "shift", "diff", "drop_duplicates",
 
 def is_in_any_order(interp: Interp, node: m.Expr, fn: m.Function | None) -> bool:
     """Whether all uses of the table that a call makes are such."""
-    return fn is not None and isinstance(node, m.Call) and _Uses(interp, fn).free(node)
+    return fn is not None and isinstance(node, m.Call) and _Uses(interp, fn, node).free(node)
 
 
 class _Uses:
-    """One question, about a table; ``asked`` are variables that hold it."""
+    """One question, about the table that a call makes; ``asked`` are variables that hold it."""
 
-    def __init__(self, interp: Interp, fn: m.Function) -> None:
+    def __init__(self, interp: Interp, fn: m.Function, made: m.Call) -> None:
         self.interp = interp
+        self.made = made
         self.fn = fn
         self.above = parents(fn)
         self.asked: set[str] = set()
@@ -59,6 +61,14 @@ class _Uses:
             return all(self._stored(one) for one in user.targets)
         if isinstance(user, m.For | m.Generator):
             return user.iter is node
+        if isinstance(user, m.Seq):
+            # `table = concat([table, more])`
+            above = self.above.get(id(user))
+            return (
+                isinstance(above, m.Call)
+                and self._is_table(above)
+                and (above is self.made or self.free(above))
+            )
         if isinstance(user, m.Keyword):
             call = self.above.get(id(user))
             return isinstance(call, m.Call) and self._given(call, user.name or "")
@@ -115,6 +125,8 @@ class _Uses:
         entry = self.interp.kb.order(f"?.{name}", True)
         if entry is not None and (entry.reduces or entry.sorts or entry.shows):
             return True
+        if entry is not None and entry.role == "end" and entry.value:
+            return True
         if name in _SOME or (entry is not None and entry.role == "type"):
             return is_only_shown(self.interp, call, self.fn)
         if name in _LISTED:
@@ -144,9 +156,16 @@ class _Uses:
         entry = self.interp.kb.order(f"?.{name}", True)
         return entry is not None and (bool(entry.reduces) or entry.value == NUMBER)
 
+    def _is_table(self, call: m.Call) -> bool:
+        called = value_of(self.interp, call.func) if isinstance(call.func, m.Name) else v.UNKNOWN
+        if not isinstance(called, v.Ext):
+            return False
+        entry = self.interp.kb.order(self.interp.kb.canonical(called.name))
+        return entry is not None and entry.table
+
     def _given(self, call: m.Call, place: int | str) -> bool:
         """The same for an argument."""
-        called = self.interp.eval(call.func) if isinstance(call.func, m.Name) else v.UNKNOWN
+        called = value_of(self.interp, call.func) if isinstance(call.func, m.Name) else v.UNKNOWN
         entry: OrderEntry | None
         if isinstance(called, v.Ext):
             entry = self.interp.kb.order(self.interp.kb.canonical(called.name))

@@ -524,6 +524,11 @@ class Orders:
             return result
         if role == "type" or (role == "" and owner is None and not self.origins):
             return result
+        if api == _MAPPING and args.pos and _is_enumerated(args.pos[0]):
+            # `dict(enumerate(names))`
+            numbered = self.of(args.pos[0])
+            if numbered is not None:
+                self.arrived(interp, node, numbered)
         if role in ("", "carry", "sink") and self.origins and order_sorting.taken(self, args, owner):
             return result
         if owner is not None:
@@ -966,6 +971,8 @@ class Orders:
         if isinstance(value, v.Items) and isinstance(node.index, m.Name):
             # The elements of lists and tuples have numbers.
             self._are_numbers(self._gives(interp, node.index.id))
+        if self.loops and isinstance(value, v.Mapping) and _numbers_keys(interp, value):
+            self.decide(self.around(value.birth))
         identifier = order_identifiers.of(value)
         if identifier is not None:
             return self.carried(result, identifier) if isinstance(value, v.Obj) else result
@@ -1035,9 +1042,7 @@ class Orders:
         if all(key[0] == "DET209" for key in order.keys) and order_looks.is_only_shown(
             interp, node, running(interp)
         ):
-            if not isinstance(node.index, m.Slice):
-                return result
-            return self.carried(v.UNKNOWN if result is value else result, order)
+            return v.UNKNOWN if result is value else result
         self.decide(order)
         return result
 
@@ -1365,6 +1370,8 @@ _LATE = frozenset(
     }
 )
 """Roles that mean nothing before anything has an arbitrary order, sets among the arguments apart."""
+_COUNT = "itertools.count"
+_MAPPING = "builtins.dict"
 _RANGES = frozenset({"builtins.range", "builtins.enumerate"})
 
 
@@ -1558,6 +1565,17 @@ def _stored_back(interp: Interp, node: m.Subscript) -> bool:
         and any(isinstance(one, m.Name) and one.id in selecting for one in nodes([target.index]))
         for target in targets
     )
+
+
+def _numbers_keys(interp: Interp, value: v.Mapping) -> bool:
+    """Whether a mapping gives each key that is asked for the next number: ``ids = defaultdict(lambda: len(ids))``."""
+    factory = value.factory
+    if isinstance(factory, v.Member):
+        return isinstance(factory.owner, v.Obj) and factory.owner.api == _COUNT
+    if not isinstance(factory, v.Func) or factory.fn.name != "<lambda>":
+        return False
+    given = [one.value for one in interp.body(factory) if isinstance(one, m.Return)]
+    return len(given) == 1 and called_name(given[0]) == "len"
 
 
 def _is_sequence(interp: Interp, value: v.Obj) -> bool:
