@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.attribute_kinds import value_of
+from d9mlint.interp.order_kinds import FLOAT
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import FORM
 from d9mlint.ir.liveness import may_be_shared
 from d9mlint.ir.scopes import target_names
-from d9mlint.ir.traversal import called_name, nodes, parents, variables
+from d9mlint.ir.traversal import alike, called_name, nodes, parents, variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.schema import OrderEntry
 
 _SAVES_FIGURES = frozenset({"savefig"})
-_GIVES = frozenset({"carry", "type", "pair", "sum", "argsort", "tally"})
+_GIVES = frozenset({"carry", "type", "pair", "argsort"})
 """Roles of what gives a value and does nothing else."""
 _PARTS = m.FString | m.Seq | m.Star | m.BinOp | m.BoolOp | m.Unary | m.IfExp | m.Slice | m.Compare | m.Dict
 """What an expression may be a part of and decide the value of."""
@@ -31,9 +32,23 @@ _PARTS = m.FString | m.Seq | m.Star | m.BinOp | m.BoolOp | m.Unary | m.IfExp | m
 
 def is_only_shown(interp: Interp, node: m.Expr, fn: m.Function | None) -> bool:
     """Whether what an expression gives, and what is made from it, is only shown to a person."""
-    if fn is None:
+    if fn is None or _is_of_split(node, fn):
         return False
     return _Look(interp, fn, node).shown(node)
+
+
+def _is_of_split(node: m.Expr, fn: m.Function) -> bool:
+    """Whether a function also takes the part that begins where this one ends, or ends where it begins: which elements
+    are in which part is decided, whatever is done with them."""
+    if not isinstance(node, m.Subscript) or not isinstance(node.index, m.Slice):
+        return False
+    lower, upper = node.index.lower, node.index.upper
+    for one in nodes(fn.body):
+        if isinstance(one, m.Subscript) and isinstance(one.index, m.Slice) and alike(one.value, node.value):
+            meets = upper is not None and one.index.lower is not None and alike(upper, one.index.lower)
+            if meets or (lower is not None and one.index.upper is not None and alike(lower, one.index.upper)):
+                return True
+    return False
 
 
 class _Look:
@@ -135,6 +150,9 @@ class _Look:
     def _taken(self, call: m.Call) -> bool | None:
         """The same for the receiver of a method; None where what that gives has to be asked."""
         entry = self.interp.kb.order(f"?.{called_name(call)}", True)
+        if entry is not None and (entry.reduces or entry.value == FLOAT):
+            # A number that is computed from what the entry holds is a result, also where it is printed.
+            return False
         gives = entry is not None and (entry.role == "end" or self._only_gives(entry, call))
         return None if gives or called_name(call) in self.interp.kb.table_methods else False
 
@@ -176,8 +194,10 @@ class _Look:
         )
 
     def _only_gives(self, entry: OrderEntry, call: m.Call) -> bool:
-        """Whether a call gives a value and does nothing else."""
-        if entry.role in _GIVES or entry.until_sorted or entry.reduces:
+        """Whether a call gives a value and does nothing else, and no number that it computes."""
+        if entry.reduces or entry.role == "sum":
+            return called_name(call) == "len"
+        if entry.role in _GIVES or entry.until_sorted:
             return True
         if entry.role == "sink" and entry.when:
             # A file that is opened to be read.

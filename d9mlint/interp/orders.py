@@ -1042,6 +1042,7 @@ class Orders:
         if all(key[0] == "DET209" for key in order.keys) and order_looks.is_only_shown(
             interp, node, running(interp)
         ):
+            self._shown(interp, order)
             return v.UNKNOWN if result is value else result
         self.decide(order)
         return result
