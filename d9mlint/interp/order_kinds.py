@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from d9mlint.interp import attribute_kinds
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes, receiver
@@ -275,6 +276,8 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
             return NUMBER
         return known
     if isinstance(value, v.Inst):
+        if attribute_kinds.has_texts(interp, value.cls):
+            return TEXT
         if value.cls.find("__hash__") is not None or value.cls.decorated or value.cls.external_bases():
             return ""
         return OBJECT if value.cls.find("__eq__") is None else ""
@@ -322,8 +325,9 @@ def _of_call(interp: Interp, api: str, method: bool = False) -> str:
 
 def is_text(interp: Interp, value: v.Value, node: m.Expr | None) -> bool:
     """Whether a value is surely a text, or contains one, as far as its hash goes."""
-    if kind_of(interp, value) == TEXT:
-        return True
+    kind = kind_of(interp, value)
+    if kind and v.is_none(value) is not True:
+        return kind == TEXT
     if isinstance(node, m.FString):
         return True
     if isinstance(node, m.Seq) and node.kind == "t":
@@ -334,7 +338,19 @@ def is_text(interp: Interp, value: v.Value, node: m.Expr | None) -> bool:
         )
     if isinstance(node, m.BinOp) and node.op in "+%":
         return any(isinstance(side, m.FString) or _is_text_constant(side) for side in (node.left, node.right))
-    return node is not None and _annotated(interp, node, inside=False) == TEXT
+    if node is None or _annotated(interp, node, inside=False) == TEXT:
+        return node is not None
+    return isinstance(node, m.Name) and _is_text_by_class(interp, node)
+
+
+def _is_text_by_class(interp: Interp, node: m.Name) -> bool:
+    """Whether the class shows that an attribute is a text, or that an instance is hashed by texts."""
+    owner, dot, name = node.id.rpartition(".")
+    if dot:
+        cls = attribute_kinds.class_of(interp, m.Name(owner, node.start, node.end))
+        return cls is not None and attribute_kinds.of_attribute(interp, cls, name) == TEXT
+    cls = attribute_kinds.class_of(interp, node)
+    return cls is not None and attribute_kinds.has_texts(interp, cls)
 
 
 def _is_text_constant(node: m.Expr) -> bool:

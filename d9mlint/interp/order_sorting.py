@@ -13,6 +13,7 @@ from d9mlint.interp import values as v
 
 if TYPE_CHECKING:
     from d9mlint.interp.orders import Order, Orders
+    from d9mlint.knowledge.schema import OrderEntry
 
 SORTING = "sorting"
 """The kind of the order of positions that sort what they were made from."""
@@ -35,6 +36,22 @@ def settle(orders: Orders, value: v.Value | None) -> None:
             value = value.owner
         else:
             value = value.args.pos[0] if value.args.pos else None
+
+
+def look_up(orders: Orders, entry: OrderEntry, args: v.Args) -> v.Args:
+    """The arguments of a call without those of which it looks up elements by a key. Functions are called."""
+    places = {place for name, place in entry.looked_up.items() if name not in args.kw}
+    found = [args.get(name, place) for name, place in entry.looked_up.items()]
+    if not any(isinstance(one, v.Obj | v.Mapping | v.Items | v.Member | v.AnyOf) for one in found):
+        return args
+    for one in found:
+        settle(orders, one)
+    return v.Args(
+        [v.UNKNOWN if place in places else one for place, one in enumerate(args.pos)],
+        {name: one for name, one in args.kw.items() if name not in entry.looked_up},
+        args.star,
+        args.dstar,
+    )
 
 
 def covers(sorting: Order | None, order: Order | None) -> bool:

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from d9mlint.interp import (
     order_cuts,
     order_identifiers,
+    order_looks,
     order_shares,
     order_single,
     order_sorting,
     order_sums,
+    order_tables,
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
@@ -32,7 +34,7 @@ from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, is_text, kind_of_el
 from d9mlint.interp.order_reductions import PASSED_THROUGH, REDUCED, use_of_array
 from d9mlint.interp.order_sorting import LENGTH, SORTING
 from d9mlint.interp.passed_on import passed_on
-from d9mlint.interp.places import Where, function
+from d9mlint.interp.places import Where, function, running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.forms import FORM
@@ -454,18 +456,20 @@ class Orders:
         if entry is not None and entry.library and not _is_of(interp, entry.library, owner):
             entry, role = None, ""
         if entry is not None and role != "type" and not _applies(entry, args, owner):
-            role = "" if role != "sink" else "carry"
+            role = "" if role != "sink" and not entry.looked_up else "carry"
+        elif entry is not None and entry.looked_up:
+            args = order_sorting.look_up(self, entry, args)
         if entry is not None and entry.tested:
             for argument, place in entry.tested.items():
                 order_sorting.settle(self, args.get(argument, place))
         if entry is not None and entry.numbers and self.origins and args.pos:
-            if order_single.has_elements_of_set(interp, _argument_node(node, 0), _running(interp)):
+            if order_single.has_elements_of_set(interp, _argument_node(node, 0), running(interp)):
                 self._are_numbers(self.of(args.pos[0]))
         if role == "source":
             assert entry is not None
             if entry.pattern is not None:
                 given = node.args[entry.pattern] if len(getattr(node, "args", ())) > entry.pattern else None
-                if order_single.names_one(interp, given, _running(interp)):
+                if order_single.names_one(interp, given, running(interp)):
                     return result
             return self._source(interp, entry, api, args, node, result, owner)
         if entry is not None and entry.key and takes_key_by_address(interp, args.kw.get(entry.key)):
@@ -520,6 +524,11 @@ class Orders:
             return result
         if role == "type" or (role == "" and owner is None and not self.origins):
             return result
+        if api == _MAPPING and args.pos and _is_enumerated(args.pos[0]):
+            # `dict(enumerate(names))`
+            numbered = self.of(args.pos[0])
+            if numbered is not None:
+                self.arrived(interp, node, numbered)
         if role in ("", "carry", "sink") and self.origins and order_sorting.taken(self, args, owner):
             return result
         if owner is not None:
@@ -534,10 +543,13 @@ class Orders:
                 return result
             given = merge((given, self._accumulated(interp, node)))
             if given is not None and entry is not None and entry.reducible:
-                use = use_of_array(interp, node, args.get("", 0), _running(interp))
+                use = use_of_array(interp, node, args.get("", 0), running(interp))
                 if use == REDUCED:
                     return result
                 if use == PASSED_THROUGH:
+                    return self.carried(result, given)
+            if given is not None and entry is not None and entry.table:
+                if order_tables.is_in_any_order(interp, node, running(interp)):
                     return self.carried(result, given)
             return self._decisive(entry, given, result)
         elif role == "draw":
@@ -713,7 +725,7 @@ class Orders:
             else:
                 self.decide(taken)
             return result
-        iterates = role in ("carry", "sink") or role == "gradients" or (role == "step" and name != "update")
+        iterates = role in ("carry", "sink", "fit", "gradients") or (role == "step" and name != "update")
         given = self._given(interp, args, node, iterates) if self.origins or _any_set(args) else None
         if not self.origins:
             return result
@@ -725,13 +737,17 @@ class Orders:
             for loop in self.loops:
                 loop.zeroes = True
             return result
-        if role in ("step", "gradients"):
+        if role in ("step", "fit", "gradients"):
             self.decide(given)
-            made = oldest_part(owner) if self.loops and role == "step" else 0
+            if role == "fit":
+                built = self.of(owner)
+                if built is not None and built.kind in (SEQUENCE, NESTED):
+                    self.decide(built)
+            made = oldest_part(owner) if self.loops and role != "gradients" else 0
             for loop in self.loops:
                 # Gradients of one round alone decide something where a step is taken, and what is made in each round
                 # begins anew.
-                if made < loop.start and (role == "step" or not loop.zeroes):
+                if made < loop.start and (role != "gradients" or not loop.zeroes):
                     self.decide(loop.order)
             return result
         if role == "write":
@@ -955,6 +971,8 @@ class Orders:
         if isinstance(value, v.Items) and isinstance(node.index, m.Name):
             # The elements of lists and tuples have numbers.
             self._are_numbers(self._gives(interp, node.index.id))
+        if self.loops and isinstance(value, v.Mapping) and _numbers_keys(interp, value):
+            self.decide(self.around(value.birth))
         identifier = order_identifiers.of(value)
         if identifier is not None:
             return self.carried(result, identifier) if isinstance(value, v.Obj) else result
@@ -1005,9 +1023,9 @@ class Orders:
         if isinstance(node.index, m.Slice) and node.index.lower is node.index.upper is None:
             # All of them, forwards or backwards.
             return self.carried(result, order)
-        if order_single.is_known_single(_running(interp), node.value) or _asked_for_form(interp, node):
+        if order_single.is_known_single(running(interp), node.value) or _asked_for_form(interp, node):
             return result
-        if order_shares.is_share(_running(interp), node):
+        if order_shares.is_share(running(interp), node):
             return self.carried(result, order)
         position = self.of(index)
         if (
@@ -1021,6 +1039,11 @@ class Orders:
         ):
             # Two lists in one order, and the number of the round of a loop over it: what belongs together.
             return result
+        if all(key[0] == "DET209" for key in order.keys) and order_looks.is_only_shown(
+            interp, node, running(interp)
+        ):
+            self._shown(interp, order)
+            return v.UNKNOWN if result is value else result
         self.decide(order)
         return result
 
@@ -1140,7 +1163,7 @@ class Orders:
             # `self.ids[word] = self.count`, and then `self.count += 1`.
             holder = interp.lookup(stmt.value.id.partition(".")[0])
             loop = self.loop_older_than(holder) if holder is not None else None
-            if loop is not None and stmt.value.id in _counted_up(_running(interp)):
+            if loop is not None and stmt.value.id in _counted_up(running(interp)):
                 self.decide(loop.order)
         order_identifiers.keyed(self, owner, index)
         for one in (index, value):
@@ -1333,6 +1356,7 @@ _LATE = frozenset(
         "end",
         "sum",
         "step",
+        "fit",
         "write",
         "grow",
         "accumulate",
@@ -1347,6 +1371,8 @@ _LATE = frozenset(
     }
 )
 """Roles that mean nothing before anything has an arbitrary order, sets among the arguments apart."""
+_COUNT = "itertools.count"
+_MAPPING = "builtins.dict"
 _RANGES = frozenset({"builtins.range", "builtins.enumerate"})
 
 
@@ -1542,6 +1568,17 @@ def _stored_back(interp: Interp, node: m.Subscript) -> bool:
     )
 
 
+def _numbers_keys(interp: Interp, value: v.Mapping) -> bool:
+    """Whether a mapping gives each key that is asked for the next number: ``ids = defaultdict(lambda: len(ids))``."""
+    factory = value.factory
+    if isinstance(factory, v.Member):
+        return isinstance(factory.owner, v.Obj) and factory.owner.api == _COUNT
+    if not isinstance(factory, v.Func) or factory.fn.name != "<lambda>":
+        return False
+    given = [one.value for one in interp.body(factory) if isinstance(one, m.Return)]
+    return len(given) == 1 and called_name(given[0]) == "len"
+
+
 def _is_sequence(interp: Interp, value: v.Obj) -> bool:
     """Whether a library object is surely taken apart by position."""
     entry = interp.kb.order(value.api, value.type == "list" or value.api.startswith(("pathlib.", "?.")))
@@ -1578,7 +1615,7 @@ def _counts_keys(value: v.Value) -> TypeGuard[v.Obj]:
 
 def _taken_from_one(interp: Interp, node: Any) -> bool:
     """Whether a call gets a list of which the function knows that it has one entry."""
-    return bool(getattr(node, "args", None)) and order_single.is_known_single(_running(interp), node.args[0])
+    return bool(getattr(node, "args", None)) and order_single.is_known_single(running(interp), node.args[0])
 
 
 def _asked_for_form(interp: Interp, node: m.Subscript) -> bool:
@@ -1615,23 +1652,13 @@ def _is_int(value: v.Value | None) -> bool:
     return isinstance(value, v.Lit) and isinstance(value.value, int) and not isinstance(value.value, bool)
 
 
-def _running(interp: Interp) -> m.Function | None:
-    """The function that is running, or the module's body."""
-    frame: Frame | None = interp.frame
-    while frame is not None and frame.func is None and frame.is_class:
-        frame = frame.caller
-    if frame is None:
-        return None
-    return frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
-
-
 _grown: dict[int, tuple[object, frozenset[str]]] = memo()
 _GROWING = frozenset({"append", "add", "setdefault", "update", "extend", "insert", "appendleft"})
 
 
 def _grows(interp: Interp, name: str) -> bool:
     """Whether the running function makes a container longer."""
-    fn = _running(interp)
+    fn = running(interp)
     if fn is None:
         return False
     known = _grown.get(id(fn))
@@ -1650,7 +1677,7 @@ def _grows(interp: Interp, name: str) -> bool:
 
 def _assigned_in(interp: Interp, name: str) -> frozenset[str]:
     """The name, if a loop of the running function assigns it."""
-    fn = _running(interp)
+    fn = running(interp)
     if fn is None:
         return frozenset()
     for node in nodes(fn.body):

@@ -125,3 +125,13 @@ def flow(interp: RunView) -> tuple[Step, ...]:
         if frame.call_site.end:
             steps.append(Step(frame.call_site.path, frame.call_site.start, frame.call_site.end, text))
     return tuple(steps)
+
+
+def running(interp: RunView) -> m.Function | None:
+    """The function that is running, or the module's body."""
+    frame: Frame | None = interp.frame
+    while frame is not None and frame.func is None and frame.is_class:
+        frame = frame.caller
+    if frame is None:
+        return None
+    return frame.func.fn if frame.func is not None else frame.file.facts.functions[0]

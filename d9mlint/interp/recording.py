@@ -687,6 +687,7 @@ _ORDERS = {
     "sink": "the order of what it is given counts",
     "show": "shows what it is given",
     "step": "changes a model",
+    "fit": "fits a model, whose result depends on what the model was built with",
     "write": "writes what it is given",
     "grow": "adds to its receiver",
     "fill": "puts what it is given into a place of its receiver",

@@ -6,7 +6,7 @@ have no identity of their own. Anything not known is ``UNKNOWN``: three-valued a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp.heap import (
@@ -673,7 +673,7 @@ def join(values: Iterable[Value], most: int = MAX_ALTERNATIVES) -> Value:
                     break
             else:
                 if len(flat) == most:
-                    return UNKNOWN
+                    return _too_many(values, most)
                 flat.append(one)
     if not flat:
         return UNKNOWN
@@ -684,7 +684,39 @@ def join(values: Iterable[Value], most: int = MAX_ALTERNATIVES) -> Value:
         if literals == len(flat):
             return UNKNOWN
         flat.append(UNKNOWN)
-    return AnyOf(tuple(flat)) if len(flat) <= most else UNKNOWN
+    return AnyOf(tuple(flat)) if len(flat) <= most else _too_many(values, most)
+
+
+def _too_many(values: tuple[Value, ...], most: int) -> Value:
+    """What is left of many alternatives: those that are no literals, if they are few; else the order that some have."""
+    others: list[Value] = []
+    for value in values:
+        for one in alternatives(value):
+            if one is UNKNOWN or isinstance(one, Lit):
+                continue
+            if len(others) < most and not any(
+                type(other) is type(one) and _interchangeable(one, other) for other in others
+            ):
+                others.append(one)
+    if 0 < len(others) < most:
+        return AnyOf((*others, UNKNOWN))
+    if all(value.order is None for value in _with_order(values)):
+        return UNKNOWN
+    from d9mlint.interp.orders import merge
+
+    for value in _with_order(values):
+        if value.birth < HEAP.act.start:
+            HEAP.read(value, FIELD, value, "order", value.order)
+    result = Obj("?", "?")
+    result.order = merge(value.order for value in _with_order(values))
+    return result
+
+
+def _with_order(values: Iterable[Value]) -> Iterator[Obj | Items | Mapping]:
+    for value in values:
+        for one in alternatives(value):
+            if isinstance(one, (Obj, Items, Mapping)):
+                yield one
 
 
 def _interchangeable(a: Value, b: Value) -> bool:

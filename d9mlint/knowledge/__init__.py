@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["Knowledge", "KnowledgeError", "RulePage", "load"]
 
 
+COLUMN = ".column[]"
+
+
 class Knowledge:
     """The knowledge base, indexed for look-ups by name. All look-ups take names as a program imports them."""
 
@@ -83,6 +86,13 @@ class Knowledge:
         self._result_patterns: Patterns[str] = Patterns()
         # Names of attributes of which a table says what class they are.
         self._attributes = frozenset(api.rpartition(".@")[2] for api in compiled.results if ".@" in api)
+        tables = tuple(api.removesuffix(COLUMN) for api in compiled.results if api.endswith(COLUMN))
+        self.table_methods = frozenset(
+            api.rpartition(".")[2]
+            for api, given in compiled.results.items()
+            if given == "self" and api.rpartition(".")[0] in tables
+        )
+        """Methods of tables that give another table of the same class."""
         self._hazards: dict[str, tuple[HazardEntry, ...]] = {}
         self._hazard_patterns: Patterns[HazardEntry] = Patterns()
         self.hazards = tuple({e.id: e for layer in self.layers for e in layer.hazards}.values())

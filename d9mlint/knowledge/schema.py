@@ -165,6 +165,7 @@ OrderRole = Literal[
     "sink",
     "show",
     "step",
+    "fit",
     "write",
     "grow",
     "fill",
@@ -602,7 +603,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     its receiver); ``pair`` takes sequences side by side; ``end`` gives something that does not depend on it, and
     ``sum`` does so unless the elements are floats; a ``sink`` makes it count; so does ``show`` where the function in
     which the order came about has returned; a ``step`` changes a model, and a ``write`` something that is older than
-    the loop, so that they count in a loop over arbitrary order; ``grow`` adds to its receiver, ``fill`` adds its
+    the loop, so that they count in a loop over arbitrary order; a ``fit`` is a step for which the order of what the model
+    was built with counts, too; ``grow`` adds to its receiver, ``fill`` adds its
     arguments in their order to an object of a library, and ``accumulate``
     adds to the numbers in it; ``settle`` sorts its receiver in place, and ``argsort`` gives the positions that sort;
     ``push`` adds to a heap, ``points`` draws points at the coordinates ``x`` and ``y``, and ``draw`` adds to the
@@ -610,22 +612,24 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the
     remedy; ``sortable`` allows the fix ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two
-    listings, and ``turns`` where the rounds of the loop around the call deal with whatever is ready first; ``taken`` is
-    that for what several workers have put into a queue, and ``identifier`` a value that differs between runs, so that
-    sorting by it gives an arbitrary order, and ``element`` the smallest or largest one. ``pattern`` is the position of
-    an argument that names one entry where it has no wildcard characters. ``key``
-    names the argument that is a sort key. ``library`` must have been imported for a method of an unknown receiver to
-    be meant. It holds when all of ``when`` and the tests of ``texts`` hold, and none of ``unless``; ``made_with`` are
-    conditions on the arguments of the call that gave the receiver, where it is known. ``value`` is the
-    kind of what is given, ``elements`` that of its elements: ``number``, ``float``, ``text``, ``path``, ``row`` for a
-    sequence or mapping of texts, ``same`` for that of the receiver's elements or, for what is hashed by address,
-    ``object``; the argument ``dtype`` may name another. A sink that is ``until_sorted`` gives something that the
-    program may still sort, by an entry with ``sorts``. What ``commutes`` gives, when it is applied to its own result
-    and one value after the other, the same whatever their order. Where all of ``appends`` hold, what is written is added
-    to the file that the first argument names. ``tested`` are arguments, with their positions, of which
-    it only matters which elements they have: data that the program tests for its elements is not taken to be kept
-    for its order. What takes ``numbers`` raises where it is given texts. A ``type`` that is ``of_file`` is read from the
-    file whose name it is given.
+    listings, and ``turns`` where the rounds of the loop around the call deal with whatever is ready first; ``taken``
+    is that for what several workers have put into a queue, and ``identifier`` a value that differs between runs, so
+    that sorting by it gives an arbitrary order, and ``element`` the smallest or largest one. ``pattern`` is the
+    position of an argument that names one entry where it has no wildcard characters. ``key`` names the argument that
+    is a sort key. ``library`` must have been imported for a method of an unknown receiver to be meant. It holds when
+    all of ``when`` and the tests of ``texts`` hold, and none of ``unless``; ``made_with`` are conditions on the
+    arguments of the call that gave the receiver, where it is known. ``value`` is the kind of what is given,
+    ``elements`` that of its elements: ``number``, ``float``, ``text``, ``path``, ``row`` for a sequence or mapping of
+    texts, ``same`` for that of the receiver's elements or, for what is hashed by address, ``object``; the argument
+    ``dtype`` may name another. A sink that is ``until_sorted`` gives something that the program may still sort, by an
+    entry with ``sorts``; it is a ``table`` or, where it is ``reducible``, an array. What ``commutes`` gives, when it
+    is applied to its own result and one value after the other, the same whatever their order. Where all of
+    ``appends`` hold, what is written is added to the file that the first argument names. ``tested`` are arguments,
+    with their positions, of which it only matters which elements they have: data that the program tests for its
+    elements is not taken to be kept for its order. ``looked_up`` are arguments whose elements are looked up by a key,
+    unless ``unless`` holds: their order is not that of the result. What takes ``numbers`` raises where it is given
+    texts. A ``type`` that is ``of_file`` is read from the file whose name it is given. What ``shows`` its arguments
+    gives them to a person to look at.
     """
 
     id: str
@@ -652,10 +656,13 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     commutes: bool = False
     appends: list[Condition] = []
     tested: dict[str, int] = {}
+    looked_up: dict[str, int] = {}
     numbers: bool = False
     of_file: bool = False
     reduces: Literal["", "any", "whole"] = ""
     reducible: bool = False
+    table: bool = False
+    shows: bool = False
     confidence: Sureness = "high"
     note: str = ""
     provenance: list[str] = []

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import rng
+from d9mlint.interp import order_groups, rng
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import set_attribute
 from d9mlint.interp.containers import CONTAINER_METHODS
@@ -53,6 +53,7 @@ from d9mlint.interp.library.rows import ROW_MODELS
 from d9mlint.interp.library.strings import STRING_METHODS
 from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.order_kinds import counted, one_of, sample
+from d9mlint.interp.places import running
 from d9mlint.interp.shapes import form
 from d9mlint.interp.usage import set_training
 from d9mlint.ir import nodes as m
@@ -120,7 +121,11 @@ def _sequence(kind: str) -> Model:
             return v.Items(kind, list(first.elts), first.open)
         if kind == "s":
             # One of each kind of element: that of a set of numbers has an order.
-            return v.Items(kind, sample(interp, first, _written(node)), True)
+            written = _written(node)
+            found = sample(interp, first, written)
+            if order_groups.has_one_value(interp, written, running(interp)):
+                return v.Items(kind, found or [v.UNKNOWN], False)
+            return v.Items(kind, found, True)
         return None
 
     return model

@@ -1,0 +1,226 @@
+"""Elements and slices of listings that are only looked at: printed, logged, drawn on the screen, counted.
+
+Which entries a person sees depends on the order; what the program computes, keeps or writes does not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.attribute_kinds import value_of
+from d9mlint.interp.order_kinds import FLOAT
+from d9mlint.ir import nodes as m
+from d9mlint.ir.forms import FORM
+from d9mlint.ir.liveness import may_be_shared
+from d9mlint.ir.scopes import target_names
+from d9mlint.ir.traversal import alike, called_name, nodes, parents, variables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import OrderEntry
+
+_SAVES_FIGURES = frozenset({"savefig"})
+_GIVES = frozenset({"carry", "type", "pair", "argsort"})
+"""Roles of what gives a value and does nothing else."""
+_PARTS = m.FString | m.Seq | m.Star | m.BinOp | m.BoolOp | m.Unary | m.IfExp | m.Slice | m.Compare | m.Dict
+"""What an expression may be a part of and decide the value of."""
+
+
+def is_only_shown(interp: Interp, node: m.Expr, fn: m.Function | None) -> bool:
+    """Whether what an expression gives, and what is made from it, is only shown to a person."""
+    if fn is None or _is_of_split(node, fn):
+        return False
+    return _Look(interp, fn, node).shown(node)
+
+
+def _is_of_split(node: m.Expr, fn: m.Function) -> bool:
+    """Whether a function also takes the part that begins where this one ends, or ends where it begins: which elements
+    are in which part is decided, whatever is done with them."""
+    if not isinstance(node, m.Subscript) or not isinstance(node.index, m.Slice):
+        return False
+    lower, upper = node.index.lower, node.index.upper
+    for one in nodes(fn.body):
+        if isinstance(one, m.Subscript) and isinstance(one.index, m.Slice) and alike(one.value, node.value):
+            meets = upper is not None and one.index.lower is not None and alike(upper, one.index.lower)
+            if meets or (lower is not None and one.index.upper is not None and alike(lower, one.index.upper)):
+                return True
+    return False
+
+
+class _Look:
+    """One question, about an element or slice: ``asked`` are variables that have been looked at already, ``parts`` those
+    that hold the slice itself. ``within`` is whether it is asked in a function that gets it."""
+
+    def __init__(self, interp: Interp, fn: m.Function, part: m.Expr, within: bool = False) -> None:
+        self.interp = interp
+        self.within = within
+        self.part = part
+        self.parts: set[str] = set()
+        self.fn = fn
+        self.above = parents(fn)
+        self.asked: set[str] = set()
+
+    def shown(self, node: Any) -> bool:
+        """Whether an expression is used for nothing but to be looked at."""
+        below = node
+        while True:
+            user = self.above.get(id(node))
+            if isinstance(user, m.Attr) and not FORM.isdisjoint(user.name.split(".")):
+                # That of one element is taken to be that of all.
+                return True
+            if isinstance(user, m.ExprStmt | m.Assert | m.Raise):
+                return True
+            if isinstance(user, m.Assign):
+                if node is self.part:
+                    self.parts |= {one.id for one in user.targets if isinstance(one, m.Name)}
+                return all(map(self._named, user.targets))
+            if isinstance(user, m.For):
+                return user.iter is node and self._named(_element(user.target, node, below))
+            if isinstance(user, m.WithItem):
+                return user.target is None or self._named(user.target)
+            if isinstance(user, m.Generator):
+                whole = self.above.get(id(user))
+                if not isinstance(whole, m.Comp):
+                    return False
+                if user.iter is node and not self._within(_element(user.target, node, below), whole):
+                    return False
+                user = whole
+            elif isinstance(user, m.Keyword):
+                call = self.above.get(id(user))
+                answer = self._given(call, node) if isinstance(call, m.Call) else False
+                if answer is not None:
+                    return answer
+                user = call
+            elif isinstance(user, m.Call) and called_name(user) == "len" and self._is_part(node):
+                # So many are taken in any order.
+                return True
+            elif isinstance(user, m.Call):
+                answer = self._taken(user) if user.func is node else self._given(user, node)
+                if answer is not None:
+                    return answer
+            elif not isinstance(user, _PARTS | m.Attr | m.Subscript | m.Comp):
+                return False
+            below, node = node, user
+
+    def _named(self, target: m.Expr) -> bool:
+        """Whether variables that are given something are only looked at in the function, and nowhere else."""
+        names: set[str] = set()
+        target_names(target, names)
+        plain = [one for one in nodes([target]) if not isinstance(one, m.Seq | m.Star)]
+        if not names or not all(isinstance(one, m.Name) and "." not in one.id for one in plain):
+            return False
+        names -= self.asked
+        self.asked |= names
+        if names and may_be_shared(self.interp.whole(self.interp.frame.file), self.fn, names):
+            return False
+        return all(self._read(one) for name in names for one in variables(self.fn).get(name, ()))
+
+    def _within(self, target: m.Expr, comp: m.Comp) -> bool:
+        """Whether what a comprehension gives these names is only looked at, up to what it makes itself."""
+        names: set[str] = set()
+        target_names(target, names)
+        return all(
+            self._read(one)
+            for one in nodes([comp])
+            if isinstance(one, m.Name) and one.id.partition(".")[0] in names
+        )
+
+    def _read(self, name: Any) -> bool:
+        user = self.above.get(id(name))
+        while isinstance(user, m.Seq | m.Star):
+            name, user = user, self.above.get(id(user))
+        if isinstance(user, m.Assign) and any(one is name for one in user.targets):
+            return True
+        if isinstance(user, m.For | m.Generator | m.WithItem) and user.target is name:
+            return True
+        if isinstance(name, m.Name) and not FORM.isdisjoint(name.id.split(".")[1:]):
+            return True
+        return self.shown(name)
+
+    def _is_part(self, node: Any) -> bool:
+        """Whether an expression is a slice, or a variable that holds it."""
+        if isinstance(node, m.Subscript):
+            return node is self.part and isinstance(node.index, m.Slice)
+        return isinstance(node, m.Name) and node.id in self.parts
+
+    def _taken(self, call: m.Call) -> bool | None:
+        """The same for the receiver of a method; None where what that gives has to be asked."""
+        entry = self.interp.kb.order(f"?.{called_name(call)}", True)
+        if entry is not None and (entry.reduces or entry.value == FLOAT):
+            # A number that is computed from what the entry holds is a result, also where it is printed.
+            return False
+        gives = entry is not None and (entry.role == "end" or self._only_gives(entry, call))
+        return None if gives or called_name(call) in self.interp.kb.table_methods else False
+
+    def _given(self, call: m.Call, node: Any) -> bool | None:
+        """The same for an argument."""
+        if isinstance(self.above.get(id(call)), m.Raise):
+            return True
+        called = value_of(self.interp, call.func) if isinstance(call.func, m.Name) else v.UNKNOWN
+        if isinstance(called, v.Ext):
+            entry = self.interp.kb.order(self.interp.kb.canonical(called.name))
+        elif isinstance(called, v.Func):
+            return self._shown_by(called, call, node)
+        elif isinstance(called, v.Cls | v.Partial | v.Inst | v.AnyOf):
+            return False
+        else:
+            entry = self.interp.kb.order(f"?.{called_name(call)}", True)
+            if entry is not None and not entry.shows and entry.role not in _GIVES:
+                return False
+        if entry is None:
+            return False
+        if entry.role == "show" or entry.shows:
+            return not any(called_name(one) in _SAVES_FIGURES for one in self._calls())
+        return None if self._only_gives(entry, call) else False
+
+    def _shown_by(self, called: v.Func, call: m.Call, given: Any) -> bool:
+        """Whether a function of the same file only shows what it gets as an argument."""
+        place = next((place for place, one in enumerate(call.args) if one is given), None)
+        if place is None or place >= len(called.fn.params) or called.receiver is not None or self.within:
+            return False
+        if called.file is not self.interp.frame.file or any(isinstance(one, m.Star) for one in call.args):
+            return False
+        self.interp.whole(called.file)
+        param = called.fn.params[place]
+        if param.kind not in "pa" or called.decorated:
+            return False
+        look = _Look(self.interp, called.fn, self.part, within=True)
+        return not may_be_shared(called.file.facts, called.fn, {param.name}) and all(
+            map(look._read, variables(called.fn).get(param.name, ()))
+        )
+
+    def _only_gives(self, entry: OrderEntry, call: m.Call) -> bool:
+        """Whether a call gives a value and does nothing else, and no number that it computes."""
+        if entry.reduces or entry.role == "sum":
+            return called_name(call) == "len"
+        if entry.role in _GIVES or entry.until_sorted:
+            return True
+        if entry.role == "sink" and entry.when:
+            # A file that is opened to be read.
+            given = [self.interp.eval(one) if isinstance(one, m.Const) else v.UNKNOWN for one in call.args]
+            named = {
+                one.name: self.interp.eval(one.value) if isinstance(one.value, m.Const) else v.UNKNOWN
+                for one in call.keywords
+                if one.name is not None
+            }
+            return all_hold(v.Args(given, named), entry.when) is False
+        return False
+
+    def _calls(self) -> Iterable[Any]:
+        return (one for one in nodes(self.fn.body) if isinstance(one, m.Call))
+
+
+def _element(target: m.Expr, given: m.Expr, below: m.Expr) -> m.Expr:
+    """The part of the target of a loop that is given what comes from ``below``: not the number of the round, nor what
+    other sequences give beside it."""
+    if not isinstance(target, m.Seq) or not isinstance(given, m.Call):
+        return target
+    if called_name(given) == "enumerate" and len(target.elts) == 2:
+        return target.elts[1]
+    if called_name(given) == "zip" and len(target.elts) == len(given.args):
+        return next((one for one, arg in zip(target.elts, given.args, strict=True) if arg is below), target)
+    return target
