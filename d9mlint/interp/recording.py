@@ -731,6 +731,7 @@ _ROLES = {
     "compiles": "compiles what it is given, or a model, with Inductor",
     "copies": "gives the elements in another place or type",
     "makes-text": "makes a text or a path of what it is given",
+    "reads-text": "gives a part of a text, or the text of a file",
     "named-by": "gives what it makes the name that it is given",
     "colored-by": "draws in a color that it is given",
     "base-only": "is a base class that reads only attributes that it knows",

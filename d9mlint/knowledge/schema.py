@@ -116,6 +116,7 @@ Role = Literal[
     "rank",
     "ranks",
     "reads",
+    "reads-text",
     "registers",
     "reorders",
     "repeats",
