@@ -812,6 +812,7 @@ _ROLES = {
     "out-of-memory": "is raised when memory is used up",
     "processor-count": "asks how many processors or devices there are",
     "machine-sized": "divides work by a number",
+    "starts-ranks": "lets the program run in several processes",
     "rank": "asks how many processes there are, or which of them this is",
 }
 

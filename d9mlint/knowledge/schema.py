@@ -137,6 +137,7 @@ Role = Literal[
     "sets-up",
     "stacks-rows",
     "starts-evaluated",
+    "starts-ranks",
     "stays-on-cpu",
     "stream",
     "suppresses",

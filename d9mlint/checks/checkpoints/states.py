@@ -64,6 +64,7 @@ _OPTIMIZER = re.compile(r"optim|(^|[._])opt([._]|$|_?[a-z]?$)", re.IGNORECASE)
 _SCHEDULER = re.compile(r"sched|lr_s", re.IGNORECASE)
 _SCALER = re.compile(r"scaler|amp", re.IGNORECASE)
 
+_OF_RANKS = ", the RNG states of each rank on that rank: with those of one rank, all ranks draw the same numbers"
 _SAVE = "torch.save"
 _JAX = ("flax", "orbax")
 """Libraries whose checkpoints hold no objects: what a program goes on with is what it has loaded."""
@@ -147,6 +148,8 @@ class Checkpoints(Rule):
     """What the files are called that are loaded."""
     written = remembered_table(str, int)
     """When the program first writes files, by what they are called."""
+    in_ranks = remembered(bool)
+    """Whether the program runs in several processes, each with its own random states."""
     began = remembered_table(str, int)
     """When loops began after a model was given weights."""
     resumed = remembered_table(str, Start)
@@ -344,6 +347,11 @@ class Checkpoints(Rule):
             file = next((self.files[one] for one in sources(state) if one in self.files), None)
             self.loaded.append(Loaded(Moment(self.run.steps), loops, models, key_of(state), file))
 
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "starts-ranks") is not None)
+    def ranks(self, call: CallEvent) -> None:
+        """The program runs in several processes."""
+        self.in_ranks = True
+
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "loads-checkpoint") is not None)
     def restores(self, call: CallEvent) -> None:
         """A checkpoint is loaded whose items are what the program goes on with."""
@@ -408,14 +416,15 @@ class Checkpoints(Rule):
             lacks += [f"the state of `{name}`" for name in others]
             if lacks:
                 reported.add((place.site.path, place.scope))
+                ranked = self.in_ranks and any(rng in NAMES for rng in wanted)
                 self.report(
                     "DET601",
                     place,
                     f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
-                    "save the missing state and restore it when resuming",
+                    f"save the missing state and restore it when resuming{_OF_RANKS if ranked else ''}",
                     subject=place.subject,
                     # An edit that saves a part of it would only seem to be enough.
-                    remedy=() if others or weights or place.subject != _SAVE else tuple(wanted),
+                    remedy=() if others or weights or ranked or place.subject != _SAVE else tuple(wanted),
                     # With the number of the epoch it may be kept to go on from, whoever else reads its weights.
                     unless="" if weights else LESS_IF_EVALUATED if "epoch" in found else EVALUATED,
                 )
@@ -435,9 +444,9 @@ class Checkpoints(Rule):
                     "DET602",
                     place,
                     f"{states} saved but never restored, so resumed training continues from a different state",
-                    f"restore on load with {listed(calls)}",
+                    f"restore on load with {listed(calls)}{_OF_RANKS if self.in_ranks and rngs else ''}",
                     subject="torch.load",
-                    remedy=() if forgotten else tuple(rngs),
+                    remedy=() if forgotten or self.in_ranks else tuple(rngs),
                 )
 
     def _forgotten(self) -> list[str]:
