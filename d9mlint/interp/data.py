@@ -333,7 +333,9 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         if parts(value):
             return any_part(value)
         if value.type == LOADER:
-            return tensors.batch(loader_device(value))
+            made = tensors.batch(loader_device(value))
+            made.attrs[tensors.BATCH_OF] = value
+            return made
         if value.api.endswith("parameters") and tensors.MODULE_OF in value.attrs:
             return _parameter(value)
         if value.form is not None and value.type != TENSOR:

@@ -297,6 +297,8 @@ def _is_column(interp: Interp, array: v.Value) -> bool:
     return bool(array.args.pos) and shapes.are_numbers(array.args.pos[0])
 
 
+BATCH_OF = "@batch of"
+"""The attribute of a batch that has the loader which gives it."""
 LOADED_AS = "@loaded as"
 """The attribute of an item of what was loaded from a file that has its key."""
 LOADED_FROM = "@loaded from"

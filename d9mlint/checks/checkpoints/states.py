@@ -64,7 +64,9 @@ _OPTIMIZER = re.compile(r"optim|(^|[._])opt([._]|$|_?[a-z]?$)", re.IGNORECASE)
 _SCHEDULER = re.compile(r"sched|lr_s", re.IGNORECASE)
 _SCALER = re.compile(r"scaler|amp", re.IGNORECASE)
 
-_OF_RANKS = ", the RNG states of each rank on that rank: with those of one rank, all ranks draw the same numbers"
+_OF_RANKS = (
+    ", the RNG states of each rank on that rank: with those of one rank, all ranks draw the same numbers"
+)
 _SAVE = "torch.save"
 _JAX = ("flax", "orbax")
 """Libraries whose checkpoints hold no objects: what a program goes on with is what it has loaded."""
