@@ -282,6 +282,9 @@ def _holds_optimizer(content: v.Value) -> bool:
                 return False
             if "optimizer" in contents(one, []):
                 return True
+        owner = one.attrs.get("@owner") if isinstance(one, v.Obj) else None
+        if isinstance(owner, v.Obj) and optimizes(owner):
+            return True
     return False
 
 
