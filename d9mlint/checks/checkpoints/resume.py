@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import start_of
+from d9mlint.checks.checkpoints.rounds import is_last, is_never
 from d9mlint.checks.checkpoints.states import contents, made_by_paths, optimizes, saved, saves
 from d9mlint.interp import tensors
 from d9mlint.interp import values as v
@@ -165,12 +166,16 @@ class Resume(Rule):
         content = saved(self.run, call)
         made = made_by_paths(content) if content is not None else ()
         held = [one for one in made if isinstance(one, v.Mapping)]
+        if is_never(self.run, call.node):
+            return
         if len(held) == len(made):
             self._counted(call, held)
         streams = frozenset(one.key for one in self.run.loops if one.key in self.streamed)
         if streams and content is not None and _holds_optimizer(content):
             self.streams.append((Where(self.run, call.node, "torch.save"), streams))
-        inner = [one for one in self.run.loops if one.key in self.batches]
+        inner = [
+            one for one in self.run.loops if one.key in self.batches and not is_last(self.run, one, call.node)
+        ]
         if (
             self.run.entry is None
             or not inner

@@ -9,6 +9,7 @@ from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
+from d9mlint.checks.checkpoints.rounds import is_never
 from d9mlint.checks.checkpoints.weights import (
     File,
     Loaded,
@@ -245,7 +246,7 @@ class Checkpoints(Rule):
     def save(self, call: CallEvent) -> None:
         """Something is saved."""
         content = saved(self.run, call)
-        if content is None:
+        if content is None or is_never(self.run, call.node):
             return
         sites, hidden = _owners(content)
         self.kept.update(sites)
