@@ -299,21 +299,19 @@ class Checkpoints(Rule):
             for loop in saved.loops:
                 if loop not in self.trains_in:
                     continue
-                earlier = [one for one in self.loaded if saved.holds(one) and self._is_before(one, loop)]
-                counted = loop in self.resumed and self.resumed[loop].from_first
-                if (counted and any(loop not in one.loops for one in earlier)) or (
-                    any(
-                        saved.replaces(one, loop) and self.written[saved.file.name] > one.order
-                        for one in earlier
-                        if saved.file is not None
-                    )
-                    and self._not_kept(frozenset({loop}))
-                ):
+                began = self.began.get(loop)
+                earlier = saved.before(loop, self.loaded, began)
+                first = self.written.get(saved.file.name) if saved.file is not None else None
+                if self._counts_on(loop) and any(loop not in one.loops for one in earlier):
                     found.append((saved.place, {*saved.found, "epoch"}, frozenset({loop}), saved.option))
+                elif any(saved.replaces(one, loop, first) for one in earlier):
+                    if self._not_kept(frozenset({loop})):
+                        found.append((saved.place, {*saved.found, "epoch"}, frozenset({loop}), saved.option))
         return found
 
-    def _is_before(self, loaded: Loaded, loop: str) -> bool:
-        return loop in loaded.loops or (loop in self.began and loaded.order < self.began[loop])
+    def _counts_on(self, loop: str) -> bool:
+        """Whether a loop goes on from a number that was read, or that an option gives."""
+        return loop in self.resumed and self.resumed[loop].from_first
 
     def _going_on(self, made: tuple[v.Value, ...]) -> frozenset[str]:
         """The training loops that go on from a number that is saved, with the state of something else."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -57,12 +57,22 @@ class Saved(NamedTuple):
             site in loaded.models and (loaded.key is None or loaded.key == key) for key, site in self.models
         )
 
-    def replaces(self, loaded: Loaded, loop: str) -> bool:
-        """Whether the file that is loaded is one that an earlier run has saved in a loop."""
+    def before(self, loop: str, loaded: Iterable[Loaded], began: int | None) -> list[Loaded]:
+        """What the program loads of this before a loop that saves it, which began at some time, or in it."""
+        return [
+            one
+            for one in loaded
+            if self.holds(one) and (loop in one.loops or (began is not None and one.order < began))
+        ]
+
+    def replaces(self, loaded: Loaded, loop: str, first: int | None) -> bool:
+        """Whether the file that is loaded is one that an earlier run has saved in a loop; when this one first wrote it."""
         if self.file is None or loaded.file is None or self.file.name != loaded.file.name:
             return False
-        return loaded.order < self.place.order and (
-            loop not in loaded.loops or loop in loaded.file.numbered_by
+        return (
+            loaded.order < self.place.order
+            and (first is None or loaded.order < first)
+            and (loop not in loaded.loops or loop in loaded.file.numbered_by)
         )
 
 
