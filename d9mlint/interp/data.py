@@ -103,7 +103,7 @@ def _read(value: v.Value) -> v.Value | None:
     if isinstance(value, v.Lit):
         return value if value.option and type(value.value) is int else None
     if isinstance(value, v.Obj):
-        if value._attrs is None and not value.args.pos:
+        if value._attrs is None and value.api != shapes.NUMBER:
             return None
     elif not isinstance(value, v.AnyOf):
         return None

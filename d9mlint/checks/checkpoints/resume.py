@@ -55,10 +55,8 @@ class Resume(Rule):
     """Loops that go on from such a number."""
     inside = remembered(list[Where])
     """Checkpoints that are saved within an epoch."""
-    streamed = remembered_table(str, bool)
-    """Loops that take batches of an iterator which is older than they are."""
-    outermost = remembered(set[str])
-    """The outermost loops in which such batches are taken."""
+    streamed = remembered(set[tuple[str, ...]])
+    """Loops that take batches of an iterator which is older than they are, outermost first."""
     stepped_in = remembered_table(str, bool)
     """Loops in which an optimizer takes steps."""
     streams = remembered(list[tuple[Where, frozenset[str]]])
@@ -103,10 +101,9 @@ class Resume(Rule):
         iterator = call.args.pos[0] if call.args.pos else None
         if not isinstance(iterator, v.Obj | v.Items) or not _gives_batches(iterator):
             return
-        for loop in self.run.loops:
-            if iterator.birth < loop.start:
-                self.streamed[loop.key] = True
-                self.outermost.add(self.run.loops[0].key)
+        loops = tuple(loop.key for loop in self.run.loops if iterator.birth < loop.start)
+        if loops:
+            self.streamed.add(loops)
 
     @on(LoopEvent)
     def loop(self, event: LoopEvent) -> None:
@@ -170,9 +167,11 @@ class Resume(Rule):
             return
         if len(held) == len(made):
             self._counted(call, held)
-        streams = frozenset(one.key for one in self.run.loops if one.key in self.streamed)
-        if streams and content is not None and _holds_optimizer(content):
-            self.streams.append((Where(self.run, call.node, "torch.save"), streams))
+        if self.streamed and content is not None and _holds_optimizer(content):
+            # Where a loop over a loader trains too, its batches are counted by that.
+            around = [one.key for one in self.run.loops]
+            if not any(key in self.batches or key in self.trained for key in around):
+                self.streams.append((Where(self.run, call.node, "torch.save"), frozenset(around)))
         inner = [
             one for one in self.run.loops if one.key in self.batches and not is_last(self.run, one, call.node)
         ]
@@ -241,11 +240,15 @@ class Resume(Rule):
                 "save the position (`StatefulDataLoader`, or the number of batches with the seed of the order) and skip "
                 "to it when resuming, or save at the end of epochs",
             )
-        if any(loop not in self.stepped_in for loop in self.outermost):
+        if any(loops[0] not in self.stepped_in for loops in self.streamed):
             # What it takes without training, it leaves out.
             return
-        for place, loops in self.streams:
-            if any(loop in self.stepped_in for loop in loops):
+        # The innermost loop that trains: it may take several batches for a step.
+        training = {
+            next((loop for loop in reversed(loops) if loop in self.stepped_in), "") for loops in self.streamed
+        }
+        for place, around in self.streams:
+            if not training.isdisjoint(around):
                 self._wrong(
                     place,
                     "checkpoint is saved within a pass over the data without the position in it: a resumed run begins a "
