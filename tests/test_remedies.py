@@ -626,3 +626,20 @@ def test_no_generator_is_seeded_anew_in_each_round(
     (found,) = findings(tmp_path, MADE_IN_A_FUNCTION.format(calls), code)
     assert ("seeded once, before the loop" in found.help) is repeated
     assert (found.fix is None) is repeated
+
+
+@pytest.mark.parametrize("in_ranks", [True, False])
+def test_random_states_are_saved_and_restored_by_each_rank(tmp_path: Path, in_ranks: bool) -> None:
+    wrapped = "nn.parallel.DistributedDataParallel(net)" if in_ranks else "net"
+    text = (
+        "import torch\nfrom torch import nn\n\n\ndef main():\n    torch.manual_seed(0)\n"
+        "    net = nn.Sequential(nn.Linear(4, 4), nn.Dropout())\n"
+        "    adam = torch.optim.Adam(net.parameters())\n"
+        f"    model = {wrapped}\n    for epoch in range(3):\n"
+        "        model(torch.ones(8, 4)).mean().backward()\n        adam.step()\n"
+        '        state = {"model": net.state_dict(), "adam": adam.state_dict(), "epoch": epoch}\n'
+        '        torch.save(state, "last.pt")\n\n\nif __name__ == "__main__":\n    main()\n'
+    )
+    (found,) = findings(tmp_path, text, "DET601")
+    assert ("of each rank on that rank" in found.help) is in_ranks
+    assert bool(found.remedy) is not in_ranks

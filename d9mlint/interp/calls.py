@@ -1355,6 +1355,7 @@ def _call_member(
         held = tensors.make(tensors.BATCH, owner.form, likely=True)
         if owner.api in tensors.LOADING and args.pos and isinstance(args.pos[0], v.Lit):
             held.attrs[tensors.LOADED_AS] = args.pos[0]
+            held.attrs[tensors.LOADED_FROM] = owner
         return held
     if later is not None:
         result_obj.attrs[GIVEN_LATER] = later

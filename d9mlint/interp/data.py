@@ -89,6 +89,31 @@ def added(made: v.Value, left: v.Value, right: v.Value) -> v.Value:
     return number
 
 
+def computed(made: v.Value, left: v.Value, right: v.Value) -> v.Value:
+    """What any other operation makes of two values: what is known of a number that is computed from one that was loaded,
+    or that is loaded if an option is given."""
+    first = next((one for one in map(_read, (left, right)) if one is not None), None)
+    if first is None or isinstance(made, v.Lit):
+        return made
+    number = (
+        made if isinstance(made, v.Obj) and made is not left and made is not right else v.Obj(shapes.NUMBER)
+    )
+    number.attrs[tensors.COMPUTED_FROM] = first
+    return number
+
+
+def _read(value: v.Value) -> v.Value | None:
+    if isinstance(value, v.Lit):
+        return value if value.option and type(value.value) is int else None
+    if isinstance(value, v.Obj):
+        if value._attrs is None and value.api != shapes.NUMBER:
+            return None
+    elif not isinstance(value, v.AnyOf):
+        return None
+    loaded = tensors.loaded_as(value) or tensors.key_before(value)
+    return tensors.READ if loaded is not None else tensors.computed_from(value)
+
+
 def is_entropy(value: v.Value) -> bool:
     """Whether a value is known to differ from run to run."""
     return isinstance(value, v.Obj) and isinstance(value.data, Entropy)
@@ -333,7 +358,9 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         if parts(value):
             return any_part(value)
         if value.type == LOADER:
-            return tensors.batch(loader_device(value))
+            made = tensors.batch(loader_device(value))
+            made.attrs[tensors.BATCH_OF] = value
+            return made
         if value.api.endswith("parameters") and tensors.MODULE_OF in value.attrs:
             return _parameter(value)
         if value.form is not None and value.type != TENSOR:
@@ -497,6 +524,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             )
             if value.api in tensors.LOADING and isinstance(index, v.Lit):
                 made.attrs[tensors.LOADED_AS] = index
+                made.attrs[tensors.LOADED_FROM] = value
             return made
         if is_dict(value) and isinstance(index, v.Lit):
             found = named(value, index.value)

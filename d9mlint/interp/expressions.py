@@ -19,6 +19,7 @@ from d9mlint.interp.data import (
     added,
     binary,
     chosen_of,
+    computed,
     cut_out,
     element,
     elements,
@@ -376,7 +377,12 @@ def _binop(interp: Interp, node: m.BinOp) -> v.Value:
     result = binary(interp, node.op, left, right, node)
     if node.op == "+":
         result = added(result, left, right)
+    elif node.op in _COMPUTING:
+        result = computed(result, left, right)
     return interp.orders.operated(interp, node, (left, right), result) if interp.orders.any else result
+
+
+_COMPUTING = frozenset({"-", "*", "//", "%"})
 
 
 def _boolop(interp: Interp, node: m.BoolOp) -> v.Value:

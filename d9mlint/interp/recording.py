@@ -732,6 +732,7 @@ _ROLES = {
     "compiles": "compiles what it is given, or a model, with Inductor",
     "copies": "gives the elements in another place or type",
     "makes-text": "makes a text or a path of what it is given",
+    "reads-text": "gives a part of a text, or the text of a file",
     "named-by": "gives what it makes the name that it is given",
     "colored-by": "draws in a color that it is given",
     "base-only": "is a base class that reads only attributes that it knows",
@@ -812,6 +813,7 @@ _ROLES = {
     "out-of-memory": "is raised when memory is used up",
     "processor-count": "asks how many processors or devices there are",
     "machine-sized": "divides work by a number",
+    "starts-ranks": "lets the program run in several processes",
     "rank": "asks how many processes there are, or which of them this is",
 }
 

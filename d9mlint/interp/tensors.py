@@ -297,18 +297,37 @@ def _is_column(interp: Interp, array: v.Value) -> bool:
     return bool(array.args.pos) and shapes.are_numbers(array.args.pos[0])
 
 
+BATCH_OF = "@batch of"
+"""The attribute of a batch that has the loader which gives it."""
 LOADED_AS = "@loaded as"
 """The attribute of an item of what was loaded from a file that has its key."""
+LOADED_FROM = "@loaded from"
+"""The attribute of such an item that has what was loaded."""
 
 
 def loaded_as(number: v.Value) -> v.Value | None:
     """The key of an item of a file, if a number is what was loaded under it."""
     for one in v.alternatives(number):
-        while isinstance(one, v.Obj) and one.api == "builtins.int" and one.args.pos:
+        while isinstance(one, v.Obj):
+            if LOADED_AS in one.attrs:
+                return one.attrs[LOADED_AS]
+            if one.api != "builtins.int" or not one.args.pos:
+                break
             one = one.args.pos[0]
-        if isinstance(one, v.Obj) and LOADED_AS in one.attrs:
-            return one.attrs[LOADED_AS]
     return None
+
+
+READ = v.Lit("@read")
+"""The key of a number that a text holds, such as the name of a file."""
+COMPUTED_FROM = "@computed from loaded"
+"""The attribute of a number that was computed from one that was loaded, or that an option has loaded: ``READ``, or the
+number by the default of the option."""
+
+
+def computed_from(number: v.Value) -> v.Value | None:
+    """What is known of the loaded number from which a number was computed, if it was."""
+    held = (one.attrs.get(COMPUTED_FROM) for one in v.alternatives(number) if isinstance(one, v.Obj))
+    return next((one for one in held if one is not None), None)
 
 
 NEXT_OF = "@next of loaded"
@@ -339,7 +358,9 @@ def gone_on_with(kept: v.Value, other: v.Value, option: str) -> str:
     if isinstance(key, v.Lit):
         return loaded_by(option, key.value)
     key = key_before(other)
-    return loaded_before(option, key.value) if isinstance(key, v.Lit) else ""
+    if isinstance(key, v.Lit):
+        return loaded_before(option, key.value)
+    return loaded_by(option, READ.value) if computed_from(other) is not None else ""
 
 
 def is_switch(value: object) -> bool:

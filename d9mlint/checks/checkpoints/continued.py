@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from d9mlint.interp import values as v
 from d9mlint.interp.data import RANGES
 from d9mlint.interp.passed_on import PASS_THROUGH
-from d9mlint.interp.tensors import key_before, loaded_as, loaded_before, loaded_by
+from d9mlint.interp.tensors import computed_from, key_before, loaded_as, loaded_before, loaded_by
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.events import Loop
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 
 class Start(NamedTuple):
-    """Where a loop goes on: the key under which its first number was loaded, or the option with which one is."""
+    """Where a loop goes on: the key under which its first number was loaded, or the option with which one is; whether it
+    begins with the first round of all unless an option says otherwise."""
 
     key: object
     option: str
+    from_first: bool = True
 
     def is_kept(self, run: RunView, keys: set[object]) -> bool:
         """Whether one of some keys is the one under which the number was loaded."""
@@ -41,14 +43,40 @@ def start_of(run: RunView, loop: Loop) -> Start | None:
             if isinstance(over, v.Obj) and over.api in RANGES and len(over.args.pos) > 1:
                 firsts.append(over.args.pos[0])
     elif isinstance(loop.stmt, m.While):
-        firsts = [run.eval(one) for one in nodes([loop.stmt.test]) if isinstance(one, m.Name)]
+        for one in nodes([loop.stmt.test]):
+            value = run.eval(one) if isinstance(one, m.Name) else v.UNKNOWN
+            # What an option sets, and nothing in the loop counts, is where it ends.
+            if not (isinstance(value, v.Lit) and value.option and not _is_assigned(loop, one)):
+                firsts.append(value)
+    return _read(firsts)
+
+
+def _is_assigned(loop: Loop, name: m.Name) -> bool:
+    """Whether the body of a loop assigns a name of its test."""
+    return any(
+        isinstance(target, m.Name) and target.id == name.id
+        for one in statements(loop.stmt.body)
+        for target in (one.targets if isinstance(one, m.Assign) else [getattr(one, "target", None)])
+    )
+
+
+def counter_of(run: RunView, loop: Loop) -> Start | None:
+    """The loaded number from which a loop over epochs or batches counts, in a variable of its own."""
+    counted = [
+        one.target
+        for one in statements(loop.stmt.body)
+        if isinstance(one, m.AugAssign) and one.op == "+" and isinstance(one.value, m.Const)
+    ]
+    return _read([run.eval(one) for one in counted if isinstance(one, m.Name)])
+
+
+def _read(firsts: list[v.Value]) -> Start | None:
     for first in firsts:
-        key = loaded_as(first) or key_before(first)
-        if isinstance(key, v.Lit):
+        key = loaded_as(first) or key_before(first) or computed_from(first)
+        if isinstance(key, v.Lit) and not key.option:
             return Start(key.value, "")
-        option = next(
-            (one.option for one in v.alternatives(first) if isinstance(one, v.Lit) and one.option), ""
-        )
-        if option:
-            return Start(None, option)
+        held = [key] if key is not None else v.alternatives(first)
+        given = next((one for one in held if isinstance(one, v.Lit) and one.option), None)
+        if given is not None:
+            return Start(None, given.option, not given.value)
     return None

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import start_of
+from d9mlint.checks.checkpoints.rounds import is_last, is_never
 from d9mlint.checks.checkpoints.states import contents, made_by_paths, optimizes, saved, saves
+from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import RESUMES
 from d9mlint.interp.argtests import all_hold
@@ -17,8 +19,10 @@ from d9mlint.interp.events import CallEvent, EndEvent, ImportEvent, Loop, LoopEv
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
+from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import LOADING, loaded_by
 from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
@@ -51,6 +55,14 @@ class Resume(Rule):
     """Loops that go on from such a number."""
     inside = remembered(list[Where])
     """Checkpoints that are saved within an epoch."""
+    streamed = remembered(set[tuple[str, ...]])
+    """Loops that take batches of an iterator which is older than they are, outermost first."""
+    stepped_in = remembered_table(str, bool)
+    """Loops in which an optimizer takes steps."""
+    streams = remembered(list[tuple[Where, frozenset[str]]])
+    """Checkpoints that are saved in such loops."""
+    passed = remembered_table(str, Where)
+    """Where a pass of its own leaves out batches of a loader."""
     kept = remembered(bool)
     """Whether the position in the data is kept."""
     loads = remembered(bool)
@@ -79,8 +91,19 @@ class Resume(Rule):
         taken = [call.owner, *call.args.pos]
         if any(isinstance(one, v.Obj) and optimizes(one) for one in taken):
             for loop in self.run.loops:
+                self.stepped_in[loop.key] = True
                 if loop.key in self.goes_on:
                     self.updated[loop.key] = True
+
+    @on_call("builtins.next")
+    def taken(self, call: CallEvent) -> None:
+        """The next batch of an iterator is taken."""
+        iterator = call.args.pos[0] if call.args.pos else None
+        if not isinstance(iterator, v.Obj | v.Items) or not _gives_batches(iterator):
+            return
+        loops = tuple(loop.key for loop in self.run.loops if iterator.birth < loop.start)
+        if loops:
+            self.streamed.add(loops)
 
     @on(LoopEvent)
     def loop(self, event: LoopEvent) -> None:
@@ -114,6 +137,25 @@ class Resume(Rule):
             self.batches[loop.key] = True
         if skips and self.loads:
             _passed_over(self, loop)
+            self._passed_alone(loop)
+
+    def _passed_alone(self, loop: Loop) -> None:
+        """A loop over a loader begins: one that only counts, up to a number that was loaded, or one after such a loop."""
+        loader = _loader_of(loop.over)
+        site = made_at(loader) if loader is not None else None
+        if site is None:
+            return
+        test = _counts_only(loop.stmt)
+        if test is not None:
+            if any(_is_position(self.run.eval(limit)) for limit in _compared(test)):
+                self.passed[str(site)] = Where(self.run, loop.stmt, "next")
+        elif str(site) in self.passed and len(self.run.loops) >= 1:
+            self._wrong(
+                self.passed[str(site)],
+                "this loop only skips batches: the loop that trains iterates the loader again from its beginning, so a "
+                "resumed run repeats them",
+                "skip in the loop that trains, in its first epoch only",
+            )
 
     @on_call_if(saves)
     def save(self, call: CallEvent) -> None:
@@ -121,9 +163,18 @@ class Resume(Rule):
         content = saved(self.run, call)
         made = made_by_paths(content) if content is not None else ()
         held = [one for one in made if isinstance(one, v.Mapping)]
+        if is_never(self.run, call.node):
+            return
         if len(held) == len(made):
             self._counted(call, held)
-        inner = [one for one in self.run.loops if one.key in self.batches]
+        if self.streamed and content is not None and _holds_optimizer(content):
+            # Where a loop over a loader trains too, its batches are counted by that.
+            around = [one.key for one in self.run.loops]
+            if not any(key in self.batches or key in self.trained for key in around):
+                self.streams.append((Where(self.run, call.node, "torch.save"), frozenset(around)))
+        inner = [
+            one for one in self.run.loops if one.key in self.batches and not is_last(self.run, one, call.node)
+        ]
         if (
             self.run.entry is None
             or not inner
@@ -189,6 +240,22 @@ class Resume(Rule):
                 "save the position (`StatefulDataLoader`, or the number of batches with the seed of the order) and skip "
                 "to it when resuming, or save at the end of epochs",
             )
+        if any(loops[0] not in self.stepped_in for loops in self.streamed):
+            # What it takes without training, it leaves out.
+            return
+        # The innermost loop that trains: it may take several batches for a step.
+        training = {
+            next((loop for loop in reversed(loops) if loop in self.stepped_in), "") for loops in self.streamed
+        }
+        for place, around in self.streams:
+            if not training.isdisjoint(around):
+                self._wrong(
+                    place,
+                    "checkpoint is saved within a pass over the data without the position in it: a resumed run begins a "
+                    "new pass",
+                    "save the position (`StatefulDataLoader`, or the number of batches with the seed of the order) and skip "
+                    "to it when resuming",
+                )
 
     def _wrong(self, place: Where, message: str, help: str) -> None:
         """What is saved leads a resumed run to other batches."""
@@ -204,6 +271,29 @@ class Resume(Rule):
     def load(self, call: CallEvent) -> None:
         """Something is loaded."""
         self.loads = True
+
+
+def _gives_batches(iterator: v.Obj | v.Items) -> bool:
+    """Whether an iterator gives batches of a loader: one of its own, or a generator that the program wrote."""
+    if isinstance(iterator, v.Items):
+        return any(isinstance(one, v.Obj) and tensors.BATCH_OF in one.attrs for one in iterator.elts)
+    return iterator.api in PASS_THROUGH and _is_loader(iterator)
+
+
+def _holds_optimizer(content: v.Value) -> bool:
+    """Whether the state of an optimizer is saved, and nothing that may be a position in the data."""
+    for one in v.alternatives(content):
+        if isinstance(one, v.Mapping):
+            if one.open or any(
+                isinstance(key, str) and _POSITION.search(key) for key in dict.keys(one.items)
+            ):
+                return False
+            if "optimizer" in contents(one, []):
+                return True
+        owner = one.attrs.get("@owner") if isinstance(one, v.Obj) else None
+        if isinstance(owner, v.Obj) and optimizes(owner):
+            return True
+    return False
 
 
 def _attributes(value: v.Value) -> dict[str, v.Value]:
@@ -232,6 +322,36 @@ def _discards(entry: RoleEntry, call: CallEvent) -> bool:
     holds = all_hold(call.args, entry.when, call.owner)
     first = call.args.pos[0] if call.args.pos else None
     return holds is True or (holds is None and isinstance(first, v.Obj) and first.type == LOADER)
+
+
+def _loader_of(over: v.Value | None) -> v.Obj | None:
+    """The loader that a loop iterates from its beginning."""
+    depth = 0
+    while isinstance(over, v.Obj) and over.type != LOADER:
+        if over.api in _ITERATORS or depth >= _DEEPEST or not over.args.pos:
+            return None
+        over, depth = over.args.pos[0], depth + 1
+    return over if isinstance(over, v.Obj) else None
+
+
+_ITERATORS = frozenset({"builtins.iter", "itertools.cycle"})
+
+
+def _counts_only(stmt: m.For) -> m.Expr | None:
+    """The test with which a loop ends that does nothing else but count."""
+    ends = [one for one in stmt.body if isinstance(one, m.If)]
+    others = [one for one in stmt.body if one not in ends]
+    if len(ends) != 1 or not all(isinstance(one, m.AugAssign) for one in others):
+        return None
+    body = ends[0].body
+    leaves = len(body) == 1 and isinstance(body[0], m.Jump) and body[0].kind == "break"
+    return ends[0].test if leaves and not ends[0].orelse else None
+
+
+def _compared(test: m.Expr) -> list[m.Expr]:
+    """The names that a test compares."""
+    sides = [test.left, *test.comparators] if isinstance(test, m.Compare) else []
+    return [one for one in sides if isinstance(one, m.Name | m.Attr)]
 
 
 def _skips_by_hand(stmt: m.For) -> bool:
@@ -360,7 +480,7 @@ def _is_position(value: v.Value) -> bool:
             isinstance(one, v.Lit) and one.option and not one.value
         ):
             return True
-    return False
+    return tensors.loaded_as(value) is not None or tensors.computed_from(value) is not None
 
 
 def _is_reset(rule: Rule, limit: m.Name | m.Attr) -> bool:

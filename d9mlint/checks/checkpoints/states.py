@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.checkpoints.continued import Start, start_of
+from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
+from d9mlint.checks.checkpoints.rounds import is_never
+from d9mlint.checks.checkpoints.weights import (
+    File,
+    Loaded,
+    Saved,
+    file_of,
+    key_of,
+    models_made,
+    sources,
+    weights_in,
+)
 from d9mlint.checks.derivation import assignments
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda, trains
@@ -53,9 +63,11 @@ RESTORE_CALLS = {
 _EPOCH = re.compile(r"epoch|step|iter|itr", re.IGNORECASE)
 _OPTIMIZER = re.compile(r"optim|(^|[._])opt([._]|$|_?[a-z]?$)", re.IGNORECASE)
 _SCHEDULER = re.compile(r"sched|lr_s", re.IGNORECASE)
-_RESUMES = re.compile(r"resum", re.IGNORECASE)
 _SCALER = re.compile(r"scaler|amp", re.IGNORECASE)
 
+_OF_RANKS = (
+    ", the RNG states of each rank on that rank: with those of one rank, all ranks draw the same numbers"
+)
 _SAVE = "torch.save"
 _JAX = ("flax", "orbax")
 """Libraries whose checkpoints hold no objects: what a program goes on with is what it has loaded."""
@@ -131,14 +143,18 @@ class Checkpoints(Rule):
     later, what it calls them (empty for what keeps no state), and whether they are optimizers."""
     kept = remembered(set[Site])
     """Those of them whose state is saved, in whatever file."""
-    weights = remembered(list[tuple[Where, set[str], frozenset[str], str]])
-    """Checkpoints that have the weights and the number of an epoch alone, which may be meant to be gone on with."""
-    only_weights = remembered(list[tuple[Where, set[str], frozenset[str], str, frozenset[str]]])
-    """Checkpoints that have the weights and no number, and under which keys."""
-    taken = remembered(set[str])
-    """The keys under which something is taken out of files that are loaded, or out of what objects are given as state."""
-    asked = remembered(list[tuple[Where, frozenset[str]]])
-    """Where a file is loaded, and in which loops, that is named as the one to resume from."""
+    weights = remembered(list[Saved])
+    """Weights that are saved alone, or with a number, in a loop."""
+    loaded = remembered(list[Loaded])
+    """Models that are given the weights that a file has."""
+    files = remembered_table(Site, File)
+    """What the files are called that are loaded."""
+    written = remembered_table(str, int)
+    """When the program first writes files, by what they are called."""
+    in_ranks = remembered(bool)
+    """Whether the program runs in several processes, each with its own random states."""
+    began = remembered_table(str, int)
+    """When loops began after a model was given weights."""
     resumed = remembered_table(str, Start)
     """The loops that go on from a number that was loaded."""
     hidden = remembered(set[str])
@@ -213,8 +229,12 @@ class Checkpoints(Rule):
         """A loop begins or ends."""
         loop, begins = event
         start = start_of(self.run, loop) if begins else None
+        if begins and start is None and self.loaded:
+            start = counter_of(self.run, loop)
         if start is not None:
             self.resumed.setdefault(loop.key, lambda: start)
+        if begins and self.loaded:
+            self.began[loop.key] = Moment(self.run.steps)
 
     @on_object_attribute("last_epoch")
     def continued(self, event: ObjectAttributeEvent) -> None:
@@ -226,7 +246,7 @@ class Checkpoints(Rule):
     def save(self, call: CallEvent) -> None:
         """Something is saved."""
         content = saved(self.run, call)
-        if content is None:
+        if content is None or is_never(self.run, call.node):
             return
         sites, hidden = _owners(content)
         self.kept.update(sites)
@@ -246,17 +266,11 @@ class Checkpoints(Rule):
             known = isinstance(content, v.Obj | v.Inst | v.Lit) or _counts(call.node, counters)
             place = Where(self.run, call.node, subject)
             self.alone.append((place, found if known else {*found, "unknown"}, loops))
+            self._weights(call, content, found, place, loops)
             return
         going_on = self._going_on(made)
-        if not going_on and not found and loops and any(_holds_state(one) for one in made):
-            place = Where(self.run, call.node, subject)
-            keys = frozenset(
-                key for one in made if isinstance(one, v.Mapping) for key in map(str, dict.keys(one.items))
-            )
-            self.only_weights.append((place, found, loops, self.run.state.aside, keys))
-        if not going_on and found == {"epoch"} and any(_holds_state(one) for one in made):
-            place = Where(self.run, call.node, subject)
-            self.weights.append((place, found, loops, self.run.state.aside))
+        if not going_on:
+            self._weights(call, content, found, Where(self.run, call.node, subject), loops)
         if ("optimizer" in found or going_on) and "unknown" not in found:
             place = Where(self.run, call.node, subject)
             loops |= going_on
@@ -264,6 +278,40 @@ class Checkpoints(Rule):
             self.checkpoints.append((place, found, loops, self.run.state.aside))
             if not all(_only_states(one) for one in made if isinstance(one, v.Mapping | v.Items)):
                 self.objects = True
+
+    def _weights(
+        self, call: CallEvent, content: v.Value, found: set[str], place: Where, loops: frozenset[str]
+    ) -> None:
+        """Weights may be saved alone, or with a number."""
+        models = weights_in(content)
+        file = _file(self.run, call, "f", 1) if models else None
+        if file is not None:
+            self.written.setdefault(file.name, lambda: Moment(self.run.steps))
+        if found <= {"epoch"} and loops and models:
+            option = self.run.state.aside
+            self.weights.append(Saved(place, frozenset(found), loops, option, models, file))
+
+    def _gone_on_with(self) -> list[tuple[Where, set[str], frozenset[str], str]]:
+        """Weights that the program saves in a loop that trains, and goes on from: the loop begins with a number that was
+        read, or that an option gives, or else the program loads the file that it saves."""
+        found: list[tuple[Where, set[str], frozenset[str], str]] = []
+        for saved in self.weights:
+            for loop in saved.loops:
+                if loop not in self.trains_in:
+                    continue
+                began = self.began.get(loop)
+                earlier = saved.before(loop, self.loaded, began)
+                first = self.written.get(saved.file.name) if saved.file is not None else None
+                if self._counts_on(loop) and any(loop not in one.loops for one in earlier):
+                    found.append((saved.place, {*saved.found, "epoch"}, frozenset({loop}), saved.option))
+                elif any(saved.replaces(one, loop, first) for one in earlier):
+                    if self._not_kept(frozenset({loop})):
+                        found.append((saved.place, {*saved.found, "epoch"}, frozenset({loop}), saved.option))
+        return found
+
+    def _counts_on(self, loop: str) -> bool:
+        """Whether a loop goes on from a number that was read, or that an option gives."""
+        return loop in self.resumed and self.resumed[loop].from_first
 
     def _going_on(self, made: tuple[v.Value, ...]) -> frozenset[str]:
         """The training loops that go on from a number that is saved, with the state of something else."""
@@ -293,8 +341,17 @@ class Checkpoints(Rule):
         """An object is given its state."""
         loops = frozenset(loop.key for loop in self.run.loops)
         kind = _kind(self.run, call.owner or v.UNKNOWN)
-        self.taken.update(_keys_taken(call.node.args[:1] if isinstance(call.node, m.Call) else []))
         self.given.append((Where(self.run, call.node, "load_state_dict"), loops, kind))
+        state = call.args.get("state_dict", 0)
+        models = frozenset(models_made(call.owner)) if kind == "model" else frozenset()
+        if models and state is not None and not _is_state(state):
+            file = next((self.files[one] for one in sources(state) if one in self.files), None)
+            self.loaded.append(Loaded(Moment(self.run.steps), loops, models, key_of(state), file))
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "starts-ranks") is not None)
+    def ranks(self, call: CallEvent) -> None:
+        """The program runs in several processes."""
+        self.in_ranks = True
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "loads-checkpoint") is not None)
     def restores(self, call: CallEvent) -> None:
@@ -307,9 +364,9 @@ class Checkpoints(Rule):
         loops = frozenset(loop.key for loop in self.run.loops)
         place = Where(self.run, call.node, "torch.load")
         self.loads.append((place, loops))
-        if any(map(_RESUMES.search, [*_written(call.node), *_texts(call.node)])):
-            self.asked.append((place, loops))
-            self.taken.update(_keys_taken([self.run.statement], call.node))
+        file = _file(self.run, call, "f", 0)
+        if file is not None:
+            self.files[place.site] = file
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -328,15 +385,10 @@ class Checkpoints(Rule):
         reported: set[tuple[str, str]] = set()
         evaluated = not open_world and self._only_evaluated()
         checkpoints = [*self.checkpoints, *self._in_several_files()]
-        if any(not self._is_late(*one) for one in self.asked):
-            checkpoints += self.weights
-            if not checkpoints:
-                # Nothing else is saved that could be gone on with.
-                checkpoints += [
-                    (place, found, loops, option)
-                    for place, found, loops, option, keys in self.only_weights
-                    if not keys.isdisjoint(self.taken) and any(one in self.trains_in for one in loops)
-                ]
+        weights: list[tuple[Where, set[str], frozenset[str], str]] = []
+        if not checkpoints and not open_world:
+            # Nothing else is saved that could be gone on with.
+            checkpoints = weights = self._gone_on_with()
         for place, found, loops, option in checkpoints:
             # What an option asks for is kept, or not, where it is given.
             here = uses | {what for what, one in self.optional.known() if one == option}
@@ -365,16 +417,17 @@ class Checkpoints(Rule):
             lacks += [f"the state of `{name}`" for name in others]
             if lacks:
                 reported.add((place.site.path, place.scope))
+                ranked = self.in_ranks and any(rng in NAMES for rng in wanted)
                 self.report(
                     "DET601",
                     place,
                     f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
-                    "save the missing state and restore it when resuming",
+                    f"save the missing state and restore it when resuming{_OF_RANKS if ranked else ''}",
                     subject=place.subject,
                     # An edit that saves a part of it would only seem to be enough.
-                    remedy=() if others or place.subject != _SAVE else tuple(wanted),
+                    remedy=() if others or weights or ranked or place.subject != _SAVE else tuple(wanted),
                     # With the number of the epoch it may be kept to go on from, whoever else reads its weights.
-                    unless=LESS_IF_EVALUATED if "epoch" in found else EVALUATED,
+                    unless="" if weights else LESS_IF_EVALUATED if "epoch" in found else EVALUATED,
                 )
         if open_world:
             # What is saved here may be restored elsewhere.
@@ -392,9 +445,9 @@ class Checkpoints(Rule):
                     "DET602",
                     place,
                     f"{states} saved but never restored, so resumed training continues from a different state",
-                    f"restore on load with {listed(calls)}",
+                    f"restore on load with {listed(calls)}{_OF_RANKS if self.in_ranks and rngs else ''}",
                     subject="torch.load",
-                    remedy=() if forgotten else tuple(rngs),
+                    remedy=() if forgotten or self.in_ranks else tuple(rngs),
                 )
 
     def _forgotten(self) -> list[str]:
@@ -575,20 +628,6 @@ def _written(node: Any) -> list[str]:
     return names
 
 
-def _keys_taken(parts: list[Any], value: Any = None) -> Iterator[str]:
-    """Texts by which items are taken in some parts of the code: out of this expression, or out of any."""
-    for one in nodes(parts):
-        if isinstance(one, m.Subscript) and (value is None or one.value is value):
-            if isinstance(one.index, m.Const) and isinstance(one.index.value, str):
-                yield one.index.value
-
-
-def _texts(node: Any) -> list[str]:
-    """Texts in the first argument of a call, as keys are."""
-    parts = nodes([node.args[0]]) if isinstance(node, m.Call) and node.args else ()
-    return [one.value for one in parts if isinstance(one, m.Const) and isinstance(one.value, str)]
-
-
 def _counts(node: Any, counters: set[str]) -> bool:
     """Whether the saved expression is computed from nothing but variables of running loops."""
     if not isinstance(node, m.Call) or not node.args:
@@ -639,8 +678,9 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
             found.add(state)
         owner = value.attrs.get("@owner")
         kind = owner.type if isinstance(owner, v.Obj) else value.type
-        # The options of the program and plain values have no state, whatever they are called.
-        plain = kind == NAMESPACE or kind.startswith(_PLAIN)
+        # The options of the program and plain values have no state, whatever they are called, and a model has its own.
+        plain = kind == NAMESPACE or kind.startswith((*_PLAIN, "torch.nn."))
+        plain = plain or (isinstance(owner, v.Inst) and owner.cls.find("forward") is not None)
         text = "" if plain else f"{key}.{_receiver(value.node)}"
         if kind.startswith("torch.optim.lr_scheduler") or _SCHEDULER.search(text):
             found.add("scheduler")
@@ -662,6 +702,12 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
             found.add("scaler")
         elif re.search(r"rng|random", key, re.IGNORECASE):
             found.update(STATES.values())
+
+
+def _file(run: RunView, call: CallEvent, name: str, position: int) -> File | None:
+    """The file that an argument of a call names."""
+    node = argument_node(call.node, name, position)
+    return file_of(run, call.args.get(name, position), node) if node is not None else None
 
 
 def _receiver(node: Any) -> str:

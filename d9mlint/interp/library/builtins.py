@@ -54,9 +54,11 @@ from d9mlint.interp.library.strings import STRING_METHODS
 from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.order_kinds import counted, one_of, sample
 from d9mlint.interp.places import running
-from d9mlint.interp.shapes import form
+from d9mlint.interp.shapes import NUMBER, form
+from d9mlint.interp.tensors import LOADED_AS, READ
 from d9mlint.interp.usage import set_training
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -92,7 +94,27 @@ def _convert(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
             return None
     if isinstance(first, v.AnyOf) and any(is_entropy(x) for x in first.values):
         return first
+    if api == NUMBER and isinstance(node, m.Call) and _is_read(interp, node.args[:1]):
+        number = v.Obj(api, "", args, node)
+        number.file = interp.frame.file
+        number.attrs[LOADED_AS] = READ
+        return number
     return None
+
+
+def _is_read(interp: Interp, parts: list[m.Expr]) -> bool:
+    """Whether an expression takes a part of a text, or the text of a file."""
+    for one in nodes(parts):
+        func = one.func if isinstance(one, m.Call) else one
+        if isinstance(func, m.Name) and (isinstance(one, m.Call) or "." in func.id):
+            name = func.id
+        elif isinstance(func, m.Attr):
+            name = func.name
+        else:
+            continue
+        if interp.kb.role(f"?.{name.rpartition('.')[2]}", "reads-text") is not None:
+            return True
+    return False
 
 
 def _hash(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:

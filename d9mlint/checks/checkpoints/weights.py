@@ -1,0 +1,162 @@
+"""Weights alone that a program goes on from: those of a file that it gives a model, and those that it saves as it trains."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from d9mlint.interp import values as v
+from d9mlint.interp.places import Moment, Where
+from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
+from d9mlint.interp.tensors import LOADED_FROM, LOADING, loaded_as
+from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import assignments
+from d9mlint.ir.traversal import nodes
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+
+_DEEPEST = 4
+WHOLE = ""
+"""The key of a state that is saved, or loaded, by itself."""
+
+
+class File(NamedTuple):
+    """How a program names a file: what it is called, and the loops that give it another name in each round."""
+
+    name: str
+    numbered_by: frozenset[str]
+
+
+class Loaded(NamedTuple):
+    """Models that are given what a file has, in which loops, under which key of the file: None where that is not known."""
+
+    order: Moment
+    loops: frozenset[str]
+    models: frozenset[Site]
+    key: object
+    file: File | None
+
+
+class Saved(NamedTuple):
+    """Weights alone that are saved in loops: of which models, under which keys."""
+
+    place: Where
+    found: frozenset[str]
+    loops: frozenset[str]
+    option: str
+    models: frozenset[tuple[object, Site]]
+    file: File | None
+
+    def holds(self, loaded: Loaded) -> bool:
+        """Whether a later run can load as this what the program loads."""
+        return any(
+            site in loaded.models and (loaded.key is None or loaded.key == key) for key, site in self.models
+        )
+
+    def before(self, loop: str, loaded: Iterable[Loaded], began: int | None) -> list[Loaded]:
+        """What the program loads of this before a loop that saves it, which began at some time, or in it."""
+        return [
+            one
+            for one in loaded
+            if self.holds(one) and (loop in one.loops or (began is not None and one.order < began))
+        ]
+
+    def replaces(self, loaded: Loaded, loop: str, first: int | None) -> bool:
+        """Whether the file that is loaded is one that an earlier run has saved in a loop; when this one first wrote it."""
+        if self.file is None or loaded.file is None or self.file.name != loaded.file.name:
+            return False
+        return (
+            loaded.order < self.place.order
+            and (first is None or loaded.order < first)
+            and (loop not in loaded.loops or loop in loaded.file.numbered_by)
+        )
+
+
+def models_made(value: v.Value | None) -> Iterator[Site]:
+    """Where a model was made."""
+    for one in v.alternatives(value) if value is not None else ():
+        if isinstance(one, v.Obj):
+            site = made_at(one)
+            if site is not None:
+                yield site
+        elif isinstance(one, v.Inst) and one.node is not None:
+            yield Site(one.cls.mod.path, one.node.start, one.node.end)
+
+
+def weights_in(content: v.Value) -> frozenset[tuple[object, Site]]:
+    """The models whose states are saved, with their keys."""
+    found: set[tuple[object, Site]] = set()
+    for one in v.alternatives(content):
+        parts = one.items.items() if isinstance(one, v.Mapping) else ((WHOLE, one),)
+        for key, part in parts:
+            for state in v.alternatives(part):
+                owner = state.attrs.get("@owner") if isinstance(state, v.Obj) else None
+                found.update((key, site) for site in models_made(owner))
+    return frozenset(found)
+
+
+def key_of(state: v.Value) -> object:
+    """The key of a file under which a state was loaded; None where that is not known."""
+    key = loaded_as(state)
+    if isinstance(key, v.Lit):
+        return key.value
+    return WHOLE if isinstance(state, v.Obj) and state.api in LOADING else None
+
+
+def sources(state: v.Value) -> Iterator[Site]:
+    """Where the file was loaded that a state is, or is taken out of."""
+    for one in v.alternatives(state):
+        whole = one.attrs.get(LOADED_FROM, one) if isinstance(one, v.Obj) else None
+        site = made_at(whole) if isinstance(whole, v.Obj) else None
+        if site is not None:
+            yield site
+
+
+def file_of(run: RunView, value: v.Value | None, node: Any) -> File | None:
+    """The file that an argument names; None where it may be any."""
+    name = _name(run, value) if value is not None else None
+    numbered = frozenset(
+        loop.key
+        for loop in run.loops
+        if isinstance(loop.stmt, m.For) and loop.frame.env is run.frame.env
+        if _names(loop.stmt.target) & _names(node)
+    )
+    if name is None and isinstance(node, m.Expr):
+        function = run.frame.func
+        body = function.fn.body if function is not None else run.frame.file.facts.functions[0].body
+        counted = {
+            one for loop in run.loops if isinstance(loop.stmt, m.For) for one in _names(loop.stmt.target)
+        }
+        if all(assignments(body, one) <= 1 or one in counted for one in _names(node)):
+            name = (run.frame.file.path, body[0].start if body else 0, _words(node))
+    return File(repr(name), numbered) if name is not None else None
+
+
+def _name(run: RunView, value: v.Value, depth: int = 0) -> Hashable | None:
+    """What a file is called, as far as all of it is known."""
+    if isinstance(value, v.Lit):
+        return (str(value.value), value.option) if value.option or isinstance(value.value, str) else None
+    if not isinstance(value, v.Obj) or depth > _DEEPEST or value.args.star or value.args.dstar:
+        return None
+    if run.kb.role(value.api, "makes-text") is None or value.owner is not None or value.api == v.TEXT:
+        return None
+    parts = [_name(run, one, depth + 1) for one in value.args.values()]
+    return None if None in parts or not parts else (value.api, *parts)
+
+
+def _words(node: Any) -> Hashable:
+    """An expression without its place."""
+    if isinstance(node, list):
+        return tuple(map(_words, node))
+    if not isinstance(node, msgspec.Struct):
+        return (type(node).__name__, node)
+    fields = [name for name in node.__struct_fields__ if name not in ("start", "end")]
+    return (type(node).__name__, *(_words(getattr(node, name)) for name in fields))
+
+
+def _names(node: Any) -> set[str]:
+    return {one.id.partition(".")[0] for one in nodes([node]) if isinstance(one, m.Name)} if node else set()
