@@ -1294,7 +1294,7 @@ def _call_member(
     if started is not None:
         experiments.start(interp, owner, started, args, entries, node)
     draws = bool(entries) and started is None
-    unseeded = draws and rng.apply(interp, entries, args, node, package=_package(owner))
+    unseeded = draws and rng.apply(interp, entries, args, node, package=_package(owner), owner=owner)
     if not entries:
         rng.may_seed(interp, name, args, node, method=True)
     experiments.configure(interp, method.api, owner, args)
