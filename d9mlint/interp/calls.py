@@ -348,7 +348,6 @@ def call_function(
     outer, node_before = interp.frame, interp.statement
     frame = Frame(func.mod, func.file, env, fn.qualname, outer, interp.here(node), func)
     frame.on_yield = on_yield
-    before = interp.state.copy()
     interp.frame = frame
     interp.active[running] = v.Args([func.receiver or v.NONE, *args.pos], args.kw)
     decorators = [
@@ -372,11 +371,9 @@ def call_function(
         ends.append(interp.state)
         if not results or fn.name != "<lambda>":
             results.append(v.NONE)
+    # Where it only raises, what it did before that stays: the program may end here, or go on where that is caught.
     if ends:
         interp.state = join_states(ends)
-    else:
-        # It only raises: a stub of an abstract method more often than the end of the program.
-        interp.state = before
     interp.state.alive = True
     if fn.is_generator:
         yielded: v.Value = v.Items("l", frame.yielded, True) if frame.yielded else v.UNKNOWN
