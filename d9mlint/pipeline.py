@@ -556,11 +556,13 @@ def findings_of(
     from d9mlint.checks.coverage import coverage_of
     from d9mlint.checks.incomplete import incomplete, not_followed
     from d9mlint.checks.never_called import never_called
+    from d9mlint.checks.never_drawn import without_kept
     from d9mlint.checks.seeded_anywhere import without_seeded
 
     _, targets, project, by_path, known, rules, unknown, fixes, *_ = plan
     findings = _read(runs.findings() if merged is None else list(merged), by_path)
     findings = without_seeded(findings, by_path.values(), known, bool(project.entries))
+    findings = without_kept(findings, list(by_path.values()))
     if merged is None:
         findings = never_called(findings, runs.reports, project)
     findings += incomplete(runs.entries, runs.unreached)

@@ -63,6 +63,9 @@ LESS_IF_EVALUATED = "less if evaluated"
 """Of a finding that is advice where the programs show that."""
 MAY_SEED = "may seed "
 """Before a generator: that any file of a project may seed it."""
+IF_READ = "if read "
+"""Before a class and the attribute in which it keeps something: of a finding that holds if any file of a project may read
+that."""
 
 
 def shown(reports: Iterable[EntryReport]) -> frozenset[str]:

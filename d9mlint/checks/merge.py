@@ -23,7 +23,8 @@ def merge(
 ) -> list[Finding]:
     """One finding for each place and subject: the most confident, then the most severe, then that of an entry point
     in ``training``, then that of the first by name. Other entry points that lead to it with the same confidence are
-    named. What the programs of the project have ``shown`` together leaves nothing to report of some."""
+    named, unless it is mere advice for them, of another reason. What the programs of the project have ``shown`` together
+    leaves nothing to report of some."""
     groups: dict[tuple[str, str, int, int, str], list[Finding]] = {}
     reports = [list(findings) for findings in found]
     asked = any(one.code == _SWITCH for findings in reports for one in findings)
@@ -61,7 +62,13 @@ def _ranked(group: list[Finding], training: Container[str]) -> list[Finding]:
 
 def _joined(group: list[Finding], training: Container[str]) -> Finding:
     best = _ranked(group, training)[0]
-    sure = {f.entry_point for f in group if f.entry_point and f.confidence is best.confidence}
+    sure = {
+        f.entry_point
+        for f in group
+        if f.entry_point
+        and f.confidence is best.confidence
+        and (f.severity is not Severity.ADVICE or f.message == best.message)
+    }
     others = sorted(sure - {best.entry_point})
     best = _after_fixing(best, group)
     if not others or not best.entry_point:

@@ -17,6 +17,7 @@ from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.findings import Finding, Severity, Step
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
+from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes
 from d9mlint.project.entry_points import is_built
 
@@ -35,6 +36,8 @@ _BY_TEXT = frozenset({"getattr", "attrgetter", "methodcaller"})
 _OF_ANY = "?"
 _OF_SELF = "self?"
 """Stand for the name of an attribute that is not known: of any object, or of the object that looks."""
+_LOOKING = frozenset({"super", "isinstance", "issubclass"})
+"""Builtins that make no object of a class that they are given, and call none of its methods."""
 _HARMLESS = frozenset({"staticmethod", "classmethod", "property", "abstractmethod"})
 """Decorators that do not hand on what they decorate."""
 _MATERIAL = frozenset({"dynamic-call", "project-import", "failing-call", "undefined-name", "budget"})
@@ -83,7 +86,9 @@ class _Uses(msgspec.Struct):
     place (below zero: the header of a class) and whether it is a call that is seen where the function runs. ``handed_on``
     are parts of the names of modules that are used as values, ``beginnings`` such parts (empty: the file itself) with how
     names begin that are looked up there, ``any_name`` whether names are looked up in the module,
-    ``any_module`` whether modules are, ``texts`` the names of attributes that are given as texts."""
+    ``any_module`` whether modules are, ``texts`` the names of attributes that are given as texts. ``own`` are the functions
+    and classes that the module itself defines, ``origins`` the modules that names are imported from, with the number of
+    dots."""
 
     names: dict[str, set[tuple[int, bool]]] = {}
     attributes: dict[str, set[tuple[int, bool]]] = {}
@@ -93,6 +98,8 @@ class _Uses(msgspec.Struct):
     any_name: bool = False
     any_module: bool = False
     texts: set[str] = set()
+    own: set[str] = set()
+    origins: dict[str, set[tuple[int, str]]] = {}
 
 
 class _Search:
@@ -101,9 +108,14 @@ class _Search:
     def __init__(self, project: Project, programs: Sequence[EntryReport]) -> None:
         self.project = project
         self.files = project.modules.files
-        self.complete = not any(
-            one.cuts or one.failure or any(gap.kind == "dynamic-call" for gap in one.gaps) for one in programs
-        )
+        self.complete = not any(one.cuts or one.failure for one in programs)
+        # The files of programs with calls that are decided at run time: these may call whatever is there.
+        self.doubtful = {
+            file
+            for one in programs
+            if any(gap.kind == "dynamic-call" for gap in one.gaps)
+            for file in one.files
+        }
         # The functions that programs reach, those among them in which calls may be missing, the files that programs run,
         # and those of which they use something: functions that they import, or what they train as programs themselves.
         self.reached: dict[int, set[int]] = {}
@@ -172,6 +184,8 @@ class _Search:
         one = facts.functions[index]
         if not index or index in self.reached.get(file, ()) or file not in self.run or self._is_open(file):
             return True
+        if file in self.doubtful:
+            return True
         if one.parent > 0 or one.name == "<lambda>":
             return self._may_run((file, max(one.parent, 0)), depth + 1)
         if not all(isinstance(x, m.Name) and x.id.rpartition(".")[2] in _HARMLESS for x in one.decorators):
@@ -179,7 +193,9 @@ class _Search:
         # The body of a generator does not run where it is called.
         seen = not one.is_generator and not one.is_async
         if one.cls < 0:
-            return one.name.startswith(self._beginnings[file]) or self._is_used(one.name, depth, seen=seen)
+            return one.name.startswith(self._beginnings[file]) or self._is_used(
+                one.name, file, depth, seen=seen
+            )
         if not self._may_run((file, ~one.cls), depth + 1):
             return False
         bases = facts.classes[one.cls].bases
@@ -192,7 +208,7 @@ class _Search:
             unknown.append(_OF_SELF)
         if not self._by_text().isdisjoint(unknown):
             return True
-        return self._is_used(one.name, depth, method=True, seen=seen)
+        return self._is_used(one.name, file, depth, method=True, seen=seen)
 
     def _may_live(self, file: int, index: int, depth: int) -> bool:
         """Whether there may be objects of a class, or of classes derived from it."""
@@ -204,18 +220,18 @@ class _Search:
             return True
         if cls.parent > 0:
             return self._may_run((file, cls.parent), depth + 1)
-        if self._is_open(file) or cls.name.startswith(self._beginnings[file]):
+        if file in self.doubtful or self._is_open(file) or cls.name.startswith(self._beginnings[file]):
             return True
         # Where a class has no own constructor, a call of it leaves no trace.
-        return self._is_used(cls.name, depth, seen=any(name == "__init__" for _, name in own))
+        return self._is_used(cls.name, file, depth, seen=any(name == "__init__" for _, name in own))
 
-    def _is_used(self, name: str, depth: int, *, method: bool = False, seen: bool) -> bool:
-        """Whether code that may run names something so that it may be called. ``seen``: a plain call of it would have been
-        followed where the code around it was."""
+    def _is_used(self, name: str, file: int, depth: int, *, method: bool = False, seen: bool) -> bool:
+        """Whether code that may run names something of a file so that it may be called. ``seen``: a plain call of it would
+        have been followed where the code around it was."""
         for at in self._with_word(name):
             uses = self._uses_of(at)
             found = uses.attributes.get(name, set())
-            if not method:
+            if not method and self._may_mean(at, name, file):
                 found = found | uses.names.get(name, set())
             for around, plain in sorted(found):
                 if around in self.reached.get(at, ()):
@@ -224,6 +240,34 @@ class _Search:
                 elif at not in self.run or self._may_run((at, around), depth + 1):
                     return True
         return False
+
+    def _may_mean(self, at: int, name: str, file: int, depth: int = 0) -> bool:
+        """Whether a function or class of a file may be what another file calls by a name: that file neither defines it
+        itself nor imports it from elsewhere."""
+        if at == file or depth > MOST_STEPS:
+            return True
+        uses = self._uses_of(at)
+        origins = uses.origins.get(name, set())
+        if not origins:
+            return name not in uses.own
+        return any(self._may_lead(at, level, module, name, file, depth) for level, module in sorted(origins))
+
+    def _may_lead(self, at: int, level: int, module: str, name: str, file: int, depth: int) -> bool:
+        """Whether a module that a name is imported from may have it from a file."""
+        modules = self.project.modules
+        if level:
+            found = modules.relative(self.files[at], level, module)
+            several = [found.file] if found is not None and found.file is not None else []
+        else:
+            several = modules.named(module)
+            found = modules.absolute(self.files[at], "", module)
+            if found is not None and found.file is not None:
+                several = [*several, found.file]
+            elif found is None and not several:
+                # A library.
+                return False
+        places = {self.project.index[one.path] for one in several}
+        return not places or any(self._may_mean(one, name, file, depth + 1) for one in places)
 
     def _was_followed(self, file: int, index: int) -> bool:
         """Whether every call in a function that programs reach was seen."""
@@ -298,6 +342,8 @@ def _uses(facts: m.FileFacts, package: bool) -> _Uses:
                 modules.setdefault(alias.asname or parts[0], set()).update(parts)
                 found.imported.update(parts)
         elif isinstance(node, m.ImportFrom):
+            for alias in node.names:
+                found.origins.setdefault(alias.name, set()).add((node.level, node.module))
             found.imported.update(node.module.split("."))
             for alias in node.names:
                 renamed[alias.asname or alias.name] = alias.name
@@ -305,8 +351,39 @@ def _uses(facts: m.FileFacts, package: bool) -> _Uses:
                 if package:
                     # What a package shows is there for others.
                     found.names.setdefault(alias.name, set()).add((0, False))
+    found.own.update(fn.name for fn in facts.functions if fn.parent == 0 and fn.cls < 0)
+    found.own.update(cls.name for cls in facts.classes if cls.parent == 0 and cls.cls < 0)
+    rebound = _rebound(facts)
     for around, some in _code(facts):
-        _add(found, around, some, renamed, modules)
+        own = _own(facts.functions[around]) if around > 0 else frozenset[str]()
+        _add(found, around, some, renamed, modules, own, rebound if around == 0 else {})
+    return found
+
+
+def _own(function: m.Function) -> frozenset[str]:
+    """The variables of a function, which it does not import."""
+    imported = {
+        alias.asname or alias.name.partition(".")[0]
+        for node in (nodes(function.body) if function.imports else ())
+        if isinstance(node, (m.Import, m.ImportFrom))
+        for alias in node.names
+    }
+    return own_names(function) - imported
+
+
+def _rebound(facts: m.FileFacts) -> dict[str, int]:
+    """Where variables that a module imports get another value in each run of its body."""
+    found: dict[str, int] = {}
+    for stmt in facts.functions[0].body:
+        if isinstance(stmt, (m.Import, m.ImportFrom)):
+            for alias in stmt.names:
+                found.pop(alias.asname or alias.name.partition(".")[0], None)
+        elif isinstance(stmt, (m.Assign, m.AnnAssign)) and stmt.value is not None:
+            names: set[str] = set()
+            for target in stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]:
+                target_names(target, names)
+            for name in names:
+                found.setdefault(name, stmt.end)
     return found
 
 
@@ -321,8 +398,16 @@ def _code(facts: m.FileFacts) -> Iterator[tuple[int, Iterable[Any]]]:
 
 
 def _add(
-    uses: _Uses, around: int, code: Iterable[Any], renamed: dict[str, str], modules: dict[str, set[str]]
+    uses: _Uses,
+    around: int,
+    code: Iterable[Any],
+    renamed: dict[str, str],
+    modules: dict[str, set[str]],
+    own: frozenset[str],
+    rebound: dict[str, int],
 ) -> None:
+    """``own`` are the variables of the function, ``rebound`` says behind which place a variable of the module is none of
+    the modules."""
     called: set[int] = set()
     some = list(nodes(code))
     looked_in: set[int] = set()
@@ -342,7 +427,15 @@ def _add(
             called.add(id(node.func))
             if id(node) not in looked_in:
                 _look_up(uses, node, modules)
+    looked_at = {
+        id(argument)
+        for node in some
+        if isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id in _LOOKING
+        for argument in node.args
+    }
     for node in some:
+        if id(node) in looked_at and isinstance(node, m.Name):
+            continue
         if isinstance(node, m.Attr):
             for part in node.name.split("."):
                 uses.attributes.setdefault(part, set()).add((around, False))
@@ -358,6 +451,7 @@ def _add(
             uses.attributes.setdefault(part, set()).add((around, plain and whole))
         # A variable that is given something else is not used by that, also where it had the name of a module before.
         used = not plain and id(node) not in looked_in and id(node) not in stored
+        used = used and head not in own and node.start < rebound.get(head, node.start + 1)
         if (not rest and used) or "__dict__" in rest:
             uses.handed_on |= modules.get(head, set())
         uses.any_module |= node.id == _MODULES

@@ -349,7 +349,6 @@ def call_function(
     outer, node_before = interp.frame, interp.statement
     frame = Frame(func.mod, func.file, env, fn.qualname, outer, interp.here(node), func)
     frame.on_yield = on_yield
-    before = interp.state.copy()
     interp.frame = frame
     interp.active[running] = v.Args([func.receiver or v.NONE, *args.pos], args.kw)
     decorators = [
@@ -376,11 +375,9 @@ def call_function(
         ends.append(interp.state)
         if not results or fn.name != "<lambda>":
             results.append(v.NONE)
+    # Where it only raises, what it did before that stays: the program may end here, or go on where that is caught.
     if ends:
         interp.state = join_states(ends)
-    else:
-        # It only raises: a stub of an abstract method more often than the end of the program.
-        interp.state = before
     interp.state.alive = True
     if fn.is_generator:
         yielded: v.Value = v.Items("l", frame.yielded, True) if frame.yielded else v.UNKNOWN
@@ -1298,7 +1295,7 @@ def _call_member(
     if started is not None:
         experiments.start(interp, owner, started, args, entries, node)
     draws = bool(entries) and started is None
-    unseeded = draws and rng.apply(interp, entries, args, node, package=_package(owner))
+    unseeded = draws and rng.apply(interp, entries, args, node, package=_package(owner), owner=owner)
     if not entries:
         rng.may_seed(interp, name, args, node, method=True)
     experiments.configure(interp, method.api, owner, args)

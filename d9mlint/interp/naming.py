@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.containers import CONTAINERS
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes, parents
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import Role, RoleEntry
     from d9mlint.project.modules import ModuleFile
@@ -37,6 +40,44 @@ def module_variable(run: RunView, node: Any) -> tuple[ModuleFile, str] | None:
         return None
     names = [one.id for one in stmt.targets if isinstance(one, m.Name) and "." not in one.id]
     return (frame.file, names[0]) if len(names) == len(stmt.targets) == 1 else None
+
+
+def kept_layer(run: RunView, node: Any) -> tuple[ModuleFile, str] | None:
+    """The attribute in which a method keeps a layer that an expression makes, alone or in a container of layers, with the
+    file of its class: of an instance whose bases read no attributes that they do not know."""
+    stmt, func = run.statement, run.frame.func
+    if func is None or not isinstance(func.receiver, v.Inst) or not isinstance(stmt, m.Assign):
+        return None
+    target = stmt.targets[0]
+    owner, _, name = target.id.partition(".") if isinstance(target, m.Name) else ("", "", "")
+    if len(stmt.targets) != 1 or owner != "self" or not name or "." in name:
+        return None
+    above, child = parents(func.fn), node
+    while child is not stmt.value:
+        child = above.get(id(child))
+        if isinstance(child, m.Call) and isinstance(child.func, m.Name):
+            found = run.eval(child.func)
+            if isinstance(found, v.Ext) and run.kb.canonical(found.name) in CONTAINERS:
+                continue
+        if not isinstance(child, m.Seq):
+            return None
+    cls = func.receiver.cls
+    plain = all(isinstance(base, (v.Cls, v.Ext)) for one in cls.mro() for base in one.bases)
+    known = all(run.kb.role(run.kb.canonical(one), "base-only") for one in cls.external_bases())
+    return (func.file, name) if plain and known else None
+
+
+def for_others(run: RunView, node: Any) -> Callable[[], bool]:
+    """What says at the end of a program whether something was made for others: a module that other files import keeps what
+    the expression gives in a variable that the program does not read."""
+    kept = module_variable(run, node)
+
+    def answer() -> bool:
+        if kept is None or run.entry is None or kept[0].path not in run.imported_files:
+            return False
+        return not run.reads_variable(*kept)
+
+    return answer
 
 
 def described_only(run: RunView, node: Any, attributes: list[str]) -> bool:

@@ -567,7 +567,7 @@ def matches(interp: Interp, call: CallEvent) -> Iterator[Match]:
     unknown = call.api.startswith("?.")
     for rng in kb.rng(call.api) or (kb.rng_methods(bare) if unknown else ()):
         if set(rng.unless_inside).isdisjoint(interp.contexts.held):
-            yield _of_rng(interp, rng, args)
+            yield _of_rng(interp, rng, args, owner)
     used = call.api.endswith(CALLED)
     api = call.api.removesuffix(CALLED)
     for op in kb.ops(api) or (kb.op_methods(bare) if unknown else ()):
@@ -621,7 +621,7 @@ _KINDS = {
 """The rules that report calls of some kinds, whatever they draw from."""
 
 
-def _of_rng(interp: Interp, entry: RngEntry, args: v.Args) -> Match:
+def _of_rng(interp: Interp, entry: RngEntry, args: v.Args, owner: v.Value | None) -> Match:
     applies, target = _target(interp, entry.library, entry.versions)
     rules = {interp.kb.generators[r].rule for r in entry.draws if r in interp.kb.generators}
     rule = _KINDS.get(entry.kind) or (rules.pop() if len(rules) == 1 else "")
@@ -630,7 +630,7 @@ def _of_rng(interp: Interp, entry: RngEntry, args: v.Args) -> Match:
         *([f"draws from {', '.join(entry.draws)}"] if entry.draws else []),
         *([f"sets {', '.join(effect.name for effect in entry.sets)}"] if entry.sets else []),
     ]
-    tests = _tests(args, entry.when, entry.unless, None)
+    tests = _tests(args, entry.when, entry.unless, owner)
     return Match(
         "rng", entry.id, entry.library, rule, entry.versions, applies, target, tests, "; ".join(does)
     )

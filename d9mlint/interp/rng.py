@@ -42,9 +42,10 @@ def apply(
     *,
     at: str = "call",
     package: str = "",
+    owner: v.Value | None = None,
 ) -> bool:
     """Let the call have its effect on the state; ``at`` is ``call`` or ``use`` (of an object made before), ``package`` that
-    from which the program imports what it calls.
+    from which the program imports what it calls, ``owner`` the receiver of a method.
 
     Returns whether an unseeded RNG was drawn from.
     """
@@ -58,7 +59,7 @@ def apply(
             continue
         if at == "call" and (entry.seeds or entry.kind in ("seeder", "anti-seed")):
             _seed(interp, entry, args, node)
-        if entry.draws and (entry.at == "use") == (at == "use") and draws_now(interp.kb, args, entry):
+        if entry.draws and (entry.at == "use") == (at == "use") and draws_now(interp.kb, args, entry, owner):
             if entry.only_env and permits(interp, entry.only_env) is None:
                 continue
             for rng in entry.draws:
@@ -109,11 +110,11 @@ class Saved(NamedTuple):
     level: Rng
 
 
-def draws_now(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
+def draws_now(kb: Knowledge, args: v.Args, entry: RngEntry, owner: v.Value | None = None) -> bool:
     """Whether a call surely draws from a global RNG: its conditions hold, nothing overrides them."""
     if entry.quiet_parts and is_quiet(kb, args, entry):
         return False
-    return all_hold(args, entry.when) is not False and any_holds(args, entry.unless) is False
+    return all_hold(args, entry.when, owner) is not False and any_holds(args, entry.unless, owner) is False
 
 
 def is_quiet(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:

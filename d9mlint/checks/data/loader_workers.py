@@ -15,11 +15,14 @@ from d9mlint.interp.events import CallEvent
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on_call, on_call_if
 from d9mlint.interp.memory import remembered
+from d9mlint.interp.naming import for_others
 from d9mlint.interp.places import Where
 from d9mlint.interp.switches import LIGHTNING_TRAINERS
 from d9mlint.interp.usage import held
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.view import RunView
 
@@ -87,9 +90,8 @@ class LoaderWorkers(Rule):
             # Nobody is seen to ask for other workers than by default.
             known = default(self.run, argument_node(call.node, "num_workers", 5))
             workers = v.Lit(known) if isinstance(known, int) else workers
-        self.run.later(
-            partial(self._judge, place, self.run.frame, call.args, workers, seeded_generator(self.run))
-        )
+        idle, wanted = for_others(self.run, call.node), seeded_generator(self.run)
+        self.run.later(partial(self._judge, place, self.run.frame, call.args, workers, idle, wanted))
 
     def _judge(
         self,
@@ -97,8 +99,11 @@ class LoaderWorkers(Rule):
         frame: Frame,
         args: v.Args,
         workers: v.Value | None,
+        idle: Callable[[], bool],
         wanted: tuple[str, tuple[str, ...]],
     ) -> None:
+        if idle():
+            return
         if workers is None or (isinstance(workers, v.Lit) and not workers.value):
             # Workers that an option would start are none by default.
             return

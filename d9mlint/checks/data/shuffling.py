@@ -9,6 +9,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on_call
+from d9mlint.interp.naming import for_others
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import SEEDED, UNSEEDED
 
@@ -32,11 +33,12 @@ class Shuffling(Rule):
         place = Where(self.run, call.node, call.api)
         made = self.run.state.level("torch")
         generator_help, remedy = seeded_generator(self.run)
+        idle = for_others(self.run, call.node)
 
         def later() -> None:
             # What another process seeds before it makes a loader is not known at the end of the program.
             level, option = (made if made.level == SEEDED else self.run.state.level("torch"))[:2]
-            if self.run.entry is None or level not in (SEEDED, UNSEEDED):
+            if self.run.entry is None or level not in (SEEDED, UNSEEDED) or idle():
                 return
             seeded = level == SEEDED
             why = (

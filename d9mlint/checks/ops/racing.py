@@ -47,7 +47,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import noted, remembered, remembered_table
-from d9mlint.interp.naming import module_variable
+from d9mlint.interp.naming import kept_layer, module_variable
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.shapes import form, is_dtype
 from d9mlint.interp.state import Site
@@ -171,6 +171,8 @@ class Ops(Rule):
     """Where losses are made that `compile` is given."""
     variables = remembered_table(tuple[str, int], tuple[ModuleFile, str])
     """Variables of modules that hold losses, by where these are made."""
+    attributes = remembered_table(tuple[str, int], tuple[ModuleFile, str])
+    """Attributes that hold layers, by where these are made."""
     evaluates = remembered(bool)
     """Whether a compiled model computes its loss."""
 
@@ -271,6 +273,11 @@ class Ops(Rule):
                 self._keep(call.node)
             if _code(entry) in CODES:
                 _candidate(self, call, entry, likely)
+        if entries and call.owner is None and call.api.rpartition(".")[2][:1].isupper():
+            layer = kept_layer(self.run, call.node)
+            if layer is not None:
+                made = self.run.here(call.node)
+                self.attributes[made.path, made.end] = layer
 
     def _keep(self, node: Any) -> None:
         """Remember the variable of a module that a loss is kept in."""
@@ -679,6 +686,8 @@ def _feed(interp: RunView, value: v.Value, depth: int = 0) -> Feed:
     return Feed(whole=_is_fixed(interp, value))
 
 
+_GIVING_LAYERS = ("children", "modules", "get_submodule")
+"""In the names of methods and attributes that give the layers of a module without naming them."""
 _LAYERS = 8
 """How many layers are looked through."""
 
@@ -838,6 +847,14 @@ def _end(rule: Ops) -> None:
         kept = rule.variables.get(made) if made not in rule.elsewhere and made not in rule.compiled else None
         if kept is not None and not open_world and not rule.run.reads_variable(*kept):
             _silent(rule.run, found.entry, found.place, "nothing that runs reads the variable that holds it")
+            continue
+        layer = rule.attributes.get(made) if made not in rule.used and not open_world else None
+        if (
+            layer is not None
+            and not rule.run.reads_attribute(*layer)
+            and not rule.run.mentions(_GIVING_LAYERS)
+        ):
+            _silent(rule.run, found.entry, found.place, "nothing reads the attribute that holds the layer")
             continue
         # The gradient of a layer without weights is that of what it is called with.
         fed_constants = (

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from d9mlint.base.entry_report import IF_READ
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
 from d9mlint.checks.seeds.draws import entropy_source, report_changing_seed
@@ -20,6 +21,7 @@ from d9mlint.interp.state import SEEDED, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
 from d9mlint.knowledge.versions import matches, split
 from d9mlint.project.modules import ModuleFile
 
@@ -143,6 +145,52 @@ def _generator(rule: Rule, call: CallEvent, entry: RngEntry, place: Any) -> None
         remedy=(entry.seed_arg, "0", str(entry.seed_pos))
         if takes_seed and entry.seed_pos is not None and not option
         else (),
+        unless=_kept(rule, call.node),
+    )
+
+
+def _kept(rule: Rule, node: Any) -> str:
+    """The condition that something reads the attribute in which the running method keeps what an expression gives; empty
+    where it does more with it, or the rest of its class, and of what that is derived from, is not known."""
+    run = rule.run
+    func, stmt = run.frame.func, run.statement
+    if func is None or not isinstance(func.receiver, v.Inst) or not isinstance(stmt, m.Assign):
+        return ""
+    if stmt.value is not node or len(stmt.targets) != 1 or func.fn.cls < 0:
+        return ""
+    target, spare = stmt.targets[0], ""
+    if isinstance(target, m.Seq) and len(target.elts) == 2:
+        # A library gives the generator with its seed.
+        target, seed = target.elts
+        if not isinstance(seed, m.Name) or "." in seed.id:
+            return ""
+        spare = seed.id
+    owner, _, attribute = target.id.partition(".") if isinstance(target, m.Name) else ("", "", "")
+    if owner != "self" or not attribute or "." in attribute or not _only_returned(func.fn, spare, stmt):
+        return ""
+    cls = func.receiver.cls
+    if not all(isinstance(base, (v.Cls, v.Ext)) for one in cls.mro() for base in one.bases):
+        return ""
+    bases = [run.kb.role(run.kb.canonical(base), "base-only") for base in cls.external_bases()]
+    if not all(bases) or (run.entry is None and all(one and one.library == "python" for one in bases)):
+        # Something else may read it: the base, or who uses an object of the class, which no library calls by rules.
+        return ""
+    facts = run.whole(func.file)
+    others = [
+        one
+        for one in facts.functions
+        if one.cls == func.fn.cls and one.name not in ("__init__", func.fn.name)
+    ]
+    return f"{IF_READ}{facts.classes[func.fn.cls].name}.{attribute}" if others else ""
+
+
+def _only_returned(function: m.Function, name: str, stmt: m.Assign) -> bool:
+    """Whether a function does nothing with a variable that a statement assigns but return it."""
+    returned = {id(one) for ret in nodes(function.body) if isinstance(ret, m.Return) for one in nodes([ret])}
+    return all(
+        one.start < stmt.end or id(one) in returned
+        for one in nodes(function.body)
+        if name and isinstance(one, m.Name) and one.id.partition(".")[0] == name
     )
 
 

@@ -16,6 +16,7 @@ from d9mlint.interp.data import MOVED
 from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.listening import on
+from d9mlint.interp.naming import for_others
 from d9mlint.interp.state import SEEDED, Rng
 from d9mlint.interp.tensors import device
 from d9mlint.interp.usage import flatten, use
@@ -30,9 +31,11 @@ def make_loader(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
     """``DataLoader(...)``: nothing is drawn until it is iterated, at the latest at the program's end."""
     loader = v.Obj(LOADER, "", args, node)
     loader.file = interp.frame.file
-    frame = interp.frame
+    frame, idle = interp.frame, for_others(interp, node)
 
     def later() -> None:
+        if idle():
+            return
         interp.frame, kept = frame, interp.frame
         with interp.within(NOT_ITERATED):
             consume(interp, loader)
