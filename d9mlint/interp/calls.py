@@ -63,7 +63,7 @@ from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_sorting import KEYED, LENGTH, SORT_KEY
 from d9mlint.interp.state import effect, join_states
-from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, set_training, use_base, use_object
+from d9mlint.interp.usage import BASE, INHERITED_USES, flatten, keep_base, set_training, use_base, use_object
 from d9mlint.ir import nodes as m
 from d9mlint.ir.edited import SMALL_BODY
 
@@ -375,8 +375,8 @@ def call_function(
     if ends:
         interp.state = join_states(ends)
     else:
-        # It only raises: a stub of an abstract method more often than the end of the program.
-        interp.state = before
+        # It only raises: a stub of an abstract method more often than the end of the program. What it has seeded is so.
+        interp.state.raised = before.raised
     interp.state.alive = True
     if fn.is_generator:
         yielded: v.Value = v.Items("l", frame.yielded, True) if frame.yielded else v.UNKNOWN
@@ -1226,6 +1226,11 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
                 keep_base(interp, built, made)
         return v.NONE
     if isinstance(owner, v.Super) and name in INHERITED_USES and isinstance(owner.receiver, v.Inst):
+        base = owner.receiver.attrs.get(BASE)
+        if isinstance(base, v.Obj) and base.type == LOADER and name == "__iter__":
+            # It is iterated in its own way: what makes its items may run in workers.
+            interp.listeners.tell(IterationEvent(base))
+            return base
         use_base(interp, owner.receiver, node)
     types = owner_types(interp, owner) or ["object"]
     result = _call_member(interp, owner, name, types, args, node)
