@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import graphs, layer_modes, memo, recursion, rng, tensors, unknown_models
 from d9mlint.interp import values as v
-from d9mlint.interp.containers import parts
+from d9mlint.interp.containers import BASE, SEQUENTIAL, container_of, parts
 from d9mlint.interp.context import (
     CPU_CONTEXT,
     FROZEN,
@@ -63,7 +63,7 @@ from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_sorting import KEYED, LENGTH, SORT_KEY
 from d9mlint.interp.state import effect, join_states
-from d9mlint.interp.usage import BASE, INHERITED_USES, flatten, keep_base, set_training, use_base, use_object
+from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, set_training, use_base, use_object
 from d9mlint.ir import nodes as m
 from d9mlint.ir.edited import SMALL_BODY
 
@@ -759,6 +759,9 @@ def call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Va
                 _build(interp, inst, node)
                 return layer_modes.call_layer(interp, found, inst, args, node)
             return call(interp, bind_method(interp, found, inst, inst.cls, node), args, node)
+    container = container_of(inst)
+    if container is not None and container.api == SEQUENTIAL:
+        return call_object(interp, container, args, node)
     return call_member(interp, v.Member(inst, "__call__"), args, node)
 
 
@@ -1232,6 +1235,9 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
             interp.listeners.tell(IterationEvent(base))
             return base
         use_base(interp, owner.receiver, node)
+    container = container_of(owner.receiver) if isinstance(owner, v.Super) and name == "forward" else None
+    if container is not None and container.api == SEQUENTIAL:
+        return call_object(interp, container, args, node)
     types = owner_types(interp, owner) or ["object"]
     result = _call_member(interp, owner, name, types, args, node)
     return interp.orders.call(interp, interp.kb.canonical(f"{types[0]}.{name}"), args, node, result, owner)
@@ -1661,7 +1667,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         name = dotted.rpartition(".")[2]
         if interp.kb.role(f"{TENSOR}.{name}", "views") is not None:
             return call_member(interp, v.Member(obj, name), args, node)
-    if obj.api == "torch.nn.Sequential" and args.pos and not obj.args.star and parts(obj):
+    if obj.api == SEQUENTIAL and args.pos and not obj.args.star and parts(obj):
         value = args.pos[0]
         for part in parts(obj):
             value = call(interp, part, v.Args([value]), node)

@@ -312,7 +312,7 @@ def _scope_to_be(
 ) -> tuple[dict[Any, v.Value], str, None] | None:
     """Where an attribute would stand of which nothing is known, of a configuration or an instance, or of what it has
     in an attribute of which nothing is known either: that is a configuration, too."""
-    if not isinstance(name, m.Name):
+    if not isinstance(name, m.Name) or "." not in name.id:
         return None
     first, *between, key = name.id.split(".")
     owner = interp.lookup(first)
