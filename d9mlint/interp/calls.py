@@ -36,6 +36,7 @@ from d9mlint.interp.library import (
     experiments,
     functional_modules,
     inputs,
+    own_methods,
     records,
     reflection,
 )
@@ -1258,7 +1259,9 @@ class _Method(NamedTuple):
     initializes: RoleEntry | None
     """or weights."""
     layers: RoleEntry | None
-    """It calls the layers of its receiver in a mode."""
+    """It calls the layers of its receiver in a mode,"""
+    runs: RoleEntry | None
+    """or methods of the receiver's class."""
 
 
 def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
@@ -1286,7 +1289,8 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
     layers = next(
         (role for one in names for kind in _IN_MODE if (role := kb.role(one, kind)) is not None), None
     )
-    known = _Method(kb.canonical(api), entries, names, models, uses, applies, initializes, layers)
+    runs = next((role for one in names if (role := kb.role(one, "calls-methods")) is not None), None)
+    known = _Method(kb.canonical(api), entries, names, models, uses, applies, initializes, layers, runs)
     kb.methods_known[types, name] = known
     return known
 
@@ -1315,6 +1319,10 @@ def _call_member(
     if through is not None and isinstance(owner, v.Inst):
         given = functional_modules.run(interp, owner, through, args, node)
         if given is not None and method.applies is not None:
+            return given
+    if method.runs is not None and isinstance(owner, v.Inst):
+        given = own_methods.run(interp, owner, method.runs, args, node)
+        if given is not None:
             return given
     mode = layer_modes.mode_of(method.layers, args) if method.layers is not None else ""
     if mode and isinstance(owner, v.Obj):
