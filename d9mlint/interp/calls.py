@@ -671,6 +671,7 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
             _dataclass_fields(interp, inst, args, not functional_modules.sets_up(interp, cls))
         for base in cls.external_bases()[:1]:
             keep_base(interp, inst, call_external(interp, base, args, node))
+            own_methods.prepare(interp, inst, base, node)
     post = cls.find("__post_init__")
     if post is not None and init is None:
         call(interp, bind_method(interp, post, inst, cls, node), v.NO_ARGS, node)
@@ -1228,6 +1229,7 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
             made = call_external(interp, base, args, node, built)
             if built is not None:
                 keep_base(interp, built, made)
+                own_methods.prepare(interp, built, base, node)
         return v.NONE
     if isinstance(owner, v.Super) and name in INHERITED_USES and isinstance(owner.receiver, v.Inst):
         base = owner.receiver.attrs.get(BASE)
