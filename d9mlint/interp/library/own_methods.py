@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def run(interp: Interp, inst: v.Inst, role: RoleEntry, args: v.Args, node: Any) -> v.Value | None:
-    """``convolution.propagate(edges, x=x)`` calls ``message(x_j)``, ``aggregate(messages, index)`` and ``update(sums)``. What
-    the last one gives; None where the program does not define it."""
+    """``convolution.propagate(edges, x=x)`` calls ``message(x_j)``, ``aggregate(messages, index)`` and ``update(sums)``.
+    Gives what the last one gives, None where the program does not define it."""
     result: v.Value | None = None
     for place, name in enumerate(role.more):
         found = inst.cls.find(name)
@@ -44,7 +44,11 @@ def prepare(interp: Interp, inst: v.Inst, api: str, node: Any) -> None:
         found = inst.cls.find(name)
         if isinstance(found, v.Func):
             bound = bind_method(interp, found, inst, inst.cls, node)
-            interp.may_happen([partial(interp.call, bound, v.NO_ARGS, node)])
+            interp.may_happen([partial(_call, interp, bound, node)])
+
+
+def _call(interp: Interp, method: v.Value, node: Any) -> None:
+    interp.call(method, v.NO_ARGS, node)
 
 
 def _given(name: str, args: v.Args) -> v.Value:
