@@ -83,7 +83,8 @@ class _Uses(msgspec.Struct):
     place (below zero: the header of a class) and whether it is a call that is seen where the function runs. ``handed_on``
     are parts of the names of modules that are used as values, ``beginnings`` such parts (empty: the file itself) with how
     names begin that are looked up there, ``any_name`` whether names are looked up in the module,
-    ``any_module`` whether modules are, ``texts`` the names of attributes that are given as texts."""
+    ``any_module`` whether modules are, ``texts`` the names of attributes that are given as texts; ``own`` the functions and
+    classes of the module itself which alone it can mean by their plain names."""
 
     names: dict[str, set[tuple[int, bool]]] = {}
     attributes: dict[str, set[tuple[int, bool]]] = {}
@@ -93,6 +94,7 @@ class _Uses(msgspec.Struct):
     any_name: bool = False
     any_module: bool = False
     texts: set[str] = set()
+    own: set[str] = set()
 
 
 class _Search:
@@ -179,7 +181,7 @@ class _Search:
         # The body of a generator does not run where it is called.
         seen = not one.is_generator and not one.is_async
         if one.cls < 0:
-            return one.name.startswith(self._beginnings[file]) or self._is_used(one.name, depth, seen=seen)
+            return one.name.startswith(self._beginnings[file]) or self._is_used(file, one.name, depth, seen=seen)
         if not self._may_run((file, ~one.cls), depth + 1):
             return False
         bases = facts.classes[one.cls].bases
@@ -192,7 +194,7 @@ class _Search:
             unknown.append(_OF_SELF)
         if not self._by_text().isdisjoint(unknown):
             return True
-        return self._is_used(one.name, depth, method=True, seen=seen)
+        return self._is_used(file, one.name, depth, method=True, seen=seen)
 
     def _may_live(self, file: int, index: int, depth: int) -> bool:
         """Whether there may be objects of a class, or of classes derived from it."""
@@ -207,15 +209,15 @@ class _Search:
         if self._is_open(file) or cls.name.startswith(self._beginnings[file]):
             return True
         # Where a class has no own constructor, a call of it leaves no trace.
-        return self._is_used(cls.name, depth, seen=any(name == "__init__" for _, name in own))
+        return self._is_used(file, cls.name, depth, seen=any(name == "__init__" for _, name in own))
 
-    def _is_used(self, name: str, depth: int, *, method: bool = False, seen: bool) -> bool:
-        """Whether code that may run names something so that it may be called. ``seen``: a plain call of it would have been
-        followed where the code around it was."""
+    def _is_used(self, file: int, name: str, depth: int, *, method: bool = False, seen: bool) -> bool:
+        """Whether code that may run names something of a file so that it may be called. ``seen``: a plain call of it would
+        have been followed where the code around it was."""
         for at in self._with_word(name):
             uses = self._uses_of(at)
             found = uses.attributes.get(name, set())
-            if not method:
+            if not method and (at == file or name not in uses.own):
                 found = found | uses.names.get(name, set())
             for around, plain in sorted(found):
                 if around in self.reached.get(at, ()):
@@ -307,6 +309,11 @@ def _uses(facts: m.FileFacts, package: bool) -> _Uses:
                     found.names.setdefault(alias.name, set()).add((0, False))
     for around, some in _code(facts):
         _add(found, around, some, renamed, modules)
+    found.own = {fn.name for fn in facts.functions[1:] if fn.parent <= 0 and fn.cls < 0}
+    found.own |= {cls.name for cls in facts.classes if cls.parent <= 0 and cls.cls < 0}
+    found.own -= {*renamed, *renamed.values()}
+    if "*" in renamed:
+        found.own = set()
     return found
 
 
@@ -327,6 +334,7 @@ def _add(
     some = list(nodes(code))
     looked_in: set[int] = set()
     stored: set[int] = set()
+    asked: set[int] = set()
     for node in some:
         if isinstance(node, (m.Assign, m.AnnAssign, m.For)):
             targets = node.targets if isinstance(node, m.Assign) else [node.target]
@@ -340,13 +348,14 @@ def _add(
     for node in some:
         if isinstance(node, m.Call):
             called.add(id(node.func))
+            asked.update(_asked_for(node))
             if id(node) not in looked_in:
                 _look_up(uses, node, modules)
     for node in some:
         if isinstance(node, m.Attr):
             for part in node.name.split("."):
                 uses.attributes.setdefault(part, set()).add((around, False))
-        if not isinstance(node, m.Name):
+        if not isinstance(node, m.Name) or id(node) in asked:
             continue
         head, *rest = node.id.split(".")
         plain = id(node) in called
@@ -361,6 +370,19 @@ def _add(
         if (not rest and used) or "__dict__" in rest:
             uses.handed_on |= modules.get(head, set())
         uses.any_module |= node.id == _MODULES
+
+
+def _asked_for(call: m.Call) -> Iterator[int]:
+    """The classes of which a call asks something, and makes no object: ``super(C, self)``, ``isinstance(x, C)``."""
+    place = _CLASSES.get(call.func.id) if isinstance(call.func, m.Name) else None
+    if place is None or len(call.args) <= place:
+        return
+    cls = call.args[place]
+    yield from (id(one) for one in (cls.elts if isinstance(cls, m.Seq) else [cls]))
+
+
+_CLASSES = {"super": 0, "isinstance": 1, "issubclass": 1}
+"""Builtins that are given classes, with the place of them among the arguments."""
 
 
 def _looked_up(node: Any) -> tuple[Any, m.Expr | None]:
