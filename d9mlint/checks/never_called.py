@@ -181,7 +181,9 @@ class _Search:
         # The body of a generator does not run where it is called.
         seen = not one.is_generator and not one.is_async
         if one.cls < 0:
-            return one.name.startswith(self._beginnings[file]) or self._is_used(file, one.name, depth, seen=seen)
+            return one.name.startswith(self._beginnings[file]) or self._is_used(
+                file, one.name, depth, seen=seen
+            )
         if not self._may_run((file, ~one.cls), depth + 1):
             return False
         bases = facts.classes[one.cls].bases

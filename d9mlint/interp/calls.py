@@ -349,7 +349,6 @@ def call_function(
     outer, node_before = interp.frame, interp.statement
     frame = Frame(func.mod, func.file, env, fn.qualname, outer, interp.here(node), func)
     frame.on_yield = on_yield
-    before = interp.state.copy()
     interp.frame = frame
     interp.active[running] = v.Args([func.receiver or v.NONE, *args.pos], args.kw)
     decorators = [
@@ -373,11 +372,9 @@ def call_function(
         ends.append(interp.state)
         if not results or fn.name != "<lambda>":
             results.append(v.NONE)
+    # Where it only raises, what it did before that stays: the program may end here, or go on where that is caught.
     if ends:
         interp.state = join_states(ends)
-    else:
-        # It only raises: a stub of an abstract method more often than the end of the program. What it has seeded is so.
-        interp.state.raised = before.raised
     interp.state.alive = True
     if fn.is_generator:
         yielded: v.Value = v.Items("l", frame.yielded, True) if frame.yielded else v.UNKNOWN
@@ -671,7 +668,6 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
             _dataclass_fields(interp, inst, args, not functional_modules.sets_up(interp, cls))
         for base in cls.external_bases()[:1]:
             keep_base(interp, inst, call_external(interp, base, args, node))
-            own_methods.prepare(interp, inst, base, node)
     post = cls.find("__post_init__")
     if post is not None and init is None:
         call(interp, bind_method(interp, post, inst, cls, node), v.NO_ARGS, node)
@@ -1229,7 +1225,6 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
             made = call_external(interp, base, args, node, built)
             if built is not None:
                 keep_base(interp, built, made)
-                own_methods.prepare(interp, built, base, node)
         return v.NONE
     if isinstance(owner, v.Super) and name in INHERITED_USES and isinstance(owner.receiver, v.Inst):
         base = owner.receiver.attrs.get(BASE)

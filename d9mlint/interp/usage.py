@@ -25,11 +25,9 @@ INHERITED_USES = ("__getitem__", "__getitems__", "__iter__", "__call__")
 
 def keep_base(interp: Interp, inst: v.Inst, base: v.Value) -> None:
     """The base class of a library was given its arguments: what it does with them later, the instance does."""
-    if not isinstance(base, v.Obj):
-        return
-    if base.api in CONTAINERS:
+    if isinstance(base, v.Obj) and base.api in CONTAINERS:
         inst.attrs[BASE] = base
-    if is_module(interp, base):
+    if not isinstance(base, v.Obj) or is_module(interp, base):
         return
     if interp.kb.rng(base.api) or any(isinstance(one, (*_HOLDING, v.Lit)) for one in base.args.values()):
         inst.attrs[BASE] = base

@@ -1,8 +1,7 @@
-"""Methods of the program that a class of a library calls on its instances, one after another."""
+"""Methods of the program that a method of a library's class calls on its receiver, one after another."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import tensors
@@ -35,20 +34,6 @@ def run(interp: Interp, inst: v.Inst, role: RoleEntry, args: v.Args, node: Any) 
         bound = bind_method(interp, found, inst, inst.cls, node)
         result = interp.call(bound, v.Args(pos, kw), node)
     return result
-
-
-def prepare(interp: Interp, inst: v.Inst, api: str, node: Any) -> None:
-    """The constructor of a library's class calls methods that make what it does not find, as ``process`` of a data set."""
-    role = interp.kb.role(interp.kb.canonical(api), "calls-methods")
-    for name in role.more if role is not None else ():
-        found = inst.cls.find(name)
-        if isinstance(found, v.Func):
-            bound = bind_method(interp, found, inst, inst.cls, node)
-            interp.may_happen([partial(_call, interp, bound, node)])
-
-
-def _call(interp: Interp, method: v.Value, node: Any) -> None:
-    interp.call(method, v.NO_ARGS, node)
 
 
 def _given(name: str, args: v.Args) -> v.Value:
