@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from d9mlint.interp import graphs, layer_modes, memo, recursion, rng, tensors, unknown_models
 from d9mlint.interp import values as v
-from d9mlint.interp.containers import parts
+from d9mlint.interp.containers import BASE, SEQUENTIAL, container_of, parts
 from d9mlint.interp.context import (
     CPU_CONTEXT,
     FROZEN,
@@ -37,6 +37,7 @@ from d9mlint.interp.library import (
     experiments,
     functional_modules,
     inputs,
+    own_methods,
     records,
     reflection,
 )
@@ -760,6 +761,9 @@ def call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Va
                 _build(interp, inst, node)
                 return layer_modes.call_layer(interp, found, inst, args, node)
             return call(interp, bind_method(interp, found, inst, inst.cls, node), args, node)
+    container = container_of(inst)
+    if container is not None and container.api == SEQUENTIAL:
+        return call_object(interp, container, args, node)
     return call_member(interp, v.Member(inst, "__call__"), args, node)
 
 
@@ -1227,7 +1231,15 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
                 keep_base(interp, built, made)
         return v.NONE
     if isinstance(owner, v.Super) and name in INHERITED_USES and isinstance(owner.receiver, v.Inst):
+        base = owner.receiver.attrs.get(BASE)
+        if isinstance(base, v.Obj) and base.type == LOADER and name == "__iter__":
+            # It is iterated in its own way: what makes its items may run in workers.
+            interp.listeners.tell(IterationEvent(base))
+            return base
         use_base(interp, owner.receiver, node)
+    container = container_of(owner.receiver) if isinstance(owner, v.Super) and name == "forward" else None
+    if container is not None and container.api == SEQUENTIAL:
+        return call_object(interp, container, args, node)
     types = owner_types(interp, owner) or ["object"]
     result = _call_member(interp, owner, name, types, args, node)
     return interp.orders.call(interp, interp.kb.canonical(f"{types[0]}.{name}"), args, node, result, owner)
@@ -1248,7 +1260,9 @@ class _Method(NamedTuple):
     initializes: RoleEntry | None
     """or weights."""
     layers: RoleEntry | None
-    """It calls the layers of its receiver in a mode."""
+    """It calls the layers of its receiver in a mode,"""
+    runs: RoleEntry | None
+    """or methods of the receiver's class."""
 
 
 def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
@@ -1276,7 +1290,8 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
     layers = next(
         (role for one in names for kind in _IN_MODE if (role := kb.role(one, kind)) is not None), None
     )
-    known = _Method(kb.canonical(api), entries, names, models, uses, applies, initializes, layers)
+    runs = next((role for one in names if (role := kb.role(one, "calls-methods")) is not None), None)
+    known = _Method(kb.canonical(api), entries, names, models, uses, applies, initializes, layers, runs)
     kb.methods_known[types, name] = known
     return known
 
@@ -1305,6 +1320,10 @@ def _call_member(
     if through is not None and isinstance(owner, v.Inst):
         given = functional_modules.run(interp, owner, through, args, node)
         if given is not None and method.applies is not None:
+            return given
+    if method.runs is not None and isinstance(owner, v.Inst):
+        given = own_methods.run(interp, owner, method.runs, args, node)
+        if given is not None:
             return given
     mode = layer_modes.mode_of(method.layers, args) if method.layers is not None else ""
     if mode and isinstance(owner, v.Obj):
@@ -1658,7 +1677,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         name = dotted.rpartition(".")[2]
         if interp.kb.role(f"{TENSOR}.{name}", "views") is not None:
             return call_member(interp, v.Member(obj, name), args, node)
-    if obj.api == "torch.nn.Sequential" and args.pos and not obj.args.star and parts(obj):
+    if obj.api == SEQUENTIAL and args.pos and not obj.args.star and parts(obj):
         value = args.pos[0]
         for part in parts(obj):
             value = call(interp, part, v.Args([value]), node)

@@ -274,19 +274,69 @@ def _literals(op: str, left: Any, right: Any) -> bool | None:
 
 def narrowed(interp: Interp, test: m.Expr, outcome: bool, run: Callable[[], R]) -> R:
     """Run something while names tested by ``test`` have values that agree with its ``outcome``."""
-    undo: list[tuple[dict[Any, v.Value], str, v.Value, v.Value]] = []
+    undo: list[tuple[dict[Any, v.Value], str, v.Value | None, v.Value]] = []
     for name, value in _implied(interp, test, outcome):
-        scope = _scope_of(interp, name)
-        if scope is None:
-            continue
+        _put(interp, name, value, undo)
+    result = run()
+    for one in reversed(undo):
+        _put_back(*one)
+    return result
+
+
+def _put(
+    interp: Interp,
+    name: Place,
+    value: v.Value,
+    undo: list[tuple[dict[Any, v.Value], str, v.Value | None, v.Value]],
+) -> None:
+    """Let what a test reads have a value. ``undo`` gets where it was put, with what stood there."""
+    scope = _scope_of(interp, name) or _scope_to_be(interp, name, undo)
+    if scope is not None:
         into, key, old = scope
         into[key] = value
         undo.append((into, key, old, value))
-    result = run()
-    for into, key, old, value in undo:
-        if into.get(key) is value:
-            into[key] = old
-    return result
+
+
+def _put_back(into: dict[Any, v.Value], key: str, old: v.Value | None, value: v.Value) -> None:
+    """What a test has said holds no longer, unless something else has been written there."""
+    if into.get(key) is not value:
+        return
+    if old is not None:
+        into[key] = old
+    elif not isinstance(value, v.Mapping) or not value.items:
+        del into[key]
+
+
+def _scope_to_be(
+    interp: Interp, name: Place, undo: list[tuple[dict[Any, v.Value], str, v.Value | None, v.Value]]
+) -> tuple[dict[Any, v.Value], str, None] | None:
+    """Where an attribute would stand of which nothing is known, of a configuration or an instance, or of what it has
+    in an attribute of which nothing is known either: that is a configuration, too."""
+    if not isinstance(name, m.Name) or "." not in name.id:
+        return None
+    first, *between, key = name.id.split(".")
+    owner = interp.lookup(first)
+    for part in between:
+        into = _attributes(interp, owner, part)
+        if into is None:
+            owner = None if owner is None else interp.attribute(owner, part)
+        else:
+            owner = into[part] = v.Mapping({}, open=True, attributes=True)
+            undo.append((into, part, None, owner))
+    into = _attributes(interp, owner, key)
+    return None if into is None else (into, key, None)
+
+
+def _attributes(interp: Interp, owner: v.Value | None, name: str) -> dict[Any, v.Value] | None:
+    """The attributes of a configuration or an instance, of which nothing says what this one is."""
+    if isinstance(owner, v.Inst) or (isinstance(owner, v.Obj) and owner.type == NAMESPACE):
+        into = owner.attrs
+    elif isinstance(owner, v.Mapping) and owner.attributes:
+        into = owner.items
+    else:
+        return None
+    found = interp.attribute(owner, name)
+    return into if isinstance(found, v.Member) and found.owner is owner else None
 
 
 def asks_for_set(test: m.Expr) -> bool:
@@ -325,18 +375,13 @@ def narrow_aside(interp: Interp, test: m.Expr, outcome: bool, aside: Aside) -> N
     for name, value in _implied(interp, test, outcome):
         if isinstance(name, m.Name) and name.id in interp.frame.env.vars:
             continue
-        scope = _scope_of(interp, name)
-        if scope is not None:
-            into, key, old = scope
-            into[key] = value
-            aside.narrowed.append((into, key, old, value))
+        _put(interp, name, value, aside.narrowed)
 
 
 def widen(aside: Aside) -> None:
     """A path has ended on which an option has been given."""
-    for into, key, old, value in reversed(aside.narrowed):
-        if into.get(key) is value:
-            into[key] = old
+    for one in reversed(aside.narrowed):
+        _put_back(*one)
 
 
 def _settled(interp: Interp, test: m.Expr, outcome: bool) -> list[tuple[Place, v.Value]]:
@@ -482,18 +527,19 @@ def _narrow_truth(interp: Interp, name: Place, outcome: bool) -> list[tuple[Plac
     if isinstance(known, v.AnyOf):
         left = [x for x in known.values if truth(interp, x) is not (not outcome)]
         return [(name, v.join(left))] if left and len(left) < len(known.values) else []
-    if not isinstance(known, v.Lit) or bool(known.value) == outcome:
+    if not isinstance(known, v.Lit):
         return []
-    if isinstance(known.value, bool):
-        return [(name, v.Lit(outcome, known.option))]
+    if type(known.value) is bool:
+        return [(name, v.Lit(outcome))] if known.option or known.value is not outcome else []
+    if bool(known.value) == outcome:
+        return []
     return [(name, v.Obj(v.GIVEN) if outcome else v.UNKNOWN)]
 
 
 def _narrow_equal(name: Place, known: v.Value, other: v.Lit, equal: bool) -> list[tuple[Place, v.Value]]:
     if equal:
-        if isinstance(known, v.Lit) and known.value == other.value:
-            return []
-        return [(name, v.Lit(other.value, v.option_of(known)))]
+        # Here the option has this value, whatever it has by default.
+        return [(name, v.Lit(other.value))]
     if isinstance(known, v.AnyOf):
         left = [x for x in known.values if not (isinstance(x, v.Lit) and x.value == other.value)]
         return [(name, v.join(left))] if left and len(left) < len(known.values) else []

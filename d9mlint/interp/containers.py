@@ -13,6 +13,8 @@ _LISTS = ("torch.nn.ModuleList", "torch.nn.ParameterList")
 _DICTS = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")
 SEQUENTIAL = "torch.nn.Sequential"
 CONTAINERS = frozenset({*_LISTS, *_DICTS, SEQUENTIAL})
+BASE = "base class"
+"""Under this name, which no attribute has, an instance keeps what the constructor of its library base gave."""
 _ADDED = "@added"
 MOST = 64
 """So many modules of a container are known at most."""
@@ -33,6 +35,12 @@ def parts(value: v.Obj) -> list[v.Value]:
         given = []
     added = value.attrs.get(_ADDED)
     return [*given, *added.elts] if isinstance(added, v.Items) else given
+
+
+def container_of(value: v.Value) -> v.Obj | None:
+    """The container that a value is, or from whose class that of an instance is derived."""
+    base = value.attrs.get(BASE) if isinstance(value, v.Inst) else value
+    return base if isinstance(base, v.Obj) and base.api in CONTAINERS else None
 
 
 def any_part(value: v.Obj) -> v.Value:
@@ -72,15 +80,16 @@ def put(owner: v.Obj, new: list[v.Value]) -> None:
 
 def add(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``modules.append(m)``, ``modules.extend(ms)``, ``modules.add_module(name, m)``, ``modules.update(ms)``."""
-    if not isinstance(owner, v.Obj):
+    container = container_of(owner)
+    if container is None:
         return None
     last = args.pos[-1] if args.pos else v.UNKNOWN
     if name == "extend" and isinstance(last, v.Items):
-        put(owner, last.elts)
+        put(container, last.elts)
     elif name == "update" and isinstance(last, v.Mapping):
-        put(owner, list(last.items.values()))
+        put(container, list(last.items.values()))
     else:
-        put(owner, [last])
+        put(container, [last])
     return owner
 
 
@@ -116,8 +125,9 @@ def add_layer(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any
 def children(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``module.children()``, ``.modules()`` and ``.named_children()``, of containers and of project modules."""
     held: list[v.Value] = []
-    if isinstance(owner, v.Obj) and owner.api in CONTAINERS:
-        held = list(parts(owner))
+    container = container_of(owner)
+    if container is not None:
+        held = list(parts(container))
     elif isinstance(owner, v.Inst):
         held = [one for value in owner.attrs.values() for one in v.alternatives(value) if _is_module(one)]
     if not held:
@@ -136,9 +146,10 @@ def _is_module(value: v.Value) -> bool:
 
 def of_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``modules.items()`` and ``modules.values()`` of an ``nn.ModuleDict``."""
-    if not isinstance(owner, v.Obj):
+    container = container_of(owner)
+    if container is None:
         return None
-    one = any_part(owner)
+    one = any_part(container)
     return v.Items("l", [v.Items("t", [v.UNKNOWN, one]) if name == "items" else one], True)
 
 

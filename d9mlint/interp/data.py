@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.containers import any_part, is_dict, named, parts, put
+from d9mlint.interp.containers import any_part, container_of, is_dict, named, parts, put
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
 from d9mlint.interp.library.records import fields
@@ -334,7 +334,9 @@ def element(interp: Interp, value: v.Value) -> v.Value:
             given = interp.call(bind_method(interp, found, value, value.cls, None), v.NO_ARGS, None)
             if isinstance(given, v.Items) or (isinstance(given, v.Obj) and given.api in PASS_THROUGH):
                 return element(interp, given)
-        return v.UNKNOWN
+            return v.UNKNOWN
+        container = container_of(value)
+        return v.UNKNOWN if container is None else element(interp, container)
     if isinstance(value, v.Obj):
         if value.api in PASS_THROUGH:
             inner = value.args.get("", 0)
@@ -497,6 +499,9 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         found = value.cls.find("__getitem__")
         if found is not None:
             return interp.call(bind_method(interp, found, value, value.cls, node), v.Args([index]), node)
+        container = container_of(value)
+        if container is not None:
+            return subscript(interp, container, index, node)
         return value if _is_part(value.cls.external_bases(), index) else v.UNKNOWN
     if isinstance(value, v.Obj):
         if _is_part([value.api], index) or value.type == PATH:

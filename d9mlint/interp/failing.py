@@ -1,4 +1,5 @@
-"""Calls that raise for certain: of names that nothing defines, or without an argument that a function needs."""
+"""Statements that raise for certain: they are a name that nothing defines or the call of one, or of a function that only
+raises or that needs an argument which is not given."""
 
 from __future__ import annotations
 
@@ -56,21 +57,24 @@ _BY_TEXT = frozenset(
 
 
 def must_raise(interp: Interp, node: m.Expr | None) -> bool:
-    """Whether evaluating an expression raises: it is the call of a name that the program defines nowhere, or of a function
-    of the project without an argument that it needs."""
-    if not isinstance(node, m.Call) or not isinstance(node.func, m.Name):
+    """Whether evaluating an expression raises: it is a name that the program defines nowhere or the call of one, or of a
+    function of the project that only raises, or without an argument that it needs."""
+    called = node.func if isinstance(node, m.Call) else node
+    if not isinstance(called, m.Name):
         return False
     if interp.entry is None or interp.guessing or interp.uncertain or interp.frame.file.notebook:
         return False
-    name = node.func.id.partition(".")[0]
+    name = called.id.partition(".")[0]
     found = interp.lookup(name)
     if found is None:
         if _is_undefined(interp, name):
             interp.gap("undefined-name", f"`{name}` is defined nowhere", node)
             return True
-    elif isinstance(found, v.Func) and name == node.func.id and _lacks_argument(found, node):
-        interp.gap("failing-call", f"`{name}()` is called without an argument that it needs", node)
-        return True
+    elif isinstance(found, v.Func) and isinstance(node, m.Call) and name == called.id:
+        if _is_plain(found) and _lacks_argument(found, node):
+            interp.gap("failing-call", f"`{name}()` is called without an argument that it needs", node)
+            return True
+        return _is_plain(found) and _only_raises(found)
     return False
 
 
@@ -87,10 +91,19 @@ def _is_undefined(interp: Interp, name: str) -> bool:
     return not interp.mentions(["builtins", *([name] if "*" in bound else [])], besides=file)
 
 
+def _is_plain(func: v.Func) -> bool:
+    """Whether a function is no method, and nothing decorates it."""
+    return not (func.decorated or func.fn.decorators) and func.receiver is None and func.cls is None
+
+
+def _only_raises(func: v.Func) -> bool:
+    """Whether a function computes something at most, and raises."""
+    *before, last = func.fn.body
+    return isinstance(last, m.Raise) and all(isinstance(one, (m.ExprStmt, m.Assign)) for one in before)
+
+
 def _lacks_argument(func: v.Func, node: m.Call) -> bool:
-    """Whether a function that nothing decorates is called without a positional argument that has no default."""
-    if func.decorated or func.fn.decorators or func.receiver is not None or func.cls is not None:
-        return False
+    """Whether a function is called without a positional argument that has no default."""
     if any(isinstance(one, m.Star) for one in node.args) or any(not one.name for one in node.keywords):
         return False
     given = {one.name for one in node.keywords}

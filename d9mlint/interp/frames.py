@@ -35,7 +35,7 @@ class Aside(NamedTuple):
     born: int
     variables: dict[str, v.Value]
     overwritten: Overwritten
-    narrowed: list[tuple[dict[Any, v.Value], Any, v.Value, v.Value]]
+    narrowed: list[tuple[dict[Any, v.Value], Any, v.Value | None, v.Value]]
 
 
 class Jumped(NamedTuple):

@@ -44,7 +44,9 @@ def writing(interp: Interp, test: m.Expr, outcome: bool, run: Callable[[], None]
     written = [
         place
         for place in noted.values()
-        if place[0].birth < born and isinstance(place[4], (v.Inst, v.Obj)) and isinstance(place[3], str)
+        if place[0].birth < born
+        and isinstance(place[4], (v.Inst, v.Obj, v.Func))
+        and isinstance(place[3], str)
     ]
     frame = interp.frame
 

@@ -1518,13 +1518,23 @@ class Interp:
         if isinstance(exported, v.Items) and not exported.open:
             names = [e.value for e in exported.elts if isinstance(e, v.Lit) and isinstance(e.value, str)]
         if names is None:
-            names = [n for n in mod.env.all() if not n.startswith("_")]
+            names = _public(mod)
+        lacking = ""
         for name in names:
             value = mod.env.read(name)
             if value is None:
                 value = self.submodule(mod, name)
             if value is not None:
                 self.bind(name, value)
+            elif not mod.env.stars and mod.env.read("__getattr__") is None:
+                lacking = name
+        if lacking:
+            # The list is wrong, as where a comma is missing: what the module defines is meant.
+            text = f"`__all__` of `{mod.name}` has `{lacking}`, which is defined nowhere"
+            self.gap("undefined-name", text, self.statement)
+            for name in _public(mod):
+                if name not in self.frame.mod.env.vars:
+                    self.bind(name, mod.env.vars[name])
         self.frame.mod.env.stars.extend(mod.env.stars)
         if mod.file is not None and mod.file.facts.problem is not None:
             # It could not be parsed: it may have any names.
@@ -1623,6 +1633,11 @@ class Interp:
 
 _PLAIN = (m.Const, m.Name, m.Attr, m.Unary)
 """Expressions that draw nothing."""
+
+
+def _public(mod: v.Mod) -> list[str]:
+    """The names of a module that are not private."""
+    return [name for name in mod.env.all() if not name.startswith("_")]
 
 
 def _switches(round_: Activation) -> set[Any]:

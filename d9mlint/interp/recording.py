@@ -702,6 +702,7 @@ _ORDERS = {
 _ROLES = {
     "applies": "runs a method of its receiver with weights that are kept outside of it",
     "initializes": "runs a method of its receiver to make its weights",
+    "calls-methods": "calls other methods of its receiver, one after another",
     "calls-in-training": "calls the layers of its receiver with `training=True`",
     "calls-in-inference": "calls the layers of its receiver with `training=False`",
     "takes-mode": "is a layer that takes `training` from its caller",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import set_attribute
-from d9mlint.interp.containers import CONTAINERS, parts
+from d9mlint.interp.containers import BASE, CONTAINERS, parts
 from d9mlint.interp.data import is_module
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.tensors import TENSOR
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 
-BASE = "base class"
-"""Under this name, which no attribute has, an instance keeps what the constructor of its library base gave."""
 _HOLDING = (v.Obj, v.Inst, v.Func, v.Partial, v.Items, v.Mapping, v.AnyOf)
 _TRAINING = "@training"
 INHERITED_USES = ("__getitem__", "__getitems__", "__iter__", "__call__")
@@ -27,6 +25,8 @@ INHERITED_USES = ("__getitem__", "__getitems__", "__iter__", "__call__")
 
 def keep_base(interp: Interp, inst: v.Inst, base: v.Value) -> None:
     """The base class of a library was given its arguments: what it does with them later, the instance does."""
+    if isinstance(base, v.Obj) and base.api in CONTAINERS:
+        inst.attrs[BASE] = base
     if not isinstance(base, v.Obj) or is_module(interp, base):
         return
     if interp.kb.rng(base.api) or any(isinstance(one, (*_HOLDING, v.Lit)) for one in base.args.values()):

@@ -52,6 +52,7 @@ Role = Literal[
     "called-back",
     "calls-in-inference",
     "calls-in-training",
+    "calls-methods",
     "calls-quietly",
     "changes-configuration",
     "changes-fields",

@@ -8,9 +8,9 @@ from d9mlint.checks.drawing import what_is_drawn
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import owner_types
+from d9mlint.interp.containers import BASE
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.listening import on_method
-from d9mlint.interp.usage import BASE
 from d9mlint.ir import nodes as m
 
 _NAMES = {"numpy": "NumPy", "python": "Python"}

@@ -72,7 +72,7 @@ def hydra_config(interp: Interp, func: v.Func, args: v.Args) -> v.Value:
     if early:
         relative, leaf = os.path.split(relative)
     if not leaf:
-        return v.UNKNOWN
+        return v.Mapping({}, open=True, attributes=True)
     base = os.path.normpath(os.path.join(func.file.directory, relative))
     return _composed(interp, base, leaf, {}, [], early)
 
@@ -101,7 +101,7 @@ def _composed(
     """A whole configuration as an abstract value, with the choices and values of the command line."""
     composition = _Composition(interp, base, groups, early)
     if not composition.add("", name, (), None, "", 0):
-        return v.UNKNOWN
+        return v.Mapping({}, open=True, attributes=True)
     if composition.overridden:
         # Which choices are overridden is known when every list has been read: then it is composed again.
         composition = _Composition(interp, base, {**composition.overridden, **groups}, early)

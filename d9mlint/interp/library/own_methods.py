@@ -1,0 +1,49 @@
+"""Methods of the program that a method of a library's class calls on its receiver, one after another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import tensors
+from d9mlint.interp import values as v
+from d9mlint.interp.methods import bind_method
+from d9mlint.interp.shapes import Form, form
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import RoleEntry
+
+
+def run(interp: Interp, inst: v.Inst, role: RoleEntry, args: v.Args, node: Any) -> v.Value | None:
+    """``convolution.propagate(edges, x=x)`` calls ``message(x_j)``, ``aggregate(messages, index)`` and ``update(sums)``.
+    Gives what the last one gives, None where the program does not define it."""
+    result: v.Value | None = None
+    for place, name in enumerate(role.more):
+        found = inst.cls.find(name)
+        if not isinstance(found, v.Func):
+            # The library's own, which gives a tensor of some other shape.
+            result = None
+            continue
+        _, *params = found.fn.params
+        kw = {one.name: _given(one.name, args) for one in params if one.kind in ("a", "k")}
+        pos: list[v.Value] = []
+        first = next((one.name for one in params if one.kind in ("p", "a")), None)
+        if place and first is not None:
+            kw.pop(first, None)
+            pos = [v.UNKNOWN if result is None else result]
+        bound = bind_method(interp, found, inst, inst.cls, node)
+        result = interp.call(bound, v.Args(pos, kw), node)
+    return result
+
+
+def _given(name: str, args: v.Args) -> v.Value:
+    """What a method gets for a parameter: the keyword argument of that name, or rows of it."""
+    if name in args.kw:
+        return args.kw[name]
+    whole = args.kw.get(name.rpartition("_")[0])
+    if not isinstance(whole, v.Obj) or whole.type != tensors.TENSOR:
+        return v.UNKNOWN
+    known = form(whole)
+    sizes = None if known.sizes is None else (None, *known.sizes[1:])
+    rows = Form(sizes, known.dtype, known.device, known.grad, whole=known.whole, least=known.least)
+    return tensors.make(f"{tensors.TENSOR}.__getitem__", rows, whole.likely)
