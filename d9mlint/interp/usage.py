@@ -29,6 +29,10 @@ def keep_base(interp: Interp, inst: v.Inst, base: v.Value) -> None:
     """The base class of a library was given its arguments: what it does with them later, the instance does."""
     if not isinstance(base, v.Obj) or is_module(interp, base):
         return
+    role = interp.kb.role(base.api, "keeps-arguments")
+    for pos, name in enumerate(role.more if role is not None else ()):
+        value = base.args.get(name, pos)
+        inst.attrs[name] = value or (v.UNKNOWN if base.args.star or base.args.dstar else v.NONE)
     if interp.kb.rng(base.api) or any(isinstance(one, (*_HOLDING, v.Lit)) for one in base.args.values()):
         inst.attrs[BASE] = base
 
