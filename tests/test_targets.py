@@ -556,3 +556,20 @@ def test_versions_in_a_readme_count_where_no_other_file_pins(
 def test_other_numbers_in_a_readme_are_no_versions(tmp_path: Path, line: str) -> None:
     found = project(tmp_path, README__md=f"# A program\n\n{line}\n")
     assert "README" not in found.version("torch").source
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        ("jax[cuda12]>=0.4", True),
+        ("jax[k8s, CUDA12_pip]", True),
+        ("jax-cuda12-plugin", True),
+        ("jax[tpu]", False),
+        ("jax", False),
+        ("jax[cuda12]; sys_platform == 'nowhere'", False),
+    ],
+)
+def test_extras_are_asked_for(tmp_path: Path, line: str, asked: bool) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{line}\n")
+    found = find_targets(tmp_path)
+    assert found.asks_for(("jax[[]cuda*", "jax_cuda*")) is asked

@@ -7,7 +7,8 @@ that the program uses, the installed library, the newest release that the knowle
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -142,6 +143,11 @@ class Targets:
     def requires(self, library: str) -> bool:
         """Whether the project's files ask for a library, in whatever version."""
         return bool(self._builds(library))
+
+    def asks_for(self, patterns: Iterable[str]) -> bool:
+        """Whether they ask for a library, or an extra of one, whose name is like one of these."""
+        names = {asked.library for asked in self._pins.asked if holds(asked.marker)}
+        return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
 
     def cpu_only(self, library: str) -> bool:
         """Whether all that they ask for are builds of a library for the CPU."""
