@@ -8,7 +8,8 @@ from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import set_attribute
 from d9mlint.interp.containers import CONTAINERS, parts
-from d9mlint.interp.data import is_module
+from d9mlint.interp.data import LOADER, is_module
+from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.tensors import TENSOR
 
@@ -48,6 +49,10 @@ def base_argument(inst: v.Inst, name: str) -> v.Value | None:
 def use_base(interp: Interp, inst: v.Inst, node: Any, depth: int = 0) -> list[v.Value]:
     """What an instance inherits from a class of a library is used."""
     base = inst.attrs.get(BASE)
+    if isinstance(base, v.Obj) and base.type == LOADER:
+        # Its items are made where those of any other loader are: in its workers, if it has some.
+        interp.listeners.tell(IterationEvent(base))
+        return []
     return use(interp, base, node, depth + 1) if isinstance(base, v.Obj) else []
 
 
