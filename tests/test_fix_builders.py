@@ -636,3 +636,18 @@ def test_a_set_of_unknown_elements_becomes_keys_in_their_order(
         items = eval(elements, namespace)
         kept = [getattr(x, "n", x) for x in namespace["order"](items, items)]
         assert kept == list(dict.fromkeys(getattr(x, "n", x) for x in items))
+
+
+def test_a_library_is_not_seeded_behind_the_import_of_what_took_its_seed(project: Project) -> None:
+    made = 'from monai.transforms import Compose, RandFlipd\n\nflip = Compose([RandFlipd(keys=["a"])])\n'
+    used = 'print(flip({"a": np.random.rand(1, 2, 2)}))\n'
+    files = {
+        "flips.py": made,
+        "train.py": f"import numpy as np\nfrom flips import flip\n\n{used}",
+        "one.py": f"import numpy as np\n{made}{used}",
+    }
+    root = project(files)
+    changes = _fixed(root, {"select": ["DET102", "DET113"]}).changes
+    train, one = (changes[str((root / name).resolve())].decode() for name in ("train.py", "one.py"))
+    assert "np.random.seed(0)" in train and "set_determinism" not in train
+    assert one.index("monai.utils.set_determinism(seed=0)") < one.index("flip = Compose")

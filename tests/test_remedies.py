@@ -49,6 +49,23 @@ def test_the_mode_is_switched_on_where_the_program_trains(tmp_path: Path, name: 
     assert expected in found.help
 
 
+@pytest.mark.parametrize(
+    ("pins", "needed"),
+    [
+        ("torch>=1.13.1\ntorchvision==0.14.1\n", True),
+        ("torchaudio==2.0.2\n", True),
+        ("torch>=1.13.1\ntorchvision==0.28.0\n", False),
+        ("torch>=1.13.1\ntorchvision>=0.14.1\n", False),
+    ],
+)
+def test_what_cublas_needs_depends_on_the_release_that_torchvision_is_built_for(
+    tmp_path: Path, pins: str, needed: bool
+) -> None:
+    (tmp_path / "requirements.txt").write_text(pins)
+    (found,) = findings(tmp_path, TRAINERS["plain"][0], "DET302")
+    assert ("CUBLAS_WORKSPACE_CONFIG" in found.help) is needed
+
+
 @pytest.mark.parametrize(("release", "named"), [("4.18.0", False), ("4.19.0", True)])
 def test_the_trainer_of_transformers_has_a_switch_from_a_release_on(
     tmp_path: Path, release: str, named: bool
@@ -643,3 +660,22 @@ def test_random_states_are_saved_and_restored_by_each_rank(tmp_path: Path, in_ra
     (found,) = findings(tmp_path, text, "DET601")
     assert ("of each rank on that rank" in found.help) is in_ranks
     assert bool(found.remedy) is not in_ranks
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("study.optimize(abs, timeout=600)", "use `n_trials=`"),
+        ("study.optimize(abs, 100, 600)", "leave `timeout=` out"),
+        ("study.optimize(abs, n_trials=int(input()), timeout=600)", "leave `timeout=` out"),
+        ("study.optimize(abs, n_trials=None, timeout=600)", "use `n_trials=`"),
+        ("hyperopt.fmin(abs, 0, timeout=600)", "use `max_evals=`"),
+        ("hyperopt.fmin(abs, 0, max_evals=9, timeout=600)", "leave `timeout=` out"),
+        ("L.Trainer(max_time='00:01:00:00')", "use `max_steps=`"),
+        ("L.Trainer(max_time='00:01:00:00', max_epochs=3)", "leave `max_time=` out"),
+    ],
+)
+def test_a_limit_that_the_call_has_already_is_not_asked_for(tmp_path: Path, call: str, expected: str) -> None:
+    text = f"import hyperopt, optuna\nimport lightning as L\n\nstudy = optuna.create_study()\n{call}\n"
+    (found,) = findings(tmp_path, text, "DET314")
+    assert expected in found.help

@@ -160,7 +160,7 @@ jax = "0.4.1"
     assert found.version("numpy") == Target("1.21.0", "1.21.0", "pinned in pyproject.toml:4")
     assert found.version("tensorflow").version == "2.4.1"
     assert found.version("lightning").version == "2.1"
-    assert (found.version("torch").version, found.version("torch").low) == ("1.13", "1.7")
+    assert (found.version("torch").version, found.version("torch").low) == ("1.8", "1.8")
     assert found.version("transformers").version == "4.30"
     assert found.version("torchvision").version == "0.9.1"
     assert found.version("jax").version == "0.4.1"
@@ -355,6 +355,40 @@ def test_keras_and_torchvision_follow_their_frameworks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("lines", "version"),
+    [
+        ("torchvision==0.14.1", "1.13"),
+        ("torch>=1.13.1\ntorchvision==0.14.1", "1.13"),
+        ("torch\ntorchaudio==2.0.2", "2.0"),
+        ("torchtext==0.9.*", "1.8"),
+        ("torchvision==0.4.0", "1.2"),
+        ("torchvision==0.4.2", "1.3"),
+        ("torch==1.9.0\ntorchvision==0.14.1", "1.9.0"),
+        ("torch<1.13\ntorchvision==0.14.1", "1.12"),
+        ("torchvision>=0.14.1", ""),
+        ("torchaudio==2.11.0", ""),
+    ],
+)
+def test_torch_follows_a_library_that_is_built_for_one_release(
+    tmp_path: Path, lines: str, version: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{lines}\n")
+    found = find_targets(tmp_path).version("torch")
+    assert found.version == (version or releases("torch")[0])
+    assert ("needs, pinned in requirements.txt:" in found.source) is (
+        version in ("1.13", "2.0", "1.8", "1.2", "1.3")
+    )
+
+
+def test_torch_follows_a_release_that_is_given(tmp_path: Path) -> None:
+    found = find_targets(tmp_path, {"torchvision": "0.15.2"}).version("torch")
+    assert (found.version, found.source) == (
+        "2.0",
+        "which torchvision 0.15.2 needs, set by an option or in the configuration",
+    )
+
+
+@pytest.mark.parametrize(
     ("line", "version"),
     [
         ("tensorflow>=1.2.0", "1.15"),
@@ -522,3 +556,20 @@ def test_versions_in_a_readme_count_where_no_other_file_pins(
 def test_other_numbers_in_a_readme_are_no_versions(tmp_path: Path, line: str) -> None:
     found = project(tmp_path, README__md=f"# A program\n\n{line}\n")
     assert "README" not in found.version("torch").source
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        ("jax[cuda12]>=0.4", True),
+        ("jax[k8s, CUDA12_pip]", True),
+        ("jax-cuda12-plugin", True),
+        ("jax[tpu]", False),
+        ("jax", False),
+        ("jax[cuda12]; sys_platform == 'nowhere'", False),
+    ],
+)
+def test_extras_are_asked_for(tmp_path: Path, line: str, asked: bool) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{line}\n")
+    found = find_targets(tmp_path)
+    assert found.asks_for(("jax[[]cuda*", "jax_cuda*")) is asked

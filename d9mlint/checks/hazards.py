@@ -249,6 +249,8 @@ class Hazards(Rule):
             "api": api or name,
             "version": "",
         }
+        beside = bool(entry.beside) and all_hold(args, entry.beside, owner) is not False
+        advice = entry.help_beside if beside else entry.help
         targets: tuple[str, ...] = ()
         if entry.versions and self.run.targets is not None:
             library = split(entry.versions)[0] or entry.library
@@ -264,7 +266,7 @@ class Hazards(Rule):
                 rule,
                 place,
                 entry.message.format(**text),
-                entry.help.format(**text),
+                advice.format(**text),
                 subject=entry.subject.format(**text) or name,
                 targets=targets,
                 severity=Severity(entry.severity) if entry.severity else None,

@@ -36,8 +36,9 @@ _BY_TEXT = frozenset({"getattr", "attrgetter", "methodcaller"})
 _OF_ANY = "?"
 _OF_SELF = "self?"
 """Stand for the name of an attribute that is not known: of any object, or of the object that looks."""
-_LOOKING = frozenset({"super", "isinstance", "issubclass"})
-"""Builtins that make no object of a class that they are given, and call none of its methods."""
+_LOOKING = {"super": 0, "isinstance": 1, "issubclass": 1}
+"""Builtins that make no object of a class that they are given, and call none of its methods, with its place among their
+arguments."""
 _HARMLESS = frozenset({"staticmethod", "classmethod", "property", "abstractmethod"})
 """Decorators that do not hand on what they decorate."""
 _MATERIAL = frozenset({"dynamic-call", "project-import", "failing-call", "undefined-name", "budget"})
@@ -412,6 +413,7 @@ def _add(
     some = list(nodes(code))
     looked_in: set[int] = set()
     stored: set[int] = set()
+    asked: set[int] = set()
     for node in some:
         if isinstance(node, (m.Assign, m.AnnAssign, m.For)):
             targets = node.targets if isinstance(node, m.Assign) else [node.target]
@@ -425,21 +427,14 @@ def _add(
     for node in some:
         if isinstance(node, m.Call):
             called.add(id(node.func))
+            asked.update(_asked_for(node))
             if id(node) not in looked_in:
                 _look_up(uses, node, modules)
-    looked_at = {
-        id(argument)
-        for node in some
-        if isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id in _LOOKING
-        for argument in node.args
-    }
     for node in some:
-        if id(node) in looked_at and isinstance(node, m.Name):
-            continue
         if isinstance(node, m.Attr):
             for part in node.name.split("."):
                 uses.attributes.setdefault(part, set()).add((around, False))
-        if not isinstance(node, m.Name):
+        if not isinstance(node, m.Name) or id(node) in asked:
             continue
         head, *rest = node.id.split(".")
         plain = id(node) in called
@@ -455,6 +450,15 @@ def _add(
         if (not rest and used) or "__dict__" in rest:
             uses.handed_on |= modules.get(head, set())
         uses.any_module |= node.id == _MODULES
+
+
+def _asked_for(call: m.Call) -> Iterator[int]:
+    """The classes of which a call asks something, and makes no object: ``super(C, self)``, ``isinstance(x, C)``."""
+    place = _LOOKING.get(call.func.id) if isinstance(call.func, m.Name) else None
+    if place is None or len(call.args) <= place:
+        return
+    cls = call.args[place]
+    yield from (id(one) for one in (cls.elts if isinstance(cls, m.Seq) else [cls]))
 
 
 def _looked_up(node: Any) -> tuple[Any, m.Expr | None]:

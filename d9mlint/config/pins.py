@@ -69,7 +69,7 @@ _NAMES = re.compile(r"[A-Za-z][\w.-]*(?:\s+[A-Za-z][\w.-]*)+", re.ASCII)
 _CPU_WHEEL = re.compile(r"(?:%2B|\+)cpu\b", re.ASCII)
 _WHOLE = 1_000_000
 _WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-(\d[\w.]*?)(?:%2B|[+-])", re.ASCII)
-_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(.*)", re.DOTALL)
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[([^\]]*)\])?\s*(.*)", re.DOTALL)
 _ASIDE = re.compile(
     r"(?:^|[-_./])(?:docs?|tests?|testing|dev|develop|lint|ci|build|typing)(?:[-_.]|$)", re.IGNORECASE
 )
@@ -132,8 +132,8 @@ class Problem(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A library that is asked for, also where no version is; whether a build for the CPU is (``torch==2.3.0+cpu``, or an
-    index of such builds); and the marker under which it is."""
+    """A library, or an extra of one (``jax[cuda12]``), that is asked for, also where no version is; whether a build for
+    the CPU is (``torch==2.3.0+cpu``, or an index of such builds); and the marker under which it is."""
 
     library: str
     cpu: bool
@@ -274,7 +274,11 @@ class _Reader:
         if found is None:
             self.problem(file, line, f"not a requirement: {body.strip()[:60]}")
             return
-        self.add(found.group(1), found.group(2).strip().strip("()"), file, line, part, marker)
+        self.add(found.group(1), found.group(3).strip().strip("()"), file, line, part, marker)
+        if found.group(2) and not self.below and not self.prose:
+            for extra in found.group(2).split(","):
+                name = f"{library_name(found.group(1))}[{extra.strip().lower()}]"
+                self.asked[Asked(name, False, marker.strip())] = None
 
     def add(
         self, distribution: str, spec: str, file: str, line: int, part: str = "", marker: str = ""

@@ -7,7 +7,8 @@ that the program uses, the installed library, the newest release that the knowle
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -143,6 +144,11 @@ class Targets:
         """Whether the project's files ask for a library, in whatever version."""
         return bool(self._builds(library))
 
+    def asks_for(self, patterns: Iterable[str]) -> bool:
+        """Whether they ask for a library, or an extra of one, whose name is like one of these."""
+        names = {asked.library for asked in self._pins.asked if holds(asked.marker)}
+        return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
+
     def cpu_only(self, library: str) -> bool:
         """Whether all that they ask for are builds of a library for the CPU."""
         return self._builds(library) == {True}
@@ -193,12 +199,14 @@ class Targets:
         inferred = self._inferred.get(library)
         if pins:
             target = _pinned(pins)
+            if target.older and (needed := self._needed(library, pins[0].spec)) is not None:
+                return needed
             inside = _up_to(inferred, target) if inferred is not None else ()
             if not inside:
                 return target
             source = f"{target.source} that has the names that the program uses"
             return Target(inside[0], target.low, source, inside[1:])
-        companion = self._companion(library)
+        companion = self._companion(library) or self._needed(library)
         if companion is not None:
             return companion
         if inferred is not None:
@@ -215,9 +223,27 @@ class Targets:
         if leader is None or not (leader in self._given or any(pinned(self._pins.pins, leader))):
             return None
         target = self.version(leader)
-        own = _companions(library, target.version)
-        low = _companions(library, target.low)
+        own = _companions(library, leader, target.version)
+        low = _companions(library, leader, target.low)
         return Target(own, low, f"matching {leader} {target.version}, {target.source}")
+
+    def _needed(self, library: str, spec: str = "") -> Target | None:
+        """The release of a library for which a pinned release of another one is built, as torchvision is for PyTorch,
+        where a range of the project has it too."""
+        for follower, leaders in _built_for().items():
+            if library not in leaders:
+                continue
+            chosen = self._given.get(follower)
+            place = "set by an option or in the configuration"
+            if chosen is None:
+                pin = next((one for one in pinned(self._pins.pins, follower) if not one.aside), None)
+                if pin is None or not pin.settled:
+                    continue
+                chosen, place = pin.spec[2:].removesuffix(".*"), f"pinned in {pin.place}"
+            version = _built_with(leaders[library], chosen)
+            if version and (not spec or admits(spec, version) or admits(spec, f"{version}.9")):
+                return Target(version, version, f"which {follower} {chosen} needs, {place}")
+        return None
 
 
 def find_targets(
@@ -262,6 +288,19 @@ def _table() -> Mapping[str, str]:
     from d9mlint.knowledge import load
 
     return load().newest
+
+
+def _built_for() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    from d9mlint.knowledge import load
+
+    return load().built_for
+
+
+def _built_with(pairs: Mapping[str, str], release: str) -> str:
+    """What the longest beginning of a release that a table has is built for; "" when it has none."""
+    parts = release.split(".")
+    beginnings = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
+    return next((pairs[name] for name in beginnings if name in pairs), "")
 
 
 def admits(spec: str, release: str) -> bool:
@@ -324,17 +363,19 @@ def _up_to(version: str, target: Target) -> tuple[str, ...]:
     return tuple(old for old in target.older if compare(parse(old), parse(version)) <= 0)
 
 
-def _companions(library: str, version: str) -> str:
+def _companions(library: str, leader: str, version: str) -> str:
+    """The release of a library that goes with one of its leader."""
     numbers = (*parse(version), 0, 0)[:2]
     known = releases(library)
-    if library == "torchvision":
-        # torch 1.7 came with torchvision 0.8, torch 2.0 with 0.15.
-        minor = numbers[1] + (15 if numbers[0] >= 2 else 1)
-    elif numbers >= (2, 16):
+    pairs = _built_for().get(library, {}).get(leader)
+    if pairs is not None:
+        # Of a release of PyTorch that is too new to be known, the newest of torchvision.
+        return next(
+            (own for own, built in pairs.items() if compare(parse(built), numbers) <= 0),
+            known[-1] if known else "",
+        )
+    if numbers >= (2, 16):
         return known[0] if known else "3.0"
-    elif numbers >= (2, 4):
+    if numbers >= (2, 4):
         return f"2.{numbers[1]}"
-    else:
-        return "2.4" if numbers == (2, 3) else "2.3" if numbers >= (2, 1) else "2.2"
-    newest = known[0] if known else f"0.{minor}"
-    return newest if compare((0, minor), parse(newest)) > 0 else f"0.{minor}"
+    return "2.4" if numbers == (2, 3) else "2.3" if numbers >= (2, 1) else "2.2"

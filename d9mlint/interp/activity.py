@@ -321,7 +321,9 @@ class Activity:
         found = runner_of(self._interp, call.api, call.args)
         if found is None:
             return
-        if found.entry.constructs:
+        if found.entry.constructs and found.entry.library == "tensorflow":
+            _trains_tf(self._interp, call.node, call.api)
+        elif found.entry.constructs:
             if TORCH_TRAIN not in self._interp.places:
                 self.trainer_switch = self._switch(found.entry)
             _trains_torch(self._interp, call.node, call.api, found.device)

@@ -672,6 +672,7 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
             _dataclass_fields(interp, inst, args, not functional_modules.sets_up(interp, cls))
         for base in cls.external_bases()[:1]:
             keep_base(interp, inst, call_external(interp, base, args, node))
+            _call_when_made(interp, inst, interp.kb.canonical(base), node)
     post = cls.find("__post_init__")
     if post is not None and init is None:
         call(interp, bind_method(interp, post, inst, cls, node), v.NO_ARGS, node)
@@ -1229,6 +1230,7 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
             made = call_external(interp, base, args, node, built)
             if built is not None:
                 keep_base(interp, built, made)
+                _call_when_made(interp, built, base, node)
         return v.NONE
     if isinstance(owner, v.Super) and name in INHERITED_USES and isinstance(owner.receiver, v.Inst):
         base = owner.receiver.attrs.get(BASE)
@@ -1243,6 +1245,20 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
     types = owner_types(interp, owner) or ["object"]
     result = _call_member(interp, owner, name, types, args, node)
     return interp.orders.call(interp, interp.kb.canonical(f"{types[0]}.{name}"), args, node, result, owner)
+
+
+def _call_when_made(interp: Interp, inst: v.Inst, base: str, node: Any) -> None:
+    """The constructor of a class of a library calls methods of the object, unless files show that they ran before."""
+    role = interp.kb.role(base, "calls-when-made")
+    for name in role.more if role is not None else ():
+        if isinstance(inst.cls.find(name), v.Func):
+            interp.branch([_nothing, partial(_call_method, interp, inst, name, node)])
+
+
+def _call_method(interp: Interp, inst: v.Inst, name: str, node: Any) -> None:
+    found = inst.cls.find(name)
+    if found is not None:
+        call(interp, bind_method(interp, found, inst, inst.cls, node), v.NO_ARGS, node)
 
 
 class _Method(NamedTuple):

@@ -8,7 +8,8 @@ from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import set_attribute
 from d9mlint.interp.containers import BASE, CONTAINERS, parts
-from d9mlint.interp.data import is_module
+from d9mlint.interp.data import LOADER, is_module
+from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.tensors import TENSOR
 
@@ -29,6 +30,10 @@ def keep_base(interp: Interp, inst: v.Inst, base: v.Value) -> None:
         inst.attrs[BASE] = base
     if not isinstance(base, v.Obj) or is_module(interp, base):
         return
+    role = interp.kb.role(base.api, "keeps-arguments")
+    for pos, name in enumerate(role.more if role is not None else ()):
+        value = base.args.get(name, pos)
+        inst.attrs[name] = value or (v.UNKNOWN if base.args.star or base.args.dstar else v.NONE)
     if interp.kb.rng(base.api) or any(isinstance(one, (*_HOLDING, v.Lit)) for one in base.args.values()):
         inst.attrs[BASE] = base
 
@@ -44,6 +49,10 @@ def base_argument(inst: v.Inst, name: str) -> v.Value | None:
 def use_base(interp: Interp, inst: v.Inst, node: Any, depth: int = 0) -> list[v.Value]:
     """What an instance inherits from a class of a library is used."""
     base = inst.attrs.get(BASE)
+    if isinstance(base, v.Obj) and base.type == LOADER:
+        # Its items are made where those of any other loader are: in its workers, if it has some.
+        interp.listeners.tell(IterationEvent(base))
+        return []
     return use(interp, base, node, depth + 1) if isinstance(base, v.Obj) else []
 
 

@@ -43,6 +43,7 @@ class Knowledge:
     def __init__(self, compiled: Compiled, layers: Sequence[Compiled] = ()) -> None:
         self.digest = compiled.digest
         self.newest = compiled.newest
+        self.built_for = compiled.built_for
         pages = [page for layer in (compiled, *layers) for page in layer.rules]
         self.rules: dict[str, RulePage] = {page.code: page for page in pages}
         self._names = {page.name: page for page in pages}

@@ -60,6 +60,7 @@ class Compiled(msgspec.Struct, frozen=True):
     results: dict[str, str] = {}
     seeders: dict[str, list[str]] = {}
     newest: dict[str, str] = {}
+    built_for: dict[str, dict[str, dict[str, str]]] = {}
     tensors: list[TensorEntry] = []
     devices: list[DeviceEntry] = []
     runners: list[RunnerEntry] = []
@@ -82,7 +83,7 @@ ENTRIES: dict[str, type[Any]] = {
 """The kinds of entries by the name of the list, file or directory that holds them."""
 DIRECTORIES = frozenset({"hazards", "ops", "rng"})
 """The kinds that have a directory of files."""
-TABLES = {"results": "results", "seeders": "seeders", "versions": "newest"}
+TABLES = {"results": "results", "seeders": "seeders", "versions": "newest", "built_for": "built_for"}
 """Files that hold one plain mapping, and what that is called once it is compiled."""
 
 
@@ -311,7 +312,12 @@ def entries_of(
         _check_ranges(path, line, entry)
         if isinstance(entry, HazardEntry):
             _check_hazard(path, where, line, entry)
-        tests = [*getattr(entry, "when", []), *getattr(entry, "unless", []), *getattr(entry, "cpu", [])]
+        tests = [
+            *getattr(entry, "when", []),
+            *getattr(entry, "unless", []),
+            *getattr(entry, "cpu", []),
+            *getattr(entry, "beside", []),
+        ]
         _check_conditions(path, line, tests)
         result.append(entry)
     return result
@@ -322,7 +328,7 @@ def _check_hazard(path: str, node: Any, line: int, entry: HazardEntry) -> None:
     if not (entry.apis or entry.attributes or entry.env):
         raise KnowledgeError(path, line, "one of `apis`, `attributes` and `env` is needed")
     known = {"call", "api", *_arguments(entry.when), *(["version"] if entry.versions else [])}
-    for key in ("message", "help", "subject"):
+    for key in ("message", "help", "help_beside", "subject"):
         text = getattr(entry, key)
         at = next((k.start_mark.line + 1 for k, _ in node.value if k.value == key), line)
         try:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA = 11
+SCHEMA = 12
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 
 Device = Literal["cpu", "cuda", "xpu", "mps"]
@@ -54,6 +54,7 @@ Role = Literal[
     "calls-in-training",
     "calls-methods",
     "calls-quietly",
+    "calls-when-made",
     "changes-configuration",
     "changes-fields",
     "changes-state",
@@ -87,6 +88,7 @@ Role = Literal[
     "holds-states",
     "initializes",
     "iterates",
+    "keeps-arguments",
     "keeps-fields",
     "keeps-no-state",
     "keeps-statistics",
@@ -348,7 +350,8 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     not set.
 
     ``literal``: a value that is the default of an option of the program is none that it has chosen; it is not
-    reported. ``subject`` is what the finding is about, where that is not the call as written.
+    reported. ``subject`` is what the finding is about, where that is not the call as written. ``help_beside`` replaces
+    ``help`` where all of ``beside`` hold, or may.
     """
 
     id: str
@@ -356,6 +359,8 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     rule: str
     message: str
     help: str
+    beside: list[Condition] = []
+    help_beside: str = ""
     apis: list[str] = []
     attributes: list[str] = []
     env: list[str] = []

@@ -237,9 +237,11 @@ class Environments(Rule):
             return
         if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):
             given_ones = [ones for one in call.args.values() if (ones := self._made_at(one))]
+            named = call.args.get(resets.arg, resets.pos) if resets is not None else None
             if given_ones:
                 self.seeded_ones.update(*given_ones)
-            else:
+            elif not (isinstance(named, v.Lit) and isinstance(named.value, str)):
+                # What is named by a text is made there, and no other one is seeded.
                 self.seeded = self.seeded or not self._made_at(call.owner)
 
     @on_method("step")
@@ -364,12 +366,14 @@ def _space(owner: v.Value | None) -> str:
 
 _SPACES = ("action_space", "observation_space", "single_action_space", "single_observation_space")
 _RESETS = frozenset({"reset", "own", "vector"})
-_VECTORS = ("stable_baselines3.", "sb3_contrib.")
+_VECTORS = ("stable_baselines3.", "sb3_contrib.", "stable_baselines.")
 """Libraries whose vectors of environments have a method ``seed``, and a `reset` without."""
 OWN = "own"
 _RL_LIBRARIES: tuple[str, ...] = (
     "stable_baselines3.",
     "sb3_contrib.",
+    "stable_baselines.",
+    "baselines.",
     "gym.",
     "gymnasium.",
     "ray.",

@@ -50,7 +50,9 @@ def seed_block(context: Context, finding: Finding) -> Fix | None:
     if start.anchor is None or (rng not in _KNOWN and not _SEED_CALL.fullmatch(_library_seed(context, rng))):
         return None
     # Seeds that are set too late are those of the same RNGs.
-    for line in _lines(context, finding, code, start, {_rng(f) for f in group}, seed):
+    # What an imported module has made may have taken its seed from the generator of its library before the block.
+    rngs = {name for f in group if (name := _rng(f)) in _KNOWN or context.entry_offset(f) is not None}
+    for line in _lines(context, finding, code, start, rngs, seed):
         start.add(line)
     return made(f"seed at the start of {finding.entry_point}", start.edits(), path=entry)
 
