@@ -78,7 +78,7 @@ class XlaAutotuning(Rule):
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
-        """Whether the program trains on a GPU, and what the compiler is told, is known."""
+        """Whether the program trains on a GPU, and which flags the compiler has, is known."""
         place, targets = self.trains, self.run.targets
         if self.run.entry is None or place is None or self.elsewhere or self.run.device != "cuda":
             return
