@@ -71,6 +71,10 @@ class Order(NamedTuple):
     loop: int = 0
     site: int = 0
 
+    def together(self, others: list[Order]) -> Order:
+        """This order and others as one."""
+        return merge((self, *others)) or self
+
 
 class Origin(NamedTuple):
     """Where an order came about. ``elements`` says what a set has: ``text``, ``object`` or nothing known."""

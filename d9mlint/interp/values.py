@@ -700,15 +700,16 @@ def _too_many(values: tuple[Value, ...], most: int) -> Value:
                 others.append(one)
     if 0 < len(others) < most:
         return AnyOf((*others, UNKNOWN))
-    if all(value.order is None for value in _with_order(values)):
-        return UNKNOWN
-    from d9mlint.interp.orders import merge
-
+    orders = []
     for value in _with_order(values):
         if value.birth < HEAP.act.start:
             HEAP.read(value, FIELD, value, "order", value.order)
+        if value.order is not None:
+            orders.append(value.order)
+    if not orders:
+        return UNKNOWN
     result = Obj("?", "?")
-    result.order = merge(value.order for value in _with_order(values))
+    result.order = orders[0].together(orders[1:])
     return result
 
 
