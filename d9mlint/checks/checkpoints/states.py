@@ -678,8 +678,11 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
             found.add(state)
         owner = value.attrs.get("@owner")
         kind = owner.type if isinstance(owner, v.Obj) else value.type
-        # The options of the program and plain values have no state, whatever they are called, and a model has its own.
-        plain = kind == NAMESPACE or kind.startswith((*_PLAIN, "torch.nn."))
+        # The options of the program and plain values have no state, whatever they are called. Of a class that is known, it
+        # is known what it is, and a model has its own state.
+        plain = (
+            kind == NAMESPACE or kind.startswith(_PLAIN) or (owner is not None and kind.startswith("torch."))
+        )
         plain = plain or (isinstance(owner, v.Inst) and owner.cls.find("forward") is not None)
         text = "" if plain else f"{key}.{_receiver(value.node)}"
         if kind.startswith("torch.optim.lr_scheduler") or _SCHEDULER.search(text):
