@@ -531,6 +531,7 @@ def test_ranges_of_poetry_and_conda(written: str, plain: str | None) -> None:
         ("![](https://img.shields.io/badge/PyTorch-1.8-red.svg)", "torch", "1.8"),
         ("    pip install torch==1.7.1+cu110 numpy", "torch", "1.7.1"),
         ("- PyTorch 1.4.0+", "torch", releases("torch")[0]),
+        ("## Environment\n\ntensorflow==2.0.0rc1", "tensorflow", "2.0.0"),
     ],
 )
 def test_versions_in_a_readme_count_where_no_other_file_pins(

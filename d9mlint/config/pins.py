@@ -640,10 +640,11 @@ _SECTION = re.compile(
     re.IGNORECASE,
 )
 _SAID = re.compile(
-    r"([A-Za-z][\w-]*?)(?:\s+version)?\s*[-:(]?\s*(==|>=|<=|≥|~=|=|<|>)?\s*v?(\d+\.(?:x|\d+(?:\.\d+)*)\+?)(?:\s*\(?(?:GPU|CPU)\)?)?\)?(?:\s+(?:on|under|with)\s.*)?[.:]?",
+    r"([A-Za-z][\w-]*?)(?:\s+version)?\s*[-:(]?\s*(==|>=|<=|≥|~=|=|<|>)?\s*v?(\d+\.(?:x|\d+(?:\.\d+)*)\+?)(?:[.-]?(?:rc|alpha|beta|a|b|dev|post)\d+)?(?:\s*\(?(?:GPU|CPU)\)?)?\)?(?:\s+(?:on|under|with)\s.*)?[.:]?",
     re.ASCII | re.IGNORECASE,
 )
-"""A name with a version: ``PyTorch 1.3``, ``tensorflow == 2.3.0``, ``torch>=1.4``, ``keras-3.9.0``."""
+"""A name with a version: ``PyTorch 1.3``, ``tensorflow == 2.3.0``, ``torch>=1.4``, ``keras-3.9.0``; ``2.0.0rc1`` is
+taken for 2.0.0."""
 _BADGE = re.compile(
     r"img\.shields\.io/badge/([A-Za-z][A-Za-z_]*)-v?(%3E%3D|%E2%89%A5|>=|==|%3D%3D)?v?(\d+\.\d+(?:\.\d+)*(?:\+|%2B)?)-",
     re.ASCII,
