@@ -468,6 +468,9 @@ def _subscript(interp: Interp, node: m.Subscript) -> v.Value:
     else:
         index = interp.eval(node.index)
         result = subscript(interp, value, index, node)
+        if isinstance(node.index, m.Seq) and any(isinstance(one, m.Slice) for one in node.index.elts):
+            # Columns of an array, not an element.
+            result = part_of(interp, value, result)
         if result is v.UNKNOWN:
             result = chosen_of(interp, value)
     if interp.orders.any:

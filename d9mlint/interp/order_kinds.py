@@ -39,6 +39,9 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
     if isinstance(value, v.Obj):
         kind = _elements(interp, value, depth)
         return _HASHED.get(kind, kind)
+    if isinstance(value, v.AnyOf):
+        kinds = {kind_of_elements(interp, one, node, depth + 1) for one in value.values}
+        return kinds.pop() if len(kinds) == 1 else ""
     if value is v.UNKNOWN and node is not None:
         return _annotated(interp, node, inside=True) or (NUMBER if _is_column(node) else "")
     return ""
