@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp.events import CallEvent, ImportEvent
 from d9mlint.interp.listening import on, on_call_if
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -33,12 +34,17 @@ class ReleaseNames:
 
     @on(ImportEvent)
     def imported(self, event: ImportEvent) -> None:
-        """A module is imported."""
-        name = event.name
+        """A module is imported, or names of one."""
+        name = f"{event.name}."
         for old, new in _RENAMED.items():
             if name.startswith(old):
                 name = new + name[len(old) :]
-        self._used(f"{name}.")
+        self._used(name)
+        stmt = event.node
+        if isinstance(stmt, m.ImportFrom) and not self._interp.branching:
+            # A name has to be there as well: the program does not start without it.
+            for alias in stmt.names:
+                self._used(f"{name}{alias.name}")
 
     def _used(self, name: str) -> None:
         entry = self.kb.inferred(name)
