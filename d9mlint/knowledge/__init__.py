@@ -100,6 +100,8 @@ class Knowledge:
         self._ops: dict[str, tuple[OpEntry, ...]] = {}
         self._op_methods: dict[str, tuple[OpEntry, ...]] = {}
         self._losses: dict[str, tuple[OpEntry, ...]] = {}
+        self.trained_by: set[str] = set()
+        """Attributes of layers that decide whether their own variables are trained."""
         self._settings: dict[str, SettingEntry] = {}
         self._roles: dict[str, tuple[RoleEntry, ...]] = {}
         self._role_methods: dict[str, tuple[RoleEntry, ...]] = {}
@@ -182,6 +184,7 @@ class Knowledge:
                     self._op_methods[bare] = (*self._op_methods.get(bare, ()), op)
             for loss in op.losses:
                 self._losses[loss] = (*self._losses.get(loss, ()), op)
+            self.trained_by.update(test.arg for test in op.untrained)
         for role in compiled.roles:
             for api in role.apis:
                 name = api if api.endswith(".*") else self.canonical(api)

@@ -510,7 +510,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     it was not seen to differ, or it needs rare inputs. ``if_unknown`` is the confidence of a finding where a
     condition is unknown; ``unless_unknown`` where that is only one of ``unless``, if it differs. ``unless_called`` are
     conditions on the arguments of calls of the module that the op makes: it is not affected where each of its calls
-    fulfils one.
+    fulfils one. ``untrained`` are conditions on the arguments of a layer whose gradient is that of its own variable, with
+    one of which it has none; an attribute of the layer with the name of the argument decides it later.
     ``default_mode`` is ``deterministic`` for an op that does not vary without the mode, and ``random`` for one
     that draws its numbers from the clock or the operating system. ``alerts`` are the names by which PyTorch refuses
     the op, or the sentences by which TensorFlow does. ``unless_env`` are environment variables with the values (``*``
@@ -541,6 +542,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unless_mode: list[str] = []
     unless_off: list[str] = []
     unless_called: list[Condition] = []
+    untrained: list[Condition] = []
     default_mode: Literal["nondeterministic", "deterministic", "random"] = "nondeterministic"
     alerts: list[str] = []
     remedy: str = ""

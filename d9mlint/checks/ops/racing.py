@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,9 +44,10 @@ from d9mlint.interp.events import (
     ItemEvent,
     ItemUpdateEvent,
     ItemWriteEvent,
+    ObjectAttributeEvent,
     ObjectCallEvent,
 )
-from d9mlint.interp.listening import on, on_call, on_call_if, on_method
+from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import noted, remembered, remembered_table
 from d9mlint.interp.naming import kept_layer, module_variable
 from d9mlint.interp.places import Moment, Where
@@ -108,6 +110,8 @@ class Candidate(NamedTuple):
     """Whether what it is given requires no grad where a model of Keras is built: the gradient does not go that far."""
     fixed: bool
     """Whether no variable takes part in the input that its gradient is of."""
+    untrained: bool
+    """Whether its gradient is that of a variable of its own, which it is made not to train."""
     ranked: Site | None
     """Where positions are made that it is given, of which it is not known whether they are those of one vector."""
     beside: bool
@@ -158,6 +162,10 @@ class Ops(Rule):
     """Where positions in a vector are made, which elements of that are taken by."""
     fed_by = remembered_table(tuple[str, int], Feed)
     """What layers are called with, by where they are made."""
+    switched = remembered_table(tuple[str, int], bool)
+    """Whether the variable of a layer is trained that a later assignment decides it of, by where the layer is made."""
+    unfrozen = remembered(bool)
+    """Whether something is trained from an assignment on of which it is not known what it holds."""
     one_thread = noted(list[bool])
     """For each call that sets the number of threads on the CPU: whether that is one."""
 
@@ -175,6 +183,21 @@ class Ops(Rule):
     """Attributes that hold layers, by where these are made."""
     evaluates = remembered(bool)
     """Whether a compiled model computes its loss."""
+
+    def also(self) -> Iterable[tuple[Listening, Callable[[Any], None]]]:
+        """What decides of layers whether they are trained is data."""
+        names = tuple(sorted(self.run.kb.trained_by))
+        return [(Listening(ObjectAttributeEvent, names), self.training_switched)] if names else []
+
+    def training_switched(self, event: ObjectAttributeEvent) -> None:
+        """An attribute is set that decides whether what a layer or a model holds is trained."""
+        off = v.truth(event.value) is False and not v.option_of(event.value) and not self.run.branching
+        owner = event.owner
+        if isinstance(owner, v.Obj) and any(entry.untrained for entry in self.run.kb.ops(owner.api)):
+            if owner.node is not None and owner.file is not None:
+                self.switched[owner.file.path, owner.node.end] = not off
+        elif not off:
+            self.unfrozen = True
 
     @on_method("compile")
     def model_compiled(self, call: CallEvent) -> None:
@@ -541,6 +564,7 @@ def _candidate(
         _in_tape(rule.run),
         entry.passes == "backward" and entry.library in TF_LIBRARIES and _needs_no_gradient(call, entry),
         fixed,
+        any_holds(call.args, entry.untrained) is True,
         ranked,
         entry.passes == "backward" and entry.library in TF_LIBRARIES and beside_losses(rule.run, call.node),
         _remedy_off(rule.run, entry),
@@ -866,6 +890,10 @@ def _end(rule: Ops) -> None:
         if is_tf and found.entry.passes == "backward" and _only_fed(rule, made):
             _silent(rule.run, found.entry, found.place, "no gradient is taken of the inputs of the model")
             continue
+        if found.entry.untrained and not _trains(rule, found, made):
+            reason = "only its backward pass varies, and the layer is made not to train"
+            _silent(rule.run, found.entry, found.place, reason)
+            continue
         if (found.fixed or fed_constants) and not rule.watches:
             _silent(
                 rule.run,
@@ -906,6 +934,12 @@ def _end(rule: Ops) -> None:
         instead = found.instead or rule.instead.get((*made, found.entry.id)) or ""
         found = found._replace(call=calls[found.place.site, found.entry.id], instead=instead)
         _judge(rule, found, tf_on if is_tf else torch_on, gpu, reported)
+
+
+def _trains(rule: Ops, found: Candidate, made: tuple[str, int]) -> bool:
+    """Whether the variable of a layer is trained, or may be."""
+    decided = rule.switched.get(made)
+    return (not found.untrained if decided is None else decided) or bool(rule.unfrozen)
 
 
 def _when_warned(past: OpHistory) -> OpHistory:
