@@ -96,6 +96,7 @@ def _set_training(interp: Interp, model: v.Inst | v.Obj, mode: v.Value | None, s
         held = list(model.attrs.values())
     else:
         held = parts(model) if model.api in CONTAINERS else list(model.args.values())
+        held += _replaced(interp, model)
     for value in [one for several in held for one in v.alternatives(several)]:
         if isinstance(value, v.Inst) or (isinstance(value, v.Obj) and is_module(interp, value)):
             _set_training(interp, value, mode, seen)
@@ -145,6 +146,16 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
                 interp.call(one, v.Args(star=True), node)
             elif isinstance(one, v.Inst):
                 use_base(interp, one, node, depth)
+    for layer in _replaced(interp, obj):
+        use_object(interp, layer, v.NO_ARGS, node, depth + 1)
+
+
+def _replaced(interp: RunView, obj: v.Obj) -> list[v.Obj]:
+    """The layers of a library that the program put into a module of one, as ``model.classifier = ...``."""
+    if not obj.attrs or not is_module(interp, obj):
+        return []
+    later = [one for name, value in obj.attrs.items() if name.isidentifier() for one in flatten(value)]
+    return [one for one in later if isinstance(one, v.Obj) and is_module(interp, one)]
 
 
 def _called_now(interp: Interp, obj: v.Obj) -> list[v.Value]:
