@@ -51,6 +51,15 @@ class Where:
         new.flow = flow
         return new
 
+    def called_by(self, frame: Frame, steps: int) -> Where:
+        """The place of the call that began ``frame``, to which so many steps of the flow lead."""
+        if frame.caller is None or frame.call_site is None:
+            return self
+        new = self.with_flow(self.flow[:steps])
+        new.site = frame.call_site
+        new.scope, new.function = _scope_of(frame.caller), _function_of(frame.caller)
+        return new
+
     def replayed(self, replay: Replay) -> Where:
         """The same place of an import in another run, which takes it over."""
         new = self.with_flow(replay.flow + self.flow[replay.dropped :])
@@ -89,7 +98,10 @@ def _called(site: Site, node: Any) -> Site:
 
 def scope(interp: RunView) -> str:
     """Qualified name of the function that is running, empty at module level."""
-    frame: Frame | None = interp.frame
+    return _scope_of(interp.frame)
+
+
+def _scope_of(frame: Frame | None) -> str:
     while frame is not None and frame.func is None and frame.is_class:
         frame = frame.caller
     return frame.func.fn.qualname if frame is not None and frame.func is not None else ""
@@ -97,7 +109,10 @@ def scope(interp: RunView) -> str:
 
 def function(interp: RunView) -> tuple[str, int]:
     """The function that is running, by file and index; a module body has index 0."""
-    frame: Frame | None = interp.frame
+    return _function_of(interp.frame)
+
+
+def _function_of(frame: Frame | None) -> tuple[str, int]:
     while frame is not None:
         if frame.func is not None:
             return (frame.func.file.path, frame.func.file.index_of(frame.func.fn))
@@ -117,12 +132,10 @@ def flow_into(interp: RunView, name: str) -> tuple[Step, ...]:
 def flow(interp: RunView) -> tuple[Step, ...]:
     """The calls from the entry point to the present place."""
     steps: list[Step] = []
-    for frame in interp.stack():
-        if frame.caller is None or frame.call_site is None or frame.is_class:
-            continue
+    for frame in calls(interp):
         name = frame.label
         text = f"{name} starts here" if name.startswith("import of") else f"{name}() is called here"
-        if frame.call_site.end:
+        if frame.call_site is not None:
             steps.append(Step(frame.call_site.path, frame.call_site.start, frame.call_site.end, text))
     return tuple(steps)
 
@@ -135,3 +148,12 @@ def running(interp: RunView) -> m.Function | None:
     if frame is None:
         return None
     return frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+
+
+def calls(interp: RunView) -> list[Frame]:
+    """What the steps of the flow begin."""
+    return [
+        one
+        for one in interp.stack()
+        if one.caller is not None and one.call_site is not None and not one.is_class and one.call_site.end
+    ]

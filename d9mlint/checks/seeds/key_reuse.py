@@ -11,10 +11,10 @@ from d9mlint.interp.events import CallEvent, Loop, LoopEvent, ResultEvent
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import Tick, marks_path, remembered
-from d9mlint.interp.places import Where
+from d9mlint.interp.places import Where, calls
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -95,7 +95,12 @@ class Keys(Rule):
         if known is not None:
             if self.run.here(call.node) == known.place.site and not _given_again(self.run, call, name):
                 return
-            self._again(Where(self.run, call.node, call.api), name, known.call)
+            place = Where(self.run, call.node, call.api)
+            given = _given(self.run, place, known.place, value)
+            if given is None:
+                self._again(place, name, known.call)
+            else:
+                self._given_again(place, given, name, known.call)
             return
         if len(self.used.items()) >= _MOST:
             return
@@ -118,6 +123,21 @@ class Keys(Rule):
             _HELP
             if by
             else "give each round its own key: `jax.random.fold_in(key, step)`, or split it in the loop",
+            subject=place.subject,
+        )
+
+    def _given_again(self, place: Where, step: int, name: str, by: str) -> None:
+        """A function is given a key that was used before the call: the caller spends it again."""
+        frame = calls(self.run)[step]
+        called = f"`{frame.label}()`"
+        back = frame.func is not None and _gives_back(frame.func.fn, name)
+        self.report(
+            "DET114",
+            place.called_by(frame, step),
+            f"the key that {called} is given was already used by `{by}`: the same random numbers are drawn again",
+            f"go on with the key that {called} returns, or split the key before the call"
+            if back
+            else "split the key before the call, and give each call its own",
             subject=place.subject,
         )
 
@@ -157,6 +177,32 @@ def _given_again(interp: RunView, call: CallEvent, name: str) -> bool:
     scope around it. Two networks that start from the same weights are made by `init` with the same key.
     """
     return name.partition(".")[0] in interp.frame.env.vars and not call.api.endswith(".init")
+
+
+def _given(interp: RunView, place: Where, first: Where, key: v.Obj) -> int | None:
+    """The step of the flow to a place with which the key is given that was used elsewhere before; None where it is not
+    given to the functions that run, but found by them."""
+    pairs = zip(place.flow, first.flow, strict=False)
+    step = next((at for at, (one, other) in enumerate(pairs) if one != other), len(first.flow))
+    frames = calls(interp)[step:]
+    if not frames or len(frames) + step != len(place.flow):
+        return None
+    for frame in frames:
+        params = frame.func.fn.params if frame.func is not None else []
+        if frame.call_site is None or not any(frame.env.vars.get(one.name) is key for one in params):
+            return None
+    return step
+
+
+def _gives_back(fn: m.Function, name: str) -> bool:
+    """Whether a function makes a new key of the one that it is given, and returns it."""
+    returned = [
+        one.value for one in statements(fn.body) if isinstance(one, m.Return) and one.value is not None
+    ]
+    targets = [one for stmt in statements(fn.body) if isinstance(stmt, m.Assign) for one in stmt.targets]
+    return all(
+        any(isinstance(one, m.Name) and one.id == name for one in nodes(part)) for part in (returned, targets)
+    )
 
 
 def _slot(interp: RunView, node: m.Expr | None) -> Slot | None:
