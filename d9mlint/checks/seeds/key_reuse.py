@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from d9mlint.base.findings import Step
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.interp import values as v
 from d9mlint.interp.context import HANDED
 from d9mlint.interp.events import CallEvent, Loop, LoopEvent, ResultEvent
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.listening import on, on_call_if
-from d9mlint.interp.memory import Tick, marks_path, remembered
+from d9mlint.interp.memory import Tick, marks_path, remembered, remembered_table
 from d9mlint.interp.places import Where, calls
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
@@ -49,6 +50,8 @@ class Keys(Rule):
     """Uses by the key's own number."""
     repeated = remembered(tuple[Tick, ...])
     """When the calls began that are running and call a function again and again."""
+    told = remembered_table(tuple[str, str], Step)
+    """Which call of a function is the first that is given a key again, by the key's number and the call in words."""
 
     @on_call_if(lambda rule, api: "draws-with-key" in rule.run.kb.by_role(api))
     def call(self, call: CallEvent) -> None:
@@ -96,11 +99,13 @@ class Keys(Rule):
             if self.run.here(call.node) == known.place.site and not _given_again(self.run, call, name):
                 return
             place = Where(self.run, call.node, call.api)
-            given = _given(self.run, place, known.place, value)
-            if given is None:
+            step = _parting(place, known.place)
+            if _alternative(place, known.place, step):
+                return
+            if not _is_given(self.run, place, step, value):
                 self._again(place, name, known.call)
             else:
-                self._given_again(place, given, name, known.call)
+                self._given_again(place, step, name, known.call, key)
             return
         if len(self.used.items()) >= _MOST:
             return
@@ -126,9 +131,14 @@ class Keys(Rule):
             subject=place.subject,
         )
 
-    def _given_again(self, place: Where, step: int, name: str, by: str) -> None:
-        """A function is given a key that was used before the call: the caller spends it again."""
+    def _given_again(self, place: Where, step: int, name: str, by: str, key: str) -> None:
+        """A function is given a key that was used before the call: the caller spends it again. Of several calls that are
+        given it, the first one tells."""
         frame = calls(self.run)[step]
+        told = (key, place.flow[step].message)
+        if self.told.get(told) not in (None, place.flow[step]):
+            return
+        self.told[told] = place.flow[step]
         called = f"`{frame.label}()`"
         back = frame.func is not None and _gives_back(frame.func.fn, name)
         self.report(
@@ -179,19 +189,31 @@ def _given_again(interp: RunView, call: CallEvent, name: str) -> bool:
     return name.partition(".")[0] in interp.frame.env.vars and not call.api.endswith(".init")
 
 
-def _given(interp: RunView, place: Where, first: Where, key: v.Obj) -> int | None:
-    """The step of the flow to a place with which the key is given that was used elsewhere before; None where it is not
-    given to the functions that run, but found by them."""
+def _parting(place: Where, first: Where) -> int:
+    """At which step the flow to a place leaves that to another one."""
     pairs = zip(place.flow, first.flow, strict=False)
-    step = next((at for at, (one, other) in enumerate(pairs) if one != other), len(first.flow))
+    shorter = min(len(place.flow), len(first.flow))
+    return next((at for at, (one, other) in enumerate(pairs) if one != other), shorter)
+
+
+def _alternative(place: Where, first: Where, step: int) -> bool:
+    """Whether one call leads to both places, of several functions that may be what it calls."""
+    if step >= min(len(place.flow), len(first.flow)):
+        return False
+    one, other = place.flow[step], first.flow[step]
+    return (one.path, one.start, one.end) == (other.path, other.start, other.end)
+
+
+def _is_given(interp: RunView, place: Where, step: int, key: v.Obj) -> bool:
+    """Whether functions are given a key from this step of the flow on, and do not find it by themselves."""
     frames = calls(interp)[step:]
     if not frames or len(frames) + step != len(place.flow):
-        return None
+        return False
     for frame in frames:
         params = frame.func.fn.params if frame.func is not None else []
-        if frame.call_site is None or not any(frame.env.vars.get(one.name) is key for one in params):
-            return None
-    return step
+        if not any(frame.env.vars.get(one.name) is key for one in params):
+            return False
+    return True
 
 
 def _gives_back(fn: m.Function, name: str) -> bool:
