@@ -95,8 +95,19 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
         return
     known_parts = isinstance(value, v.Items) or (isinstance(value, v.Obj) and has_elements(interp, value))
     rest = element(interp, value) if known_parts else v.UNKNOWN
-    for one in target.elts:
-        assign(interp, one, rest)
+    first = _first_of(interp, value) if isinstance(value, v.Obj) and not starred else None
+    for index, one in enumerate(target.elts):
+        assign(interp, one, rest if index or first is None else first)
+
+
+def _first_of(interp: Interp, value: v.Obj) -> v.Obj | None:
+    """The first of several things that a call of a library gives, where its class is known: it was made there."""
+    made = interp.kb.result_type(f"{value.api}.element[0]")
+    if not made:
+        return None
+    first = v.Obj(value.api, made, value.args, value.node)
+    first.file = value.file
+    return first
 
 
 def _spread(known: list[v.Value], count: int, starred: int) -> list[v.Value]:

@@ -31,7 +31,7 @@ from d9mlint.interp.events import (
     ResultEvent,
 )
 from d9mlint.interp.listening import on
-from d9mlint.interp.rng import GENERATOR_TYPES
+from d9mlint.interp.rng import GENERATOR_TYPES, seed_value
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import TENSOR
@@ -261,7 +261,16 @@ class Replaced:
             entries = self._interp.kb.rng(value.api)
             known = any(one.kind in _MAKING and one.at == "call" and not one.in_place for one in entries)
             self._random[value.api] = known
-        return (f"{site.path}:{site.start}", site) if known else None
+        return (f"{site.path}:{site.start}", site) if known and not self._is_seeded(value) else None
+
+    def _is_seeded(self, value: v.Obj) -> bool:
+        """Whether a generator was made with a seed: another call of the same place may have made one without."""
+        return value.type in GENERATOR_TYPES and any(
+            one.kind == "generator"
+            and (one.seed_arg or one.seed_pos is not None)
+            and v.is_none(seed_value(value.args, one) or v.NONE) is not True
+            for one in self._interp.kb.rng(value.api)
+        )
 
 
 def _parts(value: v.Value) -> Sequence[v.Value] | None:
