@@ -342,8 +342,8 @@ def test_a_program_is_fixed_for_the_release_that_its_names_tell(project: Project
     code = """\
 import tensorflow as tf
 
-w = tf.get_variable("w", [3, 1])
-loss = tf.reduce_mean(w * tf.placeholder(tf.float32, [3, 1]))
+w = tf.get_variable("w", [3, 3, 3, 1])
+loss = tf.reduce_mean(tf.nn.conv2d(tf.placeholder(tf.float32, [4, 8, 8, 3]), w, 1, "SAME"))
 train = tf.train.AdamOptimizer(0.1).minimize(loss)
 with tf.Session() as session:
     session.run(tf.global_variables_initializer())
@@ -352,6 +352,23 @@ with tf.Session() as session:
     fixed = _after(project, code, "DET104", "DET306")
     assert "tf.set_random_seed(0)" in fixed and "TF_CUDNN_DETERMINISTIC" in fixed
     assert "keras" not in fixed and "enable_op_determinism" not in fixed
+
+
+def test_no_variable_is_set_that_covers_nothing_of_an_old_program(project: Project) -> None:
+    code = """\
+import tensorflow as tf
+
+x = tf.placeholder(tf.float32, [4, 8, 8, 3])
+loss = tf.reduce_mean(tf.LAYER)
+train = tf.train.AdamOptimizer(0.1).minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    session.run(train)
+"""
+    dense = code.replace("LAYER", "keras.layers.Dense(3)(x)")
+    assert "TF_CUDNN_DETERMINISTIC" not in _after(project, dense, "DET306")
+    conv = code.replace("LAYER", "keras.layers.Conv2D(3, 3)(x)")
+    assert "TF_CUDNN_DETERMINISTIC" in _after(project, conv, "DET306")
 
 
 def test_a_variable_is_set_before_the_import_that_another_fix_adds(project: Project) -> None:

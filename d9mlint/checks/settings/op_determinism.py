@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.schema import OpEntry
 
 GENERATOR = "tensorflow_generator"
+UNCOVERED = "uncovered"
+"""Stands in ``remedy`` where a variable of an old release covers no op of the program."""
 
 
 class WithoutOpDeterminism(Rule):
@@ -26,6 +28,15 @@ class WithoutOpDeterminism(Rule):
     codes = ("DET306",)
     refused = remembered(list[str])
     """What to do about generators that start from entropy, which TensorFlow refuses with op determinism."""
+    covered = remembered(bool)
+    """Whether the program has an op that the switch of its release covers."""
+
+    @on_call_if(lambda rule, api: any(one.rule == "DET306" for one in rule.run.kb.ops(api)))
+    def switchable(self, call: CallEvent) -> None:
+        """An op is made or called whose remedy is the switch."""
+        if not self.covered:
+            entries = [one for one in self.run.kb.ops(call.api) if one.rule == "DET306"]
+            self.covered = any(_covered(self.run, entry) for entry in entries)
 
     @on_call_if(lambda rule, api: any(map(_starts_from_entropy, rule.run.kb.ops(api))))
     def generator(self, call: CallEvent) -> None:
@@ -59,11 +70,19 @@ class WithoutOpDeterminism(Rule):
             subject="tensorflow",
             targets=(f"tensorflow {target.version}", target.source),
             entry_wide=True,
+            remedy=() if self.covered or not version(run, "<2.1") else (UNCOVERED,),
         )
 
 
 def _starts_from_entropy(entry: OpEntry) -> bool:
     return entry.rule == "DET106" and entry.default_mode == "random"
+
+
+def _covered(run: RunView, entry: OpEntry) -> bool:
+    return any(
+        one.behaviour == "deterministic_alternative" and run.kb_matches(entry.library, one.versions)
+        for one in entry.history
+    )
 
 
 def _switched_on(run: RunView) -> bool:

@@ -178,7 +178,7 @@ def op_determinism(context: Context, finding: Finding) -> Fix | None:
     if context.matches(finding, "tensorflow", ">=2.8"):
         start.add(f"{start.name('tensorflow')}.config.experimental.enable_op_determinism()")
         return made("enable op determinism", start.edits(), path=entry)
-    if not context.matches(finding, "tensorflow", ">=1.14"):
+    if not context.matches(finding, "tensorflow", ">=1.14") or "uncovered" in finding.remedy:
         return None
     name = (
         "TF_DETERMINISTIC_OPS"
