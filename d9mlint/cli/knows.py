@@ -162,7 +162,7 @@ def _op(entry: OpEntry) -> Iterator[str]:
     if entry.condition:
         yield f"  condition: {entry.condition}"
     yield from _conditions("only when", entry.when)
-    yield from _conditions("not when", entry.unless)
+    yield from _conditions("not when", [*entry.unless, *entry.untrained])
     yield from _only(entry.only_env)
     for variable, values in entry.unless_env.items():
         yield f"  not with {variable}={' or '.join(values)}"
