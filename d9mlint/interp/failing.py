@@ -98,8 +98,10 @@ def _is_plain(func: v.Func) -> bool:
 
 def _only_raises(func: v.Func) -> bool:
     """Whether a function computes something at most, and raises."""
-    *before, last = func.fn.body
-    return isinstance(last, m.Raise) and all(isinstance(one, (m.ExprStmt, m.Assign)) for one in before)
+    body = func.fn.body
+    if not body or not isinstance(body[-1], m.Raise):
+        return False
+    return all(isinstance(one, (m.ExprStmt, m.Assign)) for one in body[:-1])
 
 
 def _lacks_argument(func: v.Func, node: m.Call) -> bool:
