@@ -36,6 +36,7 @@ from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.kinds import instance_of, is_abstract, is_class, subclass_of
 from d9mlint.interp.library import options as opt
 from d9mlint.interp.library import records
+from d9mlint.interp.library.commands import COMMAND_METHODS
 from d9mlint.interp.library.environments import ENVIRONMENT_MODELS
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
@@ -1107,6 +1108,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     **CONTAINER_METHODS,
     **STRING_METHODS,
     **REFLECTION_METHODS,
+    **COMMAND_METHODS,
     **PROCESS_METHODS,
     **PYTHON_FILE_METHODS,
     **QUEUE_METHODS,
