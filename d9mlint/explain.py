@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.base.errors import UsageError
 from d9mlint.base.paths import absolute
 from d9mlint.base.terminal import count
+from d9mlint.checks.seeded_anywhere import why_seeded
 from d9mlint.config.selection import FileIgnores, expand, select, shown
 from d9mlint.interp.recording import Blocked, Match, Recording, Spot, find_spot, statements_of
 from d9mlint.interp.state import Site
@@ -406,6 +407,10 @@ def _followed(seen: Inspection, part: Part, finding: Finding) -> Verdict:
         return Verdict(finding.code, name, HELD_BACK, (f"it has {limits}; to be shown: {least}",), finding)
     if part.settings.baseline:
         return Verdict(finding.code, name, HELD_BACK, ("the baseline has it",), finding)
+    plan = seen.plan
+    seeded = why_seeded(finding, plan.facts, plan.known, bool(plan.project.entries))
+    if seeded:
+        return Verdict(finding.code, name, HELD_BACK, (seeded,), finding)
     return Verdict(finding.code, name, HELD_BACK, ("another finding of this line stands for it",), finding)
 
 

@@ -216,6 +216,24 @@ def test_no_entry_point_reaches_it(program: Path) -> None:
     assert data["function"] == "unused"
 
 
+def test_code_that_may_seed_is_the_reason_for_code_that_no_entry_point_reaches(project: Project) -> None:
+    part = """\
+from datasets import Dataset
+from labtools import setup_seed
+
+
+def split(name):
+    return Dataset.from_json(name).train_test_split(test_size=0.2)
+
+
+def other():
+    setup_seed(3)
+"""
+    root = project({"main.py": "import part\n\nif __name__ == '__main__':\n    print(part)\n", "part.py": part})
+    held = of(told(root, "part.py:6"), "DET109")
+    assert held["state"] == "held back" and held["reasons"] == ["`setup_seed` in part.py may seed the generator"]
+
+
 def test_several_entry_points_and_one_that_is_named(project: Project) -> None:
     use = "import torch\nfrom layers import unused\n\nunused(torch.tensor([1], device='{}'))\n"
     root = project({"a.py": use.format("cpu"), "b.py": use.format("cuda"), "layers.py": LAYERS})

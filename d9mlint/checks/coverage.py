@@ -73,7 +73,7 @@ def _call(interp: RunView, call: CallEvent) -> None:
                 "dynamic-call", f"the call of `{_written(node.func)}` is decided at run time{given}", node
             )
         return
-    if api in _BUILT_BY_CONFIGURATION and not _configured(call.args):
+    if api in _BUILT_BY_CONFIGURATION and not _configured(call.args.get("config", 0)):
         what = _received(interp, call.args)
         given = f" and receives {what}" if what else ""
         interp.gap("dynamic-call", f"what `{rest}` makes is decided by the configuration{given}", node)
@@ -89,11 +89,14 @@ def _call(interp: RunView, call: CallEvent) -> None:
         interp.gap("library-call", f"nothing is known of `{api}`, which receives {what}", node)
 
 
-def _configured(args: v.Args) -> bool:
-    """Whether the configuration that an object is built from names its class."""
-    config = args.get("config", 0)
-    target = config.items.get("_target_") if isinstance(config, v.Mapping) else None
-    return isinstance(target, v.Lit)
+def _configured(config: v.Value | None) -> bool:
+    """Whether the configuration that an object is built from names its class, or those of its parts."""
+    if isinstance(config, v.Mapping) and "_target_" in config.items:
+        return isinstance(config.items["_target_"], v.Lit)
+    if not isinstance(config, v.Mapping | v.Items) or config.open:
+        return False
+    parts = config.elts if isinstance(config, v.Items) else config.items.values()
+    return all(_configured(one) for one in parts if isinstance(one, v.Mapping | v.Items))
 
 
 def _looked_up(func: m.Expr) -> bool:

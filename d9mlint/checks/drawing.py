@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ LIBRARY_SEED = "DET113"
 """The rule of generators that libraries keep for themselves."""
 ITEM_SEED = "item seed"
 """What is drawn from a global generator that the item has seeded."""
+UNKNOWN_CALL = "?"
+"""The name under which listeners hear of a call of something that is not known."""
 KEPT = "kept"
 """What is drawn from a generator that a transform keeps."""
 
@@ -45,6 +48,8 @@ class ItemDraws(Observer):
         self.drawn: set[str] = set()
         self.by_python: set[str] = set()
         """Those that are drawn from by a function of Python that a graph calls for each element."""
+        self.unknown = False
+        """Whether something is called that is not known."""
         self._calls: set[Site] = set()
         self._began = run.now
 
@@ -79,6 +84,9 @@ class ItemDraws(Observer):
     def called(self, call: CallEvent) -> None:
         """A method of a generator draws from it. One that is made for the item has nothing to do with workers. A seed may
         come from that of the worker."""
+        if call.api == UNKNOWN_CALL:
+            self.unknown = True
+            return
         role = self.run.kb.role(call.api, "worker-seed")
         if self.alone and role is not None:
             self._draw(role.library)
@@ -92,6 +100,8 @@ class ItemDraws(Observer):
     def layer(self, event: ObjectCallEvent) -> None:
         """A Keras layer that draws keeps the state of its generator, with or without a seed."""
         obj, args, _ = event
+        root = obj.api.partition(".")[0]
+        self.unknown |= root not in self.run.kb.libraries and root not in sys.stdlib_module_names
         training = args.kw.get("training")
         asked = v.truth(training) if training is not None else None
         if training is not None and not asked:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from d9mlint.base.entry_report import MAY_SEED
@@ -22,38 +23,61 @@ def without_seeded(
     if not asked:
         return kept
     known = list(files) if programs else []
-    seeded = {
-        what
-        for what in asked
-        if not programs or any(_may_seed(one, what.removeprefix(MAY_SEED), kb) for one in known)
-    }
+    seeded = {what for what in asked if not programs or _seeder(known, what, kb) is not None}
     return [one for one in kept if one.unless not in seeded]
 
 
-def _may_seed(facts: m.FileFacts, rng: str, kb: Knowledge) -> bool:
-    """Whether a file may seed a generator, as far as names tell."""
-    if facts.problem is not None or facts.unread:
-        return True
+def why_seeded(finding: Finding, files: Mapping[str, m.FileFacts], kb: Knowledge, programs: bool) -> str:
+    """Why a finding is one of those that are left out; empty for one that is not."""
+    if not finding.unless.startswith(MAY_SEED):
+        return ""
+    if not programs:
+        return "no program is known that uses this code, and one may seed the generator"
+    found = _seeder(files.values(), finding.unless, kb)
+    if found is None:
+        return ""
+    facts, name = found
+    path = os.path.basename(next(path for path, one in files.items() if one is facts))
+    return f"`{name}` in {path} may seed the generator" if name else f"{path} could not be read"
+
+
+def _seeder(files: Iterable[m.FileFacts], what: str, kb: Knowledge) -> tuple[m.FileFacts, str] | None:
+    """A file that may seed a generator, as far as names tell, and the name; no name where it could not be read."""
+    known = list(files)
+    rng = what.removeprefix(MAY_SEED)
     names = kb.names_that_seed(rng)
-    if not any(word in names or kb.may_seed(word, False) or kb.may_seed(word, True) for word in facts.words):
-        return False
-    imported = dict(_imports(facts))
-    return any(_seeds(name, called, rng, names, imported, kb) for name, called in _used(facts))
+    words = {word for facts in known for word in facts.words}
+    likely = {name for name, libraries in names.items() if not words.isdisjoint(libraries)}
+    for facts in known:
+        if facts.problem is not None or facts.unread:
+            return facts, ""
+        if not any(one in names or kb.may_seed(one, False) or kb.may_seed(one, True) for one in facts.words):
+            continue
+        imported = dict(_imports(facts))
+        for name, called in _used(facts):
+            if _seeds(name, called, rng, likely, imported, kb):
+                return facts, name.lstrip(".")
+    return None
 
 
 def _seeds(
-    name: str, called: bool, rng: str, names: frozenset[str], imported: dict[str, str], kb: Knowledge
+    name: str, called: bool, rng: str, likely: set[str], imported: dict[str, str], kb: Knowledge
 ) -> bool:
+    """Whether a name may seed a generator. ``likely`` are the last parts of the names of what seeds it in libraries that
+    the project imports."""
     head, dot, rest = name.partition(".")
     last = name.rpartition(".")[2]
-    if last not in names and not kb.may_seed(last, bool(dot)):
-        return False
+    alike = kb.may_seed(last, bool(dot))
     full = imported.get(head)
     if full is None:
         # A variable that is called like a function that seeds is none.
-        return called or bool(dot)
-    entries = kb.rng(kb.canonical(f"{full}.{rest}" if rest else full))
-    return any(rng in entry.seeds for entry in entries) if entries else True
+        return (alike or last in likely) and (called or bool(dot))
+    api = kb.canonical(f"{full}.{rest}" if rest else full)
+    entries = kb.rng(api) if alike or last in likely else ()
+    if entries:
+        return any(rng in kb.seeded_with(one) for entry in entries for one in entry.seeds)
+    # An object of the project may be one of any library.
+    return alike or (last in likely and not kb.is_of_known_library(api))
 
 
 def _used(facts: m.FileFacts) -> Iterator[tuple[str, bool]]:

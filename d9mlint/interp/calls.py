@@ -33,6 +33,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import (
+    commands,
     environments,
     experiments,
     functional_modules,
@@ -98,6 +99,8 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         result = call_function(interp, func, args, node)
         if interp.orders.any:
             interp.orders.returned(result, node, before)
+        if func.decorated and commands.is_group(func):
+            commands.start(interp, func)
         return result
     if isinstance(func, v.Member):
         return call_member(interp, func, args, node)
@@ -548,6 +551,7 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
         interp.listeners.tell(DecoratorEvent(decorator, value, node))
         if isinstance(value, v.Func):
             value.decorated = (*value.decorated, decorator)
+            commands.register(decorator, value)
             _answer_later(interp, decorator, value, node)
             if isinstance(decorator, v.Member):
                 _experiment(interp, decorator, value, node)
@@ -1676,6 +1680,8 @@ def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
 def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
     args = inputs.moved(interp, obj, args, node)
     interp.listeners.tell(ObjectCallEvent(obj, args, node))
+    if commands.COMMANDS in obj.attrs:
+        commands.start(interp, obj)
     record = records.make(interp, obj, args, node)
     if record is not None:
         return record

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -26,6 +26,7 @@ from d9mlint.interp.frames import BudgetExceeded
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.interpreter import MAIN, Interp
+from d9mlint.interp.library import commands
 from d9mlint.interp.library.loaders import Loaders
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.overwritten import Overwritten
@@ -402,20 +403,10 @@ def _run_program(interp: Interp, entry: Entry) -> None:
         target = mod.env.vars.get(entry.function)
         if isinstance(target, v.Func):
             interp.call(target, option_params(interp, target), None)
-    commands = [f for f in mod.env.vars.values() if isinstance(f, v.Func) and is_command(f)]
-    starts: list[Callable[[], None]] = []
-    for func in commands:
-        if func.key not in interp.visited:
-
-            def start(func: v.Func = func) -> None:
-                interp.call(func, option_params(interp, func), None)
-
-            starts.append(start)
-    if len(starts) == 1:
-        starts[0]()
-    elif starts:
-        # Every command is a program of its own: none sees what another one has seeded.
-        interp.branch(starts)
+        elif isinstance(target, v.Obj):
+            commands.start(interp, target)
+    own = [one for one in mod.env.vars.values() if isinstance(one, v.Func) and commands.is_command(one)]
+    commands.run_commands(interp, own)
     interp.drain()
 
 
@@ -464,20 +455,3 @@ def _run_class(interp: Interp, cls: v.Cls) -> None:
         if member.key in interp.judged and member.key not in interp.visited:
             with interp.within(*([QUIET] if member.fn.name in quiet else [])):
                 interp.call(member.bind(inst), v.Args(star=True, dstar=True), None)
-
-
-def is_command(func: v.Func) -> bool:
-    """Whether decorators make a function a command of its own: click, typer, hydra, sacred."""
-    for decorator in func.decorated:
-        name = _decorator_name(decorator)
-        if name.rpartition(".")[2] in ("command", "automain") or name in ("hydra.main",):
-            return True
-    return False
-
-
-def _decorator_name(decorator: Any) -> str:
-    if isinstance(decorator, v.Obj):
-        return decorator.api
-    if isinstance(decorator, v.Member):
-        return "?." + decorator.name
-    return decorator.name if isinstance(decorator, v.Ext) else ""

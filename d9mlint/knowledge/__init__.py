@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,7 +83,7 @@ class Knowledge:
             api.partition(".")[0] for entry in described if entry.library != "python" for api in entry.apis
         )
         self._may_seed: dict[tuple[str, bool], bool] = {}
-        self._names_that_seed: dict[str, frozenset[str]] = {}
+        self._names_that_seed: dict[str, Mapping[str, frozenset[str]]] = {}
         self._result_patterns: Patterns[str] = Patterns()
         # Names of attributes of which a table says what class they are.
         self._attributes = frozenset(api.rpartition(".@")[2] for api in compiled.results if ".@" in api)
@@ -327,16 +327,29 @@ class Knowledge:
             self._may_seed[name, method] = found
         return found
 
-    def names_that_seed(self, rng: str) -> frozenset[str]:
-        """The last parts of the names of what seeds a generator."""
+    def names_that_seed(self, rng: str) -> Mapping[str, frozenset[str]]:
+        """The last parts of the names of what seeds a generator, with the libraries that have it as programs name them
+        when they import them."""
         found = self._names_that_seed.get(rng)
         if found is None:
-            found = self._names_that_seed[rng] = frozenset(
-                name.rpartition(".")[2]
-                for name, entries in self._rng.items()
-                if any(rng in self.seeded_with(one) for entry in entries for one in entry.seeds)
-            )
+            roots: dict[str, set[str]] = {}
+            for name, entries in self._rng.items():
+                if any(rng in self.seeded_with(one) for entry in entries for one in entry.seeds):
+                    roots.setdefault(name.rpartition(".")[2], set()).add(name.partition(".")[0])
+            found = self._names_that_seed[rng] = {
+                name: frozenset(one for root in libraries for one in self._imported_as(root))
+                for name, libraries in roots.items()
+            }
         return found
+
+    def _imported_as(self, root: str) -> set[str]:
+        """A library, and other names of which some part is the same."""
+        same = {root}
+        same.update(name.partition(".")[0] for name, own in self._exact.items() if own.startswith(root + "."))
+        for prefix, given in self._prefixes.items():
+            if any(target.partition(".")[0] == root for _, target in given):
+                same.add(prefix)
+        return same
 
     def is_seed(self, argument: str) -> bool:
         """Whether libraries take a seed under this name of an argument."""

@@ -9,7 +9,7 @@ from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Rule, argument_node, seeded_generator
 from d9mlint.checks.data.idle import is_idle
 from d9mlint.checks.derivation import default
-from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, what_is_drawn
+from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, item_draws
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.library.loaders import LOADER
@@ -114,7 +114,8 @@ class LoaderWorkers(Rule):
             return
         dataset = args.get("dataset", 0)
         kept = KeptGenerators(self.run)
-        drawn = what_is_drawn(self.run, [dataset, args.get("collate_fn")], kept, frame=frame, alone=True)
+        found = item_draws(self.run, [dataset, args.get("collate_fn")], kept, frame=frame, alone=True)
+        drawn = found.drawn
         by_command = self.by_command and self.run.mode(SEEDED_BY_TRAINER).value
         if (self.by_trainer or by_command) and not drawn & {"own", "other", KEPT}:
             return
@@ -159,7 +160,9 @@ class LoaderWorkers(Rule):
                 else "nothing from global generators now"
             )
             reasons.append(
-                f"its dataset draws {now}; draws from NumPy or `random` that are added later would depend on "
+                "its dataset calls what could not be resolved, which may draw from NumPy or `random`"
+                if found.unknown and not drawn and not item_seed
+                else f"its dataset draws {now}; draws from NumPy or `random` that are added later would depend on "
                 "every earlier draw"
             )
         elif not reasons:

@@ -36,6 +36,7 @@ from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.kinds import instance_of, is_abstract, is_class, subclass_of
 from d9mlint.interp.library import options as opt
 from d9mlint.interp.library import records
+from d9mlint.interp.library.commands import COMMAND_METHODS
 from d9mlint.interp.library.environments import ENVIRONMENT_MODELS
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
@@ -894,10 +895,14 @@ def _globals(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
 
 
 def _instantiate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``hydra.utils.instantiate(cfg.model)``: what ``_target_`` names is called with the other keys."""
+    """``hydra.utils.instantiate(cfg.model)``: what ``_target_`` names is called with the other keys, in each part of
+    the configuration."""
     config = args.pos[0] if args.pos else args.kw.get("config")
+    if not isinstance(config, v.Mapping | v.Items):
+        return None
+    whole = args.kw.get("_recursive_")
     extra = {name: value for name, value in args.kw.items() if not name.startswith("_") and name != "config"}
-    return _built(interp, config, extra, node) if isinstance(config, v.Mapping) else None
+    return _built(interp, config, extra, node, whole is None or v.truth(whole) is not False)
 
 
 def _trainer_of_options(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -907,23 +912,56 @@ def _trainer_of_options(interp: Interp, api: str, args: v.Args, node: Any) -> v.
     return interp.call(v.Ext(trainer), v.Args([], {"accelerator": v.UNKNOWN, **args.kw}), node)
 
 
-def _built(interp: Interp, config: v.Mapping, extra: dict[str, v.Value], node: Any) -> v.Value:
-    target = config.items.get("_target_")
+def _built(
+    interp: Interp, config: v.Value, extra: dict[str, v.Value], node: Any, whole: bool = True
+) -> v.Value:
+    """What a part of a configuration stands for; ``whole`` is whether the arguments of what is called are built as well."""
+    if isinstance(config, v.Items):
+        if not any(map(_has_target, config.elts)):
+            return config
+        return v.Items(
+            config.kind, [_built(interp, one, {}, node, whole) for one in config.elts], config.open
+        )
+    if not isinstance(config, v.Mapping) or not (extra or config.open or _has_target(config)):
+        return config
+    if "_target_" not in config.items:
+        if config.open:
+            # It may be among what is not known of it.
+            return v.UNKNOWN
+        built = {key: _built(interp, one, {}, node, whole) for key, one in config.items.items()}
+        return v.Mapping({**built, **extra}, config.open, config.attributes)
+    asked = config.items.get("_recursive_")
+    whole = whole if asked is None else v.truth(asked) is not False
     items = {
-        key: _built(interp, value, {}, node)
-        if isinstance(value, v.Mapping) and "_target_" in value.items
-        else value
+        key: _built(interp, value, {}, node, whole) if whole else value
         for key, value in config.items.items()
         if isinstance(key, str) and not key.startswith("_")
     }
+    target = config.items["_target_"]
     if not isinstance(target, v.Lit) or not isinstance(target.value, str):
         return v.UNKNOWN
     func = _at_path(interp, target.value, node)
-    arguments = v.Args([], {**items, **extra}, dstar=config.open)
+    first = config.items.get("_args_")
+    given = _built(interp, first, {}, node, whole) if whole and first is not None else first
+    arguments = v.Args(
+        given.elts if isinstance(given, v.Items) else [],
+        {**items, **extra},
+        star=given is not None and (not isinstance(given, v.Items) or given.open),
+        dstar=config.open,
+    )
     partial = config.items.get("_partial_")
     if isinstance(partial, v.Lit) and partial.value:
         return v.Partial(func, arguments)
     return interp.call(func, arguments, node)
+
+
+def _has_target(config: v.Value) -> bool:
+    """Whether a part of a configuration, or one in it, names what is called."""
+    if isinstance(config, v.Items):
+        return any(map(_has_target, config.elts))
+    return isinstance(config, v.Mapping) and (
+        "_target_" in config.items or any(map(_has_target, config.items.values()))
+    )
 
 
 def _at_path(interp: Interp, path: str, node: Any) -> v.Value:
@@ -1070,6 +1108,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     **CONTAINER_METHODS,
     **STRING_METHODS,
     **REFLECTION_METHODS,
+    **COMMAND_METHODS,
     **PROCESS_METHODS,
     **PYTHON_FILE_METHODS,
     **QUEUE_METHODS,

@@ -1,0 +1,126 @@
+"""Commands that decorators register with an object, and that run where it is called: of click, typer and others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.interp.library.options import option_params
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+COMMANDS = "@commands"
+_FIRST = "@first"
+"""Functions that run before each command."""
+
+
+def is_command(func: v.Func) -> bool:
+    """Whether decorators make a function a command of its own: click, typer, hydra, sacred."""
+    for decorator in func.decorated:
+        name = _decorator_name(decorator)
+        if name.rpartition(".")[2] in ("command", "automain") or name in ("hydra.main",):
+            return True
+    return False
+
+
+def _decorator_name(decorator: v.Value) -> str:
+    if isinstance(decorator, v.Obj):
+        return decorator.api
+    if isinstance(decorator, v.Member):
+        return "?." + decorator.name
+    return decorator.name if isinstance(decorator, v.Ext) else ""
+
+
+def register(decorator: v.Value, func: v.Func) -> None:
+    """A method of an object decorates a function: the object keeps a command, or what runs before its commands."""
+    owner = decorator.owner if isinstance(decorator, v.Obj | v.Member) else None
+    if isinstance(owner, v.Obj):
+        name = _decorator_name(decorator).rpartition(".")[2]
+        if name in ("command", "callback"):
+            _keep(owner, COMMANDS if name == "command" else _FIRST, [func])
+
+
+def _keep(owner: v.Obj, where: str, added: Iterable[v.Value]) -> None:
+    owner.attrs[where] = v.Items("l", [*_kept(owner, where), *added])
+
+
+def _kept(owner: v.Obj, where: str) -> list[v.Value]:
+    found = owner.attrs.get(where)
+    return found.elts if isinstance(found, v.Items) else []
+
+
+def add(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``app.add_typer(other)``: the commands of one object become those of another."""
+    given = args.pos[0] if args.pos else None
+    if isinstance(owner, v.Obj) and isinstance(given, v.Obj):
+        _keep(owner, COMMANDS, [given])
+    return None
+
+
+def run(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``app.run()``, of an object whose library is not known to do something else by it."""
+    if isinstance(owner, v.Obj) and not interp.kb.roles(f"{owner.type}.{name}"):
+        start(interp, owner)
+    return None
+
+
+def start(interp: Interp, owner: v.Value) -> None:
+    """Run the commands that are registered with an object, or with the function of a group."""
+    if interp.entry is None:
+        return
+    found: list[v.Func] = []
+    if isinstance(owner, v.Obj):
+        for first in _kept(owner, _FIRST):
+            if isinstance(first, v.Func):
+                interp.call(first, option_params(interp, first), None)
+        found = list(_flat(owner, set()))
+    elif isinstance(owner, v.Func):
+        found = list(_of_group(interp, owner))
+    run_commands(interp, found)
+
+
+def is_group(func: v.Func) -> bool:
+    """Whether a decorator makes a function one with which commands are registered."""
+    return any(isinstance(one, v.Obj) and one.api.rpartition(".")[2] == "group" for one in func.decorated)
+
+
+def run_commands(interp: Interp, commands: Iterable[v.Func]) -> None:
+    """Run those commands that did not run yet. Each is a program of its own: none sees what another one has seeded."""
+    starts: list[Callable[[], None]] = [
+        partial(_run, interp, func) for func in commands if func.key not in interp.visited
+    ]
+    if len(starts) == 1:
+        starts[0]()
+    elif starts:
+        interp.branch(starts)
+
+
+def _run(interp: Interp, func: v.Func) -> None:
+    interp.call(func, option_params(interp, func), None)
+
+
+def _flat(owner: v.Obj, seen: set[int]) -> Iterable[v.Func]:
+    if id(owner) in seen:
+        return
+    seen.add(id(owner))
+    for one in _kept(owner, COMMANDS):
+        if isinstance(one, v.Func):
+            yield one
+        elif isinstance(one, v.Obj):
+            yield from _flat(one, seen)
+
+
+def _of_group(interp: Interp, group: v.Func) -> Iterable[v.Func]:
+    """The commands of a group, among the functions of the modules that are loaded."""
+    for mod in list(interp.loaded.values()):
+        for value in list(mod.env.vars.values()):
+            if isinstance(value, v.Func) and value.mod is mod and is_command(value):
+                owners = [one.owner for one in value.decorated if isinstance(one, v.Obj | v.Member)]
+                if any(isinstance(one, v.Func) and one.key == group.key for one in owners):
+                    yield value
+
+
+COMMAND_METHODS = {"*.run": run, "*.main": run, "*.add_typer": add}
