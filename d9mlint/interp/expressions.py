@@ -420,6 +420,10 @@ def _compare(interp: Interp, node: m.Compare) -> v.Value:
         for one in values:
             if isinstance(one, v.Obj) and one.type == TENSOR:
                 return tensors.make("operator", tensors.of_comparison(interp, *values), one.likely)
+        if any(isinstance(one, v.Obj) and one.api.startswith("?.") and shapes.form(one).sizes for one in values):
+            made = v.Obj(OPERATOR, "", v.Args(list(values)))
+            made.start_with(tensors.of_comparison(interp, *values))
+            return made
         if any(map(is_graph_tensor, values)):
             made = v.Obj(OPERATOR, "", v.Args(list(values)))
             made.start_with(shapes.Form(dtype="bool"))

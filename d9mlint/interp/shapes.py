@@ -497,6 +497,8 @@ def added_dimension(entry: TensorEntry, old: Form, args: v.Args) -> int | None:
         return (
             old.single if old.single is not None and at is not None and 0 <= at != old.single >= 0 else None
         )
+    if entry.along is not None:
+        return _kept_dimension(entry.along, args)
     kept = args.kw.get("keepdim")
     if entry.sizes != "widened" and (kept is None or v.truth(kept) is not True):
         return None
@@ -507,6 +509,15 @@ def added_dimension(entry: TensorEntry, old: Form, args: v.Args) -> int | None:
         if isinstance(one, v.Lit) and isinstance(one.value, int) and not isinstance(one.value, bool)
     ]
     return places[0] if len(places) == 1 else None
+
+
+def _kept_dimension(along: Other, args: v.Args) -> int | None:
+    """The dimension of one element that a reduction keeps: ``max(1, True)``, ``kthvalue(3, keepdim=True)``."""
+    kept = args.get("keepdim", None if along.pos is None else along.pos + 1)
+    named = args.get(along.arg, along.pos)
+    at = named.value if isinstance(named, v.Lit) else along.default if named is None else None
+    known = kept is not None and v.truth(kept) is True and type(at) is int
+    return at if known and not (isinstance(named, v.Lit) and named.option) else None
 
 
 def are_numbers(items: v.Value) -> bool:

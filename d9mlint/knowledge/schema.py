@@ -696,10 +696,12 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     (``fractions``), or a name. ``distinct``: no element is there twice in a row or column, always, where it is so
     of the ``input``, or where it is so of that and it is repeated in dimensions of one element only (``apart``);
     of ``positions`` where the input has one dimension, and of what is made of the ``one-column`` of such; where it is so
-    of the input or that has the positions of what is true in one dimension (``column``).
+    of the input or that has the positions of what is true in one dimension (``column``); where the positions are ``found``
+    at which a vector is true, as there is nothing to choose from.
     ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input`` are.
     ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
-    as are ``distinct``. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are conditions
+    as are ``distinct``. ``along`` is the argument that names a dimension of which one element is left, or none unless the
+    next argument keeps it. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are conditions
     on the arguments of a method that no other common class takes: something unknown whose method is called so is a tensor.
     """
 
@@ -734,10 +736,11 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     rank: int | None = None
     spatial: Other | None = None
     dtype: str = ""
-    distinct: bool | Literal["input", "apart", "positions", "one-column", "column"] = False
+    distinct: bool | Literal["input", "apart", "positions", "one-column", "column", "found"] = False
     whole: bool | Literal["input"] = False
     second: Literal["", "positions", "distinct"] = ""
     second_when: list[Condition] = []
+    along: Other | None = None
     items: int | None = None
     tells: list[Condition] = []
     note: str = ""
