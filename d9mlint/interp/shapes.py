@@ -40,7 +40,7 @@ class Form(NamedTuple):
     """What is known of a tensor: its sizes (None for an unknown one) and its element type; the device it is on
     ("" for unknown), whether it requires grad (None for unknown), whether its elements are all different, where its
     sizes are not known a dimension of one element, whether its elements are whole numbers though their type may have
-    others, and how many dimensions it has at least where its sizes are not known."""
+    others, how many dimensions it has at least where its sizes are not known, and whether it is a product with zero."""
 
     sizes: Sizes | None = None
     dtype: str | None = None
@@ -50,6 +50,7 @@ class Form(NamedTuple):
     single: int | None = None
     whole: bool = False
     least: int = 0
+    zero: bool = False
 
 
 NOTHING = Form()
@@ -112,6 +113,7 @@ def _common(forms: list[Form]) -> Form:
             _common_single(first, one),
             is_whole(first) and is_whole(one),
             0 if sizes else min(least(first), least(one)),
+            first.zero and one.zero,
         )
     return first
 

@@ -279,7 +279,12 @@ def _transfer(
         single = 1
     whole = entry.whole is True or (entry.whole == "input" and shapes.is_whole(old))
     dimensions = shapes.least_of(entry, old, args) if sizes is None else 0
-    return Form(sizes, dtype, where, grad, distinct, single, whole, dimensions)
+    zero = old.zero and entry.distinct in _SAME_ELEMENTS
+    return Form(sizes, dtype, where, grad, distinct, single, whole, dimensions, zero)
+
+
+_SAME_ELEMENTS = ("input", "apart", "one-column")
+"""What is said of ``distinct`` for what gives the elements of its input."""
 
 
 def _is_one_column(interp: Interp, found: v.Value) -> bool:
@@ -471,7 +476,8 @@ def of_operator(interp: Interp, left: v.Value, right: v.Value, op: str) -> Form:
         grad = False
     whole = op in _EXACT and shapes.is_whole_value(left) and shapes.is_whole_value(right)
     where = _device_with(interp, [left, right])
-    return Form(shape.sizes, shape.dtype, where, grad, whole=whole, least=shape.least)
+    zero = (op == "*" and v.is_zero(right)) or (op in ("*", "/") and v.is_zero(left))
+    return Form(shape.sizes, shape.dtype, where, grad, whole=whole, least=shape.least, zero=zero)
 
 
 def of_comparison(interp: Interp, left: v.Value, right: v.Value) -> Form:
@@ -491,7 +497,7 @@ def of_item(interp: Interp, value: v.Obj, index: v.Value) -> Form:
     single = shapes.dimension_of_item(index)
     grad = _recorded(interp, old.grad)
     dimensions = shapes.least_of_item(old, index) if sizes is None else 0
-    return Form(sizes, old.dtype, old.device, grad, distinct, single, old.whole, dimensions)
+    return Form(sizes, old.dtype, old.device, grad, distinct, single, old.whole, dimensions, old.zero)
 
 
 def _gives_pair(entry: TensorEntry, args: v.Args) -> bool:
@@ -524,7 +530,8 @@ def row(value: v.Obj) -> Form:
     """What is known of one of the tensors that iterating over a tensor gives."""
     old = form(value)
     sizes = None if old.sizes is None else old.sizes[1:]
-    return Form(sizes, old.dtype, old.device, old.grad, whole=old.whole, least=max(old.least - 1, 0))
+    dimensions = max(old.least - 1, 0)
+    return Form(sizes, old.dtype, old.device, old.grad, whole=old.whole, least=dimensions, zero=old.zero)
 
 
 def forget(value: v.Obj, free: bool = False) -> None:
@@ -543,8 +550,8 @@ def write(interp: Interp, owner: v.Value, name: str, *written: v.Value) -> None:
     new = old
     if name in shapes.RESIZING:
         new = new._replace(sizes=None, single=None, least=0)
-    if old.distinct:
-        new = new._replace(distinct=False)
+    if old.distinct or old.zero:
+        new = new._replace(distinct=False, zero=False)
     if old.whole and name not in shapes.RESIZING and (name or not all(map(shapes.is_whole_value, written))):
         new = new._replace(whole=False)
     if written and (old.grad is False or old.device == "cpu"):

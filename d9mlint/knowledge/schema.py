@@ -701,8 +701,9 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input`` are.
     ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
     as are ``distinct``. ``along`` is the argument that names a dimension of which one element is left, or none unless the
-    next argument keeps it. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are conditions
-    on the arguments of a method that no other common class takes: something unknown whose method is called so is a tensor.
+    next argument keeps it. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are
+    conditions on the arguments of a method that no other common class takes: something unknown whose method is called so
+    is a tensor.
     """
 
     id: str

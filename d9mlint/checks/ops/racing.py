@@ -643,7 +643,9 @@ def _writes_out(run: RunView, call: CallEvent) -> bool:
     if v.is_none(out) is False or func is None or not isinstance(node, m.Name):
         return True
     # A parameter that is None unless somebody gives it.
-    unset = [one.default for one in func.fn.params if one.name == node.id and isinstance(one.default, m.Const)]
+    unset = [
+        one.default for one in func.fn.params if one.name == node.id and isinstance(one.default, m.Const)
+    ]
     return not any(one.value is None for one in unset)
 
 
