@@ -328,13 +328,26 @@ class Callback(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     draws: list[str]
 
 
+class Drawn(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is done with what a call makes where something is drawn: methods that ``run`` a function, whose argument has
+    methods that ``draw`` (names with ``*``), in as many ``rounds`` as an argument says; methods that ``give`` such an
+    argument; and methods that ``fix`` what is drawn in one round, by a dictionary."""
+
+    runs: list[str]
+    rounds: str
+    gives: list[str]
+    draws: list[str]
+    fixes: list[str]
+
+
 class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A call, an attribute or a variable whose value makes results of a library vary.
 
     ``apis`` are calls and methods (of receivers whose class is known), ``attributes`` module attributes that are
     assigned, ``env`` environment variables that are set; for the last two a condition names the argument
     ``value``. It is a hazard when all of ``when`` hold for certain and none of ``unless`` does, and a function
-    that is given as ``callback`` draws. ``rule`` reports it with ``message`` and ``help``, in which ``{call}`` is
+    that is given as ``callback`` draws; with ``drawn`` it is none where it is seen that nothing is asked of what the call
+    makes. ``rule`` reports it with ``message`` and ``help``, in which ``{call}`` is
     the call as written and ``{value}`` the value.
 
     What the rest of the program does can take it back: a call of one of ``unless_called`` (names with ``*``,
@@ -367,6 +380,7 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     when: list[Condition] = []
     unless: list[Condition] = []
     callback: Callback | None = None
+    drawn: Drawn | None = None
     unless_called: list[str] = []
     unless_assigned: list[str] = []
     only_called: list[ReadAt] = []
