@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,6 +26,7 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.violations import Violation
 from d9mlint.ir import nodes as m
+from d9mlint.ir.derived import asserts, is_asserted
 from d9mlint.ir.forms import tests_form_only
 from d9mlint.project.entry_points import has_main_guard
 
@@ -84,6 +86,11 @@ class Reporter:
             silent(run, code, place, "the test asserts nothing but the form of what it computes")
             return
         level = violation.severity or Severity(page.severity)
+        if run.entry is None and page.family == "seeds" and _is_unasserted(run, place):
+            silent(
+                run, code, place, "a test draws it, and nothing that the test asserts depends on it: advice"
+            )
+            level = Severity.ADVICE
         sure = violation.confidence or Confidence(page.confidence)
         if (place.guessed or place.aside or run.entry is None) and sure is Confidence.HIGH:
             sure = Confidence.MEDIUM
@@ -296,6 +303,21 @@ def _in_test_of_form(interp: RunView, function: tuple[str, int] | None) -> bool:
     if function is None or not function[1]:
         return False
     return tests_form_only(interp.modules.by_path[function[0]].facts.functions[function[1]])
+
+
+def _is_unasserted(interp: RunView, place: Where) -> bool:
+    """Whether a test draws something on which nothing depends that it asserts."""
+    if place.function is None or not place.function[1] or place.site.path != place.function[0]:
+        return False
+    path, index = place.function
+    function = interp.modules.by_path[path].facts.functions[index]
+    if not function.name.startswith("test") or not _TESTS.search(path) or not asserts(function):
+        return False
+    return not is_asserted(function, place.site.start)
+
+
+_TESTS = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test)\.py$")
+"""Where test runners look for tests."""
 
 
 def unreached_step(interp: RunView, function: tuple[str, int]) -> Step:

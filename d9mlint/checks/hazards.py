@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence, Severity
+from d9mlint.checks.asked import never_asked
 from d9mlint.checks.base import Reporter, Rule
 from d9mlint.checks.drawing import what_is_drawn
 from d9mlint.interp import values as v
@@ -242,6 +243,9 @@ class Hazards(Rule):
             if not what_is_drawn(self.run, [function]) & set(entry.callback.draws):
                 self.silent(entry.rule, node, "the function that is passed draws no random numbers")
                 return
+        if entry.drawn is not None and (reason := never_asked(self.run, node, entry.drawn)):
+            self.silent(entry.rule, node, reason)
+            return
         given = {test.arg: args.get(test.arg, test.pos) or v.Lit(test.default) for test in _tests(entry.when)}
         text = {
             **{arg: plain(value) for arg, value in given.items()},

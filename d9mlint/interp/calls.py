@@ -1410,7 +1410,7 @@ def _call_member(
         result_obj.start_with(tensors.of_method(interp, owner, name, args))
         if name.endswith("_"):
             tensors.write(interp, owner, name, *args.values())
-    elif (name in _CERTAIN_METHODS or tensors.tells(interp, name, args)) and (
+    elif (name in _CERTAIN_METHODS or tensors.tells(interp, owner, name, args)) and (
         # Of unknown class, or what a method of something unknown gives.
         types[0].startswith("?") or (isinstance(owner, v.Obj) and owner.form is not None)
     ):

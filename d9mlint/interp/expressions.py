@@ -139,7 +139,10 @@ def _tensor_attribute(interp: Interp, value: v.Obj, name: str) -> v.Value:
         same = form.sizes is None or name in ("data", "grad")
         sizes = form.sizes if same or form.sizes is None else (None,) * len(form.sizes)
         grad = False if name in ("data", "grad") else form.grad
-        made = tensors.make(f"{TENSOR}.{name}", form._replace(sizes=sizes, grad=grad), value.likely)
+        zero = form.zero and name != "grad"
+        made = tensors.make(
+            f"{TENSOR}.{name}", form._replace(sizes=sizes, grad=grad, zero=zero), value.likely
+        )
         made.args = v.Args([value])
         return made
     other = tensors.second(interp, value) if name == "indices" else None
@@ -420,6 +423,12 @@ def _compare(interp: Interp, node: m.Compare) -> v.Value:
         for one in values:
             if isinstance(one, v.Obj) and one.type == TENSOR:
                 return tensors.make("operator", tensors.of_comparison(interp, *values), one.likely)
+        if any(
+            isinstance(one, v.Obj) and one.api.startswith("?.") and shapes.form(one).sizes for one in values
+        ):
+            made = v.Obj("?.operator", "", v.Args(list(values)))
+            made.start_with(tensors.of_comparison(interp, *values))
+            return made
         if any(map(is_graph_tensor, values)):
             made = v.Obj(OPERATOR, "", v.Args(list(values)))
             made.start_with(shapes.Form(dtype="bool"))

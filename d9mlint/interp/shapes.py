@@ -40,7 +40,7 @@ class Form(NamedTuple):
     """What is known of a tensor: its sizes (None for an unknown one) and its element type; the device it is on
     ("" for unknown), whether it requires grad (None for unknown), whether its elements are all different, where its
     sizes are not known a dimension of one element, whether its elements are whole numbers though their type may have
-    others, and how many dimensions it has at least where its sizes are not known."""
+    others, how many dimensions it has at least where its sizes are not known, and whether it is a product with zero."""
 
     sizes: Sizes | None = None
     dtype: str | None = None
@@ -50,6 +50,7 @@ class Form(NamedTuple):
     single: int | None = None
     whole: bool = False
     least: int = 0
+    zero: bool = False
 
 
 NOTHING = Form()
@@ -112,6 +113,7 @@ def _common(forms: list[Form]) -> Form:
             _common_single(first, one),
             is_whole(first) and is_whole(one),
             0 if sizes else min(least(first), least(one)),
+            first.zero and one.zero,
         )
     return first
 
@@ -497,6 +499,8 @@ def added_dimension(entry: TensorEntry, old: Form, args: v.Args) -> int | None:
         return (
             old.single if old.single is not None and at is not None and 0 <= at != old.single >= 0 else None
         )
+    if entry.along is not None:
+        return _kept_dimension(entry.along, args)
     kept = args.kw.get("keepdim")
     if entry.sizes != "widened" and (kept is None or v.truth(kept) is not True):
         return None
@@ -507,6 +511,15 @@ def added_dimension(entry: TensorEntry, old: Form, args: v.Args) -> int | None:
         if isinstance(one, v.Lit) and isinstance(one.value, int) and not isinstance(one.value, bool)
     ]
     return places[0] if len(places) == 1 else None
+
+
+def _kept_dimension(along: Other, args: v.Args) -> int | None:
+    """The dimension of one element that a reduction keeps: ``max(1, True)``, ``kthvalue(3, keepdim=True)``."""
+    kept = args.get("keepdim", None if along.pos is None else along.pos + 1)
+    named = args.get(along.arg, along.pos)
+    at = named.value if isinstance(named, v.Lit) else along.default if named is None else None
+    known = kept is not None and v.truth(kept) is True and type(at) is int
+    return at if known and not (isinstance(named, v.Lit) and named.option) else None
 
 
 def are_numbers(items: v.Value) -> bool:

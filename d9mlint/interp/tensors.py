@@ -213,10 +213,16 @@ def of_method(interp: Interp, owner: v.Value, name: str, args: v.Args) -> Form:
     return _transfer(interp, interp.kb.tensor(f"{TENSOR}.{name}"), args, owner)
 
 
-def tells(interp: RunView, name: str, args: v.Args) -> bool:
-    """Whether only tensors have a method of this name that takes such arguments."""
+def tells(interp: Interp, owner: v.Value, name: str, args: v.Args) -> bool:
+    """Whether only tensors have a method of this name that takes such arguments, or its owner is seen to be one."""
     entry = interp.kb.tensor(f"{TENSOR}.{name}")
-    return entry is not None and any_holds(args, entry.tells) is True
+    if entry is None:
+        return False
+    if any_holds(args, entry.tells) is True:
+        return True
+    # What such a method gives is a tensor too, and no array's positions can be flattened as one.
+    known = isinstance(owner, v.Obj) and form(owner).sizes is not None
+    return known or (entry.distinct == "one-column" and _is_one_column(interp, owner))
 
 
 def _transfer(
@@ -258,6 +264,8 @@ def _transfer(
     distinct = entry.distinct is True
     if entry.distinct == "positions":
         distinct = old.sizes is not None and len(old.sizes) == 1
+    elif entry.distinct == "found":
+        distinct = len(inputs) == 1 and old.sizes is not None and len(old.sizes) == 1 and not args.dstar
     elif entry.distinct == "one-column":
         distinct = _is_one_column(interp, first)
     elif old.distinct and not distinct:
@@ -271,16 +279,24 @@ def _transfer(
         single = 1
     whole = entry.whole is True or (entry.whole == "input" and shapes.is_whole(old))
     dimensions = shapes.least_of(entry, old, args) if sizes is None else 0
-    return Form(sizes, dtype, where, grad, distinct, single, whole, dimensions)
+    zero = old.zero and entry.distinct in _SAME_ELEMENTS
+    return Form(sizes, dtype, where, grad, distinct, single, whole, dimensions, zero)
+
+
+_SAME_ELEMENTS = ("input", "apart", "one-column")
+"""What is said of ``distinct`` for what gives the elements of its input."""
 
 
 def _is_one_column(interp: Interp, found: v.Value) -> bool:
     """Whether a tensor holds the positions of elements of a vector, one in a row. Where it is not known what they are
     positions of, that is a vector too: nobody lines up positions in several dimensions."""
-    entry = interp.kb.tensor(found.api) if isinstance(found, v.Obj) else None
+    if not isinstance(found, v.Obj):
+        return False
+    unknown = found.api.startswith("?.")
+    entry = interp.kb.tensor(f"{TENSOR}.{found.api.rpartition('.')[2]}" if unknown else found.api)
     if entry is None or entry.sizes != "positions":
         return False
-    sizes = form(found).sizes
+    sizes = (None, None) if unknown and found.form is None else form(found).sizes
     return sizes is not None and sizes[1] in (None, 1)
 
 
@@ -460,7 +476,8 @@ def of_operator(interp: Interp, left: v.Value, right: v.Value, op: str) -> Form:
         grad = False
     whole = op in _EXACT and shapes.is_whole_value(left) and shapes.is_whole_value(right)
     where = _device_with(interp, [left, right])
-    return Form(shape.sizes, shape.dtype, where, grad, whole=whole, least=shape.least)
+    zero = (op == "*" and v.is_zero(right)) or (op in ("*", "/") and v.is_zero(left))
+    return Form(shape.sizes, shape.dtype, where, grad, whole=whole, least=shape.least, zero=zero)
 
 
 def of_comparison(interp: Interp, left: v.Value, right: v.Value) -> Form:
@@ -480,7 +497,12 @@ def of_item(interp: Interp, value: v.Obj, index: v.Value) -> Form:
     single = shapes.dimension_of_item(index)
     grad = _recorded(interp, old.grad)
     dimensions = shapes.least_of_item(old, index) if sizes is None else 0
-    return Form(sizes, old.dtype, old.device, grad, distinct, single, old.whole, dimensions)
+    return Form(sizes, old.dtype, old.device, grad, distinct, single, old.whole, dimensions, old.zero)
+
+
+def _gives_pair(entry: TensorEntry, args: v.Args) -> bool:
+    """Whether a method that gives a pair if its receiver is a tensor is surely that of one."""
+    return entry.second == "distinct" or (entry.along is not None and "keepdim" in args.kw)
 
 
 def second(interp: RunView, value: v.Value) -> v.Value | None:
@@ -492,13 +514,14 @@ def second(interp: RunView, value: v.Value) -> v.Value | None:
     if entry is None and value.api.startswith("?."):
         # Of methods that give all places in an order, only those of tensors give a pair.
         entry = interp.kb.tensor(f"{TENSOR}.{value.api.rpartition('.')[2]}")
-        entry = entry if entry is not None and entry.second == "distinct" else None
+        entry = entry if entry is not None and _gives_pair(entry, value.args) else None
     if entry is None or not entry.second:
         return None
     if all_hold(value.args, entry.second_when) is not True:
         return None
     old = form(value)
-    made = make(PART, Form(old.sizes, "int64", old.device, False, entry.second == "distinct"))
+    single = shapes.added_dimension(entry, old, value.args) if entry.along is not None else None
+    made = make(PART, Form(old.sizes, "int64", old.device, False, entry.second == "distinct", single))
     made.args = v.Args([value])
     return made
 
@@ -507,7 +530,8 @@ def row(value: v.Obj) -> Form:
     """What is known of one of the tensors that iterating over a tensor gives."""
     old = form(value)
     sizes = None if old.sizes is None else old.sizes[1:]
-    return Form(sizes, old.dtype, old.device, old.grad, whole=old.whole, least=max(old.least - 1, 0))
+    dimensions = max(old.least - 1, 0)
+    return Form(sizes, old.dtype, old.device, old.grad, whole=old.whole, least=dimensions, zero=old.zero)
 
 
 def forget(value: v.Obj, free: bool = False) -> None:
@@ -526,8 +550,8 @@ def write(interp: Interp, owner: v.Value, name: str, *written: v.Value) -> None:
     new = old
     if name in shapes.RESIZING:
         new = new._replace(sizes=None, single=None, least=0)
-    if old.distinct:
-        new = new._replace(distinct=False)
+    if old.distinct or old.zero:
+        new = new._replace(distinct=False, zero=False)
     if old.whole and name not in shapes.RESIZING and (name or not all(map(shapes.is_whole_value, written))):
         new = new._replace(whole=False)
     if written and (old.grad is False or old.device == "cpu"):

@@ -781,7 +781,9 @@ _NEVER_NONE = frozenset({GIVEN, "datetime.timedelta", "datetime.datetime", "date
 
 
 def is_zero(value: Value) -> bool:
-    """Whether a value is the number zero, whatever options are given."""
+    """Whether a value is the number zero, or a tensor of nothing else, whatever options are given."""
+    if isinstance(value, Obj):
+        return value.form is not None and value.form.zero
     return (
         isinstance(value, Lit) and not value.option and type(value.value) in (int, float) and value.value == 0
     )

@@ -69,3 +69,50 @@ def _parts(stmt: m.Stmt) -> tuple[Any, list[Any]]:
 
 def _holds(expr: Any, places: Sequence[int]) -> bool:
     return any(getattr(one, "start", -1) in places for one in nodes([expr]))
+
+
+def is_asserted(function: m.Function, place: int) -> bool:
+    """Whether a test may look at what is computed from an expression at a place: whether it asserts, or decides by, what
+    is computed from it, or what was given to a function together with that, which may have kept it there."""
+    known: set[str] = set()
+    before = -1
+    while len(known) > before:
+        before = len(known)
+        for stmt in statements(function.body):
+            value, targets = _parts(stmt)
+            if isinstance(stmt, m.With):
+                reads: list[Any] = list(stmt.items)
+                targets = list(stmt.items)
+            else:
+                reads = [value] if value is not None else [stmt.value] if isinstance(stmt, m.ExprStmt) else []
+            for call in nodes(reads):
+                if isinstance(call, m.Call) and not known.isdisjoint(_names([call])):
+                    known |= _names([*call.args, *(one.value for one in call.keywords)])
+            if _stands_in(place, reads) or not known.isdisjoint(_names(reads)):
+                known |= _names(targets)
+    tests = _all_tests(function)
+    return _stands_in(place, tests) or not known.isdisjoint(_names(tests))
+
+
+def asserts(function: m.Function) -> bool:
+    """Whether a function, such as that of a test, asserts something."""
+    return any(not isinstance(one, (m.If, m.While)) and _tests(one) for one in nodes(function.body))
+
+
+def _all_tests(function: m.Function) -> list[Any]:
+    return [test for one in nodes(function.body) for test in _tests(one)]
+
+
+def _stands_in(place: int, expressions: Sequence[Any]) -> bool:
+    return any(getattr(one, "start", -1) == place for one in nodes(expressions))
+
+
+def _tests(node: Any) -> list[Any]:
+    """What a statement or call asserts, or decides by."""
+    if isinstance(node, (m.Assert, m.If, m.While)):
+        return [node.test]
+    return [node] if isinstance(node, m.Call) and "assert" in called_name(node).lower() else []
+
+
+def _names(expressions: Sequence[Any]) -> set[str]:
+    return {one.id.partition(".")[0] for one in nodes(expressions) if isinstance(one, m.Name)} - {"_"}

@@ -328,13 +328,26 @@ class Callback(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     draws: list[str]
 
 
+class Drawn(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is done with what a call makes where something is drawn: methods that ``run`` a function, whose argument has
+    methods that ``draw`` (names with ``*``), in as many ``rounds`` as an argument says; methods that ``give`` such an
+    argument; and methods that ``fix`` what is drawn in one round, by a dictionary."""
+
+    runs: list[str]
+    rounds: str
+    gives: list[str]
+    draws: list[str]
+    fixes: list[str]
+
+
 class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A call, an attribute or a variable whose value makes results of a library vary.
 
     ``apis`` are calls and methods (of receivers whose class is known), ``attributes`` module attributes that are
     assigned, ``env`` environment variables that are set; for the last two a condition names the argument
     ``value``. It is a hazard when all of ``when`` hold for certain and none of ``unless`` does, and a function
-    that is given as ``callback`` draws. ``rule`` reports it with ``message`` and ``help``, in which ``{call}`` is
+    that is given as ``callback`` draws; with ``drawn`` it is none where it is seen that nothing is asked of what the call
+    makes. ``rule`` reports it with ``message`` and ``help``, in which ``{call}`` is
     the call as written and ``{value}`` the value.
 
     What the rest of the program does can take it back: a call of one of ``unless_called`` (names with ``*``,
@@ -367,6 +380,7 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     when: list[Condition] = []
     unless: list[Condition] = []
     callback: Callback | None = None
+    drawn: Drawn | None = None
     unless_called: list[str] = []
     unless_assigned: list[str] = []
     only_called: list[ReadAt] = []
@@ -698,11 +712,14 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     (``fractions``), or a name. ``distinct``: no element is there twice in a row or column, always, where it is so
     of the ``input``, or where it is so of that and it is repeated in dimensions of one element only (``apart``);
     of ``positions`` where the input has one dimension, and of what is made of the ``one-column`` of such; where it is so
-    of the input or that has the positions of what is true in one dimension (``column``).
+    of the input or that has the positions of what is true in one dimension (``column``); where the positions are ``found``
+    at which a vector is true, as there is nothing to choose from.
     ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input`` are.
     ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
-    as are ``distinct``. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are conditions
-    on the arguments of a method that no other common class takes: something unknown whose method is called so is a tensor.
+    as are ``distinct``. ``along`` is the argument that names a dimension of which one element is left, or none unless the
+    next argument keeps it. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are
+    conditions on the arguments of a method that no other common class takes: something unknown whose method is called so
+    is a tensor.
     """
 
     id: str
@@ -736,10 +753,11 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     rank: int | None = None
     spatial: Other | None = None
     dtype: str = ""
-    distinct: bool | Literal["input", "apart", "positions", "one-column", "column"] = False
+    distinct: bool | Literal["input", "apart", "positions", "one-column", "column", "found"] = False
     whole: bool | Literal["input"] = False
     second: Literal["", "positions", "distinct"] = ""
     second_when: list[Condition] = []
+    along: Other | None = None
     items: int | None = None
     tells: list[Condition] = []
     note: str = ""

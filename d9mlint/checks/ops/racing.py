@@ -501,6 +501,10 @@ def _candidate(
         _silent(rule.run, entry, call.node, "the layer is called with `training=False`")
         return
     if entry.passes == "backward":
+        if entry.library == "torch" and _writes_out(rule.run, call):
+            reason = "only its backward pass varies, and what is written into `out=` has none"
+            _silent(rule.run, entry, call.node, reason)
+            return
         if no_gradient(rule.run):
             reason = "only its backward pass varies, and gradients are switched off here"
             _silent(rule.run, entry, call.node, reason)
@@ -652,6 +656,21 @@ def _needs_no_gradient(call: CallEvent, entry: OpEntry) -> bool:
         through = [call.owner if call.owner is not None else call.args.get("input", 0)]
     known = [value for value in through if value is not None and v.is_none(value) is not True]
     return bool(known) and all(detached(value) for value in known)
+
+
+def _writes_out(run: RunView, call: CallEvent) -> bool:
+    """Whether an op writes into a tensor that it is given as `out=`: PyTorch raises where a gradient would be taken."""
+    out = call.args.kw.get("out")
+    if out is None or v.is_none(out) is True:
+        return False
+    func, node = run.frame.func, argument_node(call.node, "out", None)
+    if v.is_none(out) is False or func is None or not isinstance(node, m.Name):
+        return True
+    # A parameter that is None unless somebody gives it.
+    unset = [
+        one.default for one in func.fn.params if one.name == node.id and isinstance(one.default, m.Const)
+    ]
+    return not any(one.value is None for one in unset)
 
 
 def _runs_otherwise(cls: v.Cls) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.containers import CONTAINERS, parts
+from d9mlint.interp.containers import CONTAINERS, container_of, parts
 from d9mlint.interp.data import CHANGED, TENSOR
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.storage import made_at
@@ -200,7 +200,8 @@ def _given(value: v.Obj) -> Iterator[v.Value]:
 def _registers(interp: Interp, value: v.Value) -> bool:
     """Whether a module takes a value of an attribute for a part of it. Lists and plain tensors are none."""
     if isinstance(value, v.Inst):
-        return value.cls.find("forward") is not None or any("Module" in x for x in value.cls.external_bases())
+        named = any("Module" in base for base in value.cls.external_bases())
+        return named or value.cls.find("forward") is not None or container_of(value) is not None
     if not isinstance(value, v.Obj):
         return False
     return value.type != TENSOR or interp.kb.role(value.api, "holds") is not None
