@@ -668,3 +668,28 @@ def test_a_library_is_not_seeded_behind_the_import_of_what_took_its_seed(project
     train, one = (changes[str((root / name).resolve())].decode() for name in ("train.py", "one.py"))
     assert "np.random.seed(0)" in train and "set_determinism" not in train
     assert one.index("monai.utils.set_determinism(seed=0)") < one.index("flip = Compose")
+
+
+PAIRED_LISTINGS = """\
+import os
+
+from reader import read
+from runtime import run
+
+
+def main(path):
+    images = [read(os.path.join(path, name)) for name in os.listdir(path)]
+    print(len(os.listdir(path)))
+    for output, name in zip(run(images), os.listdir(path)):
+        print(name, output)
+
+
+main("images")
+"""
+
+
+def test_listings_that_are_paired_are_sorted_together(project: Project) -> None:
+    fixed = _after(project, PAIRED_LISTINGS, "DET209")
+    assert "for name in sorted(os.listdir(path))]" in fixed
+    assert "zip(run(images), sorted(os.listdir(path)))" in fixed
+    assert "len(os.listdir(path))" in fixed

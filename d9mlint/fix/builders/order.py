@@ -29,7 +29,33 @@ def as_sorted_list(context: Context, finding: Finding, fix: Fix) -> Fix:
     edits = _in_list(code, node)
     if edits is None and _is_advanced(code, node):
         edits = changes.wrap(code, node, "iter(sorted(", "))")
-    return fix if edits is None else msgspec.structs.replace(fix, edits=edits)
+    more = [
+        edit for one in _same_listings(code, node) for edit in changes.wrap(code, one, "sorted(", ")") or ()
+    ]
+    if edits is None and not more:
+        return fix
+    every = sorted((*(fix.edits if edits is None else edits), *more), key=lambda edit: (edit.start, edit.end))
+    return msgspec.structs.replace(fix, edits=tuple(every))
+
+
+def _same_listings(code: Code, node: ast.expr) -> list[ast.Call]:
+    """The other calls in the same function that list the same, whose entries may be paired with those by their places."""
+    if not isinstance(node, ast.Call):
+        return []
+    written = ast.dump(node)
+    found: list[ast.Call] = []
+    for one in ast.walk(code.scope(node)):
+        if not isinstance(one, ast.Call) or one is node or ast.dump(one) != written:
+            continue
+        above = code.parents.get(one)
+        name = code.qualified(above.func) if isinstance(above, ast.Call) and above.args[:1] == [one] else ""
+        if name.removeprefix("builtins.") not in _IN_ANY_ORDER:
+            found.append(one)
+    return found
+
+
+_IN_ANY_ORDER = frozenset({"sorted", "len", "set", "frozenset", "min", "max", "any", "all", "sum"})
+"""What the order of its argument does not matter to."""
 
 
 def _is_advanced(code: Code, node: ast.expr) -> bool:
