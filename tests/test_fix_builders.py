@@ -673,15 +673,21 @@ def test_a_library_is_not_seeded_behind_the_import_of_what_took_its_seed(project
 PAIRED_LISTINGS = """\
 import os
 
-from reader import read
-from runtime import run
+import cv2
+import numpy as np
+import onnxruntime
 
 
 def main(path):
-    images = [read(os.path.join(path, name)) for name in os.listdir(path)]
+    session = onnxruntime.InferenceSession("model.onnx")
+    images = []
+    for name in os.listdir(path):
+        image = cv2.imread(os.path.join(path, name), cv2.IMREAD_COLOR)
+        images.append(image / 255.0)
+    out = np.array(session.run(None, {"input": images}))
     print(len(os.listdir(path)))
-    for output, name in zip(run(images), os.listdir(path)):
-        print(name, output)
+    for number, name in zip(range(out.shape[1]), os.listdir(path)):
+        print(name, np.argmax(out[0][number]))
 
 
 main("images")
@@ -690,6 +696,5 @@ main("images")
 
 def test_listings_that_are_paired_are_sorted_together(project: Project) -> None:
     fixed = _after(project, PAIRED_LISTINGS, "DET209")
-    assert "for name in sorted(os.listdir(path))]" in fixed
-    assert "zip(run(images), sorted(os.listdir(path)))" in fixed
-    assert "len(os.listdir(path))" in fixed
+    assert fixed.count("sorted(os.listdir(path))") == 2
+    assert "for name in sorted(os.listdir(path)):" in fixed and "len(os.listdir(path))" in fixed
