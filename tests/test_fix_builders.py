@@ -698,3 +698,26 @@ def test_listings_that_are_paired_are_sorted_together(project: Project) -> None:
     fixed = _after(project, PAIRED_LISTINGS, "DET209")
     assert fixed.count("sorted(os.listdir(path))") == 2
     assert "for name in sorted(os.listdir(path)):" in fixed and "len(os.listdir(path))" in fixed
+
+
+SETS_LATER = """\
+import os
+
+
+def train(backend):
+    os.environ["KERAS_BACKEND"] = backend
+    import keras
+
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    model.save("model.keras")
+
+
+if __name__ == "__main__":
+    train("tensorflow")
+"""
+
+
+def test_no_seed_imports_a_library_before_its_environment_is_set(project: Project) -> None:
+    assert _after(project, SETS_LATER, "DET104") == SETS_LATER
+    plain = SETS_LATER.replace('    os.environ["KERAS_BACKEND"] = backend\n', "")
+    assert "set_random_seed(0)" in _after(project, plain, "DET104")

@@ -364,12 +364,12 @@ def _import_section(code: Code, before: int) -> list[ast.stmt]:
             break
         if is_future(stmt):
             continue
-        if isinstance(stmt, (ast.Import, ast.ImportFrom)) or _sets_environment(code, stmt):
+        if isinstance(stmt, (ast.Import, ast.ImportFrom)) or sets_environment(code, stmt):
             found.append(stmt)
     return found
 
 
-def _sets_environment(code: Code, stmt: ast.stmt) -> bool:
+def sets_environment(code: Code, stmt: ast.stmt) -> bool:
     """Whether a statement writes an environment variable, which imports that follow may read."""
     written = stmt.targets[0] if isinstance(stmt, ast.Assign) else None
     if isinstance(written, ast.Subscript):

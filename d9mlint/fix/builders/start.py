@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterable, Sequence
 
 from d9mlint.base.findings import Edit
@@ -49,7 +50,7 @@ class Start:
     def edits(self) -> tuple[Edit, ...] | None:
         """The edits that write the block."""
         anchor = self.anchor
-        if anchor is None or not self._lines:
+        if anchor is None or not self._lines or self._imports_too_early(anchor):
             return None
         at_top = self.code.top(anchor) is anchor
         if self.behind:
@@ -68,6 +69,21 @@ class Start:
         if block is None:
             return None
         return changes.with_imports(self.code, self._imports, block)
+
+    def _imports_too_early(self, anchor: ast.stmt) -> bool:
+        """Whether the block imports a library of which the file sets something in the environment later: most read it
+        when they are imported."""
+        names = {one.split()[1].partition(".")[0] for one in self._imports}
+        if names <= {*sys.stdlib_module_names, "numpy"}:
+            return False
+        code = self.code
+        set_at = [
+            one for one in code.nodes if isinstance(one, ast.stmt) and changes.sets_environment(code, one)
+        ]
+        return any(
+            code.start(one) > code.start(anchor) or not isinstance(code.scope(one), ast.Module)
+            for one in set_at
+        )
 
     def _followed_by_blank(self, offset: int) -> bool:
         rest = self.code.source.raw[offset:].splitlines()[1:2]
