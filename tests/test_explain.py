@@ -229,9 +229,13 @@ def split(name):
 def other():
     setup_seed(3)
 """
-    root = project({"main.py": "import part\n\nif __name__ == '__main__':\n    print(part)\n", "part.py": part})
+    root = project(
+        {"main.py": "import part\n\nif __name__ == '__main__':\n    print(part)\n", "part.py": part}
+    )
     held = of(told(root, "part.py:6"), "DET109")
-    assert held["state"] == "held back" and held["reasons"] == ["`setup_seed` in part.py may seed the generator"]
+    assert held["state"] == "held back" and held["reasons"] == [
+        "`setup_seed` in part.py may seed the generator"
+    ]
 
 
 def test_several_entry_points_and_one_that_is_named(project: Project) -> None:
