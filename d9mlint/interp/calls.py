@@ -831,6 +831,8 @@ def _make_objects(interp: Interp, api: str, args: v.Args, node: Any) -> None:
             isinstance(given, v.Ext) and interp.kb.canonical(given.name) == made.base
         ):
             classes = _derived(interp, made.base)
+            if not classes and made.unknown:
+                unknown_models.made(interp, made.unknown, args, node)
         if len(classes) == 1:
             _use_class(interp, classes[0], node, found)
         elif 1 < len(classes) <= v.MAX_ALTERNATIVES:
@@ -846,9 +848,12 @@ def _use_class(interp: Interp, cls: v.Cls, node: Any, found: Runner | None) -> N
 
 def _derived(interp: Interp, base: str) -> list[v.Cls]:
     """The classes of the program that are derived from one of a library, without those that others are derived from."""
+    started = interp.frame
+    while started.caller is not None:
+        started = started.caller
     classes = {
         id(cls): cls
-        for mod in interp.loaded.values()
+        for mod in (started.mod, *interp.loaded.values())
         if mod.file is not None
         for cls in mod.env.all().values()
         if isinstance(cls, v.Cls) and any(interp.kb.canonical(one) == base for one in cls.external_bases())

@@ -61,6 +61,17 @@ def optimized(interp: Interp, params: v.Value | None, node: Any) -> None:
                         interp.listeners.tell(LateSeedEvent(one, entry, making.node, interp.here(seed), seed))
 
 
+def made(interp: Interp, name: str, args: v.Args, node: Any) -> None:
+    """A call makes a model of a class that the command line or a configuration names: ``name`` is that under which the
+    knowledge base says what this draws."""
+    if interp.entry is None:
+        return
+    for entry in interp.kb.rng(name):
+        if any_holds(args, entry.unless) is False:
+            for one in entry.draws:
+                rng.draw(interp, one, entry, node)
+
+
 def _seeded_since(interp: Interp, generator: str, making: Making, node: Any) -> m.Call | None:
     """The call with which the program seeds a generator for the first time, if it is between the statement that makes a
     model and the one that gives an optimizer its parameters."""

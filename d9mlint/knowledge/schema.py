@@ -808,11 +808,13 @@ class Asked(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 class Made(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An argument that is a class of which an object is made, and used; where it is not given, or is ``base``, the
-    command line or a configuration names a class that is derived from ``base``."""
+    command line or a configuration names a class that is derived from ``base``. ``unknown``: the name under which is
+    said what making an object draws where the program has no such class."""
 
     arg: str
     pos: int | None = None
     base: str
+    unknown: str = ""
 
 
 class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
