@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from d9mlint.ir import nodes as m
@@ -14,9 +14,12 @@ Looks = Callable[[str], Literal["method", "function", ""]]
 (``function``)."""
 
 
-def derived_names(function: m.Function, places: Sequence[int], looks: Looks) -> set[str]:
-    """The variables of a function that hold something computed from an expression at one of these places."""
-    found: set[str] = set()
+def derived_names(
+    function: m.Function, places: Sequence[int], looks: Looks, params: Iterable[str] = ()
+) -> set[str]:
+    """The variables of a function that hold something computed from an expression at one of these places, or from one of
+    these parameters."""
+    found: set[str] = set(params)
     before = -1
     while len(found) > before:
         before = len(found)

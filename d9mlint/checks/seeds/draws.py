@@ -10,6 +10,7 @@ from d9mlint.base.entry_report import MAY_SEED
 from d9mlint.base.findings import Confidence, Severity, Step
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED
+from d9mlint.checks.seeds.form_only import asks_form_only
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, trains, where
 from d9mlint.interp.calls import has_model
@@ -182,11 +183,16 @@ class Seeds(Rule):
     printed = remembered(list[tuple[tuple[str, int], tuple[str, ...]]])
     """What the entry point's own file prints of tensors, or writes, by the names of its variables, in which function."""
 
+    shows_elsewhere = remembered(bool)
+    """Whether other files print something that may differ from run to run, or data is written into a file."""
+
     @on_call("builtins.print")
     def prints(self, call: CallEvent) -> None:
         """Something is printed. What a module that others import prints shows whether it is more than a smoke test."""
         run, node = self.run, call.node
         own = run.entry is not None and run.frame.file.path == run.entry.path
+        if not own and isinstance(node, m.Call) and any(map(_may_vary, call.args.pos)):
+            self.shows_elsewhere = True
         if not own or run.frame.file.path not in run.imported_files or not isinstance(node, m.Call):
             return
         given = list(zip(node.args, call.args.pos, strict=False))
@@ -201,6 +207,7 @@ class Seeds(Rule):
     def writes(self, call: CallEvent) -> None:
         """Data is written into a file: no smoke test needs that."""
         run = self.run
+        self.shows_elsewhere = True
         if run.entry is None or run.frame.file.path != run.entry.path:
             return
         role, place = run.kb.role(call.api, "writes-data"), Where(run, call.node).function
@@ -227,6 +234,32 @@ class Seeds(Rule):
             if not derived_names(function, starts, self._looks).isdisjoint(names):
                 return True
         return False
+
+    def _asks_form_only(self, rng: str) -> bool:
+        """Whether the program asks what it draws for its form, prints or keeps nothing else of it, and saves nothing."""
+        run = self.run
+        if run.entry is None or self.shows_elsewhere or where(run, SAVES) is not None:
+            return False
+        kinds = {key[1] for key in self.first.known() if key[0] == rng}
+        if where(run, LOADS) is not None and kinds - _REPLACEABLE:
+            kinds -= _REPLACEABLE
+        keys = [key for key in self.further.known() if key[0] == rng]
+        firsts = [(key[1], self.first[key]) for key in self.first.known() if key[0] == rng]
+        firsts += [(key[1], self.further[key]) for key in keys]
+        if len(keys) >= MOST_KEPT:
+            return False
+        starts: list[int] = []
+        for kind, one in firsts:
+            if kind not in kinds:
+                continue
+            sites: tuple[Site | Step, ...] = (one.place.site, *one.place.flow)
+            mine = [site.start for site in sites if site.path == run.entry.path]
+            # What other files draw into weights they do not look at, as a rule.
+            if not mine or (one.place.site.path != run.entry.path and kind not in _REPLACEABLE):
+                return False
+            starts += mine
+        libraries = frozenset({rng, TENSOR.partition(".")[0]})
+        return asks_form_only(run.whole(run.entry), starts, libraries, self._looks)
 
     @on(InstanceEvent)
     def made(self, event: InstanceEvent) -> None:
@@ -800,6 +833,8 @@ class Seeds(Rule):
         # The smoke test of a module that other files import: most show that it runs, and print shapes at most.
         if imported and (where(self.run, SAVES) is None or not training):
             confidence = Confidence.MEDIUM if self._shows_draws() else Confidence.LOW
+        if confidence is None and not training and self._asks_form_only(rng):
+            confidence = Confidence.LOW
         severity: Severity | None = None
         seed = generator.seed
         if rng == "tensorflow":

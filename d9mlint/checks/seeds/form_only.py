@@ -1,0 +1,151 @@
+"""Whether a script asks what it draws for nothing but its form: by syntax alone, in the script's own file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from d9mlint.ir import nodes as m
+from d9mlint.ir.derived import Looks, derived_names, elements
+from d9mlint.ir.forms import only_form
+from d9mlint.ir.scopes import own_names
+from d9mlint.ir.traversal import nodes, statements, variables
+
+_MOST_ROUNDS = 4
+"""So often parameters are looked for that are given what is drawn."""
+
+
+def asks_form_only(
+    facts: m.FileFacts, places: Sequence[int], libraries: frozenset[str], looks: Looks
+) -> bool:
+    """Whether functions of a file ask what is computed at some places for its form, and do nothing else with it.
+    Functions of these libraries may compute more from it."""
+    functions = {one.name: one for one in facts.functions if one.parent == 0 and one.cls < 0}
+    computing = {name for name, module in _modules(facts).items() if module in libraries}
+    given: dict[str, set[str]] = {}
+    for _ in range(_MOST_ROUNDS):
+        before = {name: set(params) for name, params in given.items()}
+        asked = False
+        for function in facts.functions:
+            look = _Look(function, places, given.get(function.name, set()), functions, computing, looks)
+            if not look.known and not look.is_concerned():
+                continue
+            if not look.is_allowed(given) or _is_shared(facts, function, look.known):
+                return False
+            asked |= look.asks()
+        if given == before:
+            return asked
+    return False
+
+
+class _Look:
+    def __init__(
+        self,
+        function: m.Function,
+        places: Sequence[int],
+        params: set[str],
+        functions: dict[str, m.Function],
+        computing: set[str],
+        looks: Looks,
+    ) -> None:
+        self._function, self._places, self._functions, self._looks = function, places, functions, looks
+        self._computing = computing | own_names(function)
+        self.known = derived_names(function, places, looks, params)
+
+    def is_concerned(self) -> bool:
+        return any(self._is_drawn(stmt) for stmt in self._function.body)
+
+    def asks(self) -> bool:
+        """Whether something drawn is asked for its form here."""
+        return any(
+            only_form(node) and any(isinstance(x, m.Name) and self._is_known(x) for x in nodes([node]))
+            for node in nodes(self._function.body)
+        )
+
+    def is_allowed(self, given: dict[str, set[str]]) -> bool:
+        for stmt in statements(self._function.body):
+            if isinstance(stmt, m.Assign) and all(
+                isinstance(one, m.Name) and "." not in one.id for one in stmt.targets
+            ):
+                if self._reads(stmt.value) and not self._only_computes(stmt.value, given):
+                    return False
+            elif isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
+                call = stmt.value
+                name = call.func.id if isinstance(call.func, m.Name) else ""
+                if name in self._functions:
+                    if not self._hand_on(call, given):
+                        return False
+                elif any(map(self._reads, [*call.args, *(one.value for one in call.keywords)])):
+                    return False
+            elif any(map(self._reads, _own_parts(stmt))):
+                return False
+        return True
+
+    def _is_known(self, name: m.Name) -> bool:
+        return name.id.partition(".")[0] in self.known
+
+    def _is_drawn(self, expr: Any) -> bool:
+        return any(getattr(one, "start", -1) in self._places for one in nodes([expr]))
+
+    def _reads(self, expr: Any) -> bool:
+        """Whether elements of what is drawn are part of an expression."""
+        if only_form(expr):
+            return False
+        return self._is_drawn(expr) or any(name in self.known for name in elements(expr, self._looks))
+
+    def _only_computes(self, expr: Any, given: dict[str, set[str]]) -> bool:
+        for call in nodes([expr]):
+            if isinstance(call, (m.Lambda, m.Comp)):
+                return False
+            if not isinstance(call, m.Call) or not isinstance(call.func, m.Name):
+                continue
+            parts = [*call.args, *(one.value for one in call.keywords)]
+            head = call.func.id.partition(".")[0]
+            if any(map(self._reads, parts)) and head not in self._computing and head not in self.known:
+                return False
+        return True
+
+    def _hand_on(self, call: m.Call, given: dict[str, set[str]]) -> bool:
+        """Note which parameters of a function of the file are given something drawn."""
+        assert isinstance(call.func, m.Name)
+        params = self._functions[call.func.id].params
+        for at, one in enumerate(call.args):
+            if isinstance(one, m.Star):
+                return False
+            if self._reads(one):
+                if at >= len(params) or params[at].kind not in "pa" or not self._only_computes(one, given):
+                    return False
+                given.setdefault(call.func.id, set()).add(params[at].name)
+        return not any(self._reads(one.value) for one in call.keywords)
+
+
+def _own_parts(stmt: m.Stmt) -> list[Any]:
+    """The expressions of a statement, without the statements in it."""
+    if isinstance(stmt, (m.If, m.While)):
+        return [stmt.test]
+    if isinstance(stmt, m.With):
+        return list(stmt.items)
+    if isinstance(stmt, m.For):
+        return [stmt.iter]
+    if isinstance(stmt, (m.Try, m.FunctionDef, m.ClassDef)):
+        return []
+    return [stmt]
+
+
+def _modules(facts: m.FileFacts) -> dict[str, str]:
+    """The first part of the module that each name is imported from, or is."""
+    found: dict[str, str] = {}
+    for stmt in facts.functions[0].body:
+        if isinstance(stmt, m.Import):
+            for one in stmt.names:
+                found[one.asname or one.name.partition(".")[0]] = one.name.partition(".")[0]
+    return found
+
+
+def _is_shared(facts: m.FileFacts, function: m.Function, names: set[str]) -> bool:
+    return any(
+        name in variables(one) and name not in own_names(one)
+        for one in facts.functions
+        if one is not function and (function.parent < 0 or facts.functions[one.parent] is function)
+        for name in names
+    )
