@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
@@ -507,7 +507,7 @@ def annotated(interp: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
     elif isinstance(annotation, m.Name):
         name = annotation.id
     else:
-        return v.UNKNOWN
+        return _one_of(interp, func, annotation)
     head, _, rest = name.partition(".")
     env: v.Env | None = func.env
     value: v.Value | None = None
@@ -530,7 +530,40 @@ def annotated(interp: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
             and canonical.rpartition(".")[2][:1].isupper()
         ):
             return v.Obj("parameter", canonical)
+        made = interp.kb.result_type(canonical) if interp.kb.is_of_known_library(canonical) else ""
+        if made and canonical.rpartition(".")[2][:1].isupper():
+            return v.Obj("parameter", made)
     return v.UNKNOWN
+
+
+def _one_of(interp: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
+    """What an annotation says that names several classes, ``Union[A, B]`` or ``A | None``: where all those of libraries
+    are of one type."""
+    named = list(_members(annotation))
+    found = [annotated(interp, func, one) for one in named if not _is_none(one)]
+    types = {one.type if isinstance(one, v.Obj) else "" for one in found}
+    if len(types) != 1 or "" in types:
+        return v.UNKNOWN
+    return v.candidates([found[0], v.NONE]) if len(found) < len(named) else found[0]
+
+
+def _members(annotation: m.Expr) -> Iterator[m.Expr]:
+    if isinstance(annotation, m.BinOp) and annotation.op == "|":
+        yield from _members(annotation.left)
+        yield from _members(annotation.right)
+    elif isinstance(annotation, m.Subscript) and isinstance(annotation.value, m.Name):
+        name = annotation.value.id.rpartition(".")[2]
+        inner = annotation.index
+        if name == "Optional":
+            yield from (inner, m.Const(None, annotation.start, annotation.end))
+        elif name == "Union":
+            yield from inner.elts if isinstance(inner, m.Seq) else (inner,)
+    elif isinstance(annotation, m.Name | m.Const):
+        yield annotation
+
+
+def _is_none(annotation: m.Expr) -> bool:
+    return isinstance(annotation, m.Const) and annotation.value is None
 
 
 def blank_instance(interp: Interp, cls: v.Cls) -> v.Inst:
