@@ -39,6 +39,8 @@ def asks_form_only(
 
 
 class _Look:
+    """What a function does with what is drawn in it, or given to these parameters of it."""
+
     def __init__(
         self,
         function: m.Function,
@@ -53,6 +55,7 @@ class _Look:
         self.known = derived_names(function, places, looks, params)
 
     def is_concerned(self) -> bool:
+        """Whether something is drawn here."""
         return any(self._is_drawn(stmt) for stmt in self._function.body)
 
     def asks(self) -> bool:
@@ -63,6 +66,7 @@ class _Look:
         )
 
     def is_allowed(self, given: dict[str, set[str]]) -> bool:
+        """Whether elements of it go into variables, and to functions of the file, alone; these are noted in ``given``."""
         for stmt in statements(self._function.body):
             if isinstance(stmt, m.Assign) and all(
                 isinstance(one, m.Name) and "." not in one.id for one in stmt.targets
