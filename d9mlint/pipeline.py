@@ -785,9 +785,9 @@ def _decide(
         for one in covered:
             f = one.finding
             hidden.append(Hidden(Item(f, marks[id(f)], rules[f.code]), one.reason))
-        told = shown(findings, selection, settings, each_op=each_op)
-        idle += sum(f.idle for f in findings) - sum(f.idle for f in told)
-        for f in told:
+        visible = shown(findings, selection, settings, each_op=each_op)
+        idle += sum(f.idle for f in findings) - sum(f.idle for f in visible)
+        for f in visible:
             if f.fix is not None and f.code not in fixed:
                 unfixed = msgspec.structs.replace(f, fix=None)
                 marks[id(unfixed)], older[id(unfixed)] = marks[id(f)], older.get(id(f), [])

@@ -13,7 +13,7 @@ from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import can_train, hands_over_training, has_model, owner_types
-from d9mlint.interp.context import OTHER_DEVICE, SPAWNED, within_cpu
+from d9mlint.interp.context import OTHER_DEVICE, QUIET, SPAWNED, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, asked, named, runner, runner_of
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device, of_keras
@@ -427,7 +427,7 @@ class Activity:
     def recording(self, call: CallEvent) -> None:
         """Gradients are switched on or off."""
         known = v.truth(call.args.get("mode", 0) or v.UNKNOWN)
-        self._interp.set_mode("torch.no_grad", v.UNKNOWN if known is None else v.Lit(not known), call.node)
+        self._interp.set_mode(QUIET, v.UNKNOWN if known is None else v.Lit(not known), call.node)
 
     @on_method("__enter__")
     def entered(self, call: CallEvent) -> None:

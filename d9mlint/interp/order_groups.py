@@ -17,7 +17,7 @@ from d9mlint.ir.traversal import called_name, nodes, parents
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
-_GROUPING = frozenset({"groupby", "group_by"})
+GROUPING = frozenset({"groupby", "group_by"})
 _LOCATED = frozenset({"loc"})
 _VALUES = frozenset({"values", "unique", "array"})
 _MOST_NAMES = 4
@@ -49,7 +49,7 @@ def _selects(fn: m.Function) -> bool:
     known = _selecting.get(id(fn))
     if known is None or known[0] is not fn:
         found = any(
-            called_name(one) in _GROUPING
+            called_name(one) in GROUPING
             or (isinstance(one, m.Subscript) and isinstance(one.index, m.Compare | m.BinOp | m.Seq))
             for one in nodes(fn.body)
         )
@@ -108,7 +108,7 @@ def _attribute(data: _Data, name: str) -> _Data | None:
 
 def _called(interp: Interp, data: _Data, method: str, node: m.Call) -> _Data | None:
     """What a method of a table or column gives."""
-    if method in _GROUPING:
+    if method in GROUPING:
         given = node.args[0] if node.args else next((one.value for one in node.keywords), None)
         # What looks like a column may be an attribute that holds the table.
         single = data.single if data.column is None else frozenset()
@@ -225,7 +225,7 @@ def _group(
         target = target.elts[1]
     if not isinstance(target, m.Seq) or len(target.elts) != 2 or not _binds(target.elts[1], name):
         return None
-    while isinstance(given, m.Call) and called_name(given) not in _GROUPING and given.args:
+    while isinstance(given, m.Call) and called_name(given) not in GROUPING and given.args:
         # `enumerate(tqdm(groups))`
         given = given.args[0]
     data = _read(interp, given, fn, names + 1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.attribute_kinds import value_of
+from d9mlint.interp.order_groups import GROUPING
 from d9mlint.interp.order_kinds import NUMBER
 from d9mlint.interp.order_looks import is_only_shown
 from d9mlint.ir import nodes as m
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge.schema import OrderEntry
 
-_GROUPING = frozenset({"groupby", "group_by"})
 _LISTED = frozenset({"tolist", "to_list"})
 _SOME = frozenset({"head", "tail", "sample", "shift", "diff", "drop_duplicates", "truncate"})
 """Methods that give another table in another order of the rows."""
@@ -120,7 +120,7 @@ class _Uses:
         return self._path(name, attributes) if attributes else self.free(name)
 
     def _method(self, call: m.Call, name: str) -> bool:
-        if name in _GROUPING:
+        if name in GROUPING:
             return self._grouped(call)
         entry = self.interp.kb.order(f"?.{name}", True)
         if entry is not None and (entry.reduces or entry.sorts or entry.shows):

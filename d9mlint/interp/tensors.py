@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
-from d9mlint.interp.context import FROZEN, GRADIENT_MODES, NO_GRADIENT, within_cpu
+from d9mlint.interp.context import FROZEN, GRADIENT_MODES, NO_GRADIENT, QUIET, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS, by_default
 from d9mlint.interp.device_names import together as used_together
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, named, selects
@@ -54,7 +54,7 @@ def no_gradient(interp: RunView) -> bool | None:
     mode = interp.contexts.innermost(GRADIENT_MODES)
     if mode is not None:
         return mode in NO_GRADIENT
-    setting = interp.state.modes.get("torch.no_grad")
+    setting = interp.state.modes.get(QUIET)
     if setting is None:
         return False
     return None if setting.value is None else bool(setting.value)

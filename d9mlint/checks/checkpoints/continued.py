@@ -61,7 +61,7 @@ def _is_assigned(loop: Loop, name: m.Name) -> bool:
 
 
 def counter_of(run: RunView, loop: Loop) -> Start | None:
-    """The loaded number from which a loop over epochs or batches counts, in a variable of its own."""
+    """The loaded number from which a loop over epochs or batches counts, in its own variable."""
     counted = [
         one.target
         for one in statements(loop.stmt.body)

@@ -1,4 +1,4 @@
-"""DET601: weights of Keras that a training loop of the program's own saves, and goes on from."""
+"""DET601: weights of Keras that a training loop of the program saves, and goes on from."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from d9mlint.base.terminal import listed
-from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.continued import Start, start_of
 from d9mlint.checks.checkpoints.keras import keeps_state
-from d9mlint.checks.checkpoints.weights import WHOLE, File, Loaded, Saved, file_of, models_made
+from d9mlint.checks.checkpoints.weights import WHOLE, Loaded, Saved, file_of, models_made
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, EndEvent, LoopEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
@@ -45,13 +45,15 @@ class KerasLoops(Rule):
         models = frozenset(models_made(call.owner))
         if models:
             loops = frozenset(loop.key for loop in self.run.loops)
-            self.loaded.append(Loaded(Moment(self.run.steps), loops, models, None, self._file(call)))
+            self.loaded.append(
+                Loaded(Moment(self.run.steps), loops, models, None, file_of(self.run, call, "filepath", 0))
+            )
 
     @on_method("save_weights")
     def save(self, call: CallEvent) -> None:
         """The weights of a model are saved."""
         models = frozenset((WHOLE, site) for site in models_made(call.owner))
-        file = self._file(call)
+        file = file_of(self.run, call, "filepath", 0)
         if file is not None:
             self.written.setdefault(file.name, lambda: Moment(self.run.steps))
         loops = frozenset(loop.key for loop in self.run.loops)
@@ -129,10 +131,6 @@ class KerasLoops(Rule):
                 if found:
                     return list(dict.fromkeys(found))
         return []
-
-    def _file(self, call: CallEvent) -> File | None:
-        node = argument_node(call.node, "filepath", 0)
-        return file_of(self.run, call.args.get("filepath", 0), node) if node is not None else None
 
 
 def _objects(value: v.Value) -> Iterator[v.Obj]:

@@ -62,7 +62,7 @@ class Resume(Rule):
     streams = remembered(list[tuple[Where, frozenset[str]]])
     """Checkpoints that are saved in such loops."""
     passed = remembered_table(str, Where)
-    """Where a pass of its own leaves out batches of a loader."""
+    """Where a separate pass leaves out batches of a loader."""
     kept = remembered(bool)
     """Whether the position in the data is kept."""
     loads = remembered(bool)
@@ -149,7 +149,7 @@ class Resume(Rule):
         if test is not None:
             if any(_is_position(self.run.eval(limit)) for limit in _compared(test)):
                 self.passed[str(site)] = Where(self.run, loop.stmt, "next")
-        elif str(site) in self.passed and len(self.run.loops) >= 1:
+        elif str(site) in self.passed:
             self._wrong(
                 self.passed[str(site)],
                 "this loop only skips batches: the loop that trains iterates the loader again from its beginning, so a "
@@ -274,7 +274,7 @@ class Resume(Rule):
 
 
 def _gives_batches(iterator: v.Obj | v.Items) -> bool:
-    """Whether an iterator gives batches of a loader: one of its own, or a generator that the program wrote."""
+    """Whether an iterator gives batches of a loader: its own iterator, or a generator that the program wrote."""
     if isinstance(iterator, v.Items):
         return any(isinstance(one, v.Obj) and tensors.BATCH_OF in one.attrs for one in iterator.elts)
     return iterator.api in PASS_THROUGH and _is_loader(iterator)

@@ -284,7 +284,7 @@ class Checkpoints(Rule):
     ) -> None:
         """Weights may be saved alone, or with a number."""
         models = weights_in(content)
-        file = _file(self.run, call, "f", 1) if models else None
+        file = file_of(self.run, call, "f", 1) if models else None
         if file is not None:
             self.written.setdefault(file.name, lambda: Moment(self.run.steps))
         if found <= {"epoch"} and loops and models:
@@ -364,7 +364,7 @@ class Checkpoints(Rule):
         loops = frozenset(loop.key for loop in self.run.loops)
         place = Where(self.run, call.node, "torch.load")
         self.loads.append((place, loops))
-        file = _file(self.run, call, "f", 0)
+        file = file_of(self.run, call, "f", 0)
         if file is not None:
             self.files[place.site] = file
 
@@ -705,12 +705,6 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
             found.add("scaler")
         elif re.search(r"rng|random", key, re.IGNORECASE):
             found.update(STATES.values())
-
-
-def _file(run: RunView, call: CallEvent, name: str, position: int) -> File | None:
-    """The file that an argument of a call names."""
-    node = argument_node(call.node, name, position)
-    return file_of(run, call.args.get(name, position), node) if node is not None else None
 
 
 def _receiver(node: Any) -> str:

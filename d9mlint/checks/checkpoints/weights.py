@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from d9mlint.checks.base import argument_node
 from d9mlint.interp import values as v
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
@@ -17,6 +18,7 @@ from d9mlint.ir.scopes import assignments
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
+    from d9mlint.interp.events import CallEvent
     from d9mlint.interp.view import RunView
 
 _DEEPEST = 4
@@ -116,8 +118,11 @@ def sources(state: v.Value) -> Iterator[Site]:
             yield site
 
 
-def file_of(run: RunView, value: v.Value | None, node: Any) -> File | None:
-    """The file that an argument names; None where it may be any."""
+def file_of(run: RunView, call: CallEvent, argument: str, position: int) -> File | None:
+    """The file that an argument of a call names; None where it may be any."""
+    node, value = argument_node(call.node, argument, position), call.args.get(argument, position)
+    if node is None:
+        return None
     name = _name(run, value) if value is not None else None
     numbered = frozenset(
         loop.key

@@ -71,7 +71,7 @@ class _Look:
             if isinstance(stmt, m.Assign) and all(
                 isinstance(one, m.Name) and "." not in one.id for one in stmt.targets
             ):
-                if self._reads(stmt.value) and not self._only_computes(stmt.value, given):
+                if self._reads(stmt.value) and not self._only_computes(stmt.value):
                     return False
             elif isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
                 call = stmt.value
@@ -97,7 +97,7 @@ class _Look:
             return False
         return self._is_drawn(expr) or any(name in self.known for name in elements(expr, self._looks))
 
-    def _only_computes(self, expr: Any, given: dict[str, set[str]]) -> bool:
+    def _only_computes(self, expr: Any) -> bool:
         for call in nodes([expr]):
             if isinstance(call, (m.Lambda, m.Comp)):
                 return False
@@ -117,7 +117,7 @@ class _Look:
             if isinstance(one, m.Star):
                 return False
             if self._reads(one):
-                if at >= len(params) or params[at].kind not in "pa" or not self._only_computes(one, given):
+                if at >= len(params) or params[at].kind not in "pa" or not self._only_computes(one):
                     return False
                 given.setdefault(call.func.id, set()).add(params[at].name)
         return not any(self._reads(one.value) for one in call.keywords)

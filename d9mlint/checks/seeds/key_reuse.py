@@ -50,7 +50,7 @@ class Keys(Rule):
     """Uses by the key's own number."""
     repeated = remembered(tuple[Tick, ...])
     """When the calls began that are running and call a function again and again."""
-    told = remembered_table(tuple[str, str], Step)
+    first_given = remembered_table(tuple[str, str], Step)
     """Which call of a function is the first that is given a key again, by the key's number and the call in words."""
 
     @on_call_if(lambda rule, api: "draws-with-key" in rule.run.kb.by_role(api))
@@ -133,12 +133,12 @@ class Keys(Rule):
 
     def _given_again(self, place: Where, step: int, name: str, by: str, key: str) -> None:
         """A function is given a key that was used before the call: the caller spends it again. Of several calls that are
-        given it, the first one tells."""
+        given it, the first one is reported."""
         frame = calls(self.run)[step]
-        told = (key, place.flow[step].message)
-        if self.told.get(told) not in (None, place.flow[step]):
+        again = (key, place.flow[step].message)
+        if self.first_given.get(again) not in (None, place.flow[step]):
             return
-        self.told[told] = place.flow[step]
+        self.first_given[again] = place.flow[step]
         called = f"`{frame.label}()`"
         back = frame.func is not None and _gives_back(frame.func.fn, name)
         self.report(

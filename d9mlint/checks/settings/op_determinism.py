@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from d9mlint.base.findings import UNCOVERED
 from d9mlint.checks.base import Rule
 from d9mlint.checks.settings.tf_release import switch_for, version
 from d9mlint.interp.activity import TF_TRAIN, where, without_gpu
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.schema import OpEntry
 
 GENERATOR = "tensorflow_generator"
-UNCOVERED = "uncovered"
-"""Stands in ``remedy`` where a variable of an old release covers no op of the program."""
 
 
 class WithoutOpDeterminism(Rule):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from d9mlint.base.findings import RAISES, WARNED, Confidence, Edit, Finding, Fix
+from d9mlint.base.findings import RAISES, UNCOVERED, WARNED, Confidence, Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
@@ -178,7 +178,7 @@ def op_determinism(context: Context, finding: Finding) -> Fix | None:
     if context.matches(finding, "tensorflow", ">=2.8"):
         start.add(f"{start.name('tensorflow')}.config.experimental.enable_op_determinism()")
         return made("enable op determinism", start.edits(), path=entry)
-    if not context.matches(finding, "tensorflow", ">=1.14") or "uncovered" in finding.remedy:
+    if not context.matches(finding, "tensorflow", ">=1.14") or UNCOVERED in finding.remedy:
         return None
     name = (
         "TF_DETERMINISTIC_OPS"

@@ -18,7 +18,7 @@ _FIRST = "@first"
 
 
 def is_command(func: v.Func) -> bool:
-    """Whether decorators make a function a command of its own: click, typer, hydra, sacred."""
+    """Whether decorators make a function a separate command: click, typer, hydra, sacred."""
     for decorator in func.decorated:
         name = _decorator_name(decorator)
         if name.rpartition(".")[2] in ("command", "automain") or name in ("hydra.main",):
@@ -88,7 +88,7 @@ def is_group(func: v.Func) -> bool:
 
 
 def run_commands(interp: Interp, commands: Iterable[v.Func]) -> None:
-    """Run those commands that did not run yet. Each is a program of its own: none sees what another one has seeded."""
+    """Run those commands that did not run yet. Each is a separate program: none sees what another one has seeded."""
     starts: list[Callable[[], None]] = [
         partial(_run, interp, func) for func in commands if func.key not in interp.visited
     ]
