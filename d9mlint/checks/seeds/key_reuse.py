@@ -32,7 +32,7 @@ Slot = tuple[int, str]
 
 class Use(NamedTuple):
     """Where a key was used: the place, the call, the key's name, the loops around it, whether in a branch, and the variable
-    or attribute that it was read from."""
+    or attribute that it was read from, and the object whose method it was given to."""
 
     place: Where
     call: str
@@ -40,6 +40,7 @@ class Use(NamedTuple):
     loops: tuple[str, ...]
     branching: int
     slot: Slot | None
+    owner: int
 
 
 class Keys(Rule):
@@ -95,7 +96,11 @@ class Keys(Rule):
         key = str(value.birth)
         name = node.id if isinstance(node, m.Name) else "this key"
         known = self.used.get(key)
+        owner = call.owner.birth if isinstance(call.owner, (v.Inst, v.Obj)) else 0
         if known is not None:
+            if owner and owner == known.owner and call.api.endswith(".init"):
+                # A second copy of the first weights: a target network begins as the network that it follows.
+                return
             if self.run.here(call.node) == known.place.site and not _given_again(self.run, call, name):
                 return
             place = Where(self.run, call.node, call.api)
@@ -111,7 +116,7 @@ class Keys(Rule):
             return
         loops = tuple(loop.key for loop in self.run.loops)
         place = Where(self.run, call.node, call.api)
-        use = Use(place, call_text(call), name, loops, self.run.branching, _slot(self.run, node))
+        use = Use(place, call_text(call), name, loops, self.run.branching, _slot(self.run, node), owner)
         self.used[key] = use
         in_rounds = bool(self.repeated) and value.birth <= self.repeated[-1]
         if in_rounds or (isinstance(node, m.Name) and _in_comprehension(self.run, call.node, name)):
@@ -161,12 +166,12 @@ class Keys(Rule):
         ]
         if not uses:
             return
-        held = _held(loop)
+        held, read = _held(loop)
         for birth, use in uses:
             if birth > loop.start:
                 continue
             now = held.get(use.slot) if use.slot is not None else None
-            if now == birth or (now is None and birth in held.values()):
+            if now == birth or (now is None and birth in read):
                 self._again(use.place, use.name, "")
             elif now:
                 for later, other in uses:
@@ -240,23 +245,32 @@ def _slot(interp: RunView, node: m.Expr | None) -> Slot | None:
     return (found.birth, rest[-1]) if isinstance(found, v.Inst) else None
 
 
-def _held(loop: Loop) -> dict[Slot, int]:
-    """What the variables around a loop hold, and the attributes of objects in them: objects, by birth; 0 for others.
+def _held(loop: Loop) -> tuple[dict[Slot, int], set[int]]:
+    """What the variables around a loop hold, and the attributes of objects in them: objects, by birth; 0 for others. And
+    those objects that the loop's own code has a name for.
 
-    What the loop itself binds is a new object in each round.
+    What the loop itself binds is a new object in each round. A variable of a scope around the function may still hold the
+    key that the function was given, and that the loop replaces under the function's own name.
     """
     found: dict[Slot, int] = {}
+    read: dict[Slot, int] = {}
     env = loop.frame.env
     targets = nodes([loop.stmt.target]) if isinstance(loop.stmt, m.For) else ()
     bound = {env.vars.get(one.id) for one in targets if isinstance(one, m.Name)} if env is not None else set()
     own = {value.birth for value in bound if isinstance(value, v.Obj)}
+    named = {one.id.partition(".")[0] for one in nodes([loop.stmt]) if isinstance(one, m.Name)}
+    nearer: set[str] = set()
     while env is not None:
         _note(found, env.birth, env.vars, own)
+        seen = dict.keys(env.vars) if env is loop.frame.env else named - nearer
+        _note(read, env.birth, {name: env.vars[name] for name in seen if name in env.vars}, own)
         for value in env.vars.values():
             if isinstance(value, v.Inst):
                 _note(found, value.birth, value.attrs, own)
+                _note(read, value.birth, value.attrs, own)
+        nearer.update(dict.keys(env.vars))
         env = env.parent
-    return found
+    return found, set(read.values())
 
 
 def _note(found: dict[Slot, int], holder: int, values: dict[str, v.Value], own: set[int]) -> None:
