@@ -696,11 +696,15 @@ def _is_fixed(interp: RunView, value: v.Value) -> bool:
         return not value.open and all(_is_fixed(interp, one) for one in value.elts)
     if isinstance(value, v.AnyOf):
         return all(_is_fixed(interp, one) for one in value.values)
-    if not isinstance(value, v.Obj) or not value.api.startswith("tf."):
+    if not isinstance(value, v.Obj):
         return False
     role = interp.kb.role(value.api, "no-variable")
     if role is not None:
         return all_hold(value.args, role.when, value.owner) is True
+    if not value.api.startswith("tf."):
+        # Methods of arrays give arrays.
+        owner = value.owner
+        return isinstance(owner, v.Obj) and value.api.startswith(f"{owner.api}.") and _is_fixed(interp, owner)
     # Tests and positions have no gradient. What other functions give has variables where their inputs do.
     dtype = form(value).dtype
     if dtype is not None and (is_dtype(dtype, "integer") or dtype == "bool"):
