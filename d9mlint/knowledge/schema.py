@@ -81,6 +81,7 @@ Role = Literal[
     "free-memory",
     "given-by-launcher",
     "gives-positions",
+    "rounds-down",
     "gives-something",
     "graph-gradient",
     "has-parts",
