@@ -131,7 +131,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         form = shapes.form(value)
         return None if form == shapes.NOTHING else form.distinct == test.distinct
     if test.single is not None:
-        return shapes.is_single(shapes.form(value), _other(args, test.single, owner))
+        beside = shapes.form(_argument(args, SELF, None, owner))
+        return shapes.is_single(shapes.form(value), _other(args, test.single, owner), beside)
     if test.requires_grad is not msgspec.UNSET:
         grad = shapes.form(value).grad
         return None if grad is None else grad == test.requires_grad

@@ -787,6 +787,7 @@ _ROLES = {
     "ranks": "gives the positions of elements in their order",
     "model-input": "gives what a model is called with",
     "gives-positions": "gives each position at which something is true",
+    "rounds-down": "gives the whole number below a value",
     "gives-something": "never gives None",
     "graph-gradient": "adds gradients to a graph of TensorFlow",
     "discards-batches": "gives a loader that leaves out its first batches",

@@ -557,15 +557,26 @@ def dimension_of_item(index: v.Value) -> int | None:
     return None
 
 
-def is_single(known: Form, dimension: object) -> bool | None:
-    """Whether a tensor has one element along a dimension; None for unknown."""
+def is_single(known: Form, dimension: object, beside: Form = NOTHING) -> bool | None:
+    """Whether a tensor has one element along a dimension; None for unknown. It has as many dimensions as the one that it
+    is used ``beside``."""
     if not isinstance(dimension, int):
         return None
     if known.sizes is not None and -len(known.sizes) <= dimension < len(known.sizes):
         size = known.sizes[dimension]
         if size is not None:
             return size == 1
-    return True if known.single == dimension else None
+    if known.single is None or known.single == dimension:
+        return None if known.single is None else True
+    sizes = known.sizes if known.sizes is not None else beside.sizes
+    if sizes is not None:
+        return True if sizes and known.single % len(sizes) == dimension % len(sizes) else None
+    # The second and the last dimension are one in a matrix, of which a column takes one element in each row.
+    matrix = max(known.least, beside.least) <= _OF_MATRIX
+    return True if matrix and {known.single, dimension} == {1, -1} else None
+
+
+_OF_MATRIX = 2
 
 
 def _wider(a: Form, b: Form) -> Sizes | None:

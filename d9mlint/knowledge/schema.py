@@ -81,6 +81,7 @@ Role = Literal[
     "free-memory",
     "given-by-launcher",
     "gives-positions",
+    "rounds-down",
     "gives-something",
     "graph-gradient",
     "has-parts",
@@ -234,8 +235,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``rank``, ``dtype`` (a name, ``floating``, ``complex``, ``integer``, or ``whole`` for integers and truth
     values, also where they have become floating-point numbers),
     ``elements`` (at least so many), ``last_size`` (of its last dimension), ``single`` (it has one element
-    along the dimension that another argument names), ``sizes``, ``distinct`` (no element is there twice, as far
-    as is seen) and ``requires_grad``: of a tensor.
+    along the dimension that another argument names; an index has as many dimensions as the receiver), ``sizes``,
+    ``distinct`` (no element is there twice, as far as is seen) and ``requires_grad``: of a tensor.
 
     Instead of an argument and its test, ``all_of``, ``any_of`` or ``none_of`` hold conditions.
     """

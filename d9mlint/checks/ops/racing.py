@@ -15,6 +15,7 @@ from d9mlint.checks.base import MODE, Rule, argument_node, silent
 from d9mlint.checks.derivation import default
 from d9mlint.checks.ops.calls import known_call
 from d9mlint.checks.ops.consumers import ends_gradients
+from d9mlint.checks.ops.fractions import writes_fraction
 from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
@@ -324,10 +325,17 @@ class Ops(Rule):
         if isinstance(value, v.Lit):
             # One number for all places: whatever is written last, it is the same.
             return
-        if _is_tensor(owner) and any(_is_tensor(i) for i in _indices(index)):
+        places = [one for one in _indices(index) if _is_tensor(one)]
+        if not places:
+            return
+        # Of fractions that are written where they were rounded to, several may have one place.
+        several = not any(form(one).distinct for one in places) and writes_fraction(self.run, node)
+        if several or _is_tensor(owner):
             known = known_call(self.run.kb, v.Args([index, value]), owner)
+            call = CallEvent(SET_ITEM, v.NO_ARGS, node, owner)
             for entry in self.run.kb.ops(SET_ITEM):
-                _candidate(self, CallEvent(SET_ITEM, v.NO_ARGS, node, owner), entry, likely=True, known=known)
+                text = f"{node.value.id}[...] = ..." if several and isinstance(node.value, m.Name) else ""
+                _candidate(self, call, entry, likely=True, known=known, text=text, shown=several)
 
     @on(ItemEvent)
     def item_read(self, event: ItemEvent) -> None:
@@ -462,7 +470,9 @@ def _candidate(
     likely: bool,
     known: KnownCall | None = None,
     text: str = "",
+    shown: bool = False,
 ) -> None:
+    """Note an op that is called; ``shown`` where what is beside the call says that it varies."""
     answer = all_hold(call.args, entry.when, call.owner)
     if answer is None:
         answer = all_hold(_shared(rule.run, call), entry.when, call.owner)
@@ -539,7 +549,7 @@ def _candidate(
         return
     sure = Confidence.HIGH
     if (
-        not entry.static
+        (not entry.static and not shown)
         or entry.confidence == "low"
         or not entry.practical
         or (answer is None and entry.if_unknown == "low")
@@ -696,11 +706,15 @@ def _is_fixed(interp: RunView, value: v.Value) -> bool:
         return not value.open and all(_is_fixed(interp, one) for one in value.elts)
     if isinstance(value, v.AnyOf):
         return all(_is_fixed(interp, one) for one in value.values)
-    if not isinstance(value, v.Obj) or not value.api.startswith("tf."):
+    if not isinstance(value, v.Obj):
         return False
     role = interp.kb.role(value.api, "no-variable")
     if role is not None:
         return all_hold(value.args, role.when, value.owner) is True
+    if not value.api.startswith("tf."):
+        # Methods of arrays give arrays.
+        owner = value.owner
+        return isinstance(owner, v.Obj) and value.api.startswith(f"{owner.api}.") and _is_fixed(interp, owner)
     # Tests and positions have no gradient. What other functions give has variables where their inputs do.
     dtype = form(value).dtype
     if dtype is not None and (is_dtype(dtype, "integer") or dtype == "bool"):
