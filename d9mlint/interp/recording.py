@@ -788,6 +788,8 @@ _ROLES = {
     "model-input": "gives what a model is called with",
     "gives-positions": "gives each position at which something is true",
     "rounds-down": "gives the whole number below a value",
+    "shaped-as-index": "gives a tensor with the shape of the index that it is given",
+    "removes-single": "removes dimensions of one entry",
     "gives-something": "never gives None",
     "graph-gradient": "adds gradients to a graph of TensorFlow",
     "discards-batches": "gives a loader that leaves out its first batches",

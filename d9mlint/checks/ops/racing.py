@@ -17,6 +17,7 @@ from d9mlint.checks.ops.calls import known_call
 from d9mlint.checks.ops.consumers import ends_gradients
 from d9mlint.checks.ops.fractions import writes_fraction
 from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
+from d9mlint.checks.ops.squeezed import takes_one
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     ENTERED,
@@ -477,6 +478,9 @@ def _candidate(
     if answer is None:
         answer = all_hold(_shared(rule.run, call), entry.when, call.owner)
     excused = any_holds(call.args, entry.unless, call.owner)
+    if excused is None and takes_one(rule.run, call):
+        _silent(rule.run, entry, call.node, "one element is taken in each row, as `squeeze` says")
+        return
     if answer is False or excused is True:
         return
     if answer is None and call.args.dstar:
