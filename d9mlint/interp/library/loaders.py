@@ -63,7 +63,7 @@ def consume(interp: Interp, loader: v.Obj) -> None:
     with interp.in_file(loader.file):
         rng.apply(interp, interp.kb.rng(LOADER), args, node, at="use")
     workers = args.get("num_workers", 5)
-    in_workers = v.truth(workers) if workers is not None else False
+    in_workers = _has_workers(interp, workers) if workers is not None else False
     before = interp.state.rng.save()
     generator = args.get("generator", 12)
     if in_workers is not False and generator is not None and v.is_none(generator) is False:
@@ -94,6 +94,20 @@ def consume(interp: Interp, loader: v.Obj) -> None:
         theirs = ("python", "numpy", "torch")
         left = {name: rng for name, rng in interp.state.rng.held.items() if name not in theirs}
         interp.state.rng.restore({**left, **before})
+
+
+def _has_workers(interp: Interp, number: v.Value) -> bool | None:
+    """Whether a number of workers is more than zero: as many as there are processors are, also where some are left out."""
+    known = v.truth(number)
+    if known is None and all(v.truth(one) or _counts_processors(interp, one) for one in v.alternatives(number)):
+        return True
+    return known
+
+
+def _counts_processors(interp: Interp, number: v.Value) -> bool:
+    role = interp.kb.role(number.api, "processor-count") if isinstance(number, v.Obj) else None
+    # There may be no other devices at all.
+    return role is not None and role.library == "python"
 
 
 def _start_worker(interp: Interp, init: v.Value | None, node: Any) -> None:
