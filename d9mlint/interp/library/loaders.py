@@ -99,7 +99,9 @@ def consume(interp: Interp, loader: v.Obj) -> None:
 def _has_workers(interp: Interp, number: v.Value) -> bool | None:
     """Whether a number of workers is more than zero: as many as there are processors are, also where some are left out."""
     known = v.truth(number)
-    if known is None and all(v.truth(one) or _counts_processors(interp, one) for one in v.alternatives(number)):
+    if known is None and all(
+        v.truth(one) or _counts_processors(interp, one) for one in v.alternatives(number)
+    ):
         return True
     return known
 
