@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Rule, argument_node, seeded_generator
-from d9mlint.checks.data.idle import is_idle
 from d9mlint.checks.derivation import default
 from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, item_draws
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import trains
 from d9mlint.interp.events import CallEvent
+from d9mlint.interp.idle import is_idle
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on_call, on_call_if
 from d9mlint.interp.memory import remembered
@@ -83,7 +83,7 @@ class LoaderWorkers(Rule):
     @on_call(LOADER)
     def loader(self, call: CallEvent) -> None:
         """A loader is made: judged when the program has ended."""
-        if is_idle(self.run, call):
+        if is_idle(self.run, call.node):
             return
         place = Where(self.run, call.node, LOADER)
         workers = call.args.get("num_workers", 5)

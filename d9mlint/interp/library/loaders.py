@@ -15,6 +15,7 @@ from d9mlint.interp.context import CPU_CONTEXT, NOT_ITERATED
 from d9mlint.interp.data import MOVED
 from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.events import IterationEvent
+from d9mlint.interp.idle import is_idle
 from d9mlint.interp.listening import on
 from d9mlint.interp.naming import for_others
 from d9mlint.interp.state import SEEDED, Rng
@@ -31,10 +32,10 @@ def make_loader(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
     """``DataLoader(...)``: nothing is drawn until it is iterated, at the latest at the program's end."""
     loader = v.Obj(LOADER, "", args, node)
     loader.file = interp.frame.file
-    frame, idle = interp.frame, for_others(interp, node)
+    frame, unused, idle = interp.frame, is_idle(interp, node), for_others(interp, node)
 
     def later() -> None:
-        if idle():
+        if unused or idle():
             return
         interp.frame, kept = frame, interp.frame
         with interp.within(NOT_ITERATED):
