@@ -506,6 +506,9 @@ def annotated(interp: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
         name = annotation.value
     elif isinstance(annotation, m.Name):
         name = annotation.id
+    elif isinstance(annotation, m.Const):
+        # `size: 32`, where `size=32` was meant.
+        return v.UNKNOWN
     else:
         return _one_of(interp, func, annotation)
     head, _, rest = name.partition(".")

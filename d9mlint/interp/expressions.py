@@ -382,6 +382,9 @@ def _binop(interp: Interp, node: m.BinOp) -> v.Value:
         result = added(result, left, right)
     elif node.op in _COMPUTING:
         result = computed(result, left, right)
+        if result is v.UNKNOWN and isinstance(left, v.Obj) and isinstance(right, v.Lit):
+            # A part of the processors.
+            result = left if interp.kb.role(left.api, "processor-count") is not None else result
     return interp.orders.operated(interp, node, (left, right), result) if interp.orders.any else result
 
 

@@ -615,9 +615,22 @@ class Interp:
         if not liveness.gives(stmt.value, node):
             return False
         function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
-        if stmt.start not in liveness.dead_stores(function):
+        if stmt.start not in liveness.dead_stores(function) and not self._is_dead_now(function, stmt):
             return False
         return not liveness.may_be_shared(self.whole(frame.file), function, liveness.stored_names(stmt))
+
+    def _is_dead_now(self, function: m.Function, stmt: m.Assign | m.AnnAssign) -> bool:
+        """Whether what an assignment stores is not read where the tests of the function have the outcomes that they
+        have in this call. What an option decides has both."""
+        if self.frame.func is None:
+            return False
+        decided: dict[str, bool] = {}
+        for name in liveness.tests(function):
+            value = self.eval(name)
+            truth = None if v.option_of(value) else v.truth(value)
+            if truth is not None:
+                decided[name.id] = truth
+        return bool(decided) and liveness.is_dead(function, stmt, decided)
 
     statement: Any = None
 

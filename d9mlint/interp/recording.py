@@ -740,6 +740,7 @@ _ROLES = {
     "base-only": "is a base class that reads only attributes that it knows",
     "takes-items": "takes the items of a dataset, and nothing else of it",
     "looks-only": "looks at sizes, types or places, at no element",
+    "shows-structure": "looks at the parts and sizes of a model, at none of its weights",
     "form-only": "takes an example, of which only the form counts",
     "unchanged-by-call": "is not changed by a call",
     "keeps-statistics": "keeps statistics of what it is called with",

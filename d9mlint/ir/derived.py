@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from d9mlint.ir import nodes as m
@@ -15,10 +15,14 @@ Looks = Callable[[str], Literal["method", "function", ""]]
 
 
 def derived_names(
-    function: m.Function, places: Sequence[int], looks: Looks, params: Iterable[str] = ()
+    function: m.Function,
+    places: Sequence[int],
+    looks: Looks,
+    params: Iterable[str] = (),
+    counting: Collection[int] = (),
 ) -> set[str]:
     """The variables of a function that hold something computed from an expression at one of these places, or from one of
-    these parameters."""
+    these parameters. See ``elements`` for ``counting``."""
     found: set[str] = set(params)
     before = -1
     while len(found) > before:
@@ -26,7 +30,7 @@ def derived_names(
         for stmt in statements(function.body):
             value, targets = _parts(stmt)
             if value is not None and (
-                _holds(value, places) or any(name in found for name in elements(value, looks))
+                _holds(value, places) or any(name in found for name in elements(value, looks, counting))
             ):
                 found.update(
                     one.id.partition(".")[0]
@@ -36,13 +40,21 @@ def derived_names(
     return found
 
 
-def elements(expr: Any, looks: Looks) -> Iterator[str]:
-    """The variables of whose elements an expression is computed, not only of their form."""
+def elements(expr: Any, looks: Looks, counting: Collection[int] = ()) -> Iterator[str]:
+    """The variables of whose elements an expression is computed, not only of their form. At the places in ``counting`` start
+    calls that look at no element of what they are given."""
     stack: list[Any] = [expr]
     while stack:
         node = stack.pop()
-        if only_form(node):
+        if only_form(node) or (isinstance(node, m.Call) and node.start in counting):
             continue
+        if isinstance(node, m.Comp):
+            # `sum(p.numel() for p in model.parameters())`
+            given = {x.id for one in node.generators for x in nodes([one.target]) if isinstance(x, m.Name)}
+            parts = [node.elt, node.value, *(test for one in node.generators for test in one.ifs)]
+            if given.isdisjoint(name for one in parts if one for name in elements(one, looks, counting)):
+                stack += [one for one in parts if one is not None]
+                continue
         if isinstance(node, m.Call) and (kind := looks(called_name(node))):
             stack += node.args if kind == "method" else [node.func, *node.args[1:]]
             stack += [one.value for one in node.keywords]

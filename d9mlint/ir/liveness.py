@@ -7,7 +7,7 @@ variables may be read by whoever imports it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
@@ -39,6 +39,43 @@ def dead_stores(function: m.Function) -> frozenset[int]:
     if known is None or known[0] is not function:
         known = _known[id(function)] = (function, _found(function))
     return known[1]
+
+
+def tests(function: m.Function) -> list[m.Name]:
+    """The parameters of a function, and attributes of them, whose truth its branches ask for and that it does not
+    assign: ``if self.training:``."""
+    asked = {
+        one.id: one
+        for branch in nodes(function.body)
+        if isinstance(branch, (m.If, m.IfExp)) and (one := _positive(branch.test)[0]) is not None
+    }
+    if not asked:
+        return []
+    given = {one.name for one in function.params} - _declared(function)
+    stored: set[str] = set()
+    for one in nodes(function.body):
+        if isinstance(one, (m.Assign, m.AnnAssign, m.AugAssign, m.For)):
+            targets = one.targets if isinstance(one, m.Assign) else [one.target]
+            stored.update(x.id for x in nodes(targets) if isinstance(x, m.Name))
+        elif isinstance(one, m.Walrus):
+            stored.add(one.target)
+    return [
+        one
+        for name, one in asked.items()
+        if name.partition(".")[0] in given and not any(name == x or name.startswith(f"{x}.") for x in stored)
+    ]
+
+
+def is_dead(function: m.Function, stmt: m.Assign | m.AnnAssign, decided: Mapping[str, bool]) -> bool:
+    """Whether the function does not read what an assignment of it stores where some names are true or false."""
+    return stmt.start in _found(function, decided)
+
+
+def _positive(test: m.Expr, outcome: bool = True) -> tuple[m.Name | None, bool]:
+    """The name that a test asks for the truth of, and what that is where the test holds; None for other tests."""
+    while isinstance(test, m.Unary) and test.op == "not":
+        test, outcome = test.operand, not outcome
+    return (test if isinstance(test, m.Name) else None), outcome
 
 
 def stored_names(stmt: m.Assign | m.AnnAssign) -> set[str]:
@@ -167,7 +204,7 @@ def _declared(function: m.Function) -> set[str]:
     return {name for one in nodes(function.body) if isinstance(one, m.ScopeDecl) for name in one.names}
 
 
-def _found(function: m.Function) -> frozenset[int]:
+def _found(function: m.Function, decided: Mapping[str, bool] | None = None) -> frozenset[int]:
     stored: set[str] = set()
     for node in nodes(function.body):
         if isinstance(node, (m.Assign, m.AnnAssign)):
@@ -176,7 +213,7 @@ def _found(function: m.Function) -> frozenset[int]:
     if not stored or not _BY_TEXT.isdisjoint(_read(function.body)):
         return frozenset()
     left = frozenset(stored) if function.name == "<module>" else _NONE
-    analysis = _Liveness(frozenset(stored))
+    analysis = _Liveness(frozenset(stored), decided or {})
     analysis.block(function.body, left, _Exits(leave=left))
     return frozenset(analysis.dead - analysis.live)
 
@@ -185,8 +222,9 @@ class _Liveness:
     """The analysis of one scope, against the direction of the program. A store is dead where it is in ``dead`` and not
     in ``live``: the body of a loop is looked at several times."""
 
-    def __init__(self, names: frozenset[str]) -> None:
+    def __init__(self, names: frozenset[str], decided: Mapping[str, bool]) -> None:
         self.names = names
+        self.decided = decided
         self.dead: set[int] = set()
         self.live: set[int] = set()
 
@@ -197,12 +235,33 @@ class _Liveness:
         return live
 
     def _uses(self, parts: Iterable[Any]) -> frozenset[str]:
-        return frozenset(_read(parts)) & self.names
+        parts = list(parts)
+        read = frozenset(_read(parts)) & self.names
+        return read & _named(self._reached(parts)) if read and self.decided else read
+
+    def _outcome(self, test: m.Expr) -> bool | None:
+        """Whether a test holds, where that is known."""
+        name, outcome = _positive(test)
+        truth = self.decided.get(name.id) if name is not None else None
+        return truth if truth is None else truth is outcome
+
+    def _reached(self, parts: Iterable[Any]) -> list[Any]:
+        """What is evaluated of some nodes where tests have known outcomes."""
+        closed = [
+            one.orelse if holds else one.body
+            for one in nodes(parts)
+            if isinstance(one, m.IfExp) and (holds := self._outcome(one.test)) is not None
+        ]
+        never = {id(one) for one in nodes(closed)}
+        return [one for one in nodes(parts) if id(one) not in never]
 
     def _statement(self, stmt: m.Stmt, live: frozenset[str], exits: _Exits) -> frozenset[str]:
         if isinstance(stmt, (m.Assign, m.AnnAssign)):
             return self._assignment(stmt, live)
         if isinstance(stmt, m.If):
+            holds = self._outcome(stmt.test)
+            if holds is not None:
+                return self.block(stmt.body if holds else stmt.orelse, live, exits) | self._uses([stmt.test])
             both = self.block(stmt.body, live, exits) | self.block(stmt.orelse, live, exits)
             return both | self._uses([stmt.test])
         if isinstance(stmt, (m.For, m.While)):
@@ -280,9 +339,14 @@ def _stored(stmt: m.Assign | m.AnnAssign, names: set[str]) -> None:
 
 
 def _read(parts: Iterable[Any]) -> set[str]:
-    """All variables that some nodes name."""
+    """All variables that some nodes name, and those below them."""
+    return _named(nodes(parts))
+
+
+def _named(parts: Iterable[Any]) -> set[str]:
+    """The variables that some nodes name themselves."""
     found: set[str] = set()
-    for node in nodes(parts):
+    for node in parts:
         if isinstance(node, m.Name):
             found.add(node.id.partition(".")[0])
         elif isinstance(node, m.Walrus):

@@ -141,6 +141,7 @@ Role = Literal[
     "serves",
     "sets-stop",
     "sets-up",
+    "shows-structure",
     "stacks-rows",
     "starts-evaluated",
     "starts-ranks",

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Rule, argument_node, seeded_generator
-from d9mlint.checks.data.idle import is_idle
 from d9mlint.checks.derivation import default
 from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, item_draws
 from d9mlint.interp import values as v
+from d9mlint.interp.activity import trains
 from d9mlint.interp.events import CallEvent
+from d9mlint.interp.idle import is_idle
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on_call, on_call_if
 from d9mlint.interp.memory import remembered
@@ -82,7 +83,7 @@ class LoaderWorkers(Rule):
     @on_call(LOADER)
     def loader(self, call: CallEvent) -> None:
         """A loader is made: judged when the program has ended."""
-        if is_idle(self.run, call):
+        if is_idle(self.run, call.node):
             return
         place = Where(self.run, call.node, LOADER)
         workers = call.args.get("num_workers", 5)
@@ -171,6 +172,8 @@ class LoaderWorkers(Rule):
                 return
             reasons.append("its dataset could not be resolved and may draw from NumPy or `random`")
             confidence = Confidence.MEDIUM
+            if self._only_reads(dataset, args):
+                severity = Severity.ADVICE
         generator = args.get("generator", 12)
         if (
             severity is not Severity.ERROR
@@ -199,6 +202,18 @@ class LoaderWorkers(Rule):
             confidence=confidence,
             targets=(f"torch {target.version}", target.source) if target is not None else (),
             remedy=(*sorted(drawn), *repeated),
+        )
+
+    def _only_reads(self, dataset: v.Value | None, args: v.Args) -> bool:
+        """Whether a program that does not train reads a dataset of a library once, in its order: what augments or samples
+        is for training."""
+        order = [args.get(name, at) for name, at in (("shuffle", 2), ("sampler", 3), ("batch_sampler", 4))]
+        return (
+            self.run.entry is not None
+            and isinstance(dataset, v.Obj)
+            and not args.dstar
+            and all(one is None or v.truth(one) is False for one in order)
+            and not trains(self.run)
         )
 
     def _has_workers(self, workers: v.Value) -> bool:

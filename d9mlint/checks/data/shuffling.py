@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule, seeded_generator
-from d9mlint.checks.data.idle import is_idle
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
+from d9mlint.interp.idle import is_idle
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on_call
 from d9mlint.interp.naming import for_others
@@ -67,7 +67,7 @@ class Shuffling(Rule):
         """A loader is made."""
         shuffle = call.args.get("shuffle", 2)
         if shuffle is not None and v.truth(shuffle) is True and not call.args.dstar:
-            if not is_idle(self.run, call):
+            if not is_idle(self.run, call.node):
                 self.judge(call, "DataLoader(shuffle=True)")
 
     @on_call(*SAMPLERS)

@@ -10,7 +10,7 @@ from d9mlint.base.entry_report import MAY_SEED
 from d9mlint.base.findings import Confidence, Severity, Step
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED
-from d9mlint.checks.seeds.form_only import asks_form_only
+from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, trains, where
 from d9mlint.interp.calls import has_model
@@ -31,7 +31,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.library.weights import filled, is_loaded, is_meant
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
-from d9mlint.interp.memory import marks_path, noted, remembered, remembered_once, remembered_table
+from d9mlint.interp.memory import Table, marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.naming import described_only, names_only, traced_only
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import assumed, seed_value
@@ -43,11 +43,12 @@ from d9mlint.interp.unknown_models import MADE
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Looks, derived_names, elements
 from d9mlint.ir.forms import only_form
-from d9mlint.ir.traversal import called_name
+from d9mlint.ir.traversal import called_name, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import GeneratorEntry, RngEntry
+    from d9mlint.project.modules import ModuleFile
 
 
 ASSIGNED = "assigned"
@@ -186,6 +187,33 @@ class Seeds(Rule):
     shows_elsewhere = remembered(bool)
     """Whether other files print something that may differ from run to run, or data is written into a file."""
 
+    prints_elsewhere = remembered(bool)
+    """Whether other files print something that is not known."""
+
+    counting = remembered_table(int, bool)
+    """Where the entry point's own file shows the parts and sizes of models."""
+
+    not_counting = remembered_table(int, bool)
+    """Where it prints something else too."""
+
+    timing = remembered_table(int, bool)
+    """Where it reads the clock."""
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "shows-structure") is not None)
+    def counts(self, call: CallEvent) -> None:
+        """The parts and sizes of a model are shown."""
+        self._note_own(self.counting, call.node)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "clock") is not None)
+    def times(self, call: CallEvent) -> None:
+        """The clock is read."""
+        self._note_own(self.timing, call.node)
+
+    def _note_own(self, places: Table[int, bool], node: Any) -> None:
+        run = self.run
+        if run.entry is not None and run.frame.file.path == run.entry.path and isinstance(node, m.Call):
+            places[node.start] = True
+
     @on_call("builtins.print")
     def prints(self, call: CallEvent) -> None:
         """Something is printed. What a module that others import prints shows whether it is more than a smoke test."""
@@ -193,6 +221,11 @@ class Seeds(Rule):
         own = run.entry is not None and run.frame.file.path == run.entry.path
         if not own and isinstance(node, m.Call) and any(map(_may_vary, call.args.pos)):
             self.shows_elsewhere = True
+        if not own and not all(isinstance(one, v.Lit) for one in call.args.pos):
+            self.prints_elsewhere = True
+        # A module is printed as its parts and their sizes.
+        structures = all(isinstance(one, v.Lit) or has_model(run, [one]) for one in call.args.pos)
+        self._note_own(self.counting if structures else self.not_counting, node)
         if not own or run.frame.file.path not in run.imported_files or not isinstance(node, m.Call):
             return
         given = list(zip(node.args, call.args.pos, strict=False))
@@ -252,14 +285,38 @@ class Seeds(Rule):
         for kind, one in firsts:
             if kind not in kinds:
                 continue
-            sites: tuple[Site | Step, ...] = (one.place.site, *one.place.flow)
+            sites: tuple[Site | Step, ...] = (*one.place.flow, one.place.site)
             mine = [site.start for site in sites if site.path == run.entry.path]
+            if kind in _REPLACEABLE:
+                # Layers hand on the weights that they are made of.
+                mine = [*first_kept(run.whole(run.entry), mine)]
             # What other files draw into weights they do not look at, as a rule.
             if not mine or (one.place.site.path != run.entry.path and kind not in _REPLACEABLE):
                 return False
             starts += mine
         libraries = frozenset({rng, TENSOR.partition(".")[0]})
-        return asks_form_only(run.whole(run.entry), starts, libraries, self._looks)
+        facts = run.whole(run.entry)
+        handled = frozenset[str]() if self.prints_elsewhere else self._of_project(facts, run.entry)
+        counting = set(self.counting.known()) - set(self.not_counting.known())
+        calls = Known(self._looks, counting, set(self.timing.known()), handled)
+        return asks_form_only(facts, starts, libraries, calls)
+
+    def _of_project(self, facts: m.FileFacts, entry: ModuleFile) -> frozenset[str]:
+        """What a file imports from other files of the project, by the names that it gives them."""
+        found: set[str] = set()
+        for function in facts.functions:
+            for one in statements(function.body):
+                if not isinstance(one, m.ImportFrom):
+                    continue
+                modules = self.run.modules
+                module = (
+                    modules.relative(entry, one.level, one.module)
+                    if one.level
+                    else modules.absolute(entry, entry.directory, one.module)
+                )
+                if module is not None:
+                    found.update(alias.asname or alias.name for alias in one.names)
+        return frozenset(found)
 
     @on(InstanceEvent)
     def made(self, event: InstanceEvent) -> None:

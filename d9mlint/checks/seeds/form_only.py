@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Looks, derived_names, elements
@@ -15,11 +15,22 @@ _MOST_ROUNDS = 4
 """So often parameters are looked for that are given what is drawn."""
 
 
+class Known(NamedTuple):
+    """What is known of calls: whether one of a name looks at no element; where those start that show the parts and sizes of
+    models; where those start that read the clock; which names stand for functions in other files of the project, none of
+    which prints or keeps anything that may vary."""
+
+    looks: Looks
+    counting: Collection[int] = ()
+    timing: Collection[int] = ()
+    handled: Collection[str] = ()
+
+
 def asks_form_only(
-    facts: m.FileFacts, places: Sequence[int], libraries: frozenset[str], looks: Looks
+    facts: m.FileFacts, places: Sequence[int], libraries: frozenset[str], calls: Known
 ) -> bool:
-    """Whether functions of a file ask what is computed at some places for its form, and do nothing else with it.
-    Functions of these libraries may compute more from it."""
+    """Whether functions of a file ask what is computed at some places for its form, or how long that takes, and do nothing
+    else with it. Functions of these libraries may compute more from it."""
     functions = {one.name: one for one in facts.functions if one.parent == 0 and one.cls < 0}
     computing = {name for name, module in _modules(facts).items() if module in libraries}
     given: dict[str, set[str]] = {}
@@ -27,7 +38,7 @@ def asks_form_only(
         before = {name: set(params) for name, params in given.items()}
         asked = False
         for function in facts.functions:
-            look = _Look(function, places, given.get(function.name, set()), functions, computing, looks)
+            look = _Look(function, places, given.get(function.name, set()), functions, computing, calls)
             if not look.known and not look.is_concerned():
                 continue
             if not look.is_allowed(given) or _is_shared(facts, function, look.known):
@@ -36,6 +47,20 @@ def asks_form_only(
         if given == before:
             return asked
     return False
+
+
+def first_kept(facts: m.FileFacts, places: Sequence[int]) -> Sequence[int]:
+    """Of the places of nested calls, the outermost one first, that at which what they give is first stored in variables."""
+    kept = [
+        one
+        for function in facts.functions
+        for one in statements(function.body)
+        if isinstance(one, m.Assign) and all(isinstance(x, m.Name) and "." not in x.id for x in one.targets)
+    ]
+    for place in places:
+        if any(one.start <= place < one.end for one in kept):
+            return [place]
+    return places
 
 
 class _Look:
@@ -48,22 +73,30 @@ class _Look:
         params: set[str],
         functions: dict[str, m.Function],
         computing: set[str],
-        looks: Looks,
+        calls: Known,
     ) -> None:
-        self._function, self._places, self._functions, self._looks = function, places, functions, looks
-        self._computing = computing | own_names(function)
-        self.known = derived_names(function, places, looks, params)
+        self._function, self._places, self._functions, self._calls = function, places, functions, calls
+        self._computing = computing | own_names(function) | set(calls.handled)
+        self.known = derived_names(function, places, calls.looks, params, calls.counting)
 
     def is_concerned(self) -> bool:
         """Whether something is drawn here."""
         return any(self._is_drawn(stmt) for stmt in self._function.body)
 
     def asks(self) -> bool:
-        """Whether something drawn is asked for its form here."""
-        return any(
-            only_form(node) and any(isinstance(x, m.Name) and self._is_known(x) for x in nodes([node]))
-            for node in nodes(self._function.body)
-        )
+        """Whether something drawn is asked for its form here, or work with it is timed."""
+        for node in nodes(self._function.body):
+            if isinstance(node, m.Call) and node.start in self._calls.timing:
+                return True
+            if (only_form(node) or self._counts(node)) and any(
+                isinstance(x, m.Name) and self._is_known(x) for x in nodes([node])
+            ):
+                return True
+        return False
+
+    def _counts(self, node: Any) -> bool:
+        """Whether an expression shows the parts and sizes of a model."""
+        return isinstance(node, m.Call) and node.start in self._calls.counting
 
     def is_allowed(self, given: dict[str, set[str]]) -> bool:
         """Whether elements of it go into variables, and to functions of the file, alone; these are noted in ``given``."""
@@ -76,7 +109,12 @@ class _Look:
             elif isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
                 call = stmt.value
                 name = call.func.id if isinstance(call.func, m.Name) else ""
-                if name in self._functions:
+                if self._counts(call):
+                    continue
+                if name in self._calls.handled or name in self.known:
+                    if not self._only_computes(call):
+                        return False
+                elif name in self._functions:
                     if not self._hand_on(call, given):
                         return False
                 elif any(map(self._reads, [*call.args, *(one.value for one in call.keywords)])):
@@ -95,7 +133,8 @@ class _Look:
         """Whether elements of what is drawn are part of an expression."""
         if only_form(expr):
             return False
-        return self._is_drawn(expr) or any(name in self.known for name in elements(expr, self._looks))
+        read = elements(expr, self._calls.looks, self._calls.counting)
+        return self._is_drawn(expr) or any(name in self.known for name in read)
 
     def _only_computes(self, expr: Any) -> bool:
         for call in nodes([expr]):

@@ -15,6 +15,7 @@ from d9mlint.interp.context import CPU_CONTEXT, NOT_ITERATED
 from d9mlint.interp.data import MOVED
 from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.events import IterationEvent
+from d9mlint.interp.idle import is_idle
 from d9mlint.interp.listening import on
 from d9mlint.interp.naming import for_others
 from d9mlint.interp.state import SEEDED, Rng
@@ -31,10 +32,10 @@ def make_loader(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
     """``DataLoader(...)``: nothing is drawn until it is iterated, at the latest at the program's end."""
     loader = v.Obj(LOADER, "", args, node)
     loader.file = interp.frame.file
-    frame, idle = interp.frame, for_others(interp, node)
+    frame, unused, idle = interp.frame, is_idle(interp, node), for_others(interp, node)
 
     def later() -> None:
-        if idle():
+        if unused or idle():
             return
         interp.frame, kept = frame, interp.frame
         with interp.within(NOT_ITERATED):
@@ -63,7 +64,7 @@ def consume(interp: Interp, loader: v.Obj) -> None:
     with interp.in_file(loader.file):
         rng.apply(interp, interp.kb.rng(LOADER), args, node, at="use")
     workers = args.get("num_workers", 5)
-    in_workers = v.truth(workers) if workers is not None else False
+    in_workers = _has_workers(interp, workers) if workers is not None else False
     before = interp.state.rng.save()
     generator = args.get("generator", 12)
     if in_workers is not False and generator is not None and v.is_none(generator) is False:
@@ -94,6 +95,22 @@ def consume(interp: Interp, loader: v.Obj) -> None:
         theirs = ("python", "numpy", "torch")
         left = {name: rng for name, rng in interp.state.rng.held.items() if name not in theirs}
         interp.state.rng.restore({**left, **before})
+
+
+def _has_workers(interp: Interp, number: v.Value) -> bool | None:
+    """Whether a number of workers is more than zero: as many as there are processors are, also where some are left out."""
+    known = v.truth(number)
+    if known is None and all(
+        v.truth(one) or _counts_processors(interp, one) for one in v.alternatives(number)
+    ):
+        return True
+    return known
+
+
+def _counts_processors(interp: Interp, number: v.Value) -> bool:
+    role = interp.kb.role(number.api, "processor-count") if isinstance(number, v.Obj) else None
+    # There may be no other devices at all.
+    return role is not None and role.library == "python"
 
 
 def _start_worker(interp: Interp, init: v.Value | None, node: Any) -> None:
