@@ -33,6 +33,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import (
+    command_line_files,
     commands,
     environments,
     experiments,
@@ -857,27 +858,39 @@ def run_methods(
 _ANY_INPUT = v.Args([v.UNKNOWN], star=True)
 
 
-def _make_objects(interp: Interp, api: str, args: v.Args, node: Any) -> None:
-    """What trains is given classes, or finds them by names that the program does not have: it makes objects of them."""
+def _make_objects(
+    interp: Interp, api: str, args: v.Args, node: Any, configured: list[dict[str, Any]]
+) -> None:
+    """What trains is given classes, or finds them by names that the program does not have: it makes objects of them. Files
+    that are given on the command line may name them."""
     found = runner_of(interp, api, args)
     for made in found.entry.makes if found is not None else ():
         given = args.get(made.arg, made.pos) or v.NONE
-        classes = [one for one in v.alternatives(given) if isinstance(one, v.Cls)]
+        classes = [(one, _ANY) for one in v.alternatives(given) if isinstance(one, v.Cls)]
         if v.is_none(given) is True or (
             isinstance(given, v.Ext) and interp.kb.canonical(given.name) == made.base
         ):
-            classes = _derived(interp, made.base)
+            derived = _derived(interp, made.base)
+            for one in command_line_files.classes(configured, made):
+                # A class that is imported may be named without its module.
+                known = [cls for cls in derived if cls.cls.name == one.path]
+                cls = known[0] if len(known) == 1 else reflection.at_path(interp, one.path, node)
+                if isinstance(cls, v.Cls):
+                    # What they do not give comes from another part, or from the command line.
+                    whole = _accepts(cls, v.Args(kw=one.arguments))
+                    classes.append((cls, v.Args(kw=one.arguments, dstar=not whole)))
+            classes = classes or [(cls, _ANY) for cls in derived]
             if not classes and made.unknown:
                 unknown_models.made(interp, made.unknown, args, node)
         if len(classes) == 1:
-            _use_class(interp, classes[0], node, found)
+            _use_class(interp, *classes[0], node, found)
         elif 1 < len(classes) <= v.MAX_ALTERNATIVES:
             # One of them is chosen when the program is started.
-            interp.branch([partial(_use_class, interp, cls, node, found) for cls in classes])
+            interp.branch([partial(_use_class, interp, *one, node, found) for one in classes])
 
 
-def _use_class(interp: Interp, cls: v.Cls, node: Any, found: Runner | None) -> None:
-    made = call(interp, cls, _ANY, node)
+def _use_class(interp: Interp, cls: v.Cls, args: v.Args, node: Any, found: Runner | None) -> None:
+    made = call(interp, cls, args, node)
     if isinstance(made, v.Inst):
         run_methods(interp, made, node, caller=found.entry if found is not None else None)
 
@@ -923,6 +936,12 @@ def call_external(
 def _call_external(
     interp: Interp, name: str, api: str, args: v.Args, node: Any, base_of: v.Inst | None
 ) -> v.Value:
+    runners = interp.kb.runners(api)
+    configured: list[dict[str, Any]] = []
+    for runner in runners:
+        if runner.from_files:
+            configured = command_line_files.found(interp, runner)
+            args = command_line_files.with_arguments(runner, configured, args)
     event = CallEvent(api, args, node, None, base_of)
     interp.listeners.tell_call(event)
     entries = interp.kb.rng(api)
@@ -930,8 +949,8 @@ def _call_external(
     unseeded = rng.apply(interp, entries, args, node, package=package) if entries else False
     if not entries:
         rng.may_seed(interp, api, args, node, method=False)
-    if interp.kb.runners(api):
-        _make_objects(interp, api, args, node)
+    if runners:
+        _make_objects(interp, api, args, node, configured)
     trained = interp.kb.role(api, "trains-parameters")
     if trained is not None:
         unknown_models.optimized(interp, args.get(trained.arg, trained.pos), node)

@@ -14,8 +14,9 @@ from d9mlint.interp import values as v
 from d9mlint.interp.order_kinds import FLOAT, raw_kind, raw_kind_of_elements
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
 from d9mlint.ir.scopes import assigned_names, target_names
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import called_name, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -178,6 +179,46 @@ def _holds_floats(interp: Interp, owner: v.Value) -> bool:
     if isinstance(owner, v.Mapping):
         return any(is_float(interp, one) for one in owner.items.values())
     return are_floats(interp, owner)
+
+
+def given_by(stmt: m.For | m.While | None) -> frozenset[str]:
+    """The names of what a ``for`` statement takes in each round, and of what is computed from it in its body, not from
+    the rounds before. What `zip` puts beside an element may be its number."""
+    if not isinstance(stmt, m.For):
+        return frozenset()
+    known = _given.get(id(stmt))
+    if known is None or known[0] is not stmt:
+        names: set[str] = set()
+        paired = isinstance(stmt.iter, m.Call) and called_name(stmt.iter) == "zip"
+        if not paired or isinstance(stmt.target, m.Name):
+            target_names(stmt.target, names)
+        other: set[str] = set()
+        setting = [one for one in nodes(stmt.body) if isinstance(one, (m.Assign, m.AugAssign, m.For))]
+        for one in sorted(setting, key=lambda each: each.start):
+            made: set[str] = set()
+            for target in one.targets if isinstance(one, m.Assign) else [one.target]:
+                target_names(target, made)
+            if isinstance(one, m.Assign) and _is_looked_up(one.value, names - other, made):
+                names |= made
+            else:
+                other |= made
+        known = _given[id(stmt)] = (stmt, frozenset(names - other))
+    return known[1]
+
+
+def _is_looked_up(value: m.Expr, names: set[str], made: set[str]) -> bool:
+    """Whether an expression is computed from a variable of these names, and from nothing that a call may count."""
+    parts = list(nodes([value]))
+    read = {one.id.partition(".")[0] for one in parts if isinstance(one, m.Name)}
+    return bool(read & names) and not read & made and all(
+        called_name(one) in _LOOK_UPS or any(isinstance(x, m.Name) and x.id.partition(".")[0] in names for x in nodes([one.func]))
+        for one in parts
+        if isinstance(one, m.Call)
+    )
+
+
+_LOOK_UPS = frozenset({"int", "get", "index", "pop"})
+_given: dict[int, tuple[object, frozenset[str]]] = memo()
 
 
 def names_of(stmt: m.For | m.While | None) -> tuple[frozenset[str], frozenset[str]]:

@@ -103,8 +103,7 @@ class Loop:
     the names ``assigned`` in its body. ``draws`` is whether it draws something, ``figures`` whether it begins or ends
     figures, ``zeroes`` whether it sets gradients to zero: then each round has its own. ``graph_draws`` is whether it adds
     draws to a graph of TensorFlow, ``graphs`` whether each of its rounds has its own graph. ``cuts`` are where
-    statements start that end it after so many rounds. ``taken`` are names of what is taken in each round, where
-    whatever is ready first is."""
+    statements start that end it after so many rounds. ``taken`` are names of what is taken in each round."""
 
     __slots__ = (
         "assigned",
@@ -141,7 +140,7 @@ class Loop:
         self.assigned = assigned_names(stmt) if stmt is not None else frozenset[str]()
         self.names, self.counters = order_sums.names_of(stmt)
         inner = self.counters | _counted_up(stmt)
-        self.taken = self.assigned - inner if start is not None else frozenset[str]()
+        self.taken = self.assigned - inner if start is not None else order_sums.given_by(stmt)
         self.draws = self.figures = self.zeroes = self.graph_draws = self.graphs = False
         self.cuts: frozenset[int] = frozenset()
 

@@ -813,12 +813,22 @@ class Asked(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Made(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An argument that is a class of which an object is made, and used; where it is not given, or is ``base``, the
     command line or a configuration names a class that is derived from ``base``. ``unknown``: the name under which is
-    said what making an object draws where the program has no such class."""
+    said what making an object draws where the program has no such class. ``part``: the part of a configuration file that
+    names it as ``class_path``, with its arguments as ``init_args``."""
 
     arg: str
     pos: int | None = None
     base: str
     unknown: str = ""
+    part: str = ""
+
+
+class FileArgument(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An argument whose value configuration files of the project replace: by that of their key ``part``, or, where that is
+    a mapping, by its items."""
+
+    arg: str
+    part: str
 
 
 class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -832,8 +842,8 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     model that only training calls, ``without_gradient`` those that are called with gradients switched off.
     ``batches`` are methods of a model with the name of the argument that is a batch of data. ``returns`` are positions
     or names of the arguments that a call gives back, moved to the device, and ``calls`` those of objects whose methods
-    it calls, and ``makes`` those of classes of which it makes such objects. ``chained`` are the methods that give the
-    object itself. ``inputs``: the module that it wraps (see the role ``wraps``) is called with inputs that it moves
+    it calls, and ``makes`` those of classes of which it makes such objects. ``from_files`` are arguments that
+    configuration files of the project replace. ``chained`` are the methods that give the object itself. ``inputs``: the module that it wraps (see the role ``wraps``) is called with inputs that it moves
     to the device. ``constructs``: making one trains. ``switch`` says how to make it deterministic, in the releases
     ``switches`` if they are named, and ``resets`` in which releases making one turns deterministic mode off unless its
     argument asks for it.
@@ -857,6 +867,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     calls: list[Other] = []
     chained: list[str] = []
     makes: list[Made] = []
+    from_files: list[FileArgument] = []
     inputs: bool = False
     constructs: bool = False
     switch: str = ""

@@ -165,8 +165,13 @@ class ResultCache:
 
 
 def file_digest(path: str) -> str:
-    """A digest of a file's content, ``missing`` where it cannot be read or is larger than what a run reads."""
+    """A digest of a file's content, or of the names in a directory; ``missing`` where it cannot be read or is larger than
+    what a run reads."""
     try:
         return content_digest(read_limited(path))
+    except OSError:
+        pass
+    try:
+        return content_digest("\0".join(sorted(os.listdir(path))).encode("utf-8", "surrogateescape"))
     except OSError:
         return "missing"

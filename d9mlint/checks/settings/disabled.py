@@ -5,14 +5,35 @@ from __future__ import annotations
 from d9mlint.base.findings import WARNED
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
-from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.events import AttributeEvent, CallEvent, EndEvent, EnvironmentEvent
+from d9mlint.interp.listening import on, on_attribute, on_call, on_call_if
+from d9mlint.interp.memory import remembered
+from d9mlint.interp.places import Where
+
+CUDNN = "torch.backends.cudnn.deterministic"
+_COMPUTES = (".__call__", ".backward")
 
 
 class Disabled(Rule):
     """DET303: switches that are turned off, or to a value that makes results vary."""
 
     codes = ("DET303",)
+    cudnn = remembered(list[Where])
+    """Where cuDNN's deterministic algorithms are turned off."""
+    computed = remembered(bool)
+    """Whether anything was computed while they were off."""
+
+    @on_attribute(CUDNN)
+    def cudnn_set(self, event: AttributeEvent) -> None:
+        """The attribute is set."""
+        if isinstance(event.value, v.Lit) and not event.value.value:
+            self.cudnn.append(Where(self.run, self.run.statement, CUDNN))
+
+    @on_call_if(lambda _, api: api.endswith(_COMPUTES) or api.startswith("torch.nn.functional."))
+    def computes(self, call: CallEvent) -> None:
+        """A layer, a loss or a model of a library computes, or a gradient is computed."""
+        if self.cudnn and not self.computed:
+            self.computed = self.run.mode("torch.cudnn.deterministic").value is not True
 
     @on_call("torch.use_deterministic_algorithms")
     def mode(self, call: CallEvent) -> None:
@@ -38,7 +59,13 @@ class Disabled(Rule):
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
-        """The program has ended: a trainer may have turned the mode off."""
+        """The program has ended: a trainer may have turned the mode off, and what was turned off may have been turned on
+        before anything was computed."""
+        setting = self.run.mode("torch.cudnn.deterministic")
+        if setting.value is True and not setting.option and not self.computed:
+            for one in self.cudnn:
+                self.silent("DET303", one, "`cudnn.deterministic` is set to True before anything is computed")
+                self.reporter.withdraw("DET303", one.site)
         place = self.run.switches.reset
         if place is None or self.run.targets is None:
             return

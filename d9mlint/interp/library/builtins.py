@@ -35,7 +35,7 @@ from d9mlint.interp.devices import runner
 from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.kinds import instance_of, is_abstract, is_class, subclass_of
 from d9mlint.interp.library import options as opt
-from d9mlint.interp.library import records
+from d9mlint.interp.library import records, reflection
 from d9mlint.interp.library.commands import COMMAND_METHODS
 from d9mlint.interp.library.environments import ENVIRONMENT_MODELS
 from d9mlint.interp.library.keys import KEY_MODELS
@@ -940,7 +940,7 @@ def _built(
     target = config.items["_target_"]
     if not isinstance(target, v.Lit) or not isinstance(target.value, str):
         return v.UNKNOWN
-    func = _at_path(interp, target.value, node)
+    func = reflection.at_path(interp, target.value, node)
     first = config.items.get("_args_")
     given = _built(interp, first, {}, node, whole) if whole and first is not None else first
     arguments = v.Args(
@@ -964,24 +964,11 @@ def _has_target(config: v.Value) -> bool:
     )
 
 
-def _at_path(interp: Interp, path: str, node: Any) -> v.Value:
-    """What ``package.module.name`` names."""
-    parts = path.split(".")
-    for count in range(len(parts) - 1, 0, -1):
-        mod = interp.import_parents(interp.frame.file, parts[:count])
-        if mod is not None and mod.file is not None:
-            found: v.Value = mod
-            for part in parts[count:]:
-                found = interp.attribute(found, part, node)
-            return found
-    return v.Ext(path)
-
-
 def _locate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``pydoc.locate("package.module.name")``."""
     path = args.pos[0] if args.pos else args.get("path", 0)
     return (
-        _at_path(interp, path.value, node)
+        reflection.at_path(interp, path.value, node)
         if isinstance(path, v.Lit) and isinstance(path.value, str)
         else v.UNKNOWN
     )

@@ -20,6 +20,19 @@ REGISTRAR = "@registrar"
 _REGISTRIES = ("Registry", "ClassRegistry", "Registrable")
 
 
+def at_path(interp: Interp, path: str, node: Any) -> v.Value:
+    """What ``package.module.name`` names."""
+    parts = path.split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        mod = interp.import_parents(interp.frame.file, parts[:count])
+        if mod is not None and mod.file is not None:
+            found: v.Value = mod
+            for part in parts[count:]:
+                found = interp.attribute(found, part, node)
+            return found
+    return v.Ext(path)
+
+
 # ------------------------------------------------------------------------------------------------- eval
 
 

@@ -1,0 +1,119 @@
+"""Configuration files of the project that are given to a program on its command line: they name the classes that a library
+makes objects of (``class_path``), the arguments of these (``init_args``), and arguments of the call itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.base.paths import boundary, is_inside
+from d9mlint.interp import values as v
+from d9mlint.interp.library.config_files import config_value, parse_file
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import Made, RunnerEntry
+
+CLASS, ARGUMENTS = "class_path", "init_args"
+_SUBCOMMANDS = ("fit", "train")
+_ENDINGS = (".yaml", ".yml")
+_MOST_FILES = 100
+_DEEPEST = 3
+
+
+class Named(NamedTuple):
+    """A class that configuration files name, by its path, and the arguments that they give it, where all agree."""
+
+    path: str
+    arguments: dict[str, v.Value]
+
+
+def found(interp: Interp, entry: RunnerEntry) -> list[dict[str, Any]]:
+    """The files beside the program, and in directories below, that configure what a library makes: they have at least two
+    of the parts that it reads, or name a class."""
+    parts = {one.part for one in (*entry.makes, *entry.from_files) if one.part}
+    known: list[dict[str, Any]] = []
+    for path in _files(interp):
+        interp.config_files.add(path)
+        data = parse_file(path)
+        if not isinstance(data, dict):
+            continue
+        for name in _SUBCOMMANDS:
+            part = data.get(name)
+            data = {**data, **part} if isinstance(part, dict) else data
+        if len(parts & data.keys()) > 1 or any(_path_in(data, one) for one in entry.makes):
+            known.append(data)
+    return known
+
+
+def _files(interp: Interp) -> Iterator[str]:
+    top = interp.entry_directory
+    if not top or not is_inside(top, boundary(interp.modules.root)):
+        return
+    count = 0
+    for directory, below, names in os.walk(top):
+        depth = os.path.relpath(directory, top).count(os.sep) + (directory != top)
+        below[:] = sorted(one for one in below if not one.startswith(".")) if depth < _DEEPEST else []
+        interp.config_files.add(directory)
+        for name in sorted(names):
+            if name.endswith(_ENDINGS) and not name.startswith("."):
+                count += 1
+                if count > _MOST_FILES:
+                    return
+                yield os.path.join(directory, name)
+
+
+def _path_in(config: dict[str, Any], made: Made) -> str:
+    part = config.get(made.part) if made.part else None
+    path = part.get(CLASS) if isinstance(part, dict) else None
+    return path if isinstance(path, str) else ""
+
+
+def classes(configs: list[dict[str, Any]], made: Made) -> list[Named]:
+    """The classes that the files name for a part, each once."""
+    named: dict[str, list[dict[str, Any]]] = {}
+    for config in configs:
+        if path := _path_in(config, made):
+            given = config[made.part].get(ARGUMENTS)
+            named.setdefault(path, []).append(given if isinstance(given, dict) else {})
+    return [
+        Named(path, _agreed(given, f"{made.part}.{ARGUMENTS}.")) for path, given in sorted(named.items())
+    ]
+
+
+def with_arguments(entry: RunnerEntry, configs: list[dict[str, Any]], args: v.Args) -> v.Args:
+    """The arguments of a call, with those that the files give instead."""
+    kw = dict(args.kw)
+    for one in entry.from_files:
+        given = [config[one.part] for config in configs if one.part in config]
+        if not given or len(given) < len(configs):
+            continue
+        if all(isinstance(each, dict) for each in given):
+            usual = kw.get(one.arg)
+            items = dict(usual.items) if isinstance(usual, v.Mapping) else {}
+            more = usual.open if isinstance(usual, v.Mapping) else usual is not None
+            kw[one.arg] = v.Mapping({**items, **_agreed(given, "")}, more)
+        elif all(type(each) is int or type(each) is type(given[0]) is bool and each is given[0] for each in given):
+            kw[one.arg] = v.Lit(given[0])
+    return v.Args(args.pos, kw, args.star, args.dstar)
+
+
+def _agreed(given: list[dict[str, Any]], prefix: str) -> dict[str, v.Value]:
+    """The items of mappings by name; one that is not the same in all of them is not known, nor is one that names a class."""
+    items: dict[str, v.Value] = {}
+    for name in sorted({str(name) for one in given for name in one}):
+        values = [one.get(name, _ABSENT) for one in given]
+        same = all(type(one) is type(values[0]) and one == values[0] for one in values)
+        option = f"{prefix}{name}." if prefix else ""
+        items[name] = config_value(values[0], "", option) if same and not _names_class(values[0]) else v.UNKNOWN
+    return items
+
+
+def _names_class(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_names_class, value))
+    return isinstance(value, dict) and (CLASS in value or any(map(_names_class, value.values())))
+
+
+_ABSENT = object()
