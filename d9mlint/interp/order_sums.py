@@ -14,8 +14,9 @@ from d9mlint.interp import values as v
 from d9mlint.interp.order_kinds import FLOAT, raw_kind, raw_kind_of_elements
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
 from d9mlint.ir.scopes import assigned_names, target_names
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -172,6 +173,23 @@ def is_numbered(orders: Orders, interp: Interp, stmt: m.Stmt | None, owner: v.It
 
 
 _SHIFTS = frozenset("+-")
+_taken: dict[int, tuple[object, frozenset[str]]] = memo()
+
+
+def taken_by(stmt: m.For) -> frozenset[str]:
+    """The names that a loop gives its elements, and those that its body assigns what is made from them."""
+    known = _taken.get(id(stmt))
+    if known is None or known[0] is not stmt:
+        names: set[str] = set()
+        target_names(stmt.target, names)
+        for one in statements(stmt.body):
+            if isinstance(one, m.Assign) and any(
+                isinstance(part, m.Name) and part.id.partition(".")[0] in names for part in nodes([one.value])
+            ):
+                for target in one.targets:
+                    target_names(target, names)
+        known = _taken[id(stmt)] = (stmt, frozenset(names))
+    return known[1]
 
 
 def _holds_floats(interp: Interp, owner: v.Value) -> bool:
