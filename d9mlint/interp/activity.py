@@ -6,6 +6,7 @@ first place as ``Where`` in ``interp.places`` for the findings that are made at 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +24,7 @@ from d9mlint.interp.listening import Listening, listened_by, on, on_call, on_cal
 from d9mlint.interp.memory import Memory, remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.switches import DETERMINISTIC
+from d9mlint.ir.traversal import receiver
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -65,6 +67,8 @@ MODE_SET = "sets the mode of a model"
 GIVES_STATE = "gives a model a state"
 RESUMES = "gives something a state"
 """Where a model is given a state that is no other one's here, and where something else is."""
+GIVES_OPTIMIZER = "gives an optimizer a state"
+"""Where something is given a state that is known, or called, what only training needs."""
 ENTERED = "enters-by-hand"
 SAVES = "saves"
 
@@ -124,6 +128,8 @@ _OUTPUT_CALLS = frozenset(
     ]
 )
 
+_FOR_TRAINING = ("torch.optim.", "torch.amp.", "torch.cuda.amp.")
+_NAMED_FOR_TRAINING = re.compile(r"opt|sched|scaler|warm|trainer|learner", re.IGNORECASE)
 _GROUPS = frozenset({"tf.group", "tf.tuple", "tf.identity", "tf.compat.v1.group", "tf.compat.v1.tuple"})
 _STEPS_DEPTH = 4
 _KERAS_ONLY = ("fit_generator", "train_on_batch")
@@ -165,8 +171,10 @@ def trains(interp: RunView) -> bool:
 
 def states(interp: RunView) -> Literal["", "evaluates", "resumes"]:
     """What loaded states are given to: to models that are not trained here, or to something else."""
-    if RESUMES in interp.places or (GIVES_STATE in interp.places and trains(interp)):
-        return "resumes"
+    if trains(interp) or GIVES_OPTIMIZER in interp.places or INFERS not in interp.places:
+        # What is not known to be a model, in a program that only infers, is one.
+        if RESUMES in interp.places or (GIVES_STATE in interp.places and trains(interp)):
+            return "resumes"
     return "evaluates" if GIVES_STATE in interp.places and interp.entry is not None else ""
 
 
@@ -504,6 +512,10 @@ class Activity:
             return
         model = call.owner is not None and has_model(self._interp, v.alternatives(call.owner))
         note(self._interp, GIVES_STATE if model else RESUMES, call.node, call.api)
+        kind = call.owner.type if isinstance(call.owner, v.Obj) else ""
+        name = receiver(call.node)
+        if kind.startswith(_FOR_TRAINING) or not name or _NAMED_FOR_TRAINING.search(name):
+            note(self._interp, GIVES_OPTIMIZER, call.node, call.api)
 
     @on_call_if(lambda activity, api: activity.kb.role(api, "loads-weights") is not None)
     def loads_file(self, call: CallEvent) -> None:

@@ -553,11 +553,11 @@ class Interp:
         return read is None or any(index == 0 or (file.path, index) in entered for index in read)
 
     def reads_attribute(self, file: ModuleFile, name: str) -> bool:
-        """Whether the program may do more with attributes of a name, of instances of a class in a file, than assign them
-        and their items."""
+        """Whether the program may do more with attributes of a name, of instances of a class in a file, than assign them,
+        store items in them and ask what is in them."""
         if self.exhausted or self.entry is None:
             return True
-        if not liveness.ATTRIBUTES_BY_TEXT.isdisjoint(self.whole(file).words):
+        if liveness.reaches_by_text(self.whole(file)):
             return True
         entered = functions(self.trail)
         for one in self.modules.files:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import called_name, nodes
+from d9mlint.ir.scopes import target_names
+from d9mlint.ir.traversal import alike, called_name, nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -136,6 +137,60 @@ def is_known_single(fn: m.Function | None, entries: m.Expr) -> bool:
         and _asks_for_one(one.ops[0], one.comparators[0], id(one) in demanded)
         for one in nodes(fn.body)
     )
+
+
+def is_first_of_each(interp: Interp, listing: Any) -> bool:
+    """``os.listdir(folder)[0]`` for each of several folders: the folder of an item may have one entry."""
+    given = {
+        one.id.partition(".")[0]
+        for one in nodes([*getattr(listing, "args", ()), _receiver(listing)])
+        if isinstance(one, m.Name)
+    }
+    taken = any(
+        isinstance(loop.stmt, m.For)
+        and loop.frame.env is interp.frame.env
+        and given & _made_of_elements(loop.stmt)
+        for loop in interp.loops
+    )
+    return taken and any(
+        isinstance(one, m.Subscript) and one.value is listing and isinstance(one.index, m.Const)
+        for one in nodes([interp.statement])
+    )
+
+
+def _made_of_elements(stmt: m.For) -> frozenset[str]:
+    """The names that a loop gives its elements, and those that its body assigns what is made from them."""
+    names: set[str] = set()
+    target_names(stmt.target, names)
+    for one in statements(stmt.body):
+        if isinstance(one, m.Assign) and any(
+            isinstance(part, m.Name) and part.id.partition(".")[0] in names for part in nodes([one.value])
+        ):
+            for target in one.targets:
+                target_names(target, names)
+    return frozenset(names)
+
+
+def listed_again(listing: Any, function: m.Function | None) -> tuple[Any, ...]:
+    """The other listings of the same in a function that are not sorted where they are made."""
+    if function is None or not isinstance(listing, m.Call):
+        return ()
+    ordered = {
+        id(one.args[0])
+        for one in nodes(function.body)
+        if isinstance(one, m.Call) and called_name(one) == "sorted" and one.args
+    }
+    return tuple(
+        one
+        for one in nodes(function.body)
+        if isinstance(one, m.Call) and one is not listing and id(one) not in ordered and alike(one, listing)
+    )
+
+
+def _receiver(call: Any) -> Any:
+    """What a method is called of."""
+    func = getattr(call, "func", None)
+    return func.value if isinstance(func, m.Attr) else func
 
 
 def _asks_for_one(op: str, number: Any, demanded: bool) -> bool:

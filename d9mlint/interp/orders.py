@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from d9mlint.interp import (
     order_cuts,
+    order_files,
     order_identifiers,
     order_looks,
     order_shares,
@@ -38,6 +39,7 @@ from d9mlint.interp.places import Where, function, running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.forms import FORM
+from d9mlint.ir.liveness import is_only_tested
 from d9mlint.ir.scopes import assigned_names
 from d9mlint.ir.traversal import alike, called_name, nodes, receiver
 
@@ -77,7 +79,8 @@ class Order(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where an order came about. ``elements`` says what a set has: ``text``, ``object`` or nothing known."""
+    """Where an order came about. ``elements`` says what a set has: ``text``, ``object`` or nothing known. ``beside`` are
+    other listings of the same in the function, which may be paired with this one."""
 
     place: Where
     what: str
@@ -86,6 +89,7 @@ class Origin(NamedTuple):
     elements: str = ""
     confidence: str = "high"
     node: Any = None
+    beside: tuple[Any, ...] = ()
 
 
 class Numbered(NamedTuple):
@@ -301,7 +305,8 @@ class Orders:
         if known is None or (known.place.aside and not interp.state.aside):
             # It also comes about where no option has to be given.
             place = Where(interp, node, subject)
-            self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node)
+            beside = order_single.listed_again(node, running(interp)) if sortable else ()
+            self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node, beside)
         return Order((key,), kind)
 
     def put(self, value: v.Value, order: Order | None) -> None:
@@ -396,6 +401,16 @@ class Orders:
             index.order = Order(loop.order.keys, INDEX, loop.start)
             inner = element.elts[1] if isinstance(element, v.Items) and len(element.elts) == 2 else v.UNKNOWN
             return v.Items("t", [index, inner])
+        if loop is not None and _is_zipped(iterated) and any(map(_numbers_rounds, iterated.args.pos)):
+            counted = Order(loop.order.keys, INDEX, loop.start)
+            given = element.elts if isinstance(element, v.Items) else [v.UNKNOWN] * len(iterated.args.pos)
+            return v.Items(
+                "t",
+                [
+                    self.carried(v.UNKNOWN, counted) if _numbers_rounds(part) else one
+                    for one, part in zip(given, iterated.args.pos, strict=False)
+                ],
+            )
         order = self.of(iterated)
         if order is not None and order.kind == SORTING:
             return self.carried(element if isinstance(element, v.Obj) else v.UNKNOWN, order)
@@ -527,8 +542,8 @@ class Orders:
             return result
         if role == "type" or (role == "" and owner is None and not self.origins):
             return result
-        if api == _MAPPING and args.pos and _is_enumerated(args.pos[0]):
-            # `dict(enumerate(names))`
+        if api == _MAPPING and args.pos and _is_numbered(args.pos[0]):
+            # `dict(enumerate(names))`, `dict(zip(names, range(9)))`
             numbered = self.of(args.pos[0])
             if numbered is not None:
                 self.arrived(interp, node, numbered)
@@ -612,7 +627,7 @@ class Orders:
             entry.what.replace("{name}", name),
             entry.help,
             sortable=entry.sortable,
-            confidence=entry.confidence,
+            confidence="low" if order_single.is_first_of_each(interp, node) else entry.confidence,
             subject=api if not api.startswith("?.") else api[2:],
             kind=IDENTIFIER if entry.gives == "identifier" else SEQUENCE,
         )
@@ -825,7 +840,13 @@ class Orders:
             return result
         together = merge(known)
         first = known[0]
-        if args.star or any(x is None or (x.keys, x.site) != (first.keys, first.site) for x in orders):
+        # Numbers count the pairs, as those of an enumeration do.
+        paired = [
+            order
+            for order, value in zip(orders, args.pos, strict=True)
+            if order or not _numbers_rounds(value)
+        ]
+        if args.star or any(x is None or (x.keys, x.site) != (first.keys, first.site) for x in paired):
             self.decide(together)
         return self.carried(result, together)
 
@@ -896,10 +917,8 @@ class Orders:
     def _appended(self, interp: Interp, node: Any) -> None:
         """Something is added to a file; in loops around that do not choose the file their order counts."""
         file = _argument_node(node, 0)
-        names = {one.id for one in nodes([file]) if isinstance(one, m.Name)}
         for loop in self.loops:
-            within = loop.env is interp.frame.env and loop.names
-            if file is not node and not (names & loop.names if within else names):
+            if file is not node and not order_files.is_chosen_by(interp, loop, file):
                 self.decide(loop.order)
 
     def _filled(self, interp: Interp, args: v.Args, node: Any, result: v.Value, owner: v.Value) -> v.Value:
@@ -1287,7 +1306,11 @@ class Orders:
             self.numbered.append(Numbered(frame.file, stmt.targets[0].id, order))
         else:
             stored = isinstance(stmt, m.Assign) and stmt.value is node and len(stmt.targets) == 1
-            self._number(interp, stmt.targets[0] if stored else None, order)
+            target = stmt.targets[0] if isinstance(stmt, m.Assign) and stored else None
+            if isinstance(target, m.Name) and frame.func is not None and "." not in target.id:
+                if is_only_tested(interp.whole(frame.file), frame.func.fn, target.id):
+                    return
+            self._number(interp, target, order)
 
     def _number(self, interp: Interp, target: m.Expr | None, order: Order) -> None:
         """A mapping that is stored in ``target`` has numbers by order of arrival: those in an attribute of an instance
@@ -1500,6 +1523,25 @@ def _is_enumerated(value: v.Value) -> bool:
     """Whether the elements of a value are numbered, also where something passes them on."""
     value = passed_on(value)
     return isinstance(value, v.Obj) and value.api == "builtins.enumerate"
+
+
+def _is_numbered(value: v.Value) -> bool:
+    """Whether each of several elements is paired with a number."""
+    value = passed_on(value)
+    return _is_enumerated(value) or (_is_zipped(value) and any(map(_numbers_rounds, value.args.pos)))
+
+
+def _is_zipped(value: v.Value) -> TypeGuard[v.Obj]:
+    return isinstance(value, v.Obj) and value.api == "builtins.zip"
+
+
+def _numbers_rounds(value: v.Value) -> bool:
+    """Whether a value is the numbers of a range, or a list of them."""
+    if not isinstance(value, v.Obj):
+        return False
+    return value.api == "builtins.range" or (
+        value.api == "builtins.list" and any(map(_numbers_rounds, value.args.pos))
+    )
 
 
 def _walk_of(interp: Interp, value: v.Value) -> v.Obj | None:

@@ -214,8 +214,8 @@ class RunView(Protocol):
         """Whether anything that has run may have read a variable of a module."""
 
     def reads_attribute(self, file: ModuleFile, name: str) -> bool:
-        """Whether the program may do more with attributes of a name, of instances of a class in a file, than assign them
-        and their items."""
+        """Whether the program may do more with attributes of a name, of instances of a class in a file, than assign them,
+        store items in them and ask what is in them."""
 
     def mentions(self, parts: Iterable[str]) -> bool:
         """Whether a file of the program that has run, or may have, uses names which contain one of these texts."""

@@ -7,7 +7,7 @@ variables may be read by whoever imports it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
@@ -19,6 +19,7 @@ _BY_TEXT = frozenset({"locals", "globals", "vars", "eval", "exec", "dir"})
 """Functions that reach variables without naming them."""
 ATTRIBUTES_BY_TEXT = frozenset({"getattr", "vars", "__dict__", "__getstate__", "asdict", "pickle"})
 """Names in files that may reach attributes without naming them."""
+_PICKLE = "pickle"
 _NONE: frozenset[str] = frozenset()
 _known: dict[int, tuple[object, frozenset[int]]] = memo()
 _shared: dict[int, tuple[object, frozenset[str]]] = memo()
@@ -108,14 +109,15 @@ def readers(facts: m.FileFacts, name: str) -> list[int] | None:
             for target in one.targets
             if isinstance(target, m.Name) and target.id == name
         ]
-        if len(named) > (len(stores) if index == 0 else 0):
+        tests = sum(text == name for text in _tested_for_elements(body))
+        if len(named) > (len(stores) if index == 0 else 0) + tests:
             found.append(index)
     return found
 
 
 def attribute_readers(facts: m.FileFacts, name: str, items: bool = False) -> list[int] | None:
     """The functions of a file that read attributes of a name, by index; None where a class or a text names one. With
-    ``items``, to store an item in what an attribute holds is to assign it."""
+    ``items``, to store an item in what an attribute holds is to assign it, and to ask what is in it is not to read it."""
     if name in facts.words and any(_reads_attribute(cls.body, name, items) for cls in facts.classes):
         return None
     found: list[int] = []
@@ -127,6 +129,20 @@ def attribute_readers(facts: m.FileFacts, name: str, items: bool = False) -> lis
         if name in facts.words and _reads_attribute(parts, name, items):
             found.append(index)
     return found
+
+
+def reaches_by_text(facts: m.FileFacts) -> bool:
+    """Whether a file may reach attributes without naming them: what it imports as a module has to be used."""
+    found = ATTRIBUTES_BY_TEXT.intersection(facts.words)
+    if found != {_PICKLE}:
+        return bool(found)
+    return any(
+        (isinstance(one, m.Name) and one.id.partition(".")[0] == _PICKLE)
+        or (isinstance(one, m.Import) and any(x.name == _PICKLE and x.asname for x in one.names))
+        or (isinstance(one, m.ImportFrom) and one.module == _PICKLE)
+        for function in facts.functions
+        for one in nodes(function.body)
+    ) or any(_PICKLE in _read(cls.body) for cls in facts.classes)
 
 
 def names(function: m.Function, name: str) -> bool:
@@ -141,8 +157,11 @@ def names(function: m.Function, name: str) -> bool:
 
 
 def _reads_attribute(parts: Iterable[Any], name: str, items: bool) -> bool:
-    """Whether some nodes do more with attributes of a name than assign them."""
-    named = stored = 0
+    """Whether some nodes do more with attributes of a name than assign them, with ``items`` also than test for elements."""
+    parts = list(parts)
+    named = 0
+    tested = _tested_for_elements(parts) if items else ()
+    stored = sum("." in text and text.rpartition(".")[2] == name for text in tested)
     for one in nodes(parts):
         if isinstance(one, (m.Name, m.Attr)):
             text = one.id if isinstance(one, m.Name) else f".{one.name}"
@@ -155,6 +174,29 @@ def _reads_attribute(parts: Iterable[Any], name: str, items: bool) -> bool:
                     text = target.id if isinstance(target, m.Name) else f".{target.name}"
                     stored += "." in text and text.rpartition(".")[2] == name
     return named > stored
+
+
+def _tested_for_elements(parts: Iterable[Any]) -> Iterator[str]:
+    """The variables and attributes that some nodes ask what is in them: ``word in self.words``."""
+    for one in nodes(parts):
+        for op, asked in zip(one.ops, one.comparators, strict=True) if isinstance(one, m.Compare) else ():
+            if op in ("in", "not in") and isinstance(asked, (m.Name, m.Attr)):
+                yield asked.id if isinstance(asked, m.Name) else f".{asked.name}"
+
+
+def is_only_tested(facts: m.FileFacts, function: m.Function, name: str) -> bool:
+    """Whether a function does nothing with a variable of its own but assign it and ask what is in it."""
+    if may_be_shared(facts, function, {name}) or name in _declared(function):
+        return False
+    read = [one for one in nodes(function.body) if isinstance(one, m.Name)]
+    if any(one.id in _BY_TEXT for one in read):
+        return False
+    stores = 0
+    for one in nodes(function.body):
+        if isinstance(one, m.Assign):
+            stores += sum(isinstance(target, m.Name) and target.id == name for target in one.targets)
+    tests = sum(text == name for text in _tested_for_elements(function.body))
+    return sum(one.id.partition(".")[0] == name for one in read) == stores + tests
 
 
 def may_be_shared(facts: m.FileFacts, function: m.Function, names: set[str]) -> bool:

@@ -10,6 +10,7 @@ from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import start_of
 from d9mlint.checks.checkpoints.rounds import is_last, is_never
 from d9mlint.checks.checkpoints.states import contents, made_by_paths, optimizes, saved, saves
+from d9mlint.checks.checkpoints.weights import are_other_files, ends_of
 from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import RESUMES
@@ -66,6 +67,8 @@ class Resume(Rule):
     kept = remembered(bool)
     """Whether the position in the data is kept."""
     loads = remembered(bool)
+    loaded = remembered(set[str])
+    """How the files that are loaded end; an empty text for those of which that is not known."""
     made = remembered_table(Site, bool)
     """Where loaders are made."""
 
@@ -163,7 +166,7 @@ class Resume(Rule):
         content = saved(self.run, call)
         made = made_by_paths(content) if content is not None else ()
         held = [one for one in made if isinstance(one, v.Mapping)]
-        if is_never(self.run, call.node):
+        if is_never(self.run, call.node) or self._is_not_loaded(call):
             return
         if len(held) == len(made):
             self._counted(call, held)
@@ -188,6 +191,11 @@ class Resume(Rule):
         keys = {key for one in held for key in dict.keys(one.items)}
         if not any(isinstance(key, str) and _POSITION.search(key) for key in keys):
             self.inside.append(Where(self.run, call.node, "torch.save"))
+
+    def _is_not_loaded(self, call: CallEvent) -> bool:
+        """Whether the file that is saved is none of those that the program has loaded: it resumes from another one."""
+        ends = ends_of(self.run, call.args.get("f", 1)) if self.loaded else ()
+        return bool(ends) and are_other_files(ends, self.loaded)
 
     def _counted(self, call: CallEvent, made: list[v.Mapping]) -> None:
         """The number of the epoch that has just ended is saved where a resumed run takes that of its first one."""
@@ -271,6 +279,7 @@ class Resume(Rule):
     def load(self, call: CallEvent) -> None:
         """Something is loaded."""
         self.loads = True
+        self.loaded.update(ends_of(self.run, call.args.get("f", 0)) or {""})
 
 
 def _gives_batches(iterator: v.Obj | v.Items) -> bool:

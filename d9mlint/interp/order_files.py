@@ -1,0 +1,132 @@
+"""Files that the rounds of a loop add to: whether each round chooses its own, or all of them add to one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import own_names, target_names
+from d9mlint.ir.traversal import nodes, statements
+
+if TYPE_CHECKING:
+    from d9mlint.interp.frames import Frame
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.orders import Loop
+
+_MOST_CALLS = 6
+
+
+def is_chosen_by(interp: Interp, loop: Loop, file: m.Expr) -> bool:
+    """Whether the rounds of a loop may choose which file an expression names, also where they call what opens it."""
+    frame: Frame | None = interp.frame
+    asked: list[Any] = [file]
+    for _ in range(_MOST_CALLS):
+        names = {one.id for one in nodes(asked) if isinstance(one, m.Name)}
+        if frame is None or not names:
+            return bool(names)
+        if loop.env is frame.env:
+            heads = {name.partition(".")[0] for name in names}
+            return not loop.names or bool(heads & loop.names) or _is_changed(interp, loop, frame, names)
+        if frame.func is None:
+            return True
+        names |= _made_from(frame.func.fn, names)
+        heads = {name.partition(".")[0] for name in names}
+        given = _given(frame, heads)
+        around = heads - own_names(frame.func.fn) if frame.env.parent is loop.env else set[str]()
+        if given is None or around & loop.names:
+            return True
+        if _is_changed(interp, loop, frame, names):
+            return True
+        asked, frame = given, frame.caller
+    return True
+
+
+def _made_from(function: m.Function, names: set[str]) -> set[str]:
+    """What the variables of a function are made from that these are made from."""
+    found = {name.partition(".")[0] for name in names}
+    waiting = set(found)
+    while waiting:
+        name = waiting.pop()
+        for one in statements(function.body):
+            if name in _assigned(one):
+                used = {part.id for part in _sources(one) if isinstance(part, m.Name)}
+                waiting |= {part.partition(".")[0] for part in used} - {x.partition(".")[0] for x in found}
+                found |= used
+    return found
+
+
+def _assigned(stmt: m.Stmt) -> set[str]:
+    names: set[str] = set()
+    targets: list[Any] = []
+    if isinstance(stmt, m.Assign):
+        targets += stmt.targets
+    elif isinstance(stmt, (m.AnnAssign, m.AugAssign, m.For)):
+        targets.append(stmt.target)
+    elif isinstance(stmt, m.With):
+        targets += [item.target for item in stmt.items]
+    for target in targets:
+        target_names(target, names)
+    return names
+
+
+def _sources(stmt: Any) -> Iterator[Any]:
+    if isinstance(stmt, m.With):
+        return nodes([item.context for item in stmt.items])
+    return nodes([stmt.iter if isinstance(stmt, m.For) else stmt.value])
+
+
+def _given(frame: Frame, names: set[str]) -> list[m.Expr] | None:
+    """What the caller of a function gives it for parameters; None where that is not known."""
+    function, site, caller = frame.func, frame.call_site, frame.caller
+    if function is None or site is None or caller is None:
+        return None
+    above = caller.func.fn if caller.func is not None else caller.file.facts.functions[0]
+    call = next(
+        (
+            one
+            for one in nodes(above.body)
+            if isinstance(one, m.Call) and (one.start, one.end) == (site.start, site.end)
+        ),
+        None,
+    )
+    if call is None or any(isinstance(one, m.Star) for one in call.args):
+        return None
+    bound = 1 if function.receiver is not None else 0
+    given: list[m.Expr] = []
+    for index, param in enumerate(function.fn.params):
+        if param.name not in names:
+            continue
+        if param.kind not in "pak":
+            return None
+        if index < bound:
+            given.append(call.func)
+        elif param.kind != "k" and index - bound < len(call.args):
+            given.append(call.args[index - bound])
+        else:
+            given += [one.value for one in call.keywords if one.name in (param.name, None)]
+    return given
+
+
+def _is_changed(interp: Interp, loop: Loop, frame: Frame, names: set[str]) -> bool:
+    """Whether an attribute among some names may be another one in each round."""
+    for name in names:
+        head, _, attribute = name.partition(".")
+        owner = frame.env.vars.get(head) if attribute else None
+        if not isinstance(owner, v.Inst) or owner.birth > loop.start:
+            if isinstance(owner, v.Inst):
+                return True
+            continue
+        held = owner.attrs.get(attribute)
+        if isinstance(held, (v.Obj, v.Items, v.Mapping, v.Inst)) and held.birth > loop.start:
+            return True
+        for fn in interp.whole(owner.cls.file).functions:
+            if fn.name != "__init__" and any(
+                isinstance(target, m.Name) and target.id.endswith(f".{attribute}")
+                for one in statements(fn.body)
+                if isinstance(one, m.Assign)
+                for target in one.targets
+            ):
+                return True
+    return False
