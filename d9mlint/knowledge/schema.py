@@ -138,6 +138,7 @@ Role = Literal[
     "serves",
     "sets-stop",
     "sets-up",
+    "shows-layers",
     "stacks-rows",
     "starts-evaluated",
     "starts-ranks",
