@@ -741,7 +741,6 @@ _ROLES = {
     "takes-items": "takes the items of a dataset, and nothing else of it",
     "looks-only": "looks at sizes, types or places, at no element",
     "form-only": "takes an example, of which only the form counts",
-    "shows-layers": "shows of which layers a model consists, and no weight",
     "unchanged-by-call": "is not changed by a call",
     "keeps-statistics": "keeps statistics of what it is called with",
     "worker-seed": "gives the seed of the process, which a worker of a loader draws",

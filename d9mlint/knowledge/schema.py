@@ -138,7 +138,6 @@ Role = Literal[
     "serves",
     "sets-stop",
     "sets-up",
-    "shows-layers",
     "stacks-rows",
     "starts-evaluated",
     "starts-ranks",

@@ -106,8 +106,6 @@ class First(NamedTuple):
 
 
 _USED = _TRAINING_ONLY - {"init"}
-_OF_LAYERS = frozenset({"weak", "head", "use"})
-"""Kinds of draws that layers make."""
 _REPLACEABLE = frozenset({"weak", "head"})
 """Kinds of draws that loaded weights may replace."""
 _OF_DATA = frozenset({"weak", "order"})
@@ -189,9 +187,6 @@ class Seeds(Rule):
     printed = remembered(list[tuple[tuple[str, int], tuple[str, ...]]])
     """What the entry point's own file prints of tensors, or writes, by the names of its variables, in which function."""
 
-    shown = remembered(list[Site])
-    """Where calls show of which layers models consist, and no number that they compute with."""
-
     shows_elsewhere = remembered(bool)
     """Whether other files print something that may differ from run to run, or data is written into a file."""
 
@@ -223,11 +218,6 @@ class Seeds(Rule):
         given = argument_node(call.node, role.arg, role.pos) if role is not None else None
         if given is not None and place is not None and run.frame.file.path in run.imported_files:
             self.printed.append((place, tuple(sorted(elements(given, self._looks)))))
-
-    @on_call_if(lambda rule, api: rule.run.kb.role(api, "shows-layers") is not None)
-    def layers_shown(self, call: CallEvent) -> None:
-        """The layers of a model are listed, or drawn as a picture."""
-        self.shown.append(self.run.here(call.node))
 
     def _looks(self, name: str) -> Literal["method", "function", ""]:
         """Whether a call of this name looks at no element of the tensor that is its receiver or its first argument."""
@@ -272,13 +262,8 @@ class Seeds(Rule):
             if not mine or (one.place.site.path != run.entry.path and kind not in _REPLACEABLE):
                 return False
             starts += mine
-        if kinds <= _OF_LAYERS:
-            at = [key[1] for key in self.initial.known() if key[0] == rng]
-            starts += [site.start for site in at if site.path == run.entry.path]
-        shown = frozenset(site.start for site in self.shown if site.path == run.entry.path)
         libraries = frozenset({rng, TENSOR.partition(".")[0]})
-        drawing = frozenset(one.text.partition(".")[0] for _, one in firsts)
-        return asks_form_only(run.whole(run.entry), starts, libraries, self._looks, drawing, shown)
+        return asks_form_only(run.whole(run.entry), starts, libraries, self._looks)
 
     @on(InstanceEvent)
     def made(self, event: InstanceEvent) -> None:

@@ -16,46 +16,24 @@ _MOST_ROUNDS = 4
 
 
 def asks_form_only(
-    facts: m.FileFacts,
-    places: Sequence[int],
-    libraries: frozenset[str],
-    looks: Looks,
-    drawing: frozenset[str] = frozenset(),
-    shown: frozenset[int] = frozenset(),
+    facts: m.FileFacts, places: Sequence[int], libraries: frozenset[str], looks: Looks
 ) -> bool:
     """Whether functions of a file ask what is computed at some places for its form, and do nothing else with it.
-    Functions of these libraries, and of those that the names ``drawing`` are of, may compute more from it; ``shown`` are
-    where calls show the layers of a model alone."""
+    Functions of these libraries may compute more from it."""
     functions = {one.name: one for one in facts.functions if one.parent == 0 and one.cls < 0}
-    modules = _modules(facts)
-    imported = frozenset(modules)
-    known = libraries | {modules[name] for name in drawing if name in modules}
-    computing = {name for name, module in modules.items() if module in known}
+    computing = {name for name, module in _modules(facts).items() if module in libraries}
     given: dict[str, set[str]] = {}
-    starts, giving = set(places), set[str]()
     for _ in range(_MOST_ROUNDS):
-        before = {name: set(params) for name, params in given.items()}, len(starts)
+        before = {name: set(params) for name, params in given.items()}
         asked = False
         for function in facts.functions:
-            params = given.get(function.name, set())
-            look = _Look(function, sorted(starts), params, functions, computing, looks, imported, shown)
+            look = _Look(function, places, given.get(function.name, set()), functions, computing, looks)
             if not look.known and not look.is_concerned():
                 continue
             if not look.is_allowed(given) or _is_shared(facts, function, look.known):
                 return False
             asked |= look.asks()
-            if look.gives:
-                giving.add(function.name)
-        starts |= {
-            call.start
-            for function in facts.functions
-            for call in nodes(function.body)
-            if giving
-            and isinstance(call, m.Call)
-            and isinstance(call.func, m.Name)
-            and call.func.id in giving
-        }
-        if (given, len(starts)) == before:
+        if given == before:
             return asked
     return False
 
@@ -71,15 +49,10 @@ class _Look:
         functions: dict[str, m.Function],
         computing: set[str],
         looks: Looks,
-        modules: frozenset[str],
-        shown: frozenset[int],
     ) -> None:
         self._function, self._places, self._functions, self._looks = function, places, functions, looks
-        self._computing, self._shown = computing | own_names(function), shown
-        # A function of a module fills no module.
-        self.known = derived_names(function, places, looks, params) - modules
-        self.gives = False
-        """Whether it returns some of that."""
+        self._computing = computing | own_names(function)
+        self.known = derived_names(function, places, looks, params)
 
     def is_concerned(self) -> bool:
         """Whether something is drawn here."""
@@ -88,13 +61,9 @@ class _Look:
     def asks(self) -> bool:
         """Whether something drawn is asked for its form here."""
         return any(
-            (only_form(node) or self._shows(node))
-            and any(isinstance(x, m.Name) and self._is_known(x) for x in nodes([node]))
+            only_form(node) and any(isinstance(x, m.Name) and self._is_known(x) for x in nodes([node]))
             for node in nodes(self._function.body)
         )
-
-    def _shows(self, node: Any) -> bool:
-        return isinstance(node, m.Call) and node.start in self._shown
 
     def is_allowed(self, given: dict[str, set[str]]) -> bool:
         """Whether elements of it go into variables, and to functions of the file, alone; these are noted in ``given``."""
@@ -102,15 +71,8 @@ class _Look:
             if isinstance(stmt, m.Assign) and all(
                 isinstance(one, m.Name) and "." not in one.id for one in stmt.targets
             ):
-                if self._reads(stmt.value) and not self._only_computes(stmt.value, given):
+                if self._reads(stmt.value) and not self._only_computes(stmt.value):
                     return False
-            elif isinstance(stmt, m.Return) and self._function.name in self._functions:
-                if stmt.value is not None and self._reads(stmt.value):
-                    if not self._only_computes(stmt.value, given):
-                        return False
-                    self.gives = True
-            elif isinstance(stmt, m.ExprStmt) and self._shows(stmt.value):
-                continue
             elif isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
                 call = stmt.value
                 name = call.func.id if isinstance(call.func, m.Name) else ""
@@ -131,24 +93,19 @@ class _Look:
 
     def _reads(self, expr: Any) -> bool:
         """Whether elements of what is drawn are part of an expression."""
-        if only_form(expr) or self._shows(expr):
+        if only_form(expr):
             return False
         return self._is_drawn(expr) or any(name in self.known for name in elements(expr, self._looks))
 
-    def _only_computes(self, expr: Any, given: dict[str, set[str]]) -> bool:
+    def _only_computes(self, expr: Any) -> bool:
         for call in nodes([expr]):
             if isinstance(call, (m.Lambda, m.Comp)):
                 return False
             if not isinstance(call, m.Call) or not isinstance(call.func, m.Name):
                 continue
             parts = [*call.args, *(one.value for one in call.keywords)]
-            if not any(map(self._reads, parts)):
-                continue
             head = call.func.id.partition(".")[0]
-            if call.func.id in self._functions:
-                if not self._hand_on(call, given):
-                    return False
-            elif head not in self._computing and head not in self.known:
+            if any(map(self._reads, parts)) and head not in self._computing and head not in self.known:
                 return False
         return True
 
@@ -160,16 +117,10 @@ class _Look:
             if isinstance(one, m.Star):
                 return False
             if self._reads(one):
-                if at >= len(params) or params[at].kind not in "pa" or not self._only_computes(one, given):
+                if at >= len(params) or params[at].kind not in "pa" or not self._only_computes(one):
                     return False
                 given.setdefault(call.func.id, set()).add(params[at].name)
-        named = {one.name for one in params if one.kind in "ak"}
-        for keyword in call.keywords:
-            if self._reads(keyword.value):
-                if keyword.name not in named or not self._only_computes(keyword.value, given):
-                    return False
-                given.setdefault(call.func.id, set()).add(keyword.name)
-        return True
+        return not any(self._reads(one.value) for one in call.keywords)
 
 
 def _own_parts(stmt: m.Stmt) -> list[Any]:
@@ -192,9 +143,6 @@ def _modules(facts: m.FileFacts) -> dict[str, str]:
         if isinstance(stmt, m.Import):
             for one in stmt.names:
                 found[one.asname or one.name.partition(".")[0]] = one.name.partition(".")[0]
-        elif isinstance(stmt, m.ImportFrom) and not stmt.level:
-            for one in stmt.names:
-                found[one.asname or one.name] = stmt.module.partition(".")[0]
     return found
 
 
