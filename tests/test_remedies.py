@@ -178,6 +178,22 @@ def test_a_program_of_tensorflow_1_is_given_its_own_seed(tmp_path: Path) -> None
     assert found and all("tf.set_random_seed" in one.help for one in found)
 
 
+def test_a_graph_that_the_program_makes_is_seeded_where_it_is_made(tmp_path: Path) -> None:
+    """A seed at the start of the program is for the graph that is the default one there."""
+    text = (
+        "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n{}w = tf.Variable(tf.random_normal([3, 1]))\n"
+        "with tf.Session() as s:\n    s.run(tf.global_variables_initializer())\n    print(s.run(w))\n"
+    )
+    (found,) = findings(tmp_path, text.format("tf.reset_default_graph()\n"), "DET104")
+    assert found.help == (
+        "call `tf.compat.v1.set_random_seed(seed)` where this graph is the default one, before its operations are made"
+    )
+    assert found.fix is None
+    (found,) = findings(tmp_path, text.format(""), "DET104")
+    assert found.help == "call `tf.compat.v1.set_random_seed(seed)` at the start of train.py"
+    assert found.fix is not None
+
+
 def test_a_seed_that_is_assigned_is_to_be_called(tmp_path: Path) -> None:
     text = "import torch\n\nseed = 3\ntorch.manual_seed = seed\nprint(torch.randn(3))\n"
     (found,) = findings(tmp_path, text, "DET101")

@@ -26,6 +26,13 @@ _NESTING = re.compile(
 )
 _HELP = re.compile(r"^[ \t]*[%\w.*]+\?{1,2}[ \t]*$")
 _ASSIGNED = re.compile(r"^([\w.,\[\]'\" \t*()]+?=[ \t]*)([%!].*)$")
+_INSTALL = re.compile(
+    r"[!%][ \t]*(?:python3?[ \t]+-m[ \t]+)?pip3?[ \t]+(?=install[ \t].*==)|%tensorflow_version[ \t]+(?=1)",
+    re.ASCII,
+)
+INSTALLS, CHOOSES = "pip insta ", "tensorflow_versi "
+"""How commands that install releases begin in a text as Python, where each is a tuple of one string: two letters give room
+for the quotes and the comma."""
 _TIME = re.compile(r"^([ \t]*)%time[ \t](?=[ \t]*[^\s-])")
 # A quote that nothing closes reaches to the end of its line: looking for its end from every quote on takes
 # time that grows with the square of the line.
@@ -266,8 +273,18 @@ def _neutral(line: str) -> str:
     if timed:
         # "%time f(x)" runs f(x) in the kernel.
         return f"{timed.group(1)}0    ;{line[timed.end() :]}"
+    if _INSTALL.match(line) and "\\" not in line:
+        return _command(line)
     indent = len(line) - len(line.lstrip())
     return line[:indent] + _blank(line[indent:], "0" if indent else "")
+
+
+def _command(line: str) -> str:
+    """A command that installs releases as a tuple of one string, of the same length."""
+    begin = INSTALLS if "pip" in line.partition("install")[0] else CHOOSES
+    rest = line[line.index("install") + 8 :] if begin == INSTALLS else line.split(None, 1)[1]
+    text = re.sub("[\"']", " ", begin + rest)
+    return f"'{text}',".ljust(len(line))
 
 
 def _blank(text: str, statement: str = "") -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.asked import never_asked
-from d9mlint.checks.base import Reporter, Rule
+from d9mlint.checks.base import Reporter, Rule, argument_node
+from d9mlint.checks.derivation import derives
 from d9mlint.checks.drawing import what_is_drawn
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 
 CALLED = ".__call__"
+_SEVERAL = v.Lit(2)
+"""Stands for the number of processors of a machine."""
 VALUE = "value"
 """The argument by which conditions on attributes and variables name what is assigned."""
 
@@ -189,7 +192,11 @@ class Hazards(Rule):
             return
         if entry.only_env and permits(self.run, entry.only_env) is not True:
             return
-        if all_hold(args, entry.when, owner) is not True or any_holds(args, entry.unless, owner) is not False:
+        holding, counted = all_hold(args, entry.when, owner), dict[str, str]()
+        if holding is None and (counted := self._of_machine(entry, node)):
+            args = args.replaced(v.Args(None, dict.fromkeys(counted, _SEVERAL)))
+            holding = all_hold(args, entry.when, owner)
+        if holding is not True or any_holds(args, entry.unless, owner) is not False:
             return
         if _unseen(args, [*entry.when, *entry.unless]):
             self.silent(entry.rule, node, "an argument that decides may be in `*args` or `**kwargs`")
@@ -249,6 +256,7 @@ class Hazards(Rule):
         given = {test.arg: args.get(test.arg, test.pos) or v.Lit(test.default) for test in _tests(entry.when)}
         text = {
             **{arg: plain(value) for arg, value in given.items()},
+            **counted,
             "call": name,
             "api": api or name,
             "version": "",
@@ -286,6 +294,18 @@ class Hazards(Rule):
             self.run.later(report)
         else:
             report()
+
+    def _of_machine(self, entry: HazardEntry, node: Any) -> dict[str, str]:
+        """The arguments with which conditions compare a number and which are computed from how many processors the
+        machine has, each with the call that gives their number."""
+        tests = [
+            one for one in _tests(entry.when) if one.equals == 1 or one.not_equals == 1 or one.greater == 1
+        ]
+        sources = {
+            one.arg: derives(self.run, argument_node(node, one.arg, one.pos), "processor-count")
+            for one in tests
+        }
+        return {arg: f"{source}()" for arg, source in sources.items() if source}
 
     def _taken_back(self, entry: HazardEntry) -> bool:
         """Whether the rest of the program makes it harmless, or cannot be known not to."""

@@ -578,13 +578,14 @@ def _installed(reader: _Reader, name: str, parts: list[tuple[int, str]]) -> None
                 installing = False
             elif word == "install" and before in _PIP:
                 installing = True
-            elif installing and _EXACT.fullmatch(bare := word.strip("'\"")):
+            elif installing and EXACT.fullmatch(bare := word.strip("'\"")):
                 reader.requirement(bare, name, number)
             before = word
 
 
 _PIP = ("pip", "pip3", "pip2")
-_EXACT = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w,.-]*\])?==\d[\w.+]*", re.ASCII)
+EXACT = re.compile(r"([A-Za-z0-9][\w.-]*)(?:\[[\w,.-]*\])?==(\d[\w.]*)(?:\+[\w.]*)?", re.ASCII)
+"""A requirement of one version: its name and the version, without what says how it is built."""
 
 
 def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:

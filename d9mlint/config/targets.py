@@ -23,6 +23,8 @@ from d9mlint.knowledge.versions import compare, matches, parse, split
 _INFERRED = "inferred from the names that the program uses"
 _NEWEST_KNOWN = "newest known"
 _NOT_KNOWN = "not known"
+INSTALLED = "=="
+"""Begins a release that a program installs itself, among those that are inferred."""
 _UNPINNED = ("installed", _NEWEST_KNOWN, _NOT_KNOWN, _INFERRED)
 _RELEASE = re.compile(r"\d+(?:\.\d+)*(?:\.\*)?", re.ASCII)
 _NEWEST = "9999"
@@ -96,6 +98,10 @@ class Targets:
         new: dict[str, str] = {}
         for library, version in inferred.items():
             target = self.version(library)
+            if version.startswith(INSTALLED):
+                if library not in self._given and self._inferred.get(library) != version:
+                    new[library] = version
+                continue
             if target.source == _INFERRED and target.version == version:
                 continue
             if target.source in _UNPINNED or _up_to(version, target):
@@ -197,6 +203,9 @@ class Targets:
             return Target(version, version, "set by an option or in the configuration")
         pins = tuple(pinned(self._pins.pins, library))
         inferred = self._inferred.get(library)
+        if inferred is not None and inferred.startswith(INSTALLED):
+            version = inferred.removeprefix(INSTALLED)
+            return Target(version, version, "which the notebook installs")
         if pins:
             target = _pinned(pins)
             if target.older and (needed := self._needed(library, pins[0].spec)) is not None:
@@ -220,7 +229,8 @@ class Targets:
     def _companion(self, library: str) -> Target | None:
         """Keras and torchvision follow TensorFlow and PyTorch where only those are given or pinned."""
         leader = {"keras": "tensorflow", "torchvision": "torch"}.get(library)
-        if leader is None or not (leader in self._given or any(pinned(self._pins.pins, leader))):
+        installed = self._inferred.get(leader or "", "").startswith(INSTALLED)
+        if leader is None or not (leader in self._given or installed or any(pinned(self._pins.pins, leader))):
             return None
         target = self.version(leader)
         own = _companions(library, leader, target.version)

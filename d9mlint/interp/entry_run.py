@@ -40,6 +40,7 @@ from d9mlint.knowledge.versions import keep_oldest
 from d9mlint.project.entry_points import Entry, find_entries, imported_files
 from d9mlint.project.import_order import ImportOrder, Needed
 from d9mlint.project.modules import ModuleFile, Modules
+from d9mlint.project.releases import installed_by
 
 if TYPE_CHECKING:
     from d9mlint.config.targets import Targets
@@ -232,9 +233,13 @@ class Analyzer:
         return sorted(self.project.index[path] for path in paths)
 
     def _run(self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None]) -> EntryReport:
-        report, inferred = self._run_for(self.targets, (), file, entry, start)
-        targets = self.targets.with_inferred(dict(inferred))
-        if targets is not self.targets:
+        own, installed = self._own_targets(file, entry)
+        report, inferred = self._run_for(own, installed, file, entry, start)
+        inferred = _joined(inferred, installed)
+        targets = own.with_inferred(dict(inferred))
+        if installed:
+            report = msgspec.structs.replace(report, releases=dict(inferred))
+        if targets is not own:
             # Versions decide what calls do: the program is run as one of the releases that it was written for.
             final, _ = self._run_for(targets, inferred, file, entry, start)
             # What the first run read has chosen the release.
@@ -245,6 +250,13 @@ class Analyzer:
             }
             report = msgspec.structs.replace(final, entered=packed(both), releases=dict(inferred))
         return report
+
+    def _own_targets(self, file: ModuleFile, entry: Entry | None) -> tuple[Targets, Releases]:
+        """The targets of a program that may be a notebook, which installs releases itself, and these."""
+        if entry is None or not file.path.endswith(".ipynb"):
+            return self.targets, ()
+        installed = installed_by(file.facts)
+        return self.targets.with_inferred(installed), tuple(sorted(installed.items()))
 
     def _run_for(
         self, targets: Targets, releases: Releases, file: ModuleFile, entry: Entry | None, start: Start
@@ -276,9 +288,10 @@ class Analyzer:
     def _recorded(
         self, file: ModuleFile, entry: Entry | None, start: Callable[[Interp], None], spot: Spot
     ) -> tuple[EntryReport, Recording]:
-        report, recording, inferred = self._recorded_for(self.targets, file, entry, start, spot)
-        targets = self.targets.with_inferred(dict(inferred))
-        if targets is not self.targets:
+        own, installed = self._own_targets(file, entry)
+        report, recording, inferred = self._recorded_for(own, file, entry, start, spot)
+        targets = own.with_inferred(dict(_joined(inferred, installed)))
+        if targets is not own:
             report, recording, _ = self._recorded_for(targets, file, entry, start, spot)
         return report, recording
 
@@ -366,6 +379,11 @@ def _inferred(interp: Interp) -> Releases:
     found = dict(interp.releases)
     keep_oldest(found, interp.implied_releases)
     return tuple(sorted(found.items()))
+
+
+def _joined(inferred: Releases, installed: Releases) -> Releases:
+    """Inferred releases, or those that a program installs itself in their place."""
+    return tuple(sorted({**dict(inferred), **dict(installed)}.items())) if installed else inferred
 
 
 def start_models(interp: Interp) -> None:

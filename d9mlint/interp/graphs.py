@@ -38,7 +38,7 @@ def entered(interp: Interp, context: v.Obj) -> Callable[[], None] | None:
     outer = interp.state.level(GENERATOR)
     for loop in interp.orders.loops:
         loop.graphs = loop.graphs or loop.start < graph.birth
-    table[GENERATOR] = graph.data.level if isinstance(graph.data, GraphSeed) else _another(outer)
+    table[GENERATOR] = graph.data.level if isinstance(graph.data, GraphSeed) else _new(outer)
 
     def leave() -> None:
         inner = interp.state.level(GENERATOR)
@@ -57,7 +57,12 @@ def reset(interp: Interp) -> None:
     """The default graph is replaced by a new one."""
     for loop in interp.orders.loops:
         loop.graphs = True
-    interp.state.rng[GENERATOR] = _another(interp.state.level(GENERATOR))
+    interp.state.rng[GENERATOR] = _new(interp.state.level(GENERATOR))
+
+
+def _new(known: Rng) -> Rng:
+    """The state of a graph that the program makes, beside one that is ``known``."""
+    return _another(known)._replace(new_graph=True)
 
 
 def _another(known: Rng, level: Rng | None = None) -> Rng:

@@ -25,7 +25,8 @@ class Rng(NamedTuple):
     """State of one RNG. ``option`` names the option that would seed it, when only its default keeps it
     from being seeded; ``site`` is the place of that seeding; ``helper`` what may have seeded it, by its name.
     ``parent`` is the RNG of another process that gave it its seed; ``elsewhere`` whether another graph of TensorFlow
-    has been seeded, at ``site``."""
+    has been seeded, at ``site``; ``new_graph`` whether the program made the graph that is the default one, so that no
+    seed at its start is for it."""
 
     level: int
     option: str = ""
@@ -33,6 +34,7 @@ class Rng(NamedTuple):
     helper: str = ""
     parent: str = ""
     elsewhere: bool = False
+    new_graph: bool = False
 
 
 class Setting(NamedTuple):

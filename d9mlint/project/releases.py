@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from d9mlint.base.notebooks import CHOOSES, INSTALLS
+from d9mlint.config.pins import EXACT, library_name
+from d9mlint.config.targets import INSTALLED
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import body_that_holds, passing
 from d9mlint.ir.traversal import nodes, statements
@@ -36,6 +39,28 @@ def releases_of_project(
             keep_oldest(implied, entry.implies)
     keep_oldest(found, implied)
     return found
+
+
+def installed_by(facts: m.FileFacts) -> dict[str, str]:
+    """The releases that the commands of a notebook install, by library."""
+    found: dict[str, str] = {}
+    for stmt in facts.functions[0].body if facts.functions else ():
+        items = stmt.value.elts if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Seq) else []
+        command = items[0].value if len(items) == 1 and isinstance(items[0], m.Const) else None
+        if not isinstance(command, str):
+            continue
+        if command.startswith(INSTALLS):
+            for word in command.split():
+                exact = EXACT.fullmatch(word)
+                if exact is not None:
+                    found[library_name(exact[1])] = INSTALLED + exact[2]
+        elif command.startswith(CHOOSES):
+            found["tensorflow"] = INSTALLED + _CHOSEN
+    return found
+
+
+_CHOSEN = "1.15"
+"""What notebooks get that choose the first series of a framework."""
 
 
 def _named(facts: m.FileFacts, words: set[str]) -> list[str]:

@@ -93,8 +93,8 @@ class Early(NamedTuple):
 class First(NamedTuple):
     """The first draw of its kind: its place, what draws, whether it is in a worker that gets its seed from the
     generator that counts, whether only another graph of TensorFlow is seeded, the argument of the call with which it
-    seeds the generator itself, the release of the library that is assumed, and whether it makes a model whose class is
-    not known."""
+    seeds the generator itself, the release of the library that is assumed, whether it makes a model whose class is
+    not known, and whether it is in a graph of TensorFlow that the program made."""
 
     place: Where
     text: str
@@ -103,6 +103,7 @@ class First(NamedTuple):
     own: str = ""
     targets: tuple[str, ...] = ()
     unknown: bool = False
+    new_graph: bool = False
 
 
 _USED = _TRAINING_ONLY - {"init"}
@@ -134,6 +135,9 @@ class Initial(NamedTuple):
     first: First
     head: bool
     made: bool
+
+
+_IN_GRAPH = "where this graph is the default one, before its operations are made"
 
 
 class Seeds(Rule):
@@ -423,7 +427,7 @@ class Seeds(Rule):
         text = node_text(event.node, event.entry.apis[0])
         own, targets = self._own_seed(event), assumed(self.run, event.entry)
         unknown = MADE in event.entry.apis
-        return First(where, text, bool(level.parent), level.elsewhere, own, targets, unknown)
+        return First(where, text, bool(level.parent), level.elsewhere, own, targets, unknown, level.new_graph)
 
     def _own_seed(self, event: DrawEvent) -> str:
         """The argument with which a call seeds the generator that it draws from; empty where it has none."""
@@ -496,8 +500,10 @@ class Seeds(Rule):
             self._tf_shuffle(entry, node)
 
     def _graph_seed(self, seed: str) -> str:
-        """The call that seeds a graph of TensorFlow 1; empty for other releases."""
-        return f"tf.set_random_seed({seed})" if self.run.kb_matches("tensorflow", "<2.0") else ""
+        """The call that seeds a graph in programs that build graphs, as in TensorFlow 1; empty for others."""
+        if self.run.kb_matches("tensorflow", "<2.0"):
+            return f"tf.set_random_seed({seed})"
+        return f"tf.compat.v1.set_random_seed({seed})" if self.run.switches.tf_graph else ""
 
     def _tf_shuffle(self, entry: RngEntry, node: Any) -> None:
         name = entry.apis[0].rpartition(".")[2]
@@ -882,7 +888,7 @@ class Seeds(Rule):
                 reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, of_task.place, reason)
             return False
-        place, api, in_worker, elsewhere, own, targets, unknown = found
+        place, api, in_worker, elsewhere, own, targets, unknown, new_graph = found
         if own and place.site in asked:
             return False
         remedy: tuple[str, ...] = ()
@@ -900,6 +906,9 @@ class Seeds(Rule):
         if place.site in self.spawned and not generator.where:
             where_to_seed = f"at the start of `{self.spawned[place.site]}()`, which runs in new processes"
             remedy = ("process",)
+        elif new_graph and not place.option:
+            # A seed at the start of the program is for a graph that is replaced.
+            where_to_seed, remedy = _IN_GRAPH, ("graph",)
         if any(found is one for one in (aside, spare, lacking)):
             message = f"`{api}` draws random numbers without a {title} seed when `{place.aside}` is given"
             help = f"call `{seed}` {where_to_seed}"
@@ -908,7 +917,7 @@ class Seeds(Rule):
             message = (
                 f"`{api}` draws random numbers in a graph that is not seeded: a seed is for one graph alone"
             )
-            help = f"call `{seed}` where this graph is the default one, before its operations are made"
+            help = f"call `{seed}` {_IN_GRAPH}"
             remedy = ("graph",)
         elif place.option:
             message = (
