@@ -938,10 +938,10 @@ def _call_external(
 ) -> v.Value:
     runners = interp.kb.runners(api)
     configured: list[dict[str, Any]] = []
-    for runner in runners:
-        if runner.from_files:
-            configured = command_line_files.found(interp, runner)
-            args = command_line_files.with_arguments(runner, configured, args)
+    for entry in runners:
+        if entry.from_files:
+            configured = command_line_files.found(interp, entry)
+            args = command_line_files.with_arguments(entry, configured, args)
     event = CallEvent(api, args, node, None, base_of)
     interp.listeners.tell_call(event)
     entries = interp.kb.rng(api)

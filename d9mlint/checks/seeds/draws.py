@@ -107,6 +107,8 @@ class First(NamedTuple):
 
 
 _USED = _TRAINING_ONLY - {"init"}
+_OF_LAYERS = frozenset({"weak", "head", "use"})
+"""Kinds of draws that layers make."""
 _REPLACEABLE = frozenset({"weak", "head"})
 """Kinds of draws that loaded weights may replace."""
 _OF_DATA = frozenset({"weak", "order"})
@@ -298,11 +300,22 @@ class Seeds(Rule):
             if not mine or (one.place.site.path != run.entry.path and kind not in _REPLACEABLE):
                 return False
             starts += mine
-        libraries = frozenset({rng, TENSOR.partition(".")[0]})
         facts = run.whole(run.entry)
+        if kinds <= _OF_LAYERS:
+            # What is drawn in a method fills an attribute of an object, which is made somewhere else.
+            methods = [stmt for one in facts.functions if one.cls >= 0 for stmt in one.body]
+            at = [key[1] for key in self.initial.known() if key[0] == rng]
+            starts += [
+                site.start
+                for site in at
+                if site.path == run.entry.path
+                and not any(one.start <= site.start < one.end for one in methods)
+            ]
+        libraries = frozenset({rng, TENSOR.partition(".")[0]})
         handled = frozenset[str]() if self.prints_elsewhere else self._of_project(facts, run.entry)
         counting = set(self.counting.known()) - set(self.not_counting.known())
-        calls = Known(self._looks, counting, set(self.timing.known()), handled)
+        drawing = {one.text.partition(".")[0] for _, one in firsts}
+        calls = Known(self._looks, counting, set(self.timing.known()), handled, drawing)
         return asks_form_only(facts, starts, libraries, calls)
 
     def _of_project(self, facts: m.FileFacts, entry: ModuleFile) -> frozenset[str]:

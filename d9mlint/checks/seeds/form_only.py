@@ -18,12 +18,13 @@ _MOST_ROUNDS = 4
 class Known(NamedTuple):
     """What is known of calls: whether one of a name looks at no element; where those start that show the parts and sizes of
     models; where those start that read the clock; which names stand for functions in other files of the project, none of
-    which prints or keeps anything that may vary."""
+    which prints or keeps anything that may vary; and by which names the program calls what draws."""
 
     looks: Looks
     counting: Collection[int] = ()
     timing: Collection[int] = ()
     handled: Collection[str] = ()
+    drawing: Collection[str] = ()
 
 
 def asks_form_only(
@@ -32,19 +33,34 @@ def asks_form_only(
     """Whether functions of a file ask what is computed at some places for its form, or how long that takes, and do nothing
     else with it. Functions of these libraries may compute more from it."""
     functions = {one.name: one for one in facts.functions if one.parent == 0 and one.cls < 0}
-    computing = {name for name, module in _modules(facts).items() if module in libraries}
+    modules = _modules(facts)
+    libraries |= {modules[name] for name in calls.drawing if name in modules}
+    computing = {name for name, module in modules.items() if module in libraries}
     given: dict[str, set[str]] = {}
+    starts, giving = set(places), set[str]()
     for _ in range(_MOST_ROUNDS):
-        before = {name: set(params) for name, params in given.items()}
+        before = {name: set(params) for name, params in given.items()}, len(starts)
         asked = False
         for function in facts.functions:
-            look = _Look(function, places, given.get(function.name, set()), functions, computing, calls)
+            params = given.get(function.name, set())
+            look = _Look(function, sorted(starts), params, functions, computing, calls, frozenset(modules))
             if not look.known and not look.is_concerned():
                 continue
             if not look.is_allowed(given) or _is_shared(facts, function, look.known):
                 return False
             asked |= look.asks()
-        if given == before:
+            if look.gives:
+                giving.add(function.name)
+        starts |= {
+            call.start
+            for function in facts.functions
+            for call in nodes(function.body)
+            if giving
+            and isinstance(call, m.Call)
+            and isinstance(call.func, m.Name)
+            and call.func.id in giving
+        }
+        if (given, len(starts)) == before:
             return asked
     return False
 
@@ -74,10 +90,14 @@ class _Look:
         functions: dict[str, m.Function],
         computing: set[str],
         calls: Known,
+        modules: frozenset[str],
     ) -> None:
         self._function, self._places, self._functions, self._calls = function, places, functions, calls
         self._computing = computing | own_names(function) | set(calls.handled)
-        self.known = derived_names(function, places, calls.looks, params, calls.counting)
+        # A function of a module fills no module.
+        self.known = derived_names(function, places, calls.looks, params, calls.counting) - modules
+        self.gives = False
+        """Whether it returns some of that."""
 
     def is_concerned(self) -> bool:
         """Whether something is drawn here."""
@@ -104,15 +124,20 @@ class _Look:
             if isinstance(stmt, m.Assign) and all(
                 isinstance(one, m.Name) and "." not in one.id for one in stmt.targets
             ):
-                if self._reads(stmt.value) and not self._only_computes(stmt.value):
+                if self._reads(stmt.value) and not self._only_computes(stmt.value, given):
                     return False
+            elif isinstance(stmt, m.Return) and self._function.name in self._functions:
+                if stmt.value is not None and self._reads(stmt.value):
+                    if not self._only_computes(stmt.value, given):
+                        return False
+                    self.gives = True
             elif isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
                 call = stmt.value
                 name = call.func.id if isinstance(call.func, m.Name) else ""
                 if self._counts(call):
                     continue
                 if name in self._calls.handled or name in self.known:
-                    if not self._only_computes(call):
+                    if not self._only_computes(call, given):
                         return False
                 elif name in self._functions:
                     if not self._hand_on(call, given):
@@ -131,20 +156,25 @@ class _Look:
 
     def _reads(self, expr: Any) -> bool:
         """Whether elements of what is drawn are part of an expression."""
-        if only_form(expr):
+        if only_form(expr) or self._counts(expr):
             return False
         read = elements(expr, self._calls.looks, self._calls.counting)
         return self._is_drawn(expr) or any(name in self.known for name in read)
 
-    def _only_computes(self, expr: Any) -> bool:
+    def _only_computes(self, expr: Any, given: dict[str, set[str]]) -> bool:
         for call in nodes([expr]):
             if isinstance(call, (m.Lambda, m.Comp)):
                 return False
             if not isinstance(call, m.Call) or not isinstance(call.func, m.Name):
                 continue
             parts = [*call.args, *(one.value for one in call.keywords)]
+            if not any(map(self._reads, parts)):
+                continue
             head = call.func.id.partition(".")[0]
-            if any(map(self._reads, parts)) and head not in self._computing and head not in self.known:
+            if call.func.id in self._functions:
+                if not self._hand_on(call, given):
+                    return False
+            elif head not in self._computing and head not in self.known:
                 return False
         return True
 
@@ -156,10 +186,16 @@ class _Look:
             if isinstance(one, m.Star):
                 return False
             if self._reads(one):
-                if at >= len(params) or params[at].kind not in "pa" or not self._only_computes(one):
+                if at >= len(params) or params[at].kind not in "pa" or not self._only_computes(one, given):
                     return False
                 given.setdefault(call.func.id, set()).add(params[at].name)
-        return not any(self._reads(one.value) for one in call.keywords)
+        named = {one.name for one in params if one.kind in "ak"}
+        for keyword in call.keywords:
+            if self._reads(keyword.value):
+                if keyword.name not in named or not self._only_computes(keyword.value, given):
+                    return False
+                given.setdefault(call.func.id, set()).add(keyword.name)
+        return True
 
 
 def _own_parts(stmt: m.Stmt) -> list[Any]:
@@ -182,6 +218,9 @@ def _modules(facts: m.FileFacts) -> dict[str, str]:
         if isinstance(stmt, m.Import):
             for one in stmt.names:
                 found[one.asname or one.name.partition(".")[0]] = one.name.partition(".")[0]
+        elif isinstance(stmt, m.ImportFrom) and not stmt.level:
+            for one in stmt.names:
+                found[one.asname or one.name] = stmt.module.partition(".")[0]
     return found
 
 

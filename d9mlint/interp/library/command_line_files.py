@@ -32,7 +32,7 @@ class Named(NamedTuple):
 def found(interp: Interp, entry: RunnerEntry) -> list[dict[str, Any]]:
     """The files beside the program, and in directories below, that configure what a library makes: they have at least two
     of the parts that it reads, or name a class."""
-    parts = {one.part for one in (*entry.makes, *entry.from_files) if one.part}
+    parts = {one.part for one in entry.makes if one.part} | {one.part for one in entry.from_files if one.part}
     known: list[dict[str, Any]] = []
     for path in _files(interp):
         interp.config_files.add(path)
