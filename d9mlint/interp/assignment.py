@@ -207,7 +207,7 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         old = dict.get(owner.attrs, name)
         if type(value) is v.Obj or type(old) is v.Obj:
             interp.listeners.tell(InstanceWriteEvent(old, value, owner, name))
-        _store(interp, owner.attrs, name, value)
+        _store(interp, owner.attrs, name, value, owner.birth)
         if interp.orders.any:
             interp.orders.set_attribute(owner, name, value)
     elif isinstance(owner, v.Obj):
@@ -260,8 +260,8 @@ def _requires_grad(interp: Interp, owner: v.Obj, wanted: v.Value) -> None:
     tensors.require(owner, wanted)
 
 
-def _store(interp: Interp, into: Cells, name: str, value: v.Value) -> None:
-    if interp.branching:
+def _store(interp: Interp, into: Cells, name: str, value: v.Value, birth: int = 0) -> None:
+    if interp.in_doubt(birth):
         old = into.get(name)
         if old is not None and old is not value:
             value = v.join((old, value))

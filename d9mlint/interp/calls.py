@@ -293,7 +293,7 @@ def call_function(
         id(func.env),
         memo.shape(func.receiver),
         given,
-        interp.branching > 0,
+        _doubts(interp, func.receiver, args),
         interp.repeating > 0,
         interp.guessing > 0,
         interp.uncertain > 0,
@@ -383,6 +383,8 @@ def call_function(
     # Where it only raises, what it did before that stays: the program may end here, or go on where that is caught.
     if ends:
         interp.state = join_states(ends)
+        if frame.parted:
+            interp.partings.close(interp, frame.parted, ends)
     interp.state.alive = True
     if fn.is_generator:
         yielded: v.Value = v.Items("l", frame.yielded, True) if frame.yielded else v.UNKNOWN
@@ -426,6 +428,14 @@ def call_function(
     spent[1] += interp.steps - steps_before
     interp.recursions |= outer_recursions
     return result
+
+
+def _doubts(interp: Interp, receiver: v.Value | None, args: v.Args) -> bool | tuple[int, ...]:
+    """Whether what a call does may not happen, with the objects to which it does happen where they exist: by number."""
+    if not interp.branching:
+        return False
+    given = enumerate((receiver, *args.pos, *(one for _, one in sorted(args.kw.items()))))
+    return tuple(at for at, one in given if isinstance(one, v.Inst) and not interp.in_doubt(one.birth))
 
 
 def _widened(args: v.Args, kinds: tuple[type[Any], ...]) -> v.Args:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.given_options import Written
     from d9mlint.interp.heap import Overwritten
     from d9mlint.interp.orders import Order
+    from d9mlint.interp.partings import Open
     from d9mlint.interp.state import Site, State
     from d9mlint.project.modules import ModuleFile
 
@@ -66,6 +67,7 @@ class Frame:
         "label",
         "mod",
         "on_yield",
+        "parted",
         "returns",
         "returns_aside",
         "unrolled",
@@ -99,6 +101,8 @@ class Frame:
         self.jumps: list[list[Jumped]] = []
         # The paths that the run is on since an option's default left a loop's round or the function.
         self.asides: list[Aside] = []
+        # Branches of which one has returned.
+        self.parted: list[Open] = []
         # How many of the loops that are running go over a known sequence, element by element.
         self.unrolled = 0
         # How many of the branches that are running are for a set, of which nothing says that one comes.

@@ -177,7 +177,7 @@ class Heap:
                     access = (*access[:4], Whole(written[access[0]], None))
                 reads[key] = access
         for key, access in ended.writes.items():
-            if access[0].birth < start or self._is_shared(access[0].birth):
+            if access[0].birth < start or self.is_shared(access[0].birth):
                 writes[key] = access
                 written.setdefault(access[0], ended.written[access[0]])
         act.asked |= ended.asked
@@ -219,7 +219,7 @@ class Heap:
         """Note a write that changes something; called before it is done."""
         birth = owner.birth
         act = self.act
-        shared = self._is_shared(birth)
+        shared = self.is_shared(birth)
         if birth < act.start or shared:
             # What an import inside of this activation has made is as it was after that import for whoever takes over
             # one of the two.
@@ -300,7 +300,8 @@ class Heap:
         first, last = born
         return any(first <= birth <= last for birth in self._touched)
 
-    def _is_shared(self, birth: int) -> bool:
+    def is_shared(self, birth: int) -> bool:
+        """Whether what was born then belongs to a remembered import."""
         if birth >= self._shared:
             return False
         index = bisect_right(self._starts, birth) - 1

@@ -54,6 +54,7 @@ from d9mlint.interp.memory import Memory
 from d9mlint.interp.method_index import MethodIndex
 from d9mlint.interp.orders import Orders
 from d9mlint.interp.overwritten import overwritten_places
+from d9mlint.interp.partings import Open, Partings
 from d9mlint.interp.replaced import kept_places, replaced_places, uncalled_parts
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
@@ -115,6 +116,10 @@ def _put_defaults(overwritten: Overwritten, born: int, option: str) -> None:
 
 def _nowhere(violation: Violation) -> None:
     """There are no rules."""
+
+
+_TWO = 2
+"""Branches of an ``if``."""
 
 
 class Interp:
@@ -181,11 +186,15 @@ class Interp:
         self.uncertain = 0
         # The draws of a default argument that is being evaluated.
         self.captured: list[Draw] | None = None
+        # Branches that exclude each other.
+        self.partings = Partings()
         self.methods = MethodIndex()
         self.contexts = Active(CONTEXT)
         # Loops that are running, outermost first.
         self.loops: list[Loop] = []
         self.branching = 0
+        # The time at which the innermost branch began, with how many were running then.
+        self.branch_began = (0, 0)
         # When the innermost loop began whose body is run once for all of its rounds; 0 outside of such loops.
         self.repeating = 0
         # Options whose defaults decided the branches that are running.
@@ -455,6 +464,10 @@ class Interp:
         """Use a dataset, a sampler or a transform, as a loader does."""
         use(self, value, None)
 
+    def exclusive(self, time: int) -> bool:
+        """Whether the run came here through something made in a branch that excludes the one that was running then."""
+        return any(self.partings.exclusive(time, made) for made in self.partings.made(self))
+
     def forget_seeds(self) -> None:
         """Whether any RNG is seeded is not known from here."""
         for rng in self.kb.generators:
@@ -464,6 +477,13 @@ class Interp:
     def now(self) -> int:
         """The time of the run: objects that are made later have a later birth."""
         return HEAP.clock
+
+    def in_doubt(self, birth: int) -> bool:
+        """Whether what is done to an object may not happen to it: the branch may not, and the object is older."""
+        if not self.branching:
+            return False
+        running, began = self.branch_began
+        return running != self.branching or birth <= began
 
     @property
     def trainer_switch(self) -> str:
@@ -805,7 +825,10 @@ class Interp:
             self.options.held.append(option)
         leaves = left_round = False
         left = 0
+        spans: list[tuple[int, int, int]] = []
+        began_with, outer_began = len(frame.returns), self.branch_began
         for index, run in enumerate(runs):
+            began = HEAP.clock
             self.state = before_state.copy()
             env.vars = dict(before_vars)
             if keep is not None and index != keep:
@@ -816,7 +839,9 @@ class Interp:
                 HEAP.clock += 1
                 born = HEAP.clock
                 overwritten = HEAP.note_overwritten()
+                self.branch_began = self.branching, born
                 run()
+                self.branch_began = outer_began
                 HEAP.stop_noting(overwritten)
                 _put_defaults(overwritten, born, option)
                 self.branching -= 1
@@ -827,11 +852,15 @@ class Interp:
                     del frame.jumps[-1][jumped:]
             else:
                 returned, jumped = len(frame.returns), len(frame.jumps[-1]) if frame.jumps else 0
+                if keep is None:
+                    self.branch_began = self.branching, began
                 run()
+                self.branch_began = outer_began
                 left = jumped
                 left_round = bool(frame.jumps) and len(frame.jumps[-1]) > jumped
                 leaves = left_round or len(frame.returns) > returned
             outcomes.append((self.state, env.vars))
+            spans.append((began, HEAP.clock, index))
         self.branching -= keep is None
         if option:
             self.options.held.pop()
@@ -866,8 +895,19 @@ class Interp:
         before_vars.update(merged)
         env.vars = before_vars
         self.state = state
+        if spans[-1][1] > spans[0][0] and not self.importing:
+            self._part(tuple(spans), [s for s, _ in outcomes], len(frame.returns) > began_with)
         for flag in flags - {""}:
             self.flag(flag, self.statement)
+
+    def _part(self, spans: tuple[tuple[int, int, int], ...], states: list[State], returned: bool) -> None:
+        """Branches have met in which something was made or called; ``returned`` is whether one has left the function."""
+        alive = [number for number, state in enumerate(states) if state.alive]
+        if len(alive) > 1:
+            self.partings.add(spans, states, self.state)
+        elif returned and len(alive) == 1 and len(states) == len(spans) == _TWO:
+            left = states[1 - alive[0]]
+            self.frame.parted.append(Open(spans, left, len(self.frame.returns), alive[0]))
 
     def _go_aside(self, option: str, left_round: bool, variables: dict[str, v.Value]) -> None:
         """From here on the run is where an option has been given: its default leaves the round of the loop, or else the

@@ -780,6 +780,7 @@ _ROLES = {
     "no-gpu": "gives a strategy under which models run on no GPU",
     "draws-weight": "draws the weights of a layer",
     "draws-with-key": "consumes a JAX key",
+    "folds-key": "draws with keys that it makes of a JAX key with `fold_in`",
     "no-variable": "gives a tensor in which no trainable variable takes part",
     "sentinel": "says that no value is given",
     "left-out": "leaves an option out of the namespace unless it is given",

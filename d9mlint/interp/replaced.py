@@ -76,17 +76,32 @@ class Replaced:
             assert isinstance(event.value, v.Obj)
             if stmt.value is event.value.node:
                 interp.state.flags.setdefault(_ALONE + new[0], new[1])
-                if REPLACED + new[0] in interp.state.modes:
-                    interp.state.modes[REPLACED + new[0]] = Setting(None, new[1])
+                self._made_again(event.value, *new)
                 if self._is_generator(event.value) and self._keeps_its_attributes(event.owner):
                     interp.state.flags.setdefault(f"{_KEPT}{event.name} {new[0]}", new[1])
         old = self._place(event.old)
-        if old is None or event.old is event.value or interp.branching or interp.uncertain or interp.guessing:
+        if old is None or event.old is event.value or interp.uncertain or interp.guessing:
+            return
+        if interp.in_doubt(event.owner.birth):
             return
         place, site = old
         flags = interp.state.flags
         if _ALONE + place in flags and _LOADED + place not in flags:
-            interp.state.modes.setdefault(REPLACED + place, Setting(True, site))
+            assert isinstance(event.old, v.Obj)
+            before = interp.state.modes.get(REPLACED + place)
+            if before is None:
+                interp.state.modes[REPLACED + place] = Setting(True, site)
+            elif isinstance(before.value, frozenset):
+                left = before.value - {event.old.birth}
+                interp.state.modes[REPLACED + place] = Setting(left or True, site)
+
+    def _made_again(self, value: v.Obj, place: str, site: Site) -> None:
+        """Where some have been replaced that were made at a place, it makes another one: the births of those that have
+        not been are kept."""
+        before = self._interp.state.modes.get(REPLACED + place)
+        if before is not None and before.value is not None:
+            others = before.value if isinstance(before.value, frozenset) else frozenset()
+            self._interp.state.modes[REPLACED + place] = Setting(others | {value.birth}, site)
 
     @on(InstanceReadEvent)
     def read(self, event: InstanceReadEvent) -> None:

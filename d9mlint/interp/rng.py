@@ -172,7 +172,7 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
         since = seeded.value if seeded is not None else None
         in_graph = rng == graphs.GENERATOR and graphs.built(interp)
         (interp.orders.add_draw if in_graph else interp.orders.decide_loops)(since)
-    level = interp.state.level(rng)
+    level = interp.partings.level(interp, rng, interp.state.level(rng))
     generator = interp.kb.generators[rng]
     interp.listeners.tell(GlobalDrawEvent(rng, level, entry, node))
     if generator.starts == "constant":

@@ -131,11 +131,16 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
         # What a call is given stands in place of what the object was made with.
         both = obj.args.replaced(args)
         entries = tuple(one for one in entries if rng.draws_now(interp.kb, both, one))
+    interp.partings.used.append(obj)
     if entries:
         with interp.in_file(obj.file if obj.node is not None else None):
             rng.apply(interp, entries, obj.args, obj.node or node, at="use")
-    if depth > 4:
-        return
+    if depth <= 4:
+        _use_parts(interp, obj, node, depth)
+    interp.partings.used.pop()
+
+
+def _use_parts(interp: Interp, obj: v.Obj, node: Any, depth: int) -> None:
     for value in parts(obj) if obj.api in CONTAINERS else _called_now(interp, obj):
         for one in flatten(value):
             if isinstance(one, v.Obj) and one.type != TENSOR:

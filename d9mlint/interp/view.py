@@ -192,6 +192,9 @@ class RunView(Protocol):
     def now(self) -> int:
         """The time of the run: objects that are made later have a later birth."""
 
+    def exclusive(self, time: int) -> bool:
+        """Whether the run came here through something made in a branch that excludes the one that was running then."""
+
     @property
     def steps(self) -> int:
         """Statements run so far."""

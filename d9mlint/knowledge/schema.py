@@ -74,6 +74,7 @@ Role = Literal[
     "discards-batches",
     "draws-weight",
     "draws-with-key",
+    "folds-key",
     "false-in-programs",
     "fills-parameters",
     "fits-data",

@@ -37,7 +37,10 @@ class Shuffling(Rule):
 
         def later() -> None:
             # What another process seeds before it makes a loader is not known at the end of the program.
-            level, option = (made if made.level == SEEDED else self.run.state.level("torch"))[:2]
+            now = self.run.state.level("torch")
+            # Where the branch that made it is one of several, what that did is not known of all of them.
+            same = made.level == SEEDED or (made.option and now.level == UNSEEDED)
+            level, option = (made if same else now)[:2]
             if self.run.entry is None or level not in (SEEDED, UNSEEDED) or idle():
                 return
             seeded = level == SEEDED

@@ -363,7 +363,7 @@ class Seeds(Rule):
             self._split(rng, level, entry, node)
             return
         if entry.kind == "tf-shuffle":
-            self._tf_shuffle(entry, node)
+            self._tf_shuffle(level, entry, node)
             return
         if entry.kind == "sampling":
             self._sampling(rng, level, entry, node)
@@ -477,11 +477,12 @@ class Seeds(Rule):
         reached = self.run.entry is not None
         title = generator.title
         seed = f" and without a {title} seed" if reached else f", and nothing in the project seeds {title}"
+        unless, or_else = _without_option(level, generator.seed)
         self.report(
             "DET109",
             node,
-            f"`{api}` without `{argument}=`{seed}: the result differs between runs{when}",
-            f"pass `{argument}=0`, or call `{generator.seed}` first",
+            f"`{api}` without `{argument}=`{seed}{unless}: the result differs between runs{when}",
+            f"pass `{argument}=0`, or {or_else}",
             subject=api,
             severity=Severity.WARNING if level.option or aside or not reached else None,
             confidence=Confidence.LOW if entry.confidence == "low" else None,
@@ -510,7 +511,7 @@ class Seeds(Rule):
         """The order of a dataset is drawn in code that no entry point reaches."""
         _, level, entry, node = event
         if self.run.entry is None and entry.kind == "tf-shuffle" and level.site is None:
-            self._tf_shuffle(entry, node)
+            self._tf_shuffle(level, entry, node)
 
     def _graph_seed(self, seed: str) -> str:
         """The call that seeds a graph in programs that build graphs, as in TensorFlow 1; empty for others."""
@@ -518,19 +519,22 @@ class Seeds(Rule):
             return f"tf.set_random_seed({seed})"
         return f"tf.compat.v1.set_random_seed({seed})" if self.run.switches.tf_graph else ""
 
-    def _tf_shuffle(self, entry: RngEntry, node: Any) -> None:
+    def _tf_shuffle(self, level: Rng, entry: RngEntry, node: Any) -> None:
         name = entry.apis[0].rpartition(".")[2]
         what = " (shuffles by default)" if name == "list_files" else ""
         unreached = self.run.entry is None
+        seed = self._graph_seed("0") or "tf.random.set_seed(0)"
+        unless, or_else = _without_option(level, seed)
         self.report(
             "DET207",
             node,
             f"`{name}`{what} without `seed=`: the order differs between runs of programs without a TensorFlow seed"
             if unreached
-            else f"`{name}`{what} without `seed=` and without a global TensorFlow seed: the order differs between runs",
-            f"pass `seed=0`, or call `{self._graph_seed('0') or 'tf.random.set_seed(0)'}` first",
+            else f"`{name}`{what} without `seed=` and without a global TensorFlow seed{unless}: "
+            "the order differs between runs",
+            f"pass `seed=0`, or {or_else}",
             subject=f"tf.data.Dataset.{name}",
-            severity=Severity.WARNING if unreached else None,
+            severity=Severity.WARNING if unreached or level.option else None,
             remedy=("seed", "0"),
             cause=("DET104", "tensorflow", "keras"),
         )
@@ -1084,3 +1088,10 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
 
 def _step(place: Where, message: str) -> Step:
     return Step(place.site.path, place.site.start, place.site.end, message)
+
+
+def _without_option(level: Rng, seed: str) -> tuple[str, str]:
+    """Unless which option is given an RNG is unseeded, in words, and what else seeds it than the argument of a call."""
+    if not level.option:
+        return "", f"call `{seed}` first"
+    return f", unless `{level.option}` is given", f"give `{level.option}` a default value"

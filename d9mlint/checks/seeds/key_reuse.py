@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _MOST = 128
 """So many used keys are followed in one path: each makes calls differ that would otherwise be the same."""
+_AT = " at "
 _HELP = "split it first and use each key once: `key, subkey = jax.random.split(key)`"
 
 
@@ -31,8 +32,9 @@ Slot = tuple[int, str]
 
 
 class Use(NamedTuple):
-    """Where a key was used: the place, the call, the key's name, the loops around it, whether in a branch, and the variable
-    or attribute that it was read from, and the object whose method it was given to."""
+    """Where a key was used: the place, the call, the key's name, the loops around it, whether in a branch, the variable
+    or attribute that it was read from, the object whose method it was given to, when, and what folds something into the
+    key before it draws."""
 
     place: Where
     call: str
@@ -41,6 +43,8 @@ class Use(NamedTuple):
     branching: int
     slot: Slot | None
     owner: int
+    time: Tick
+    folding: str
 
 
 class Keys(Rule):
@@ -48,7 +52,7 @@ class Keys(Rule):
 
     codes = ("DET114",)
     used = marks_path(Use)
-    """Uses by the key's own number."""
+    """Uses by the key's own number, and where they stand."""
     repeated = remembered(tuple[Tick, ...])
     """When the calls began that are running and call a function again and again."""
     first_given = remembered_table(tuple[str, str], Step)
@@ -95,8 +99,14 @@ class Keys(Rule):
             return
         key = str(value.birth)
         name = node.id if isinstance(node, m.Name) else "this key"
-        known = self.used.get(key)
         owner = call.owner.birth if isinstance(call.owner, (v.Inst, v.Obj)) else 0
+        # Where branches have met in each of which the key was used, one of these uses was made, if any.
+        folds = self.run.kb.role(call.api, "folds-key")
+        folding = folds.id if folds is not None else ""
+        uses = [
+            use for of, use in self.used.items() if of.partition(_AT)[0] == key and use.folding == folding
+        ]
+        known = next((use for use in uses if not self.run.exclusive(use.time)), None)
         if known is not None:
             if owner and owner == known.owner and call.api.endswith(".init"):
                 # A second copy of the first weights: a target network begins as the network that it follows.
@@ -116,8 +126,20 @@ class Keys(Rule):
             return
         loops = tuple(loop.key for loop in self.run.loops)
         place = Where(self.run, call.node, call.api)
-        use = Use(place, call_text(call), name, loops, self.run.branching, _slot(self.run, node), owner)
-        self.used[key] = use
+        # A run that takes an import over has no branches of it.
+        time = Tick(0 if self.run.importing else self.run.now)
+        use = Use(
+            place,
+            call_text(call),
+            name,
+            loops,
+            self.run.branching,
+            _slot(self.run, node),
+            owner,
+            time,
+            folding,
+        )
+        self.used[f"{key}{_AT}{use.place.site.start}"] = use
         in_rounds = bool(self.repeated) and value.birth <= self.repeated[-1]
         if in_rounds or (isinstance(node, m.Name) and _in_comprehension(self.run, call.node, name)):
             self._again(use.place, name, "")
@@ -160,8 +182,8 @@ class Keys(Rule):
         """A loop's body has run: a key from before the loop that it used, and still has, is used in each round. So is
         one that it made, used and left where the next round draws."""
         uses = [
-            (int(key), use)
-            for key, use in self.used.items()
+            (int(name.partition(_AT)[0]), use)
+            for name, use in self.used.items()
             if loop.key in use.loops and use.branching <= self.run.branching
         ]
         if not uses:

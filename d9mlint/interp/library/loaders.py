@@ -51,6 +51,12 @@ def consume(interp: Interp, loader: v.Obj) -> None:
     if loader.data == "consumed":
         return
     loader.data = "consumed"
+    interp.partings.used.append(loader)
+    _iterate(interp, loader)
+    interp.partings.used.pop()
+
+
+def _iterate(interp: Interp, loader: v.Obj) -> None:
     args, node = loader.args, loader.node
     for value in (args.get("sampler", 3), args.get("batch_sampler")):
         for one in v.alternatives(value) if value is not None else ():

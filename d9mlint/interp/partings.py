@@ -1,0 +1,111 @@
+"""Branches of which a run takes one: what is made in one of them does not meet what another one did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from d9mlint.interp import values as v
+from d9mlint.interp.heap import HEAP
+from d9mlint.interp.state import Rng
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.state import State
+
+
+class Parting(NamedTuple):
+    """Branches that were followed one after the other: ``spans`` are the times at which each began and ended, with its
+    number. ``left`` is how each left the RNGs at which they do not agree, ``met`` how these are where the branches meet."""
+
+    spans: tuple[tuple[int, int, int], ...]
+    left: tuple[dict[str, Rng], ...]
+    met: dict[str, Rng]
+
+    def branch(self, time: int) -> int | None:
+        """The branch that was running at a time, if one was."""
+        return next((number for began, ended, number in self.spans if began < time <= ended), None)
+
+
+class Open(NamedTuple):
+    """Branches of which one has returned from the function: the others last until it ends. ``returned`` counts what had
+    been returned by then."""
+
+    spans: tuple[tuple[int, int, int], ...]
+    state: State
+    returned: int
+    number: int
+
+
+class Partings:
+    """The branches of one run, but for those of imports: a run that takes an import over does not run them."""
+
+    __slots__ = ("_all", "_of_rngs", "used")
+
+    def __init__(self) -> None:
+        self._all: list[Parting] = []
+        self._of_rngs: list[Parting] = []
+        # The objects of libraries that are being used.
+        self.used: list[v.Obj] = []
+
+    def add(self, spans: tuple[tuple[int, int, int], ...], states: Sequence[State], met: State) -> None:
+        """Branches have met, each with its state; ``met`` is theirs together."""
+        tables = [state.rng.held for state in states]
+        if all(table is tables[0] for table in tables):
+            self._all.append(Parting(spans, (), {}))
+            return
+        names = sorted({name for table in tables for name in table})
+        names = [name for name in names if len({table.get(name) for table in tables}) > 1]
+        left = tuple({name: _level(state, name) for name in names} for state in states)
+        parting = Parting(spans, left, {name: _level(met, name) for name in names})
+        self._all.append(parting)
+        if names:
+            self._of_rngs.append(parting)
+
+    def close(self, interp: Interp, left_open: list[Open], ends: list[State]) -> None:
+        """A function ends that has returned in some branches: so do the other ones."""
+        for one in left_open:
+            others = ends[one.returned :]
+            if others:
+                state = others[0] if len(others) == 1 else interp.state
+                spans = (*one.spans, (one.spans[-1][1], HEAP.clock, one.number))
+                self.add(spans, (one.state, state) if one.number else (state, one.state), interp.state)
+
+    def exclusive(self, one: int, other: int) -> bool:
+        """Whether two times lie in branches of which only one is taken."""
+        for parting in self._all:
+            first = parting.branch(one)
+            if first is not None and parting.branch(other) not in (None, first):
+                return True
+        return False
+
+    def level(self, interp: Interp, rng: str, now: Rng) -> Rng:
+        """How an RNG is seeded for what was made in one of several branches and draws behind them: as that branch left
+        it, where more is known of that than of all together, and nothing has seeded it since."""
+        through: set[int] | None = None
+        for parting in reversed(self._of_rngs):
+            if parting.met.get(rng) != now:
+                continue
+            through = self.made(interp) if through is None else through
+            branches = {branch for time in through if (branch := parting.branch(time)) is not None}
+            if len(branches) == 1:
+                left = parting.left[branches.pop()][rng]
+                if (left.level, bool(left.option)) > (now.level, bool(now.option)):
+                    return left
+        return now
+
+    def made(self, interp: Interp) -> set[int]:
+        """When the objects were made through which the run came here: what methods were called on, what functions were
+        given, and the objects of libraries that are being used."""
+        held: list[v.Value | None] = list(self.used)
+        for frame in interp.stack():
+            if frame.func is not None:
+                held += [dict.get(frame.env.vars, param.name) for param in frame.func.fn.params]
+        births = {one.birth for one in held if isinstance(one, (v.Inst, v.Obj))}
+        return {birth for birth in births if not HEAP.is_shared(birth)}
+
+
+def _level(state: State, rng: str) -> Rng:
+    """As ``state.level``, for those whose answer does not depend on it."""
+    return state.rng.held.get(rng) or Rng(state.default_level)
