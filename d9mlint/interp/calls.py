@@ -1797,6 +1797,8 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         result = v.Obj(f"{obj.api}.__call__", TENSOR, args, None)
         result.likely = True
         result.start_with(tensors.of_module(interp, obj, args))
+        if tensors.gives_second(interp, obj):
+            result.owner = obj
         return result
     callbacks(interp, "", args, node)
     given = v.Obj(f"{obj.api}.__call__", "", args, None)

@@ -14,7 +14,7 @@ from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
-from d9mlint.interp.passed_on import PASS_THROUGH
+from d9mlint.interp.passed_on import PASS_THROUGH, inside
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes
 
@@ -339,7 +339,7 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         return v.UNKNOWN if container is None else element(interp, container)
     if isinstance(value, v.Obj):
         if value.api in PASS_THROUGH:
-            inner = value.args.get("", 0)
+            inner = inside(value)
             one = element(interp, inner) if inner is not None else v.UNKNOWN
             return v.Items("t", [v.UNKNOWN, one]) if value.api == "builtins.enumerate" else one
         if value.api == "builtins.zip":

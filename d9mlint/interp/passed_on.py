@@ -23,10 +23,15 @@ PASS_THROUGH = frozenset(
 )
 
 
+def inside(value: v.Obj) -> v.Value | None:
+    """What such an object is put around."""
+    return value.args.get("iterable", 0)
+
+
 def passed_on(value: v.Value) -> v.Value:
     """What gives the elements that a value passes on as they are, as a progress bar does."""
     while isinstance(value, v.Obj) and value.api in PASS_THROUGH and value.api != "builtins.enumerate":
-        inner = value.args.get("", 0)
+        inner = inside(value)
         if inner is None:
             break
         value = inner

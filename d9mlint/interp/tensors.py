@@ -505,19 +505,28 @@ def _gives_pair(entry: TensorEntry, args: v.Args) -> bool:
     return entry.second == "distinct" or (entry.along is not None and "keepdim" in args.kw)
 
 
+def gives_second(interp: RunView, module: v.Obj) -> bool:
+    """Whether a module of a library gives a pair as ``second`` says."""
+    entry = interp.kb.tensor(module.api)
+    return entry is not None and bool(entry.second) and all_hold(module.args, entry.second_when) is True
+
+
 def second(interp: RunView, value: v.Value) -> v.Value | None:
     """What is taken from a pair of tensors that a call gives besides the first one, as positions; None for anything
     else."""
     if not isinstance(value, v.Obj):
         return None
-    entry = interp.kb.tensor(value.api)
+    entry, args = interp.kb.tensor(value.api), value.args
     if entry is None and value.api.startswith("?."):
         # Of methods that give all places in an order, only those of tensors give a pair.
         entry = interp.kb.tensor(f"{TENSOR}.{value.api.rpartition('.')[2]}")
         entry = entry if entry is not None and _gives_pair(entry, value.args) else None
+    if entry is None and isinstance(value.owner, v.Obj) and value.api == f"{value.owner.api}.__call__":
+        # What a module was made with says what calls of it give.
+        entry, args = interp.kb.tensor(value.owner.api), value.owner.args
     if entry is None or not entry.second:
         return None
-    if all_hold(value.args, entry.second_when) is not True:
+    if all_hold(args, entry.second_when) is not True:
         return None
     old = form(value)
     single = shapes.added_dimension(entry, old, value.args) if entry.along is not None else None
