@@ -33,12 +33,17 @@ def asks_form_only(
     else with it. Functions of these libraries may compute more from it."""
     functions = {one.name: one for one in facts.functions if one.parent == 0 and one.cls < 0}
     computing = {name for name, module in _modules(facts).items() if module in libraries}
+    methods = {one.name for one in facts.functions if one.cls >= 0}
+    sizing = _sizing(facts, functions, computing, calls, methods)
+    calls = calls._replace(counting={*calls.counting, *sizing})
     given: dict[str, set[str]] = {}
     for _ in range(_MOST_ROUNDS):
         before = {name: set(params) for name, params in given.items()}
         asked = False
         for function in facts.functions:
-            look = _Look(function, places, given.get(function.name, set()), functions, computing, calls)
+            look = _Look(
+                function, places, given.get(function.name, set()), functions, computing, calls, methods
+            )
             if not look.known and not look.is_concerned():
                 continue
             if not look.is_allowed(given) or _is_shared(facts, function, look.known):
@@ -47,6 +52,34 @@ def asks_form_only(
         if given == before:
             return asked
     return False
+
+
+def _sizing(
+    facts: m.FileFacts,
+    functions: dict[str, m.Function],
+    computing: set[str],
+    calls: Known,
+    methods: set[str],
+) -> list[int]:
+    """Where functions of the file are called that ask all that they are given for nothing but its form."""
+    sizing = {
+        name
+        for name, function in functions.items()
+        if function.params
+        and _Look(function, (), _named(function), {}, computing, calls, methods).is_allowed({})
+    }
+    if not sizing:
+        return []
+    return [
+        node.start
+        for function in facts.functions
+        for node in nodes(function.body)
+        if isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id in sizing
+    ]
+
+
+def _named(function: m.Function) -> set[str]:
+    return {one.name for one in function.params}
 
 
 def first_kept(facts: m.FileFacts, places: Sequence[int]) -> Sequence[int]:
@@ -74,9 +107,11 @@ class _Look:
         functions: dict[str, m.Function],
         computing: set[str],
         calls: Known,
+        methods: set[str],
     ) -> None:
         self._function, self._places, self._functions, self._calls = function, places, functions, calls
         self._computing = computing | own_names(function) | set(calls.handled)
+        self._methods = methods
         self.known = derived_names(function, places, calls.looks, params, calls.counting)
 
     def is_concerned(self) -> bool:
@@ -111,6 +146,8 @@ class _Look:
                 name = call.func.id if isinstance(call.func, m.Name) else ""
                 if self._counts(call):
                     continue
+                if name.partition(".")[0] in self.known and name.rpartition(".")[2] in self._methods:
+                    return False
                 if name in self._calls.handled or name in self.known:
                     if not self._only_computes(call):
                         return False
