@@ -113,7 +113,11 @@ def traced_only(run: RunView, node: Any) -> bool:
     child = node
     while child is not stmt.value:
         parent = above.get(id(child))
-        if not isinstance(parent, m.Attr) and not (isinstance(parent, m.Call) and parent.func is child):
+        # `torch.rand(3) if image is None else image`
+        chosen = isinstance(parent, m.IfExp) and parent.test is not child
+        if not (
+            chosen or isinstance(parent, m.Attr) or (isinstance(parent, m.Call) and parent.func is child)
+        ):
             return False
         child = parent
     if not isinstance(target, m.Name) or "." in target.id:
@@ -121,6 +125,8 @@ def traced_only(run: RunView, node: Any) -> bool:
     traced = False
     for one in nodes(function.body):
         if not isinstance(one, m.Name) or one is target or one.id.partition(".")[0] != target.id:
+            continue
+        if _stands_before(function, stmt, one):
             continue
         given = above.get(id(one))
         argument = (
@@ -134,6 +140,19 @@ def traced_only(run: RunView, node: Any) -> bool:
         elif not _is_thrown_away(run, function, call, above.get(id(call))):
             return False
     return traced and not liveness.may_be_shared(run.whole(run.frame.file), function, {target.id})
+
+
+def _stands_before(function: m.Function, stmt: m.Assign, node: m.Name) -> bool:
+    """Whether a statement of a function that runs once reads a variable there before it assigns that."""
+    if all(node is not one for one in nodes([stmt.value])):
+        return False
+    above = parents(function)
+    around = above.get(id(stmt))
+    while around is not None:
+        if isinstance(around, (m.For, m.While)):
+            return False
+        around = above.get(id(around))
+    return True
 
 
 def _is_example(run: RunView, call: m.Call, argument: Any) -> bool:

@@ -215,6 +215,11 @@ class Seeds(Rule):
         """The clock is read."""
         self._note_own(self.timing, call.node)
 
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "calls-in-inference") is not None)
+    def evaluates(self, call: CallEvent) -> None:
+        """A model is evaluated, which shows how it does."""
+        self.shows_elsewhere = True
+
     def _note_own(self, places: Table[int, bool], node: Any) -> None:
         run = self.run
         if run.entry is not None and run.frame.file.path == run.entry.path and isinstance(node, m.Call):

@@ -36,6 +36,9 @@ def asks_form_only(
     modules = _modules(facts)
     libraries |= {modules[name] for name in calls.drawing if name in modules}
     computing = {name for name, module in modules.items() if module in libraries}
+    methods = {one.name for one in facts.functions if one.cls >= 0}
+    sizing = _sizing(facts, functions, computing, calls, methods)
+    calls = calls._replace(counting={*calls.counting, *sizing})
     given: dict[str, set[str]] = {}
     starts, giving = set(places), set[str]()
     for _ in range(_MOST_ROUNDS):
@@ -43,7 +46,9 @@ def asks_form_only(
         asked = False
         for function in facts.functions:
             params = given.get(function.name, set())
-            look = _Look(function, sorted(starts), params, functions, computing, calls, frozenset(modules))
+            look = _Look(
+                function, sorted(starts), params, functions, computing, calls, methods, frozenset(modules)
+            )
             if not look.known and not look.is_concerned():
                 continue
             if not look.is_allowed(given) or _is_shared(facts, function, look.known):
@@ -63,6 +68,34 @@ def asks_form_only(
         if (given, len(starts)) == before:
             return asked
     return False
+
+
+def _sizing(
+    facts: m.FileFacts,
+    functions: dict[str, m.Function],
+    computing: set[str],
+    calls: Known,
+    methods: set[str],
+) -> list[int]:
+    """Where functions of the file are called that ask all that they are given for nothing but its form."""
+    sizing = {
+        name
+        for name, function in functions.items()
+        if function.params
+        and _Look(function, (), _named(function), {}, computing, calls, methods).is_allowed({})
+    }
+    if not sizing:
+        return []
+    return [
+        node.start
+        for function in facts.functions
+        for node in nodes(function.body)
+        if isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id in sizing
+    ]
+
+
+def _named(function: m.Function) -> set[str]:
+    return {one.name for one in function.params}
 
 
 def first_kept(facts: m.FileFacts, places: Sequence[int]) -> Sequence[int]:
@@ -90,10 +123,12 @@ class _Look:
         functions: dict[str, m.Function],
         computing: set[str],
         calls: Known,
-        modules: frozenset[str],
+        methods: set[str],
+        modules: frozenset[str] = frozenset(),
     ) -> None:
         self._function, self._places, self._functions, self._calls = function, places, functions, calls
         self._computing = computing | own_names(function) | set(calls.handled)
+        self._methods = methods
         # A function of a module fills no module.
         self.known = derived_names(function, places, calls.looks, params, calls.counting) - modules
         self.gives = False
@@ -136,6 +171,8 @@ class _Look:
                 name = call.func.id if isinstance(call.func, m.Name) else ""
                 if self._counts(call):
                     continue
+                if name.partition(".")[0] in self.known and name.rpartition(".")[2] in self._methods:
+                    return False
                 if name in self._calls.handled or name in self.known:
                     if not self._only_computes(call, given):
                         return False
