@@ -210,10 +210,15 @@ def _is_looked_up(value: m.Expr, names: set[str], made: set[str]) -> bool:
     """Whether an expression is computed from a variable of these names, and from nothing that a call may count."""
     parts = list(nodes([value]))
     read = {one.id.partition(".")[0] for one in parts if isinstance(one, m.Name)}
-    return bool(read & names) and not read & made and all(
-        called_name(one) in _LOOK_UPS or any(isinstance(x, m.Name) and x.id.partition(".")[0] in names for x in nodes([one.func]))
-        for one in parts
-        if isinstance(one, m.Call)
+    return (
+        bool(read & names)
+        and not read & made
+        and all(
+            called_name(one) in _LOOK_UPS
+            or any(isinstance(x, m.Name) and x.id.partition(".")[0] in names for x in nodes([one.func]))
+            for one in parts
+            if isinstance(one, m.Call)
+        )
     )
 
 

@@ -1021,6 +1021,7 @@ MODELS: dict[str, Model] = {
     "sys.exit": _exit,
     "os._exit": _exit,
     "functools.partial": _partial,
+    "ray.tune.with_parameters": _partial,
     "functools.wraps": _decorator_factory,
     "copy.deepcopy": _first,
     "copy.copy": _first,

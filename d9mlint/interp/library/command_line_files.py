@@ -32,7 +32,7 @@ class Named(NamedTuple):
 def found(interp: Interp, entry: RunnerEntry) -> list[dict[str, Any]]:
     """The files beside the program, and in directories below, that configure what a library makes: they have at least two
     of the parts that it reads, or name a class."""
-    parts = {one.part for one in (*entry.makes, *entry.from_files) if one.part}
+    parts = {one.part for one in entry.makes if one.part} | {one.part for one in entry.from_files}
     known: list[dict[str, Any]] = []
     for path in _files(interp):
         interp.config_files.add(path)
@@ -77,9 +77,7 @@ def classes(configs: list[dict[str, Any]], made: Made) -> list[Named]:
         if path := _path_in(config, made):
             given = config[made.part].get(ARGUMENTS)
             named.setdefault(path, []).append(given if isinstance(given, dict) else {})
-    return [
-        Named(path, _agreed(given, f"{made.part}.{ARGUMENTS}.")) for path, given in sorted(named.items())
-    ]
+    return [Named(path, _agreed(given, f"{made.part}.{ARGUMENTS}.")) for path, given in sorted(named.items())]
 
 
 def with_arguments(entry: RunnerEntry, configs: list[dict[str, Any]], args: v.Args) -> v.Args:
@@ -94,7 +92,9 @@ def with_arguments(entry: RunnerEntry, configs: list[dict[str, Any]], args: v.Ar
             items = dict(usual.items) if isinstance(usual, v.Mapping) else {}
             more = usual.open if isinstance(usual, v.Mapping) else usual is not None
             kw[one.arg] = v.Mapping({**items, **_agreed(given, "")}, more)
-        elif all(type(each) is int or type(each) is type(given[0]) is bool and each is given[0] for each in given):
+        elif all(type(each) is int for each in given) or (
+            isinstance(given[0], bool) and all(each is given[0] for each in given)
+        ):
             kw[one.arg] = v.Lit(given[0])
     return v.Args(args.pos, kw, args.star, args.dstar)
 
@@ -106,7 +106,9 @@ def _agreed(given: list[dict[str, Any]], prefix: str) -> dict[str, v.Value]:
         values = [one.get(name, _ABSENT) for one in given]
         same = all(type(one) is type(values[0]) and one == values[0] for one in values)
         option = f"{prefix}{name}." if prefix else ""
-        items[name] = config_value(values[0], "", option) if same and not _names_class(values[0]) else v.UNKNOWN
+        items[name] = (
+            config_value(values[0], "", option) if same and not _names_class(values[0]) else v.UNKNOWN
+        )
     return items
 
 
