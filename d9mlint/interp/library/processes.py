@@ -69,7 +69,7 @@ def remote(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value
     if not whole.decorated or not _runs_elsewhere(interp, whole, member.name):
         return None
     if isinstance(owner, v.Func):
-        if isinstance(whole, v.Func) or not any(map(_seeds, whole.mro())):
+        if isinstance(whole, v.Func) or not any(_seeds(interp, one) for one in whole.mro()):
             in_new_process(interp, owner.fn.name, node, lambda: interp.call(owner, args, node))
         return v.UNKNOWN
     return in_new_process(interp, f"{owner.cls.name}.__init__", node, lambda: interp.call(owner, args, node))
@@ -84,8 +84,9 @@ def _runs_elsewhere(interp: Interp, decorated: v.Func | v.Cls, method: str) -> b
     return False
 
 
-def _seeds(cls: v.Cls) -> bool:
+def _seeds(interp: Interp, cls: v.Cls) -> bool:
     """Whether a method of a class calls anything that seems to seed."""
+    interp.whole(cls.file)
     return any(
         isinstance(one, m.Call) and "seed" in called_name(one).lower()
         for method in cls.env.all().values()
