@@ -40,8 +40,8 @@ _MOST_NAMED = 12
 
 
 def named_methods(interp: Interp, reading: m.Call) -> list[v.Func]:
-    """The methods that ``getattr(self, name)(...)`` or ``self.__getattribute__(name)(...)`` may call: those of the class that
-    are called nowhere by their own name, in no method of it."""
+    """The methods that ``getattr(self, name)(...)`` or ``self.__getattribute__(name)(...)`` may call: those of the class
+    that are called nowhere by their own name, in no method of it."""
     word = called_name(reading)
     if word not in _READING or not reading.args:
         return []
