@@ -40,6 +40,7 @@ from d9mlint.interp.library import (
     functional_modules,
     inputs,
     own_methods,
+    processes,
     records,
     reflection,
 )
@@ -53,7 +54,6 @@ from d9mlint.interp.library.builtins import (
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
-from d9mlint.interp.library.processes import in_new_process
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.results import (
     callback_instances,
@@ -126,6 +126,10 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
 
 def _call_unknown(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
     """Call what is not known: what it is given may be called by it."""
+    if func is v.UNKNOWN and isinstance(node, m.Call) and isinstance(node.func, m.Call):
+        named = [one for one in reflection.named_methods(interp, node.func) if _accepts(one, args)]
+        if named:
+            return _call_any(interp, v.AnyOf((*named, v.UNKNOWN)), args, node)
     interp.listeners.tell_any_call(CallEvent("?", args, node))
     _may_fill(args)
     callbacks(interp, "", args, node)
@@ -948,10 +952,10 @@ def _call_external(
 ) -> v.Value:
     runners = interp.kb.runners(api)
     configured: list[dict[str, Any]] = []
-    for entry in runners:
-        if entry.from_files:
-            configured = command_line_files.found(interp, entry)
-            args = command_line_files.with_arguments(entry, configured, args)
+    for one in runners:
+        if one.from_files:
+            configured = command_line_files.found(interp, one)
+            args = command_line_files.with_arguments(one, configured, args)
     event = CallEvent(api, args, node, None, base_of)
     interp.listeners.tell_call(event)
     entries = interp.kb.rng(api)
@@ -989,7 +993,12 @@ def _call_external(
         later = interp.kb.role(api, "differentiates") is not None
         contained = _environments(interp, api, args, node)
         with interp.within(*([HANDED] if later else [])):
-            callbacks(interp, api, args, node)
+            if (process := interp.kb.role(api, "new-process")) is None:
+                callbacks(interp, api, args, node)
+            elif process.more:
+                return _decorated(interp, name, args, node)
+            else:
+                _call_elsewhere(interp, api, args, node)
         moved = runner_of(interp, api, args)
         if moved is not None and moved.entry.returns:
             return _handed_back(args, moved)
@@ -1011,6 +1020,31 @@ def _call_external(
     return result
 
 
+def _decorated(interp: Interp, name: str, args: v.Args, node: Any) -> v.Value:
+    """A decorator that is called: with what it decorates, or with settings."""
+    first = args.pos[0] if args.pos else None
+    if isinstance(first, (v.Func, v.Cls)):
+        first.decorated = (*first.decorated, v.Ext(name))
+        return first
+    return v.Obj(name, "", args, node if isinstance(node, m.Call) else None)
+
+
+def _call_elsewhere(interp: Interp, api: str, args: v.Args, node: Any) -> None:
+    """A library runs the functions that it is given, or objects of the classes, in processes that it starts."""
+
+    def work() -> None:
+        callbacks(interp, api, args, node)
+        for value in args.pos:
+            for one in v.alternatives(value):
+                if isinstance(one, v.Cls):
+                    _use_class(interp, one, _ANY, node, None)
+
+    if first := processes.first_in(args):
+        processes.in_new_process(interp, first, node, work)
+    else:
+        work()
+
+
 def _environments(interp: Interp, api: str, args: v.Args, node: Any) -> list[v.Value]:
     """The environments that a vector makes, or that a wrapper is put around."""
     first = environments.begins_with(interp, api, args)
@@ -1024,7 +1058,7 @@ def _environments(interp: Interp, api: str, args: v.Args, node: Any) -> list[v.V
                 run_methods(interp, one, node)
         return found
 
-    return in_new_process(interp, first, node, work)
+    return processes.in_new_process(interp, first, node, work)
 
 
 def _class_of(interp: Interp, api: str, args: v.Args) -> str:
@@ -1298,6 +1332,8 @@ def _package(owner: v.Value) -> str:
 def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value:
     """A method that no project code defines."""
     owner, name = member.owner, member.name
+    if (elsewhere := processes.remote(interp, member, args, node)) is not None:
+        return elsewhere
     if isinstance(owner, v.Super) and name == "__init__":
         for base in owner_types(interp, owner)[:1]:
             built = owner.receiver if isinstance(owner.receiver, v.Inst) else None

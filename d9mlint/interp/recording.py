@@ -805,6 +805,7 @@ _ROLES = {
     "writes-data": "writes data into a file",
     "contains-environment": "makes environments, or is put around one: its methods call theirs",
     "spawns-environments": "runs its environments in new processes, which have no state of this one",
+    "new-process": "runs functions in processes that it starts",
     "runs-python": "is an op that calls a function of Python",
     "resets-environment": "resets the environment that it is given",
     "samples-actions": "samples random actions from the action space of the environment that it is given",

@@ -106,6 +106,7 @@ Role = Literal[
     "named-by",
     "names-configuration",
     "names-main",
+    "new-process",
     "no-gpu",
     "no-variable",
     "no-weights",
@@ -844,7 +845,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``batches`` are methods of a model with the name of the argument that is a batch of data. ``returns`` are positions
     or names of the arguments that a call gives back, moved to the device, and ``calls`` those of objects whose methods
     it calls, and ``makes`` those of classes of which it makes such objects. ``from_files`` are arguments that
-    configuration files of the project replace. ``chained`` are the methods that give the object itself. ``inputs``: the
+        configuration files of the project replace. ``chained`` are the methods that give the object itself. ``inputs``: the
     module that it wraps (see the role ``wraps``) is called with inputs that it moves to the device. ``constructs``:
     making one trains. ``switch`` says how to make it deterministic, in the releases ``switches`` if they are named,
     and ``resets`` in which releases making one turns deterministic mode off unless its argument asks for it.

@@ -29,9 +29,9 @@ class Disabled(Rule):
         if isinstance(event.value, v.Lit) and not event.value.value:
             self.cudnn.append(Where(self.run, self.run.statement, CUDNN))
 
-    @on_call_if(lambda _, api: api.endswith(_COMPUTES) or api.startswith("torch.nn.functional."))
+    @on_call_if(lambda _, api: api.endswith(_COMPUTES))
     def computes(self, call: CallEvent) -> None:
-        """A layer, a loss or a model of a library computes, or a gradient is computed."""
+        """An op that is known computes, or a gradient is computed."""
         if self.cudnn and not self.computed:
             self.computed = self.run.mode("torch.cudnn.deterministic").value is not True
 

@@ -321,6 +321,11 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     return v.UNKNOWN
 
 
+def _getattribute(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``x.__getattribute__(name)``, which is ``getattr(x, name)``."""
+    return _getattr(interp, "", v.Args([owner, *args.pos]), node)
+
+
 def _setattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if len(args.pos) == 3 and isinstance(args.pos[1], v.Lit) and isinstance(args.pos[1].value, str):
         owner = args.pos[0]
@@ -1021,6 +1026,7 @@ MODELS: dict[str, Model] = {
     "sys.exit": _exit,
     "os._exit": _exit,
     "functools.partial": _partial,
+    "ray.tune.with_parameters": _partial,
     "functools.wraps": _decorator_factory,
     "copy.deepcopy": _first,
     "copy.copy": _first,
@@ -1092,6 +1098,7 @@ MODELS: dict[str, Model] = {
 }
 
 METHOD_MODELS: dict[str, MethodModel] = {
+    "*.__getattribute__": _getattribute,
     **CONTAINER_METHODS,
     **STRING_METHODS,
     **REFLECTION_METHODS,

@@ -32,7 +32,7 @@ class Named(NamedTuple):
 def found(interp: Interp, entry: RunnerEntry) -> list[dict[str, Any]]:
     """The files beside the program, and in directories below, that configure what a library makes: they have at least two
     of the parts that it reads, or name a class."""
-    parts = {one.part for one in entry.makes if one.part} | {one.part for one in entry.from_files if one.part}
+    parts = {one.part for one in entry.makes if one.part} | {one.part for one in entry.from_files}
     known: list[dict[str, Any]] = []
     for path in _files(interp):
         interp.config_files.add(path)
@@ -92,8 +92,8 @@ def with_arguments(entry: RunnerEntry, configs: list[dict[str, Any]], args: v.Ar
             items = dict(usual.items) if isinstance(usual, v.Mapping) else {}
             more = usual.open if isinstance(usual, v.Mapping) else usual is not None
             kw[one.arg] = v.Mapping({**items, **_agreed(given, "")}, more)
-        elif all(
-            type(each) is int or (type(each) is type(given[0]) is bool and each is given[0]) for each in given
+        elif all(type(each) is int for each in given) or (
+            isinstance(given[0], bool) and all(each is given[0] for each in given)
         ):
             kw[one.arg] = v.Lit(given[0])
     return v.Args(args.pos, kw, args.star, args.dstar)

@@ -44,6 +44,57 @@ def in_new_process(interp: Interp, name: str, node: Any, run: Callable[[], T]) -
     return found
 
 
+def first_in(args: v.Args) -> str:
+    """The name of the function, or of the constructor, that is handed over in a call to begin a process; empty where
+    there is none."""
+    for value in args.values():
+        for one in v.alternatives(value):
+            while isinstance(one, v.Partial):
+                one = one.func
+            if isinstance(one, v.Func) and one.fn.name.isidentifier():
+                return one.fn.name
+            if isinstance(one, v.Cls):
+                return f"{one.cls.name}.__init__"
+    return ""
+
+
+def remote(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value | None:
+    """``function.remote(...)`` and ``Actor.remote(...)`` of what a decorator lets run in processes of a library, and
+    ``actor.method.remote(...)``. An actor keeps the state of its process between calls: methods of one that seeds anything
+    are not followed. None for any other method; what a call of a function gives is not known yet."""
+    owner = member.owner
+    if not isinstance(owner, (v.Func, v.Cls)):
+        return None
+    whole = owner.receiver.cls if isinstance(owner, v.Func) and isinstance(owner.receiver, v.Inst) else owner
+    if not whole.decorated or not _runs_elsewhere(interp, whole, member.name):
+        return None
+    if isinstance(owner, v.Func):
+        if isinstance(whole, v.Func) or not any(_seeds(interp, one) for one in whole.mro()):
+            in_new_process(interp, owner.fn.name, node, lambda: interp.call(owner, args, node))
+        return v.UNKNOWN
+    return in_new_process(interp, f"{owner.cls.name}.__init__", node, lambda: interp.call(owner, args, node))
+
+
+def _runs_elsewhere(interp: Interp, decorated: v.Func | v.Cls, method: str) -> bool:
+    for one in decorated.decorated:
+        api = one.name if isinstance(one, v.Ext) else one.api if isinstance(one, v.Obj) else ""
+        role = interp.kb.role(interp.kb.canonical(api), "new-process") if api else None
+        if role is not None and method in role.more:
+            return True
+    return False
+
+
+def _seeds(interp: Interp, cls: v.Cls) -> bool:
+    """Whether a method of a class calls anything that seems to seed."""
+    interp.whole(cls.file)
+    return any(
+        isinstance(one, m.Call) and "seed" in called_name(one).lower()
+        for method in cls.env.all().values()
+        if isinstance(method, v.Func)
+        for one in nodes(method.fn.body)
+    )
+
+
 def _process(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``Process(target=f, args=(...))`` and ``Thread``: run when made, forked from the present state."""
     func = args.get("target", 1)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
+from d9mlint.ir.traversal import called_name, nodes, receiver
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -31,6 +33,53 @@ def at_path(interp: Interp, path: str, node: Any) -> v.Value:
                 found = interp.attribute(found, part, node)
             return found
     return v.Ext(path)
+
+
+_READING = frozenset({"getattr", "__getattribute__"})
+_MOST_NAMED = 12
+
+
+def named_methods(interp: Interp, reading: m.Call) -> list[v.Func]:
+    """The methods that ``getattr(self, name)(...)`` or ``self.__getattribute__(name)(...)`` may call: those of the class
+    that are called nowhere by their own name, in no method of it."""
+    word = called_name(reading)
+    if word not in _READING or not reading.args:
+        return []
+    first = reading.args[0]
+    owner = receiver(reading)
+    if word == "getattr":
+        owner = first.id if isinstance(first, m.Name) else ""
+    inst = interp.lookup(owner) if owner and "." not in owner else None
+    if not isinstance(inst, v.Inst):
+        return []
+    named: dict[str, v.Func] = {}
+    said: set[str] = set()
+    for cls in inst.cls.mro():
+        # The code of its methods is looked at.
+        interp.whole(cls.file)
+        for name, found in cls.env.all().items():
+            if isinstance(found, v.Func):
+                said |= _attributes_named(found.fn)
+                if not name.startswith("__") and not found.decorated:
+                    named.setdefault(name, found)
+    methods = [found.bind(inst) for name, found in named.items() if name not in said]
+    running = interp.frame.func
+    methods = [one for one in methods if running is None or one.key != running.key]
+    return methods if len(methods) <= _MOST_NAMED else []
+
+
+def _attributes_named(function: m.Function) -> frozenset[str]:
+    """The names of attributes that a function mentions."""
+    known = _mentioned.get(id(function))
+    if known is None or known[0] is not function:
+        parts = list(nodes(function.body))
+        names = {part for one in parts if isinstance(one, m.Name) for part in one.id.split(".")[1:]}
+        names |= {one.name for one in parts if isinstance(one, m.Attr)}
+        known = _mentioned[id(function)] = (function, frozenset(names))
+    return known[1]
+
+
+_mentioned: dict[int, tuple[m.Function, frozenset[str]]] = memo()
 
 
 # ------------------------------------------------------------------------------------------------- eval
