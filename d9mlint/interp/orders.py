@@ -494,6 +494,10 @@ class Orders:
                 given = node.args[entry.pattern] if len(getattr(node, "args", ())) > entry.pattern else None
                 if order_single.names_one(interp, given, running(interp)):
                     return result
+                named = args.pos[entry.pattern] if len(args.pos) > entry.pattern else None
+                if order_identifiers.of(named) is not None and order_single.is_item(interp, node):
+                    # What this run has just given a name that no other file has.
+                    return result
             return self._source(interp, entry, api, args, node, result, owner)
         if entry is not None and entry.key and takes_key_by_address(interp, args.kw.get(entry.key)):
             place = node if role == "end" else getattr(node, "func", node)
