@@ -1231,6 +1231,9 @@ class Orders:
             and order_sums.is_numbered(self, interp, stmt, owner, index)
         ):
             return
+        if isinstance(owner, v.Items) and isinstance(index, v.Lit) and _is_chosen(interp, stmt):
+            # `if name.endswith("seg"): paths[0] = name`: the place is that of the kind, as a variable is.
+            return
         if isinstance(owner, v.Mapping) and owner.factory is None and _replaces(stmt):
             # What is there already stays where it is.
             return
@@ -1366,6 +1369,14 @@ def _replaces(stmt: m.Stmt | None) -> bool:
     ):
         return False
     return any(isinstance(one, m.Subscript) and alike(one, target) for one in read)
+
+
+def _is_chosen(interp: Interp, stmt: m.Stmt | None) -> bool:
+    """Whether a statement of the innermost loop runs for elements that pass a test."""
+    return bool(interp.loops) and any(
+        isinstance(one, m.If) and any(inner is stmt for inner in nodes([*one.body, *one.orelse]))
+        for one in nodes([interp.loops[-1].stmt])
+    )
 
 
 def _adds_row(stmt: m.Stmt | None) -> bool:
