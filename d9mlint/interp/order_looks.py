@@ -197,7 +197,7 @@ class _Look:
         """Whether a call gives a value and does nothing else, and no number that it computes."""
         if entry.reduces or entry.role == "sum":
             return called_name(call) == "len"
-        if entry.role in _GIVES or entry.until_sorted:
+        if entry.role in _GIVES or entry.until_sorted or (entry.role == "source" and entry.sortable):
             return True
         if entry.role == "sink" and entry.when:
             # A file that is opened to be read.

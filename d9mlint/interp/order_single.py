@@ -152,7 +152,12 @@ def is_first_of_each(interp: Interp, listing: Any) -> bool:
         and given & _made_of_elements(loop.stmt)
         for loop in interp.loops
     )
-    return taken and any(
+    return taken and is_item(interp, listing)
+
+
+def is_item(interp: Interp, listing: Any) -> bool:
+    """Whether one entry of what a call gives is taken, and nothing else."""
+    return any(
         isinstance(one, m.Subscript) and one.value is listing and isinstance(one.index, m.Const)
         for one in nodes([interp.statement])
     )

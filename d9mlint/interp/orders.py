@@ -489,6 +489,10 @@ class Orders:
                 given = node.args[entry.pattern] if len(getattr(node, "args", ())) > entry.pattern else None
                 if order_single.names_one(interp, given, running(interp)):
                     return result
+                named = args.pos[entry.pattern] if len(args.pos) > entry.pattern else None
+                if order_identifiers.of(named) is not None and order_single.is_item(interp, node):
+                    # What this run has just given a name that no other file has.
+                    return result
             return self._source(interp, entry, api, args, node, result, owner)
         if entry is not None and entry.key and takes_key_by_address(interp, args.kw.get(entry.key)):
             place = node if role == "end" else getattr(node, "func", node)
@@ -1222,6 +1226,9 @@ class Orders:
             and order_sums.is_numbered(self, interp, stmt, owner, index)
         ):
             return
+        if isinstance(owner, v.Items) and isinstance(index, v.Lit) and _is_chosen(interp, stmt):
+            # `if name.endswith("seg"): paths[0] = name`: the place is that of the kind, as a variable is.
+            return
         if isinstance(owner, v.Mapping) and owner.factory is None and _replaces(stmt):
             # What is there already stays where it is.
             return
@@ -1357,6 +1364,14 @@ def _replaces(stmt: m.Stmt | None) -> bool:
     ):
         return False
     return any(isinstance(one, m.Subscript) and alike(one, target) for one in read)
+
+
+def _is_chosen(interp: Interp, stmt: m.Stmt | None) -> bool:
+    """Whether a statement of the innermost loop runs for elements that pass a test."""
+    return bool(interp.loops) and any(
+        isinstance(one, m.If) and any(inner is stmt for inner in nodes([*one.body, *one.orelse]))
+        for one in nodes([interp.loops[-1].stmt])
+    )
 
 
 def _adds_row(stmt: m.Stmt | None) -> bool:

@@ -174,7 +174,10 @@ class Checkpoints(Rule):
         """Something is made, saved or restored that has a state."""
         if _is_scheduler(call.api):
             made_here = isinstance(call.owner, v.Obj) and _is_scheduler(call.owner.api)
-            if not made_here and not _continues(self.run, call) and not self._is_stateless(call):
+            if not made_here and _continues(self.run, call):
+                # Where it is made from nothing elsewhere, the run is a new one.
+                self.goes_on = True
+            elif not made_here and not self._is_stateless(call):
                 self._used("scheduler")
             if call.api.endswith(".step"):
                 self.stepped_in.add(self.run.loops[-1].key if self.run.loops else "")
