@@ -58,6 +58,11 @@ GRAPH_STEP_CPU = "graph-step:cpu"
 """Where a graph of TensorFlow 1 was given a step that trains, and one that is put on the CPU."""
 GRAPH_RUN = "graph-run"
 """Where a session ran something of a graph."""
+SPECIFIED = "graph-step:specified"
+"""Where an estimator of TensorFlow is given a step: it runs it where it is told to train,"""
+ESTIMATOR_TRAINS = "estimator:trains"
+ESTIMATOR_USED = "estimator:used"
+"""and it does not where it predicts or evaluates."""
 GRAPH_GRADIENT = "graph-gradient"
 """Where a gradient was added to a graph of TensorFlow."""
 LOADS = "loads-weights"
@@ -131,6 +136,9 @@ _OUTPUT_CALLS = frozenset(
 _FOR_TRAINING = ("torch.optim.", "torch.amp.", "torch.cuda.amp.")
 _NAMED_FOR_TRAINING = re.compile(r"opt|sched|scaler|warm|trainer|learner", re.IGNORECASE)
 _GROUPS = frozenset({"tf.group", "tf.tuple", "tf.identity", "tf.compat.v1.group", "tf.compat.v1.tuple"})
+_ESTIMATORS = "Estimator"
+_SPECIFIES = "EstimatorSpec"
+"""Ends of the names of the estimators of TensorFlow, and of what their functions give."""
 _STEPS_DEPTH = 4
 _KERAS_ONLY = ("fit_generator", "train_on_batch")
 """Methods of models of Keras whose names no other library has."""
@@ -384,6 +392,9 @@ class Activity:
         runs = call.api.rpartition(".")[2] == "run"
         given = [one for value in call.args.values() for one in _nested(value)]
         steps = any(_is_step(one) for one in given)
+        if steps and call.api.startswith("tf.") and call.api.endswith(_SPECIFIES):
+            note(self._interp, SPECIFIED, call.node, call.api)
+            return
         if runs and steps and self._interp.orders.loops:
             # A model that was there before the loop changes in its order.
             self._interp.orders.decide_loops(
@@ -405,7 +416,11 @@ class Activity:
             # Nothing trains: the gradient itself is what the program is about.
             for flag in (TF_FIT, TRAIN, TF_TRAIN):
                 self._interp.places.setdefault(flag, gradient)
-        if _has_step(self._interp) and GRAPH_RUN not in self._interp.places:
+        places = self._interp.places
+        if SPECIFIED in places and ESTIMATOR_USED in places and ESTIMATOR_TRAINS not in places:
+            # It has the weights of an earlier program.
+            places.setdefault(LOADS, places[ESTIMATOR_USED])
+        elif _has_step(self._interp) and (SPECIFIED in places or GRAPH_RUN not in places):
             # Whatever runs it was not followed.
             _run_graph(self._interp)
 
@@ -453,6 +468,19 @@ class Activity:
         """A model is put into evaluation mode."""
         note(self._interp, INFERS, call.node, call.api)
         note(self._interp, MODE_SET, call.node, call.api)
+
+    @on_method("train", "fit")
+    @on_call("tf.estimator.train_and_evaluate")
+    def estimator_trains(self, call: CallEvent) -> None:
+        """An estimator may be told to train."""
+        note(self._interp, ESTIMATOR_TRAINS, call.node, call.api)
+
+    @on_method("predict", "evaluate")
+    def estimator_used(self, call: CallEvent) -> None:
+        """An estimator predicts, or is evaluated."""
+        kind = call.owner.type if isinstance(call.owner, v.Obj) else ""
+        if kind.startswith("tf.") and kind.endswith(_ESTIMATORS):
+            note(self._interp, ESTIMATOR_USED, call.node, call.api)
 
     @on_method("train")
     def mode(self, call: CallEvent) -> None:

@@ -1134,12 +1134,16 @@ _LOOKING_ON = (
     "types.",
     "dataclasses.",
 )
+_SHUFFLE = ".shuffle"
+"""Ends the names of those that put what a list holds into another order."""
 
 
 def _calls_back(api: str) -> bool:
     """Whether a library function may call the functions it is given."""
     head, _, last = api.partition(".")
-    return last in _CALLING_BUILTINS if head == "builtins" else not api.startswith(_LOOKING_ON)
+    if head == "builtins":
+        return last in _CALLING_BUILTINS
+    return not api.startswith(_LOOKING_ON) and not api.endswith(_SHUFFLE)
 
 
 # Stages of input pipelines run on the CPU, and no gradient is taken through them.

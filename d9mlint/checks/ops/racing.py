@@ -204,7 +204,8 @@ class Ops(Rule):
     @on_method("compile")
     def model_compiled(self, call: CallEvent) -> None:
         """A model is given a loss, which `fit` and `evaluate` compute."""
-        for value in call.args.values():
+        given = [part for value in call.args.values() for part in (value, *_parts_of(value))]
+        for value in given:
             if isinstance(value, v.Obj) and value.node is not None and value.file is not None:
                 self.compiled[value.file.path, value.node.end] = True
         types = owner_types(self.run, call.owner) if call.owner is not None else []
@@ -453,6 +454,13 @@ def _named(value: v.Value | None) -> list[str]:
         case _:
             return []
     return list(dict.fromkeys(name for part in parts for name in _named(part)))
+
+
+def _parts_of(value: v.Value) -> list[v.Value]:
+    """What a list, or a mapping by names of outputs, holds."""
+    if isinstance(value, v.Items):
+        return list(value.elts)
+    return list(value.items.values()) if isinstance(value, v.Mapping) else []
 
 
 def _texts(value: Any) -> list[str]:

@@ -187,12 +187,20 @@ def several_at_once(interp: RunView, node: Any) -> bool:
         if isinstance(node, m.Comp):
             return True
         node = above.get(id(node))
-    if not interp.frame.jumps:
+    if not interp.frame.jumps or (isinstance(node, m.For) and _is_once(interp, node.iter)):
         return False
     # The join of strings has an argument.
     return node is not None and not any(
         isinstance(one, m.Call) and called_name(one) == "join" and not one.args for one in nodes(node.body)
     )
+
+
+def _is_once(interp: RunView, iterated: Any) -> bool:
+    """Whether a loop counts to a number that is one here, whatever options are given."""
+    if not isinstance(iterated, m.Call) or called_name(iterated) != "range" or len(iterated.args) != 1:
+        return False
+    count = interp.eval(iterated.args[0]) if isinstance(iterated.args[0], (m.Name, m.Const)) else None
+    return isinstance(count, v.Lit) and count.value == 1 and not v.option_of(count)
 
 
 def running_function(interp: RunView) -> m.Function | None:
