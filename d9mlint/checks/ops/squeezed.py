@@ -4,6 +4,7 @@ dimension of one entry, which the index has."""
 from __future__ import annotations
 
 from d9mlint.interp.events import CallEvent
+from d9mlint.interp.shapes import form, is_single
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.view import RunView
 from d9mlint.ir import nodes as m
@@ -17,6 +18,9 @@ def takes_one(run: RunView, call: CallEvent) -> bool:
     if role is None or run.statement is None or not isinstance(call.node, m.Call):
         return False
     taken = _dimension(call.node, role)
+    index = call.args.get("index", None if role.pos is None else role.pos + 1)
+    if index is not None and is_single(form(index), taken) is False:
+        return False
     return any(
         _removes(run, one, call.node, taken) for one in nodes([run.statement]) if isinstance(one, m.Call)
     )
