@@ -118,7 +118,7 @@ class _Search:
             for file in one.files
         }
         # The functions that programs reach, those among them in which calls may be missing, the files that programs run,
-        # and those of which they use something: functions that they import, or what they train as programs themselves.
+        # and those of which they use something: functions, or what they train as programs themselves.
         self.reached: dict[int, set[int]] = {}
         self.unsure: set[Function] = set()
         self.run: set[int] = set()
@@ -130,7 +130,7 @@ class _Search:
                 self.used.add(own)
             unsure = any(gap.kind in _MATERIAL for gap in one.gaps)
             for file, functions in one.functions_reached().items():
-                if file != own and any(functions):
+                if any(functions):
                     self.used.add(file)
                 self.reached.setdefault(file, set()).update(functions)
                 if unsure:

@@ -388,9 +388,12 @@ def is_switch(value: object) -> bool:
 
 def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.Value:
     """What a name stands for by the default of an option, where it stands for something else if the option is given:
-    what is on the CPU then by that default alone, or names the CPU, is kept apart from what always does."""
+    what is on the CPU then by that default alone, or names the CPU, is kept apart from what always does. What stands there
+    if it is given is noted."""
     if kept is other:
         return kept
+    if isinstance(other, v.Inst) and isinstance(kept, (v.Inst, v.Obj, v.Items)) and not interp.importing:
+        interp.given_instead[kept.birth] = other, option
     if isinstance(kept, v.Lit) and gone_on_with(kept, other, option):
         return v.Lit(kept.value, option)
     if is_switch(kept) and isinstance(kept, v.Lit):

@@ -80,7 +80,21 @@ def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> list[v.Val
         for one in held(interp, value).values():
             if isinstance(one, (v.Inst, v.Items, v.AnyOf)):
                 given += use(interp, one, node, depth + 1)
+    if isinstance(value, (v.Inst, v.Obj, v.Items)) and value.birth in interp.given_instead:
+        _use_instead(interp, *interp.given_instead[value.birth], node, depth)
     return given
+
+
+def _use_instead(interp: Interp, other: v.Inst, option: str, node: Any, depth: int) -> None:
+    """What an option puts in the place of a dataset or transform is used if the option is given."""
+
+    def nothing() -> None:
+        pass
+
+    def instead() -> None:
+        use(interp, other, node, depth + 1)
+
+    interp.branch([nothing, instead], keep=0, option=option)
 
 
 def set_training(interp: Interp, model: v.Inst | v.Obj, mode: v.Value | None) -> None:
