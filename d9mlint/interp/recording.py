@@ -788,6 +788,7 @@ _ROLES = {
     "model-input": "gives what a model is called with",
     "gives-positions": "gives each position at which something is true",
     "rounds-down": "gives the whole number below a value",
+    "all-different": "gives numbers, none of which is there twice",
     "gives-something": "never gives None",
     "graph-gradient": "adds gradients to a graph of TensorFlow",
     "discards-batches": "gives a loader that leaves out its first batches",
