@@ -579,9 +579,8 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
         return v.UNKNOWN
     result = v.Items("l" if node.kind == "g" else node.kind, results, is_open)
     if node.kind != "s" and is_open and known is None and alone and _takes_each(interp, node, iterated):
-        number = v.Obj(shapes.NUMBER)
-        number.attrs[tensors.EACH_OF] = iterated
-        result.elts = results = [number]
+        each = tensors.each_of(iterated, results[0])
+        result.elts = results = [each]
     if node.kind != "s":
         if results == [v.UNKNOWN]:
             result.elts = [one for one in _of_kind(interp, node, iterated) if _is_number(one)] or results

@@ -309,6 +309,19 @@ WRITTEN = "@written"
 _CONVERSIONS = 4
 
 
+def each_of(numbers: v.Value, one: v.Value) -> v.Value:
+    """What stands in a list for each of some numbers, of which one is known so far."""
+    if one is not v.UNKNOWN and not (isinstance(one, v.Obj) and one.api == shapes.NUMBER):
+        return one
+    made = v.Obj(shapes.NUMBER)
+    if isinstance(one, v.Obj):
+        made.order = one.order
+        for name, value in one.attrs.items():
+            made.attrs[name] = value
+    made.attrs[EACH_OF] = numbers
+    return made
+
+
 def are_all_different(interp: Interp, numbers: v.Value | None, depth: int = 0) -> bool:
     """Whether none of the numbers of a sequence or array is there twice."""
     if depth > _CONVERSIONS:
