@@ -581,6 +581,9 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     if node.kind == "s" and interp.frame.dispatching:
         return v.UNKNOWN
     result = v.Items("l" if node.kind == "g" else node.kind, results, is_open)
+    if node.kind != "s" and is_open and known is None and alone and _takes_each(interp, node, iterated):
+        each = tensors.each_of(iterated, results[0])
+        result.elts = results = [each]
     if node.kind != "s":
         if results == [v.UNKNOWN]:
             result.elts = [one for one in _of_kind(interp, node, iterated) if _is_number(one)] or results
@@ -588,6 +591,13 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     if len(results) == 1 and not isinstance(results[0], v.Lit):
         result.elts = _of_kind(interp, node, iterated) or results
     return result
+
+
+def _takes_each(interp: Interp, node: m.Comp, iterated: v.Value) -> bool:
+    """Whether a comprehension gives the numbers of a sequence as they are, none of them twice."""
+    target, given = node.generators[0].target, node.elt
+    same = isinstance(target, m.Name) and isinstance(given, m.Name) and target.id == given.id
+    return same and tensors.are_all_different(interp, iterated)
 
 
 def _is_number(value: v.Value) -> bool:

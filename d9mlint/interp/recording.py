@@ -792,6 +792,7 @@ _ROLES = {
     "rounds-down": "gives the whole number below a value",
     "shaped-as-index": "gives a tensor with the shape of the index that it is given",
     "removes-single": "removes dimensions of one entry",
+    "all-different": "gives numbers, none of which is there twice",
     "gives-something": "never gives None",
     "graph-gradient": "adds gradients to a graph of TensorFlow",
     "discards-batches": "gives a loader that leaves out its first batches",

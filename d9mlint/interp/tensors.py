@@ -268,6 +268,8 @@ def _transfer(
         distinct = len(inputs) == 1 and old.sizes is not None and len(old.sizes) == 1 and not args.dstar
     elif entry.distinct == "one-column":
         distinct = _is_one_column(interp, first)
+    elif entry.distinct == "numbers":
+        distinct = are_all_different(interp, first)
     elif old.distinct and not distinct:
         distinct = entry.distinct == "input" or (
             entry.distinct == "apart" and shapes.is_repeated_apart(old, args)
@@ -298,6 +300,45 @@ def _is_one_column(interp: Interp, found: v.Value) -> bool:
         return False
     sizes = (None, None) if unknown and found.form is None else form(found).sizes
     return sizes is not None and sizes[1] in (None, 1)
+
+
+EACH_OF = "@each of"
+"""The attribute of a number in a list that stands for all numbers of the list, each once: what they are taken from."""
+WRITTEN = "@written"
+"""The attribute of an array of which an element has been set."""
+_CONVERSIONS = 4
+
+
+def each_of(numbers: v.Value, one: v.Value) -> v.Value:
+    """What stands in a list for each of some numbers, of which one is known so far."""
+    if one is not v.UNKNOWN and not (isinstance(one, v.Obj) and one.api == shapes.NUMBER):
+        return one
+    made = v.Obj(shapes.NUMBER)
+    if isinstance(one, v.Obj):
+        made.order = one.order
+        for name, value in one.attrs.items():
+            made.attrs[name] = value
+    made.attrs[EACH_OF] = numbers
+    return made
+
+
+def are_all_different(interp: Interp, numbers: v.Value | None, depth: int = 0) -> bool:
+    """Whether none of the numbers of a sequence or array is there twice."""
+    if depth > _CONVERSIONS:
+        return False
+    if isinstance(numbers, v.Items):
+        # What a comprehension gives that takes each element as it is.
+        one = numbers.elts[0] if numbers.open and len(numbers.elts) == 1 else None
+        return isinstance(one, v.Obj) and EACH_OF in one.attrs
+    if not isinstance(numbers, v.Obj) or numbers.api.startswith("?.") or WRITTEN in numbers.attrs:
+        return False
+    role = interp.kb.role(numbers.api, "all-different")
+    if role is None or all_hold(numbers.args, role.when) is not True:
+        return False
+    if not role.arg:
+        return True
+    of = numbers.args.get(role.arg, role.pos)
+    return (of is not None and shapes.is_whole_number(of)) or are_all_different(interp, of, depth + 1)
 
 
 def are_positions(interp: Interp, value: v.Value) -> bool:
@@ -556,6 +597,9 @@ def forget(value: v.Obj, free: bool = False) -> None:
 
 def write(interp: Interp, owner: v.Value, name: str, *written: v.Value) -> None:
     """A method changes a tensor in place, or something is written into it: what is known of it changes too."""
+    if isinstance(owner, v.Obj) and owner.form is None and not name:
+        if interp.kb.role(owner.api, "all-different") is not None:
+            owner.attrs[WRITTEN] = v.TRUE
     if not isinstance(owner, v.Obj) or owner.form is None:
         return
     old = owner.form

@@ -42,6 +42,7 @@ RngKind = Literal[
     "unseeded-op",
 ]
 Role = Literal[
+    "all-different",
     "allocates",
     "applies",
     "async-collective",
@@ -719,7 +720,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     of the ``input``, or where it is so of that and it is repeated in dimensions of one element only (``apart``);
     of ``positions`` where the input has one dimension, and of what is made of the ``one-column`` of such; where it is so
     of the input or that has the positions of what is true in one dimension (``column``); where the positions are ``found``
-    at which a vector is true, as there is nothing to choose from.
+    at which a vector is true, as there is nothing to choose from; where the ``numbers`` of the sequence or array are all
+    different that it is made of.
     ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input`` are.
     ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
     as are ``distinct``. ``along`` is the argument that names a dimension of which one element is left, or none unless the
@@ -759,7 +761,9 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     rank: int | None = None
     spatial: Other | None = None
     dtype: str = ""
-    distinct: bool | Literal["input", "apart", "positions", "one-column", "column", "found"] = False
+    distinct: bool | Literal["input", "apart", "positions", "one-column", "column", "found", "numbers"] = (
+        False
+    )
     whole: bool | Literal["input"] = False
     second: Literal["", "positions", "distinct"] = ""
     second_when: list[Condition] = []
