@@ -630,8 +630,11 @@ class Interp:
         return behind > 0 and start < parts[behind - 1].end
 
     def unread(self, node: m.Expr) -> bool:
-        """Whether the statement that is running stores what an expression gives in variables that nothing reads."""
+        """Whether the statement that is running stores what an expression gives in variables that nothing reads, or tests
+        it where something else decides."""
         stmt, frame = self.statement, self.frame
+        if self._is_decided(node):
+            return True
         if frame.is_class or frame.keeps_locals or not isinstance(stmt, (m.Assign, m.AnnAssign)):
             return False
         if not liveness.gives(stmt.value, node):
@@ -640,6 +643,17 @@ class Interp:
         if stmt.start not in liveness.dead_stores(function) and not self._is_dead_now(function, stmt):
             return False
         return not liveness.may_be_shared(self.whole(frame.file), function, liveness.stored_names(stmt))
+
+    def _is_decided(self, node: m.Expr) -> bool:
+        """Whether a test in which an expression stands has the same outcome whatever that gives."""
+        func = self.frame.func
+        if func is None:
+            return False
+        for name, outcome in liveness.deciding(func.fn, node):
+            value = self.eval(name)
+            if not v.option_of(value) and v.truth(value) is outcome:
+                return True
+        return False
 
     def _is_dead_now(self, function: m.Function, stmt: m.Assign | m.AnnAssign) -> bool:
         """Whether what an assignment stores is not read where the tests of the function have the outcomes that they

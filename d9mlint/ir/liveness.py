@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import body_that_holds, memo
 from d9mlint.ir.scopes import own_names, target_names
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import nodes, parents
 
 _BY_TEXT = frozenset({"locals", "globals", "vars", "eval", "exec", "dir"})
 """Functions that reach variables without naming them."""
@@ -45,12 +45,12 @@ def dead_stores(function: m.Function) -> frozenset[int]:
 def tests(function: m.Function) -> list[m.Name]:
     """The parameters of a function, and attributes of them, whose truth its branches ask for and that it does not
     assign: ``if self.training:``."""
-    asked = {
+    found = {
         one.id: one
         for branch in nodes(function.body)
-        if isinstance(branch, (m.If, m.IfExp)) and (one := _positive(branch.test)[0]) is not None
+        if isinstance(branch, (m.If, m.IfExp)) and (one := asked(branch.test)[0]) is not None
     }
-    if not asked:
+    if not found:
         return []
     given = {one.name for one in function.params} - _declared(function)
     stored: set[str] = set()
@@ -62,7 +62,7 @@ def tests(function: m.Function) -> list[m.Name]:
             stored.add(one.target)
     return [
         one
-        for name, one in asked.items()
+        for name, one in found.items()
         if name.partition(".")[0] in given and not any(name == x or name.startswith(f"{x}.") for x in stored)
     ]
 
@@ -72,11 +72,33 @@ def is_dead(function: m.Function, stmt: m.Assign | m.AnnAssign, decided: Mapping
     return stmt.start in _found(function, decided)
 
 
-def _positive(test: m.Expr, outcome: bool = True) -> tuple[m.Name | None, bool]:
+def asked(test: m.Expr, outcome: bool = True) -> tuple[m.Name | None, bool]:
     """The name that a test asks for the truth of, and what that is where the test holds; None for other tests."""
     while isinstance(test, m.Unary) and test.op == "not":
         test, outcome = test.operand, not outcome
     return (test if isinstance(test, m.Name) else None), outcome
+
+
+def deciding(function: m.Function, node: m.Expr) -> list[tuple[m.Name, bool]]:
+    """What decides a test whatever an expression in it gives, with the outcome that does: in ``rand() < p and training``
+    that is ``training``, where it is false."""
+    above, found = parents(function), []
+    child: Any = node
+    while (parent := above.get(id(child))) is not None:
+        if isinstance(parent, m.BoolOp):
+            if parent.left is child:
+                name, outcome = asked(parent.right)
+                if name is not None:
+                    found.append((name, outcome is (parent.op == "or")))
+        elif isinstance(parent, m.Call):
+            if parent.func is not child:
+                break
+        elif not isinstance(parent, (m.Attr, m.Subscript, m.Compare, m.Unary)) or (
+            isinstance(parent, m.Subscript) and parent.value is not child
+        ):
+            break
+        child = parent
+    return found
 
 
 def stored_names(stmt: m.Assign | m.AnnAssign) -> set[str]:
@@ -283,7 +305,7 @@ class _Liveness:
 
     def _outcome(self, test: m.Expr) -> bool | None:
         """Whether a test holds, where that is known."""
-        name, outcome = _positive(test)
+        name, outcome = asked(test)
         truth = self.decided.get(name.id) if name is not None else None
         return truth if truth is None else truth is outcome
 

@@ -172,7 +172,7 @@ class LoaderWorkers(Rule):
                 return
             reasons.append("its dataset could not be resolved and may draw from NumPy or `random`")
             confidence = Confidence.MEDIUM
-            if self._only_reads(dataset, args):
+            if self._only_reads(args):
                 severity = Severity.ADVICE
         generator = args.get("generator", 12)
         if (
@@ -204,13 +204,11 @@ class LoaderWorkers(Rule):
             remedy=(*sorted(drawn), *repeated),
         )
 
-    def _only_reads(self, dataset: v.Value | None, args: v.Args) -> bool:
-        """Whether a program that does not train reads a dataset of a library once, in its order: what augments or samples
-        is for training."""
+    def _only_reads(self, args: v.Args) -> bool:
+        """Whether a program that does not train reads a dataset in its order: what augments or samples is for training."""
         order = [args.get(name, at) for name, at in (("shuffle", 2), ("sampler", 3), ("batch_sampler", 4))]
         return (
             self.run.entry is not None
-            and isinstance(dataset, v.Obj)
             and not args.dstar
             and all(one is None or v.truth(one) is False for one in order)
             and not trains(self.run)

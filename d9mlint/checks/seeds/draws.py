@@ -29,7 +29,7 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     SeedEvent,
 )
-from d9mlint.interp.library.weights import filled, is_loaded, is_meant
+from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_of
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Table, marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.naming import described_only, names_only, traced_only
@@ -812,8 +812,13 @@ class Seeds(Rule):
         """The places of initial weights over which others had been loaded before they were used."""
         lost = set(self._lost())
         loaded = set(self.loaded or ())
-        if not loaded or rng not in _OF_WEIGHTS or any(not is_loaded(one) for one in self.optimized):
+        if not loaded or rng not in _OF_WEIGHTS:
             return lost
+        for one in self.optimized:
+            places = places_of(self.run, one) if not is_loaded(one) else set[Site]()
+            if not places and not is_loaded(one):
+                return lost
+            loaded -= places or set()
         if rng not in _OF_PARAMETERS and not all(map(is_loaded, self.fitted)):
             return lost
         initial = {key[1]: self.initial[key] for key in self.initial.known() if key[0] == rng}

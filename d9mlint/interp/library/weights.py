@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.containers import CONTAINERS, container_of, parts
-from d9mlint.interp.data import CHANGED, TENSOR
+from d9mlint.interp.data import CHANGED, TENSOR, is_module
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.storage import made_at
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.state import State
+    from d9mlint.interp.view import RunView
     from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import RoleEntry
 
@@ -162,8 +163,21 @@ def _loaded(interp: Interp, model: v.Value, graphs: bool) -> None:
             interp.state.modes[_mode(site)] = Setting(True, site)
 
 
-def _reach(interp: Interp, value: v.Value, seen: dict[v.Value, None], graphs: bool) -> None:
+def places_of(run: RunView, model: v.Value) -> set[Site] | None:
+    """Where a module and all that it has registered were made; None where a part of it is not known."""
+    seen: dict[v.Value, None] = {}
+    _reach(run, model, seen, False)
+    for one in seen:
+        if isinstance(one, v.Inst) and any(held is v.UNKNOWN for held in one.attrs.values()):
+            return None
+    return {site for one in seen if isinstance(one, v.Obj) and (site := made_at(one)) is not None}
+
+
+def _reach(interp: RunView, value: v.Value, seen: dict[v.Value, None], graphs: bool) -> None:
     """A module, and all modules and parameters that it has registered."""
+    while isinstance(value, v.Member):
+        # A part of a module of a library.
+        value = value.owner
     if value in seen or not isinstance(value, (v.Inst, v.Obj)):
         return
     seen[value] = None
@@ -172,7 +186,7 @@ def _reach(interp: Interp, value: v.Value, seen: dict[v.Value, None], graphs: bo
             _reach(interp, one, seen, graphs)
 
 
-def _held(interp: Interp, value: v.Inst | v.Obj, graphs: bool) -> Iterator[v.Value]:
+def _held(interp: RunView, value: v.Inst | v.Obj, graphs: bool) -> Iterator[v.Value]:
     for name, held in list(value.attrs.items()):
         if not name.startswith("@"):
             yield from (one for one in v.alternatives(held) if _registers(interp, one))
@@ -197,8 +211,10 @@ def _given(value: v.Obj) -> Iterator[v.Value]:
             yield one
 
 
-def _registers(interp: Interp, value: v.Value) -> bool:
+def _registers(interp: RunView, value: v.Value) -> bool:
     """Whether a module takes a value of an attribute for a part of it. Lists and plain tensors are none."""
+    if isinstance(value, v.Member):
+        return isinstance(value.owner, v.Obj) and is_module(interp, value.owner)
     if isinstance(value, v.Inst):
         named = any("Module" in base for base in value.cls.external_bases())
         return named or value.cls.find("forward") is not None or container_of(value) is not None
