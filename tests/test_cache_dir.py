@@ -229,6 +229,16 @@ def test_a_file_that_is_too_large_for_a_run_is_not_read_for_the_cache_either(pro
         assert [item.finding.code for item in check([str(root)], settings).items] == ["DET101"]
 
 
+def test_a_configuration_file_that_is_added_is_read(project: Project) -> None:
+    code = "from lightning.pytorch.cli import LightningCLI\nLightningCLI(seed_everything_default=False)\n"
+    root = project({"train.py": code, "files/empty.txt": ""})
+    settings = load_settings(str(root), overrides={"jobs": 1, "select": ["DET101"]})
+    for _ in range(2):
+        assert [item.finding.code for item in check([str(root)], settings).items] == ["DET101"]
+    (root / "files/seed.yaml").write_text("seed_everything: 1\ntrainer: {max_epochs: 1}\n")
+    assert not check([str(root)], settings).items
+
+
 def test_damage_to_the_compiled_knowledge_is_a_miss(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

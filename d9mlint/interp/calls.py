@@ -126,11 +126,11 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
 
 def _call_unknown(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
     """Call what is not known: what it is given may be called by it."""
+    interp.listeners.tell_any_call(CallEvent("?", args, node))
     if func is v.UNKNOWN and isinstance(node, m.Call) and isinstance(node.func, m.Call):
         named = [one for one in reflection.named_methods(interp, node.func) if _accepts(one, args)]
         if named:
             return _call_any(interp, v.AnyOf((*named, v.UNKNOWN)), args, node)
-    interp.listeners.tell_any_call(CallEvent("?", args, node))
     _may_fill(args)
     callbacks(interp, "", args, node)
     if func is v.UNKNOWN and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):

@@ -45,8 +45,8 @@ def in_new_process(interp: Interp, name: str, node: Any, run: Callable[[], T]) -
 
 
 def first_in(args: v.Args) -> str:
-    """The name of the function, or of the constructor, that is handed over in a call to begin a process; empty where
-    there is none."""
+    """The name of the function that is handed over in a call to begin a process, or of the constructor of a class, or its
+    first method where it has none; empty where there is none."""
     for value in args.values():
         for one in v.alternatives(value):
             while isinstance(one, v.Partial):
@@ -54,7 +54,9 @@ def first_in(args: v.Args) -> str:
             if isinstance(one, v.Func) and one.fn.name.isidentifier():
                 return one.fn.name
             if isinstance(one, v.Cls):
-                return f"{one.cls.name}.__init__"
+                methods = [name for name, x in one.env.all().items() if isinstance(x, v.Func)]
+                own = isinstance(one.find("__init__"), v.Func) or not methods
+                return f"{one.cls.name}.{'__init__' if own else methods[0]}"
     return ""
 
 
