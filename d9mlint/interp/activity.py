@@ -541,7 +541,7 @@ class Activity:
         note(self._interp, GIVES_STATE if model else RESUMES, call.node, call.api)
         kind = call.owner.type if isinstance(call.owner, v.Obj) else ""
         name = receiver(call.node)
-        known = not model and "." in kind and not kind.startswith("?")
+        known = not model and kind.partition(".")[0] == "torch"
         if known or not name or _NAMED_FOR_TRAINING.search(name):
             note(self._interp, GIVES_OPTIMIZER, call.node, call.api)
 

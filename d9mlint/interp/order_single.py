@@ -149,7 +149,9 @@ def may_be_lone(interp: Interp, entry: OrderEntry, listing: Any) -> bool:
     place = 0 if entry.pattern is None and entry.elements == "path" else entry.pattern
     if place is not None and place < len(listing.args):
         pieces = list(_pieces(interp, listing.args[place], running(interp), 0))
-        return bool(pieces) and pieces[-1] is not None and any(map(str.isalnum, pieces[-1].rpartition("/")[2]))
+        return (
+            bool(pieces) and pieces[-1] is not None and any(map(str.isalnum, pieces[-1].rpartition("/")[2]))
+        )
     given = {
         one.id.partition(".")[0]
         for one in nodes([*getattr(listing, "args", ()), _receiver(listing)])
@@ -167,7 +169,9 @@ def is_item(interp: Interp, listing: Any) -> bool:
     """Whether one entry of what a call gives is taken, and nothing else."""
     return any(
         (isinstance(one, m.Subscript) and one.value is listing and isinstance(one.index, m.Const))
-        or (isinstance(one, m.Call) and called_name(one) == "next" and one.args[:1] and one.args[0] is listing)
+        or (
+            isinstance(one, m.Call) and called_name(one) == "next" and one.args[:1] and one.args[0] is listing
+        )
         for one in nodes([interp.statement])
     )
 
