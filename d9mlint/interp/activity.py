@@ -73,7 +73,7 @@ GIVES_STATE = "gives a model a state"
 RESUMES = "gives something a state"
 """Where a model is given a state that is no other one's here, and where something else is."""
 GIVES_OPTIMIZER = "gives an optimizer a state"
-"""Where something is given a state that is known, or called, what only training needs."""
+"""Where something is given a state that is known to be no model, or called what only training needs."""
 ENTERED = "enters-by-hand"
 SAVES = "saves"
 
@@ -133,7 +133,6 @@ _OUTPUT_CALLS = frozenset(
     ]
 )
 
-_FOR_TRAINING = ("torch.optim.", "torch.amp.", "torch.cuda.amp.")
 _NAMED_FOR_TRAINING = re.compile(r"opt|sched|scaler|warm|trainer|learner", re.IGNORECASE)
 _GROUPS = frozenset({"tf.group", "tf.tuple", "tf.identity", "tf.compat.v1.group", "tf.compat.v1.tuple"})
 _ESTIMATORS = "Estimator"
@@ -542,7 +541,8 @@ class Activity:
         note(self._interp, GIVES_STATE if model else RESUMES, call.node, call.api)
         kind = call.owner.type if isinstance(call.owner, v.Obj) else ""
         name = receiver(call.node)
-        if kind.startswith(_FOR_TRAINING) or not name or _NAMED_FOR_TRAINING.search(name):
+        known = not model and kind.partition(".")[0] == "torch"
+        if known or not name or _NAMED_FOR_TRAINING.search(name):
             note(self._interp, GIVES_OPTIMIZER, call.node, call.api)
 
     @on_call_if(lambda activity, api: activity.kb.role(api, "loads-weights") is not None)

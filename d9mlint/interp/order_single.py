@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.places import running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import target_names
 from d9mlint.ir.traversal import alike, called_name, nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import OrderEntry
 
 _WILD = frozenset("*?[")
 _SEPARATORS = ("/", "\\")
@@ -139,26 +141,37 @@ def is_known_single(fn: m.Function | None, entries: m.Expr) -> bool:
     )
 
 
-def is_first_of_each(interp: Interp, listing: Any) -> bool:
-    """``os.listdir(folder)[0]`` for each of several folders: the folder of an item may have one entry."""
+def may_be_lone(interp: Interp, entry: OrderEntry, listing: Any) -> bool:
+    """Whether one entry alone is taken of those that a pattern has, ``glob(f"{run}/*.json")[0]``, or the folder of an item,
+    ``listdir(folder)[0]`` in a loop over folders: there may be only one."""
+    if not is_item(interp, listing):
+        return False
+    place = 0 if entry.pattern is None and entry.elements == "path" else entry.pattern
+    if place is not None and place < len(listing.args):
+        pieces = list(_pieces(interp, listing.args[place], running(interp), 0))
+        return (
+            bool(pieces) and pieces[-1] is not None and any(map(str.isalnum, pieces[-1].rpartition("/")[2]))
+        )
     given = {
         one.id.partition(".")[0]
         for one in nodes([*getattr(listing, "args", ()), _receiver(listing)])
         if isinstance(one, m.Name)
     }
-    taken = any(
+    return any(
         isinstance(loop.stmt, m.For)
         and loop.frame.env is interp.frame.env
         and given & _made_of_elements(loop.stmt)
         for loop in interp.loops
     )
-    return taken and is_item(interp, listing)
 
 
 def is_item(interp: Interp, listing: Any) -> bool:
     """Whether one entry of what a call gives is taken, and nothing else."""
     return any(
-        isinstance(one, m.Subscript) and one.value is listing and isinstance(one.index, m.Const)
+        (isinstance(one, m.Subscript) and one.value is listing and isinstance(one.index, m.Const))
+        or (
+            isinstance(one, m.Call) and called_name(one) == "next" and one.args[:1] and one.args[0] is listing
+        )
         for one in nodes([interp.statement])
     )
 

@@ -80,7 +80,8 @@ class Order(NamedTuple):
 
 class Origin(NamedTuple):
     """Where an order came about. ``elements`` says what a set has: ``text``, ``object`` or nothing known. ``beside`` are
-    other listings of the same in the function, which may be paired with this one."""
+    other listings of the same in the function, which may be paired with this one; ``lone`` is whether one entry alone is
+    taken, of those that a pattern or the folder of an item may have only one of."""
 
     place: Where
     what: str
@@ -90,6 +91,7 @@ class Origin(NamedTuple):
     confidence: str = "high"
     node: Any = None
     beside: tuple[Any, ...] = ()
+    lone: bool = False
 
 
 class Numbered(NamedTuple):
@@ -295,6 +297,7 @@ class Orders:
         confidence: str = "high",
         subject: str = "set",
         kind: str = SEQUENCE,
+        lone: bool = False,
     ) -> Order:
         """An order that comes about here."""
         if not hasattr(node, "start"):
@@ -306,7 +309,7 @@ class Orders:
             # It also comes about where no option has to be given.
             place = Where(interp, node, subject)
             beside = order_single.listed_again(node, running(interp)) if sortable else ()
-            self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node, beside)
+            self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node, beside, lone)
         return Order((key,), kind)
 
     def put(self, value: v.Value, order: Order | None) -> None:
@@ -631,9 +634,10 @@ class Orders:
             entry.what.replace("{name}", name),
             entry.help,
             sortable=entry.sortable,
-            confidence="low" if order_single.is_first_of_each(interp, node) else entry.confidence,
+            confidence=entry.confidence,
             subject=api if not api.startswith("?.") else api[2:],
             kind=IDENTIFIER if entry.gives == "identifier" else SEQUENCE,
+            lone=entry.sortable and order_single.may_be_lone(interp, entry, node),
         )
         if entry.gives in ("turns", "taken"):
             self._take_turns(order)

@@ -54,6 +54,7 @@ def _report(rule: Rule, key: Key, origin: Origin) -> None:
             origin.what,
             origin.help,
             subject=origin.place.subject,
+            severity=Severity.ADVICE if origin.lone else None,
             confidence=None if origin.confidence == "high" else Confidence(origin.confidence),
             fix=_sort(origin.node, *origin.beside) if origin.sortable else None,
         )
