@@ -6,7 +6,6 @@ first place as ``Where`` in ``interp.places`` for the findings that are made at 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,9 +21,10 @@ from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent, ObjectC
 from d9mlint.interp.library.weights import are_initial, is_meant
 from d9mlint.interp.listening import Listening, listened_by, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Memory, remembered
-from d9mlint.interp.places import Where
+from d9mlint.interp.places import Where, running
 from d9mlint.interp.switches import DETERMINISTIC
-from d9mlint.ir.traversal import receiver
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import called_name, nodes, receiver
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -59,7 +59,7 @@ GRAPH_STEP_CPU = "graph-step:cpu"
 GRAPH_RUN = "graph-run"
 """Where a session ran something of a graph."""
 SPECIFIED = "graph-step:specified"
-"""Where an estimator of TensorFlow is given a step: it runs it where it is told to train,"""
+"""Where an estimator of TensorFlow is given a step: it runs it where it trains,"""
 ESTIMATOR_TRAINS = "estimator:trains"
 ESTIMATOR_USED = "estimator:used"
 """and it does not where it predicts or evaluates."""
@@ -133,7 +133,6 @@ _OUTPUT_CALLS = frozenset(
     ]
 )
 
-_NAMED_FOR_TRAINING = re.compile(r"opt|sched|scaler|warm|trainer|learner", re.IGNORECASE)
 _GROUPS = frozenset({"tf.group", "tf.tuple", "tf.identity", "tf.compat.v1.group", "tf.compat.v1.tuple"})
 _ESTIMATORS = "Estimator"
 _SPECIFIES = "EstimatorSpec"
@@ -159,6 +158,16 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
             log.places[flag] = place
     if flag in _CUDA_FLAGS and not option and CUDA_ALWAYS not in interp.places and not interp.state.aside:
         note(interp, CUDA_ALWAYS, node, subject)
+
+
+def _computes(function: m.Function | None, name: str) -> bool:
+    """Whether a function puts what a name stands for into evaluation mode, or calls it: then it is a model."""
+    return function is not None and any(
+        (isinstance(one.func, m.Name) and one.func.id == name)
+        or (called_name(one) == "eval" and receiver(one) == name)
+        for one in nodes(function.body)
+        if isinstance(one, m.Call)
+    )
 
 
 def _is_first(places: dict[str, Where], flag: str, aside: str) -> bool:
@@ -469,9 +478,9 @@ class Activity:
         note(self._interp, MODE_SET, call.node, call.api)
 
     @on_method("train", "fit")
-    @on_call("tf.estimator.train_and_evaluate")
+    @on_call_if(lambda activity, api: activity.kb.role(api, "trains-estimator") is not None)
     def estimator_trains(self, call: CallEvent) -> None:
-        """An estimator may be told to train."""
+        """An estimator may train."""
         note(self._interp, ESTIMATOR_TRAINS, call.node, call.api)
 
     @on_method("predict", "evaluate")
@@ -542,7 +551,7 @@ class Activity:
         kind = call.owner.type if isinstance(call.owner, v.Obj) else ""
         name = receiver(call.node)
         known = not model and kind.partition(".")[0] == "torch"
-        if known or not name or _NAMED_FOR_TRAINING.search(name):
+        if known or not _computes(running(self._interp), name):
             note(self._interp, GIVES_OPTIMIZER, call.node, call.api)
 
     @on_call_if(lambda activity, api: activity.kb.role(api, "loads-weights") is not None)

@@ -789,6 +789,7 @@ _ROLES = {
     "ranks": "gives the positions of elements in their order",
     "model-input": "gives what a model is called with",
     "gives-positions": "gives each position at which something is true",
+    "trains-estimator": "trains an estimator that it is given",
     "rounds-down": "gives the whole number below a value",
     "shaped-as-index": "gives a tensor with the shape of the index that it is given",
     "removes-single": "removes dimensions of one entry",

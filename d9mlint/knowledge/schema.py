@@ -156,6 +156,7 @@ Role = Literal[
     "takes-items",
     "takes-mode",
     "trains",
+    "trains-estimator",
     "trains-parameters",
     "unchanged-by-call",
     "updates",
