@@ -142,16 +142,15 @@ def is_known_single(fn: m.Function | None, entries: m.Expr) -> bool:
 
 
 def may_be_lone(interp: Interp, entry: OrderEntry, listing: Any) -> bool:
-    """Whether one entry alone is taken of those that a pattern has, ``glob(f"{run}/*.json")[0]``, or the folder of an item,
-    ``listdir(folder)[0]`` in a loop over folders: there may be only one."""
+    """Whether one entry alone is taken of those that a computed pattern has, ``glob(f"{run}/*.json")[0]``, or the folder of
+    an item, ``listdir(folder)[0]`` in a loop over folders: there may be only one."""
     if not is_item(interp, listing):
         return False
     place = 0 if entry.pattern is None and entry.elements == "path" else entry.pattern
     if place is not None and place < len(listing.args):
         pieces = list(_pieces(interp, listing.args[place], running(interp), 0))
-        return (
-            bool(pieces) and pieces[-1] is not None and any(map(str.isalnum, pieces[-1].rpartition("/")[2]))
-        )
+        last = pieces[-1] if None in pieces else None
+        return last is not None and any(map(str.isalnum, last.rpartition("/")[2]))
     given = {
         one.id.partition(".")[0]
         for one in nodes([*getattr(listing, "args", ()), _receiver(listing)])
