@@ -23,6 +23,8 @@ _PICKLE = "pickle"
 _NONE: frozenset[str] = frozenset()
 _known: dict[int, tuple[object, frozenset[int]]] = memo()
 _shared: dict[int, tuple[object, frozenset[str]]] = memo()
+_tests: dict[int, tuple[object, list[m.Name]]] = memo()
+_decided: dict[tuple[int, frozenset[tuple[str, bool]]], tuple[object, frozenset[int]]] = memo()
 
 
 class _Exits(NamedTuple):
@@ -45,6 +47,13 @@ def dead_stores(function: m.Function) -> frozenset[int]:
 def tests(function: m.Function) -> list[m.Name]:
     """The parameters of a function, and attributes of them, whose truth its branches ask for and that it does not
     assign: ``if self.training:``."""
+    known = _tests.get(id(function))
+    if known is None or known[0] is not function:
+        known = _tests[id(function)] = (function, _tested(function))
+    return known[1]
+
+
+def _tested(function: m.Function) -> list[m.Name]:
     found = {
         one.id: one
         for branch in nodes(function.body)
@@ -69,7 +78,11 @@ def tests(function: m.Function) -> list[m.Name]:
 
 def is_dead(function: m.Function, stmt: m.Assign | m.AnnAssign, decided: Mapping[str, bool]) -> bool:
     """Whether the function does not read what an assignment of it stores where some names are true or false."""
-    return stmt.start in _found(function, decided)
+    key = id(function), frozenset(decided.items())
+    known = _decided.get(key)
+    if known is None or known[0] is not function:
+        known = _decided[key] = (function, _found(function, decided))
+    return stmt.start in known[1]
 
 
 def asked(test: m.Expr, outcome: bool = True) -> tuple[m.Name | None, bool]:
