@@ -921,7 +921,7 @@ def _end(rule: Ops) -> None:
         if (
             layer is not None
             and not rule.run.reads_attribute(*layer)
-            and not rule.run.mentions(_GIVING_LAYERS)
+            and not rule.run.calls_elements(_GIVING_LAYERS, RUNS)
         ):
             _silent(rule.run, found.entry, found.place, "nothing reads the attribute that holds the layer")
             continue
