@@ -63,6 +63,7 @@ from d9mlint.interp.trail import Trail, functions
 from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
+from d9mlint.ir.elements import may_call_elements
 from d9mlint.ir.scopes import assigned_names
 from d9mlint.knowledge.versions import keep_oldest
 from d9mlint.project.entry_points import is_main_test
@@ -594,6 +595,15 @@ class Interp:
         entered = functions(self.trail)
         files = [one for one in self.modules.files if (one.path, 0) in entered and one is not besides]
         return any(part in word for one in files for word in self.whole(one).words for part in parts)
+
+    def calls_elements(self, parts: Iterable[str], methods: tuple[str, ...]) -> bool:
+        """Whether a file of the program that has run, or may have, may call what attributes or methods give whose names
+        contain one of these texts, or call one of some methods of it."""
+        if self.exhausted:
+            return True
+        entered = functions(self.trail)
+        files = [one for one in self.modules.files if (one.path, 0) in entered]
+        return any(may_call_elements(self.whole(one), parts, methods) for one in files)
 
     def _may_be_read(self, name: str) -> bool:
         """Whether code of the program that has not run reads attributes of a name."""

@@ -223,6 +223,10 @@ class RunView(Protocol):
     def mentions(self, parts: Iterable[str]) -> bool:
         """Whether a file of the program that has run, or may have, uses names which contain one of these texts."""
 
+    def calls_elements(self, parts: Iterable[str], methods: tuple[str, ...]) -> bool:
+        """Whether a file of the program that has run, or may have, may call what attributes or methods give whose names
+        contain one of these texts, or call one of some methods of it."""
+
     def whole(self, file: ModuleFile) -> m.FileFacts:
         """All code of a file that is looked at without running it, noted as ``body`` is."""
 

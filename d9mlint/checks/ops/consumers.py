@@ -1,9 +1,9 @@
 """What becomes of the result of an op in the function that calls it: whether a gradient can come back to it.
 
 The backward pass of an op runs where the gradient of something that its result went into is taken. There is none
-behind element types that have no gradient, comparisons, positions, and what leaves PyTorch: ``F.interpolate(x).long()``
-never runs the backward pass of the interpolation, whoever calls the function. By syntax alone; what is not seen here
-keeps the gradient.
+behind element types that have no gradient, comparisons, positions, functions that end it (``tf.stop_gradient``), and what
+leaves PyTorch: ``F.interpolate(x).long()`` never runs the backward pass of the interpolation, whoever calls the
+function. By syntax alone; what is not seen here keeps the gradient.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 from d9mlint.interp.library.processes import running_function
 from d9mlint.interp.shapes import is_dtype
-from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.view import RunView
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
@@ -25,15 +24,17 @@ _CAST = frozenset({"to", "type"})
 _LOOPS = (m.For, m.While)
 
 
-def ends_gradients(run: RunView, call: Any) -> bool:
-    """Whether no gradient can come back to what a call of the running function gives."""
+def ends_gradients(run: RunView, call: Any, kind: str) -> bool:
+    """Whether no gradient can come back to what a call of the running function gives. ``kind`` is the class of its
+    tensors whose attributes and methods are known, empty for none."""
     function = running_function(run)
-    return function is not None and _Consumers(run, function).all_end(call, 0)
+    return function is not None and _Consumers(run, function, kind).all_end(call, 0)
 
 
 class _Consumers:
-    def __init__(self, run: RunView, function: m.Function) -> None:
+    def __init__(self, run: RunView, function: m.Function, kind: str) -> None:
         self._run = run
+        self._kind = kind
         self._function = function
         self._above = parents(function)
 
@@ -61,10 +62,12 @@ class _Consumers:
     def _attribute(self, node: m.Attr | m.Name, name: str, names: int) -> bool:
         """What is done with an attribute of a tensor: of a method, with its result."""
         call = self._above.get(id(node))
+        if not self._kind:
+            return False
         if not (isinstance(call, m.Call) and call.func is node):
-            return self._without_gradient(f"{TENSOR}.{name}") or self.all_end(node, names)
+            return self._without_gradient(f"{self._kind}.{name}") or self.all_end(node, names)
         return (
-            self._without_gradient(f"{TENSOR}.{name}")
+            self._without_gradient(f"{self._kind}.{name}")
             or (name in _CAST and any(map(_is_integer, _given(call))))
             or self.all_end(call, names)
         )

@@ -531,7 +531,10 @@ def _candidate(
             reason = "only its backward pass varies, and gradients are switched off here"
             _silent(rule.run, entry, call.node, reason)
             return
-        if entry.library == "torch" and ends_gradients(rule.run, call.node):
+        of_tf = entry.library in TF_LIBRARIES
+        if (of_tf or entry.library == "torch") and ends_gradients(
+            rule.run, call.node, "" if of_tf else TENSOR
+        ):
             reason = "only its backward pass varies, and no gradient comes back to its result"
             _silent(rule.run, entry, call.node, reason)
             return
@@ -921,7 +924,7 @@ def _end(rule: Ops) -> None:
         if (
             layer is not None
             and not rule.run.reads_attribute(*layer)
-            and not rule.run.mentions(_GIVING_LAYERS)
+            and not rule.run.calls_elements(_GIVING_LAYERS, RUNS)
         ):
             _silent(rule.run, found.entry, found.place, "nothing reads the attribute that holds the layer")
             continue
