@@ -18,7 +18,6 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.nodes import FileFacts, Function
 from d9mlint.ir.traversal import nodes, statements
 
-
 _BIND_ANY_NAME = frozenset({"globals", "exec", "__getattr__"})
 """Words of modules that may have names that are not written in them."""
 
@@ -71,7 +70,7 @@ class ModuleFile:
         facts = self.facts
         if facts.problem is not None:
             return False
-        known = {*facts.words, *(one.name for one in (*facts.functions, *facts.classes))}
+        known = {*facts.words, *(one.name for one in facts.functions), *(one.name for one in facts.classes)}
         if not known.isdisjoint(_BIND_ANY_NAME):
             return False
         stars = any(
