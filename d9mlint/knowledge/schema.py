@@ -92,6 +92,7 @@ Role = Literal[
     "iterates",
     "keeps-arguments",
     "keeps-fields",
+    "keeps-keywords",
     "keeps-no-state",
     "keeps-statistics",
     "left-out",
