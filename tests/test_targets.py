@@ -530,6 +530,9 @@ def test_ranges_of_poetry_and_conda(written: str, plain: str | None) -> None:
         ),
         ("![](https://img.shields.io/badge/PyTorch-1.8-red.svg)", "torch", "1.8"),
         ("    pip install torch==1.7.1+cu110 numpy", "torch", "1.7.1"),
+        ("```\nconda create -n tf python=3.8 tensorflow-gpu=2.2\n```", "tensorflow", "2.2"),
+        ("    conda install pytorch::pytorch=1.7.1=py3.8_cuda11 numpy", "torch", "1.7.1"),
+        ("## Environment\n**- Tensorflow-gpu version:\N{NO-BREAK SPACE} 1.3.0rc2**", "tensorflow", "1.3.0"),
         ("- PyTorch 1.4.0+", "torch", releases("torch")[0]),
         ("## Environment\n\ntensorflow==2.0.0rc1", "tensorflow", "2.0.0"),
     ],
@@ -552,6 +555,9 @@ def test_versions_in_a_readme_count_where_no_other_file_pins(
         "- The results of pytorch 1.3 differ",
         "Real output (torch 2.5.1, Python 3.11):",
         "- torch_scatter-2.0.5",
+        "    conda create -n torch python=3.8 pytorch",
+        "    conda run -n a train.py torch=1.7.1",
+        "    pip install a && python train.py create torch=1.7.1",
     ],
 )
 def test_other_numbers_in_a_readme_are_no_versions(tmp_path: Path, line: str) -> None:

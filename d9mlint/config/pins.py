@@ -569,21 +569,31 @@ _IMAGE = re.compile(r"\b(?:pytorch|tensorflow)/(pytorch|tensorflow):(\d+(?:\.\d+
 
 
 def _installed(reader: _Reader, name: str, parts: list[tuple[int, str]]) -> None:
-    """The requirements of the `pip install` in a command, which may go on over several lines."""
-    installing = False
+    """The requirements that a command installs with pip or conda. The command may continue over several lines."""
+    installer = ""
     before = ""
     for number, line in parts:
         for word in line.replace("&&", " && ").replace(";", " ; ").split():
+            bare = word.strip("'\"")
             if word in ("&&", "||", ";", "|"):
-                installing = False
-            elif word == "install" and before in _PIP:
-                installing = True
-            elif installing and EXACT.fullmatch(bare := word.strip("'\"")):
+                installer = ""
+            elif before in _INSTALLERS and word in _INSTALLERS[before]:
+                installer = before
+            elif installer in _PIP and EXACT.fullmatch(bare):
                 reader.requirement(bare, name, number)
+            elif installer in _CONDAS and len(bare) <= LONGEST and _CONDA_RELEASE.fullmatch(bare):
+                _conda(reader, name, bare, number)
             before = word
 
 
 _PIP = ("pip", "pip3", "pip2")
+_CONDAS = ("conda", "mamba", "micromamba")
+_INSTALLERS = {**dict.fromkeys(_PIP, ("install",)), **dict.fromkeys(_CONDAS, ("create", "install"))}
+"""The commands that install packages, each with the words after it that do so."""
+_CONDA_RELEASE = re.compile(
+    r"(?:[\w./-]+::)?[A-Za-z0-9][\w.-]*==?\d\w*(?:\.\w+)*(?:\.?\*)?(?:=[\w.*]+)?", re.ASCII
+)
+"""A release as a conda command names it: ``tensorflow-gpu=2.2``, ``pytorch::pytorch=1.7.1=py3.8_cuda11``."""
 EXACT = re.compile(r"([A-Za-z0-9][\w.-]*)(?:\[[\w,.-]*\])?==(\d[\w.]*)(?:\+[\w.]*)?", re.ASCII)
 """A requirement of one version: its name and the version, without what says how it is built."""
 
@@ -593,9 +603,10 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
     requirements that do, badges, and commands that install one version."""
     reader.prose = True
     required = False
-    for number, line in enumerate(text.splitlines(), 1):
-        if len(line) > LONGEST:
+    for number, written in enumerate(text.splitlines(), 1):
+        if len(written) > LONGEST:
             continue
+        line = _SPACES.sub(" ", written)
         plain = _MARKUP.sub("", _LINK.sub(r"\1", line)).strip()
         if line.lstrip().startswith("#"):
             required = _SECTION.search(line) is not None
@@ -610,7 +621,7 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
                 found = _SAID.fullmatch(part.strip())
                 if found is not None:
                     _said(reader, name, number, found.group(1), found.group(2), found.group(3))
-        if " install " in plain:
+        if " install " in plain or " create " in plain:
             _installed(reader, name, [(number, plain)])
     reader.prose = False
 
@@ -631,6 +642,8 @@ def _said(reader: _Reader, file: str, line: int, name: str, operator: str | None
     reader.add(name, spec, file, line)
 
 
+_SPACES = re.compile("[\\u00a0\\u2000-\\u200a\\u202f\\u205f\\u3000]")
+"""Spaces outside of ASCII, such as the no-break space."""
 _MARKUP = re.compile(r"[`*_]{1,3}(?=[^\s`*_])|(?<=[^\s`*_])[`*_]{1,3}(?![\w])|^>+|</?\w+>")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _TESTED = re.compile(r"\b(?:tested|developed|implemented|run) (?:with|on|under|using|in)\b", re.IGNORECASE)

@@ -18,7 +18,7 @@ import msgspec
 
 from d9mlint.config.markers import holds
 from d9mlint.config.pins import DISTRIBUTIONS, Pin, Pins, Problem, pinned, read_pins
-from d9mlint.knowledge.versions import compare, matches, parse, split
+from d9mlint.knowledge.versions import at_least, compare, is_lower_bound, matches, parse, split
 
 _INFERRED = "inferred from the names that the program uses"
 _NEWEST_KNOWN = "newest known"
@@ -97,6 +97,10 @@ class Targets:
         does, or a range leaves it open; the same targets where they add nothing new."""
         new: dict[str, str] = {}
         for library, version in inferred.items():
+            if is_lower_bound(library):
+                if self._inferred.get(library) != version and self._overrules(library, version):
+                    new[library] = version
+                continue
             target = self.version(library)
             if version.startswith(INSTALLED):
                 if library not in self._given and self._inferred.get(library) != version:
@@ -111,6 +115,13 @@ class Targets:
         other = Targets(self.root, self._given, self._prefix, {**self._inferred, **new})
         other.__dict__["_pins"] = self._pins
         return other
+
+    def _overrules(self, bound: str, version: str) -> bool:
+        """Whether the oldest release that a program can use changes what is taken for its version."""
+        changed = Targets(self.root, self._given, self._prefix, {**self._inferred, bound: version})
+        changed.__dict__["_pins"] = self._pins
+        library = bound.removesuffix(at_least(""))
+        return changed.version(library) != self.version(library)
 
     def unknown(self) -> list[str]:
         """What is to be said about versions of the frameworks that the user chose, or their pins allow, and of which
@@ -202,6 +213,14 @@ class Targets:
             version = self._given[library]
             return Target(version, version, "set by an option or in the configuration")
         pins = tuple(pinned(self._pins.pins, library))
+        oldest = self._inferred.get(at_least(library), "")
+        if (
+            oldest
+            and pins
+            and all(pin.kind == "readme" for pin in pins)
+            and _is_before(_pinned(pins), oldest)
+        ):
+            pins = ()
         inferred = self._inferred.get(library)
         if inferred is not None and inferred.startswith(INSTALLED):
             version = inferred.removeprefix(INSTALLED)
@@ -216,12 +235,12 @@ class Targets:
             source = f"{target.source} that has the names that the program uses"
             return Target(inside[0], target.low, source, inside[1:])
         companion = self._companion(library) or self._needed(library)
-        if companion is not None:
+        if companion is not None and not (oldest and _is_before(companion, oldest)):
             return companion
         if inferred is not None:
             return Target(inferred, inferred, _INFERRED)
         have = self._installed.get(library)
-        if have is not None:
+        if have is not None and not (oldest and _is_before(Target(have, have, ""), oldest)):
             return Target(have, have, "installed")
         newest = releases(library)
         return Target(newest[0], newest[0], _NEWEST_KNOWN) if newest else Target("", "", _NOT_KNOWN)
@@ -363,6 +382,11 @@ def _contradicting(pins: tuple[Pin, ...]) -> dict[str, str]:
             if not any(admits(pin.spec, version) for version in named):
                 named[pin.spec[2:].removesuffix(".*")] = pin.place
     return named
+
+
+def _is_before(target: Target, release: str) -> bool:
+    """Whether a target is older than a release."""
+    return compare(parse(target.version), parse(release)) < 0
 
 
 def _up_to(version: str, target: Target) -> tuple[str, ...]:

@@ -943,7 +943,7 @@ def call_external(
     api = interp.kb.canonical(name)
     if api != name and (entry := interp.kb.inferred(name)) is not None:
         # The old name of something that later releases have under another one.
-        interp.infer_releases(({entry.library: entry.version}, entry.implies))
+        interp.infer_releases(entry.releases)
     return interp.orders.call(interp, api, args, node, _call_external(interp, name, api, args, node, base_of))
 
 

@@ -1473,7 +1473,7 @@ class Interp:
                         self.bind(alias.asname or alias.name, v.UNKNOWN)
                 return
         else:
-            mod = self.import_parents(file, stmt.module.split("."))
+            mod = self._import_namesake(stmt) or self.import_parents(file, stmt.module.split("."))
             if mod is not None and mod.file is None and not self._has_members(mod, stmt):
                 mod = None
             mod = mod or self._import_elsewhere(stmt)
@@ -1552,6 +1552,26 @@ class Interp:
             if part is not None:
                 self.import_found(part, name.removesuffix("." + ".".join(parts[count:])))
         return self.import_found(found, name)
+
+    def _import_namesake(self, stmt: m.ImportFrom) -> v.Mod | None:
+        """The module that is meant where the program has extended the search path, the module found first lacks what is
+        imported, and one other file of that name defines it."""
+        file, name = self.frame.file, stmt.module
+        if "." in name or not self.uses(SEARCH_PATH):
+            return None
+        found = self.find_module(file, name)
+        names = [alias.name for alias in stmt.names]
+        if found is None or found.file is None or found.file.is_package or "*" in names:
+            return None
+        if found.file.defines(names) or (found.file is not file and not found.file.lacks(names)):
+            return None
+        others = [one for one in self.modules.named(name) if one is not found.file]
+        # An edit of these files may change the answer.
+        self.trail += [(one.path, 0) for one in (found.file, *others)]
+        meant = [one for one in others if one.defines(names)]
+        if len(meant) != 1:
+            return None
+        return self.import_found(self.modules.found(meant[0]), name)
 
     def _import_elsewhere(self, stmt: m.ImportFrom) -> v.Mod | None:
         """A module that is on no usual search path, where one file of the project has its name and defines what is

@@ -260,6 +260,10 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
         kinds = [kind_of(interp, one, depth + 1) for one in value.elts]
         return NUMBER if not value.open and all(k == NUMBER for k in kinds) else TEXT if TEXT in kinds else ""
     if isinstance(value, v.Member):
+        record = value.owner
+        if isinstance(record, v.Obj) and value.name in record.args.kw:
+            if interp.kb.role(record.api, "keeps-keywords") is not None:
+                return kind_of(interp, record.args.kw[value.name], depth + 1)
         entry = interp.kb.order(f"?.{value.name}", True)
         return _HASHED.get(entry.value, entry.value) if entry is not None else ""
     if isinstance(value, v.Ext):

@@ -714,6 +714,7 @@ _ROLES = {
     "sets-up": "calls another method before any other",
     "keeps-arguments": "keeps its arguments in attributes",
     "keeps-fields": "makes an object whose attributes are its keyword arguments",
+    "keeps-keywords": "keeps its keyword arguments in attributes",
     "changes-fields": "gives an object like its receiver, but for its keyword arguments",
     "allocates": "gives memory whose content is undefined",
     "holds": "gives an object that shares the memory of its argument",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp.events import CallEvent, ImportEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.ir import nodes as m
+from d9mlint.knowledge.versions import at_least
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -16,7 +17,7 @@ _RENAMED = {"tensorflow.": "tf."}
 
 
 class ReleaseNames:
-    """Listens for names that later releases do not have."""
+    """Listens for names that later releases do not have, and for imports of names that earlier ones do not have."""
 
     def __init__(self, interp: Interp) -> None:
         self._interp = interp
@@ -39,17 +40,25 @@ class ReleaseNames:
         for old, new in _RENAMED.items():
             if name.startswith(old):
                 name = new + name[len(old) :]
-        self._used(name)
         stmt = event.node
+        self._used(name, stmt)
         if isinstance(stmt, m.ImportFrom) and not self._interp.branching:
             # A name has to be there as well: the program does not start without it.
             for alias in stmt.names:
-                self._used(f"{name}{alias.name}")
+                self._used(f"{name}{alias.name}", stmt)
 
-    def _used(self, name: str) -> None:
+    def _used(self, name: str, imported_by: Any = None) -> None:
         entry = self.kb.inferred(name)
-        if entry is not None:
-            self._infer(entry)
+        if entry is None:
+            return
+        self._infer(entry)
+        if entry.since and imported_by is not None and self._is_needed(imported_by):
+            self._interp.infer_releases(({at_least(entry.library): entry.since}, {}))
+
+    def _is_needed(self, stmt: Any) -> bool:
+        """Whether a module does not load without what a statement imports: it is no part of another statement."""
+        body = self._interp.frame.file.facts.functions[0].body
+        return not self._interp.branching and any(one is stmt for one in body)
 
     def _infer(self, entry: InferredEntry) -> None:
-        self._interp.infer_releases(({entry.library: entry.version}, entry.implies))
+        self._interp.infer_releases(entry.releases)

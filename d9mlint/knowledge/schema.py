@@ -92,6 +92,7 @@ Role = Literal[
     "iterates",
     "keeps-arguments",
     "keeps-fields",
+    "keeps-keywords",
     "keeps-no-state",
     "keeps-statistics",
     "left-out",
@@ -789,14 +790,18 @@ class DeviceEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Names that only releases up to ``version`` of a library have: a program that uses them, and pins nothing, was
-    written for it. ``prefixes`` are beginnings of names, ``methods`` names of methods, ``arguments`` names of
-    arguments by call. ``implies`` are the releases of other libraries that such a program was written for, unless their
-    own names tell more. With ``project`` a module that any file of a project imports tells it for all of its programs,
-    unless one imports a module of later releases: ``later`` are the beginnings of their names."""
+    written for it. Or names that only releases from ``since`` on have: where a program imports them in any case, older
+    releases that prose states do not count.
+
+    ``prefixes`` are beginnings of names, ``methods`` names of methods, ``arguments`` names of arguments by call.
+    ``implies`` are the releases of other libraries that such a program was written for, unless their own names tell
+    more. With ``project`` a module that any file of a project imports tells it for all of its programs, unless one
+    imports a module of later releases: ``later`` are the beginnings of their names."""
 
     id: str
     library: str
-    version: str
+    version: str = ""
+    since: str = ""
     apis: list[str]
     prefixes: list[str] = []
     methods: list[str] = []
@@ -805,6 +810,11 @@ class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     project: bool = False
     later: list[str] = []
     provenance: list[str] = []
+
+    @property
+    def releases(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The newest release that has the names, and the releases that it implies."""
+        return {self.library: self.version} if self.version else {}, self.implies
 
 
 class Asked(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -28,10 +28,21 @@ def compare(a: tuple[int, ...], b: tuple[int, ...]) -> int:
 
 
 def keep_oldest(known: dict[str, str], new: Mapping[str, str]) -> None:
-    """Add releases by library; of two of one library the older one stays."""
+    """Add releases by library; of two of one library the older one stays, of two lower bounds the newer one."""
     for library, version in new.items():
-        if library not in known or compare(parse(version), parse(known[library])) < 0:
+        order = compare(parse(version), parse(known[library])) if library in known else -1
+        if library not in known or (order > 0 if is_lower_bound(library) else order < 0):
             known[library] = version
+
+
+def at_least(library: str) -> str:
+    """What stands in place of a library's name where a release is the oldest one that a program can use."""
+    return f"{library}>="
+
+
+def is_lower_bound(name: str) -> bool:
+    """Whether it is such a name."""
+    return name.endswith(">=")
 
 
 def _first(version: tuple[int, ...], number: int) -> tuple[int, ...]:

@@ -16,7 +16,10 @@ from typing import NamedTuple
 from d9mlint.base.files import is_below
 from d9mlint.ir import nodes as m
 from d9mlint.ir.nodes import FileFacts, Function
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import nodes, statements
+
+_BIND_ANY_NAME = frozenset({"globals", "exec", "__getattr__"})
+"""Words of modules that may have names that are not written in them."""
 
 
 class ModuleFile:
@@ -61,6 +64,20 @@ class ModuleFile:
             if isinstance(stmt, m.Assign):
                 bound.update(one.id for one in nodes(stmt.targets) if isinstance(one, m.Name))
         return bool(names) and bound.issuperset(names)
+
+    def lacks(self, names: Sequence[str]) -> bool:
+        """Whether one of these names surely cannot be imported from the module: it does not occur in the file."""
+        facts = self.facts
+        if facts.problem is not None:
+            return False
+        known = {*facts.words, *(one.name for one in facts.functions), *(one.name for one in facts.classes)}
+        if not known.isdisjoint(_BIND_ANY_NAME):
+            return False
+        stars = any(
+            isinstance(stmt, m.ImportFrom) and any(alias.name == "*" for alias in stmt.names)
+            for stmt in statements(facts.functions[0].body)
+        )
+        return not stars and not known.issuperset(names)
 
     def __repr__(self) -> str:
         return f"ModuleFile({self.relative})"
@@ -189,7 +206,10 @@ class Modules:
             found = [file for file in found if not self._is_package(_above(file, parts))]
         if len(found) != 1:
             return None
-        file = found[0]
+        return self.found(found[0])
+
+    def found(self, file: ModuleFile) -> Found:
+        """A file as the target of an import."""
         return Found(file, file.directory if file.is_package else file.path.removesuffix(".py"))
 
     def named(self, name: str) -> list[ModuleFile]:

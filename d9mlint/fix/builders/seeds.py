@@ -118,10 +118,15 @@ def _tensorflow(
     """The line that seeds TensorFlow and Keras, and the other RNGs that it seeds with them."""
     imported = set(code.imported().values())
     both = {"python", "numpy"}
-    keras_alone = any(t == "keras" or t.startswith("keras.") for t in imported)
+    packages = {name.partition(".")[0] for name in imported}
+    # Keras itself, or a package that is Keras under another name.
+    call = _library_seed(context, "keras").partition("(")[0]
+    names = {one: call.replace("keras", one, 1) for one in sorted(packages) if call}
+    canonical = context.known.canonical
+    keras = next((one for one, name in names.items() if canonical(name) == canonical(call)), "")
     seeds_all = context.matches(finding, "tensorflow", ">=2.7")
-    if keras_alone and seeds_all and not any(t.partition(".")[0] == "tensorflow" for t in imported):
-        return f"{start.name('keras')}.utils.set_random_seed({seed})", both
+    if keras and seeds_all and "tensorflow" not in packages:
+        return f"{start.name(keras)}.utils.set_random_seed({seed})", both
     if "tensorflow.compat.v1" in imported and "tensorflow" not in imported:
         return f"{start.name('tensorflow.compat.v1')}.set_random_seed({seed})", set()
     name = start.name("tensorflow")
