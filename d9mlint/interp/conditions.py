@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from d9mlint.interp import values as v
 from d9mlint.interp.data import RANGES
-from d9mlint.interp.events import LookedAtEvent
+from d9mlint.interp.drawn_fractions import only_outcome
+from d9mlint.interp.events import LookedAtEvent, OutcomeEvent
 from d9mlint.interp.library.options import NAMESPACE, holds_option
 from d9mlint.interp.order_identifiers import chosen
 from d9mlint.ir import nodes as m
-from d9mlint.ir.scopes import assigned_names, only_tested
+from d9mlint.ir.scopes import assigned_names, changes_only_if, only_tested
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Aside
@@ -102,7 +103,10 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
     """What a comparison gives, and the values that are compared."""
     values = [interp.eval(node.left), *(interp.eval(c) for c in node.comparators)]
     if any(isinstance(value, v.Obj) for value in values):
-        interp.listeners.tell(LookedAtEvent(values))
+        drawn = only_outcome(interp, node, *values) if len(values) == _PAIR else None
+        interp.listeners.tell(LookedAtEvent(values) if drawn is None else OutcomeEvent(drawn[0]))
+        if drawn is not None:
+            return Outcome(drawn[1]), values
     if interp.orders.any:
         interp.orders.compared(interp, node, values[0], values[1:])
     if len(node.ops) == 1 and node.ops[0] in ("in", "not in"):
@@ -123,6 +127,28 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
             if number.value < least:
                 return Outcome(node.ops[0] == "!="), values
     return _compare(node, values), values
+
+
+_PAIR = 2
+
+
+def stays(interp: Interp, stmt: m.For | m.While, name: str, known: v.Value) -> bool:
+    """Whether a loop never assigns a number because it does so only inside of branches whose tests of it are false."""
+    tests = changes_only_if(stmt).get(name)
+    return (
+        bool(tests)
+        and isinstance(known, v.Lit)
+        and type(known.value) in (int, float)
+        and all(_is_false(interp, stmt, known, test) for test in tests or ())
+    )
+
+
+def _is_false(interp: Interp, stmt: m.For | m.While, known: v.Lit, test: m.Compare) -> bool:
+    limit = test.comparators[0]
+    if not isinstance(limit, m.Const) and (not isinstance(limit, m.Name) or limit.id in assigned_names(stmt)):
+        return False
+    outcome = _pair(test.ops[0], known, interp.eval(limit))
+    return outcome.answer is False and not outcome.option
 
 
 def _least(interp: Interp, node: m.Expr) -> int | None:

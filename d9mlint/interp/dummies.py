@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import shapes
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 _MOST_NESTED = 6
+_LOADING = "load_weights"
+"""The method of a model that loads a file over everything that its layers keep."""
+_CALLED = ("__call__", "call", "forward", "build")
+"""Methods that a call of a model runs."""
 _BASES = ("Module", "Layer", "Initializer")
 """Base classes of layers and what these are made with, which stand in the same module as the classes derived from them."""
 
@@ -41,7 +46,27 @@ def is_dummy(interp: Interp, node: Any, fn: m.Function | None) -> bool | None:
     models = [one for one in calls if one is not None]
     if len(models) < len(calls) or (isinstance(stmt, m.Assign) and _are_shared(interp, stmt, fn)):
         return None
-    return all(_is_unchanged(interp, interp.eval(one)) for one in models)
+    return all(
+        _is_unchanged(interp, interp.eval(one), layers=_is_loaded_next(one, fn, above)) for one in models
+    )
+
+
+def _is_loaded_next(model: m.Name, fn: m.Function, above: dict[int, Any]) -> bool:
+    """Whether the statement behind the one that calls a model loads a file over all that its layers keep."""
+    stmt: Any = above.get(id(model))
+    while stmt is not None and not isinstance(stmt, (m.Assign, m.ExprStmt)):
+        stmt = above.get(id(stmt))
+    holder = above.get(id(stmt)) or fn
+    blocks = [getattr(holder, name, ()) for name in ("body", "orelse", "final")]
+    behind = [after for block in blocks for one, after in pairwise(block) if one is stmt]
+    load = behind[0].value if behind and isinstance(behind[0], m.ExprStmt) else None
+    return (
+        isinstance(load, m.Call)
+        and isinstance(load.func, m.Name)
+        and load.func.id == f"{model.id}.{_LOADING}"
+        and len(load.args) == 1
+        and not load.keywords
+    )
 
 
 def _is_form(node: m.Name) -> bool:
@@ -98,8 +123,8 @@ def _called_with(interp: Interp, node: Any, fn: m.Function, above: dict[int, Any
     return call.func
 
 
-def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0) -> bool:
-    """Whether a call of a model changes nothing in it."""
+def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0, layers: bool = False) -> bool:
+    """Whether a call of a model changes nothing in it; with ``layers``, other than in layers of libraries."""
     if depth > _MOST_NESTED:
         return False
     if depth and shapes.is_whole_number(model):
@@ -111,6 +136,8 @@ def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0) -> bool:
         if not all(_does_nothing_else(one.fn) for one in _methods(model.cls)):
             return False
         held = list(model.attrs.values())
+    elif isinstance(model, v.Obj) and depth and layers:
+        held = [*model.args.values(), *model.attrs.values()]
     elif isinstance(model, v.Obj):
         module = model.api.rpartition(".")[0]
         names = (model.api, *(f"{module}.{base}" for base in _BASES))
@@ -127,12 +154,20 @@ def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0) -> bool:
         # What initializes weights may be a function.
         harmless = isinstance(model, v.Func) and _does_nothing_else(model.fn)
         return depth > 0 and (harmless or isinstance(model, v.Lit | v.Ext))
-    return all(_is_unchanged(interp, one, depth + 1) for one in held)
+    return all(_is_unchanged(interp, one, depth + 1, layers) for one in held)
 
 
 def _methods(cls: v.Cls) -> list[v.Func]:
-    found = (one for one in cls.env.vars.values() if isinstance(one, v.Func))
-    return [one for one in found if one.fn.name != "__init__"]
+    """The methods that a call of an instance may run."""
+    own = {name: one for name, one in cls.env.vars.items() if isinstance(one, v.Func)}
+    reached = [name for name in _CALLED if name in own]
+    if not reached:
+        return [one for name, one in own.items() if name != "__init__"]
+    for name in reached:
+        for one in nodes(own[name].fn.body):
+            text = one.id if isinstance(one, m.Name) else one.name if isinstance(one, m.Attr) else ""
+            reached += [part for part in text.split(".") if part in own and part not in reached]
+    return [own[name] for name in reached]
 
 
 def _does_nothing_else(fn: m.Function) -> bool:

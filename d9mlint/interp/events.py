@@ -263,6 +263,12 @@ class LookedAtEvent(NamedTuple):
     values: list[v.Value]
 
 
+class OutcomeEvent(NamedTuple):
+    """A random number is compared, and whatever it is, the outcome is the same."""
+
+    value: v.Obj
+
+
 class BareNameEvent(NamedTuple):
     """A name stands alone as a statement."""
 
@@ -309,6 +315,7 @@ Event = (
     | ItemUpdateEvent
     | OperatorEvent
     | LookedAtEvent
+    | OutcomeEvent
     | BareNameEvent
     | InstanceEvent
     | EndEvent

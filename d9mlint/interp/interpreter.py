@@ -1178,7 +1178,9 @@ class Interp:
         """Forget literals of names that the loop assigns: a later round sees other values."""
         for name in assigned_names(stmt):
             known = self.frame.env.vars.get(name)
-            if known is not None and any(isinstance(one, v.Lit) for one in v.alternatives(known)):
+            if known is None or not any(isinstance(one, v.Lit) for one in v.alternatives(known)):
+                continue
+            if not conditions.stays(self, stmt, name, known):
                 self.frame.env.vars[name] = v.UNKNOWN
 
     def _forget_tensors(self, stmt: m.For | m.While) -> None:

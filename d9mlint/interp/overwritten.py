@@ -25,6 +25,7 @@ from d9mlint.interp.events import (
     ObjectAttributeEvent,
     ObjectCallEvent,
     OperatorEvent,
+    OutcomeEvent,
 )
 from d9mlint.interp.listening import on, on_object_attribute
 from d9mlint.interp.state import Setting, Site
@@ -140,6 +141,11 @@ class Overwritten:
         """Values are compared, or made into text."""
         for value in event.values:
             self._read(value)
+
+    @on(OutcomeEvent)
+    def compared(self, event: OutcomeEvent) -> None:
+        """A comparison has one outcome, whatever was drawn."""
+        self._shown(event.value)
 
     @on(IterationEvent)
     def iterated(self, event: IterationEvent) -> None:

@@ -779,6 +779,7 @@ _ROLES = {
     "reorders": "shuffles a dataset in another order in each epoch",
     "own-gradients": "is a package whose tensors take gradients themselves",
     "no-gpu": "gives a strategy under which models run on no GPU",
+    "draws-fraction": "draws a number that is at least zero and less than one",
     "draws-weight": "draws the weights of a layer",
     "draws-with-key": "consumes a JAX key",
     "folds-key": "draws with keys that it makes of a JAX key with `fold_in`",

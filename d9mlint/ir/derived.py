@@ -30,7 +30,7 @@ def derived_names(
         for stmt in statements(function.body):
             value, targets = _parts(stmt)
             if value is not None and (
-                _holds(value, places) or any(name in found for name in elements(value, looks, counting))
+                holds(value, places) or any(name in found for name in elements(value, looks, counting))
             ):
                 found.update(
                     one.id.partition(".")[0]
@@ -82,8 +82,17 @@ def _parts(stmt: m.Stmt) -> tuple[Any, list[Any]]:
     return None, []
 
 
-def _holds(expr: Any, places: Sequence[int]) -> bool:
-    return any(getattr(one, "start", -1) in places for one in nodes([expr]))
+def holds(expr: Any, places: Sequence[int]) -> bool:
+    """Whether an expression is computed from one at these places, not only from its form."""
+    stack: list[Any] = [expr]
+    while stack:
+        node = stack.pop()
+        if only_form(node) and not any(isinstance(one, m.Walrus) for one in nodes([node])):
+            continue
+        if getattr(node, "start", -1) in places:
+            return True
+        stack.extend(children(node))
+    return False
 
 
 def is_asserted(function: m.Function, place: int) -> bool:

@@ -12,6 +12,8 @@ from d9mlint.ir.traversal import nodes, parents, statements
 _assigned: dict[int, tuple[object, frozenset[str]]] = memo()
 _counted: dict[int, tuple[object, frozenset[str]]] = memo()
 _bound: dict[int, tuple[object, frozenset[str]]] = memo()
+_declared: dict[int, tuple[object, frozenset[str]]] = memo()
+_guarded: dict[int, tuple[object, dict[str, list[m.Compare]]]] = memo()
 _handled: dict[int, tuple[object, frozenset[str]]] = memo()
 
 
@@ -59,6 +61,49 @@ def bound_names(facts: m.FileFacts) -> frozenset[str]:
     result = frozenset(names)
     _bound[id(facts)] = (facts, result)
     return result
+
+
+def declared_names(facts: m.FileFacts) -> frozenset[str]:
+    """All names that functions of a file declare as those of another scope."""
+    known = _declared.get(id(facts))
+    if known is None or known[0] is not facts:
+        scopes = (
+            one for fn in facts.functions for one in statements(fn.body) if isinstance(one, m.ScopeDecl)
+        )
+        known = _declared[id(facts)] = (facts, frozenset(name for one in scopes for name in one.names))
+    return known[1]
+
+
+def changes_only_if(stmt: m.For | m.While) -> dict[str, list[m.Compare]]:
+    """The plain names that a loop assigns only inside of branches whose tests compare them, with these comparisons."""
+    known = _guarded.get(id(stmt))
+    if known is not None and known[0] is stmt:
+        return known[1]
+    tests: dict[str, list[m.Compare]] = {}
+    inside: dict[str, set[int]] = {}
+    for one in statements(stmt.body):
+        if not isinstance(one, m.If):
+            continue
+        for test in _conjuncts(one.test):
+            if isinstance(test, m.Compare) and isinstance(test.left, m.Name) and len(test.ops) == 1:
+                tests.setdefault(test.left.id, []).append(test)
+                inside.setdefault(test.left.id, set()).update(id(x) for x in statements(one.body))
+    bound: set[str] = set()
+    for one in statements([stmt]) if tests else ():
+        names: set[str] = set()
+        _targets(one, names)
+        if isinstance(one, m.Match):
+            names.update(name for case in one.cases for name in case.binds)
+        bound.update(name for name in names if id(one) not in inside.get(name, ()))
+    result = {name: found for name, found in tests.items() if name not in bound}
+    _guarded[id(stmt)] = (stmt, result)
+    return result
+
+
+def _conjuncts(test: m.Expr) -> list[m.Expr]:
+    if isinstance(test, m.BoolOp) and test.op == "and":
+        return [*_conjuncts(test.left), *_conjuncts(test.right)]
+    return [test]
 
 
 def _bound_by(node: Any, names: set[str]) -> None:

@@ -73,6 +73,7 @@ Role = Literal[
     "delays",
     "differentiates",
     "discards-batches",
+    "draws-fraction",
     "draws-weight",
     "draws-with-key",
     "folds-key",

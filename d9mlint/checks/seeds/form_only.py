@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
-from d9mlint.ir.derived import Looks, derived_names, elements
+from d9mlint.ir.derived import Looks, derived_names, elements, holds
 from d9mlint.ir.forms import only_form
 from d9mlint.ir.scopes import own_names
 from d9mlint.ir.traversal import nodes, statements, variables
@@ -196,7 +196,7 @@ class _Look:
         if only_form(expr) or self._counts(expr):
             return False
         read = elements(expr, self._calls.looks, self._calls.counting)
-        return self._is_drawn(expr) or any(name in self.known for name in read)
+        return holds(expr, self._places) or any(name in self.known for name in read)
 
     def _only_computes(self, expr: Any, given: dict[str, set[str]]) -> bool:
         for call in nodes([expr]):

@@ -1,0 +1,56 @@
+"""Comparisons of a random number between zero and one with a known number: some have one outcome, whatever is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
+from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import declared_names
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def only_outcome(interp: Interp, node: m.Compare, left: v.Value, right: v.Value) -> tuple[v.Obj, bool] | None:
+    """What is drawn and what its comparison gives, where every number that may be drawn gives the same."""
+    op = node.ops[0]
+    if op not in _MIRRORED or interp.guessing:
+        return None
+    if isinstance(left, v.Obj) and isinstance(right, v.Lit):
+        drawn, known, written = left, right, node.comparators[0]
+    elif isinstance(right, v.Obj) and isinstance(left, v.Lit):
+        drawn, known, written, op = right, left, node.left, _MIRRORED[op]
+    else:
+        return None
+    role = interp.kb.role(drawn.api, "draws-fraction")
+    if role is None or known.option or type(known.value) not in (int, float):
+        return None
+    if drawn.args.star or drawn.args.dstar or all_hold(drawn.args, role.when) is not True:
+        return None
+    answer = _outcome(op, known.value)
+    return (drawn, answer) if answer is not None and _is_fixed(interp, written) else None
+
+
+def _outcome(op: str, known: float) -> bool | None:
+    """What a comparison of a number that is at least zero and less than one gives with a known number."""
+    above, below = known >= 1, known < 0
+    if op in ("==", "!="):
+        return op == "!=" if above or below else None
+    if above:
+        return op in ("<", "<=")
+    if below or (known == 0 and op in ("<", ">=")):
+        return op in (">", ">=")
+    return None
+
+
+def _is_fixed(interp: Interp, node: m.Expr) -> bool:
+    """Whether a number is written, or is the value of a variable that no other function assigns."""
+    if isinstance(node, m.Unary):
+        return _is_fixed(interp, node.operand)
+    if isinstance(node, m.Name) and "." not in node.id:
+        return node.id not in declared_names(interp.whole(interp.frame.file))
+    return isinstance(node, m.Const)
