@@ -78,7 +78,7 @@ class ResumedTrainers(Rule):
                 self.report(
                     "DET602",
                     place,
-                    f"`{name}` does not restore {rng_states(list(self.loaded[site]))[0]}, so training that goes on continues "
+                    f"`{name}` does not restore {rng_states(list(self.loaded[site]))[0]}, so resumed training continues "
                     "from a different state",
                     "save the RNG states beside the file and restore them before training goes on",
                     subject=place.subject,
