@@ -350,6 +350,7 @@ class Environments(Rule):
         why = why or (f" unless `{aside}` is given" if aside and not place.aside else "")
         begins = self.run.kb.role(place.subject, "begins-episode")
         name = "reset" if begins is None else place.subject.rpartition(".")[2]
+        source = "OS entropy" if begins is None else "another seed in each run"
         if begins is not None:
             remedy = f"call `env.{begins.more[0]}(0)` once, before the first episode"
         if not remedy:
@@ -361,7 +362,7 @@ class Environments(Rule):
         self.report(
             "DET111",
             place,
-            f"environment is never seeded{why}: `{name}()` uses OS entropy, and global seeds do not affect it",
+            f"environment is never seeded{why}: `{name}()` uses {source}, and global seeds do not affect it",
             remedy,
             subject="environment" if place.subject in _RESETS else "handed",
             severity=Severity.WARNING if option else None,
