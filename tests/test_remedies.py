@@ -678,6 +678,44 @@ def test_random_states_are_saved_and_restored_by_each_rank(tmp_path: Path, in_ra
     assert bool(found.remedy) is not in_ranks
 
 
+RESUMED = """\
+import torch
+from other import resume
+from torch import nn
+
+
+def unused(net, adam):
+    state = torch.load("last.pt")
+    net.load_state_dict(state["model"])
+    adam.load_state_dict(state["adam"])
+
+
+def main():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 4), nn.Dropout())
+    adam = torch.optim.Adam(net.parameters())
+    {}(net, adam)
+    for epoch in range(3):
+        net(torch.ones(8, 4)).mean().backward()
+        adam.step()
+        torch.save({{"model": net.state_dict(), "adam": adam.state_dict(), "epoch": epoch}}, "last.pt")
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize("called", ["unused", "resume"])
+def test_states_are_restored_only_where_the_program_resumes(tmp_path: Path, called: str) -> None:
+    (tmp_path / "other.py").write_text(
+        'import torch\n\n\ndef resume(net, adam):\n    state = torch.load("last.pt")\n'
+        '    net.load_state_dict(state["model"])\n    adam.load_state_dict(state["adam"])\n'
+    )
+    (found,) = findings(tmp_path, RESUMED.format(called), "DET601")
+    assert (found.fix is None) is (called == "resume")
+
+
 @pytest.mark.parametrize(
     ("call", "expected"),
     [

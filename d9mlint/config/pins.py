@@ -600,9 +600,10 @@ EXACT = re.compile(r"([A-Za-z0-9][\w.-]*)(?:\[[\w,.-]*\])?==(\d[\w.]*)(?:\+[\w.]
 
 def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
     """What a README says of versions: items of lists that hold nothing but names with versions, lines of a section about
-    requirements that do, badges, and commands that install one version."""
+    requirements that do, badges, and commands that install one version; likewise, the only extra of a library."""
     reader.prose = True
     required = False
+    extras: dict[str, set[str]] = {}
     for number, written in enumerate(text.splitlines(), 1):
         if len(written) > LONGEST:
             continue
@@ -621,9 +622,18 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
                 found = _SAID.fullmatch(part.strip())
                 if found is not None:
                     _said(reader, name, number, found.group(1), found.group(2), found.group(3))
+                with_extra = _EXTRA.fullmatch(part.strip())
+                if with_extra is not None:
+                    extras.setdefault(library_name(with_extra.group(1)), set()).add(
+                        with_extra.group(2).lower()
+                    )
         if " install " in plain or " create " in plain:
             _installed(reader, name, [(number, plain)])
     reader.prose = False
+    for library, named in extras.items():
+        # Several are for the reader to choose from.
+        if len(named) == 1:
+            reader.asked[Asked(f"{library}[{named.pop()}]", False, "")] = None
 
 
 def _said(reader: _Reader, file: str, line: int, name: str, operator: str | None, version: str) -> None:
@@ -659,6 +669,8 @@ _SAID = re.compile(
 )
 """A name with a version: ``PyTorch 1.3``, ``tensorflow == 2.3.0``, ``torch>=1.4``, ``keras-3.9.0``; ``2.0.0rc1`` is
 taken for 2.0.0."""
+_EXTRA = re.compile(r"([A-Za-z][\w.-]*)\[([\w-]+)\]", re.ASCII)
+"""A library with one of its extras: ``jax[cuda12]``."""
 _BADGE = re.compile(
     r"img\.shields\.io/badge/([A-Za-z][A-Za-z_]*)-v?(%3E%3D|%E2%89%A5|>=|==|%3D%3D)?v?(\d+\.\d+(?:\.\d+)*(?:\+|%2B)?)-",
     re.ASCII,

@@ -811,6 +811,8 @@ _ROLES = {
     "spawns-environments": "runs its environments in new processes, which have no state of this one",
     "new-process": "runs functions in processes that it starts",
     "runs-python": "is an op that calls a function of Python",
+    "begins-episode": "begins an episode in the simulator that it is a method of",
+    "seeds-environment": "seeds the simulator that it is a method of",
     "resets-environment": "resets the environment that it is given",
     "samples-actions": "samples random actions from the action space of the environment that it is given",
     "clock": "reads the clock",

@@ -428,7 +428,9 @@ class Checkpoints(Rule):
                     f"save the missing state and restore it when resuming{_OF_RANKS if ranked else ''}",
                     subject=place.subject,
                     # An edit that saves a part of it would only seem to be enough.
-                    remedy=() if others or weights or ranked or place.subject != _SAVE else tuple(wanted),
+                    remedy=()
+                    if others or weights or ranked or place.subject != _SAVE or self._loaded_elsewhere(place)
+                    else tuple(wanted),
                     # With the number of the epoch it may be kept to go on from, whoever else reads its weights.
                     unless="" if weights else LESS_IF_EVALUATED if "epoch" in found else EVALUATED,
                 )
@@ -472,6 +474,10 @@ class Checkpoints(Rule):
         ahead = any(loop not in self.trains_in for loop in self.stepped_in)
         uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on or ahead else set())
         return [kind for kind in ("scheduler", "scaler") if kind in kinds & uses]
+
+    def _loaded_elsewhere(self, place: Where) -> bool:
+        """Whether all that the program loads, it loads in other files: what loads beside a place is not what resumes."""
+        return bool(self.loads) and all(one.site.path != place.site.path for one, _ in self.loads)
 
     def _is_late(self, place: Where, loops: frozenset[str]) -> bool:
         """Whether the program never trains after a place."""

@@ -12,7 +12,8 @@ from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
-from d9mlint.interp.state import UNSEEDED
+from d9mlint.interp.state import UNSEEDED, Site
+from d9mlint.interp.storage import made_at
 
 _RNGS = ("torch", "numpy", "python")
 
@@ -25,6 +26,10 @@ class ResumedTrainers(Rule):
     """The RNGs that are drawn from."""
     places = remembered(list[tuple[Where, str, frozenset[str]]])
     """Where training goes on, with the call that says from what, and the RNGs that are seeded then."""
+    loads = remembered_table(Site, Where)
+    """Where trainers are loaded."""
+    loaded = remembered_table(Site, tuple[str, ...])
+    """Where the trainers are loaded that go on with training, and the RNGs that they draw from."""
 
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
@@ -37,11 +42,21 @@ class ResumedTrainers(Rule):
     def resumed(self, call: CallEvent) -> None:
         """A trainer trains, which may go on from a checkpoint."""
         owner = call.owner
-        if self.run.entry is None or not isinstance(owner, v.Obj):
+        if self.run.entry is None:
+            return
+        if not isinstance(owner, v.Obj):
+            self.loads.setdefault(self.run.here(call.node), lambda: Where(self.run, call.node, call.api))
             return
         kept = [*self._objects(call.args), *self._objects(owner.args)]
         if any(one.cls.find(name) is not None for one in kept for name in _HOOKS):
             # It may keep them itself.
+            return
+        goes_on = self.run.kb.role(call.api, "resumes-training")
+        made_by = self.run.kb.role(owner.api, "resumes-training")
+        if goes_on is not None and goes_on.arg == "self":
+            site = made_at(owner)
+            if site is not None and made_by is not None and all_hold(call.args, goes_on.when) is True:
+                self.loaded.setdefault(site, lambda: tuple(made_by.more))
             return
         for args, api in ((call.args, call.api), (owner.args, owner.api)):
             role = self.run.kb.role(api, "resumes-training")
@@ -56,6 +71,18 @@ class ResumedTrainers(Rule):
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
+        for site in self.loaded.known():
+            if site in self.loads:
+                place = self.loads[site]
+                name = ".".join(place.subject.split(".")[-2:])
+                self.report(
+                    "DET602",
+                    place,
+                    f"`{name}` does not restore {rng_states(list(self.loaded[site]))[0]}, so resumed training continues "
+                    "from a different state",
+                    "save the RNG states beside the file and restore them before training goes on",
+                    subject=place.subject,
+                )
         for place, name, seeded in self.places:
             rngs = [rng for rng in _RNGS if rng in seeded and rng in set(self.uses.known())]
             if rngs:

@@ -211,6 +211,19 @@ class Environments(Rule):
             if entry.at == "use":
                 self.handed.setdefault(made, Handed(Where(self.run, call.node, call.api), entry.why))
 
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "begins-episode") is not None)
+    def begun(self, call: CallEvent) -> None:
+        """An episode begins in a simulator."""
+        if self.made:
+            self._reset(Where(self.run, call.node, call.api), self._made_at(call.owner))
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "seeds-environment") is not None)
+    def simulator_seeded(self, call: CallEvent) -> None:
+        """A simulator is seeded, or may be."""
+        ones = self._made_at(call.owner)
+        self.seeded_ones.update(ones)
+        self.seeded = self.seeded or not ones
+
     @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)) or api.startswith(_RL_LIBRARIES))
     def call(self, call: CallEvent) -> None:
         """Something of a library is called."""
@@ -335,6 +348,11 @@ class Environments(Rule):
         why = f" by default (`{option}` is None)" if option else ""
         aside = next((by for by, _ in sorted(self.seeded_aside, key=str)), "")
         why = why or (f" unless `{aside}` is given" if aside and not place.aside else "")
+        begins = self.run.kb.role(place.subject, "begins-episode")
+        name = "reset" if begins is None else place.subject.rpartition(".")[2]
+        source = "OS entropy" if begins is None else "another seed in each run"
+        if begins is not None:
+            remedy = f"call `env.{begins.more[0]}(0)` once, before the first episode"
         if not remedy:
             remedy = "call `env.reset(seed=0)` once after creating it"
             if place.subject == "vector" or self.seeded_by_method or self.four_values:
@@ -344,7 +362,7 @@ class Environments(Rule):
         self.report(
             "DET111",
             place,
-            f"environment is never seeded{why}: `reset()` uses OS entropy, and global seeds do not affect it",
+            f"environment is never seeded{why}: `{name}()` uses {source}, and global seeds do not affect it",
             remedy,
             subject="environment" if place.subject in _RESETS else "handed",
             severity=Severity.WARNING if option else None,

@@ -104,6 +104,8 @@ class XlaAutotuning(Rule):
 
 def _names_gpu(value: v.Value | None) -> bool | None:
     """Whether a value names a GPU first; None for unknown."""
-    if not isinstance(value, v.Lit) or v.option_of(value):
+    if not isinstance(value, v.Lit):
         return None
-    return isinstance(value.value, str) and value.value.lower().partition(",")[0] in _GPU
+    gpu = isinstance(value.value, str) and value.value.lower().partition(",")[0] in _GPU
+    # The default of an option is what the program runs on unless another device is asked for.
+    return gpu or (None if v.option_of(value) else False)
