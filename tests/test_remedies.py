@@ -544,6 +544,22 @@ def test_the_mode_only_warns_where_an_op_raises_that_is_deterministic_without_it
     assert ("warn_only=True" in fixed) is ("warn_only=True" in said)
 
 
+def test_an_op_that_is_to_be_fixed_is_not_to_be_replaced_as_well(tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
+        "    model, criterion = nn.Linear(4, 4).cuda(), nn.CTCLoss()\n    x = torch.ones(5, 2, 4).cuda()\n"
+        "    sizes = torch.ones(2, 3, dtype=torch.long).cuda(), torch.tensor([5, 5]), torch.tensor([3, 3])\n"
+        "    criterion(model(x).log_softmax(-1), *sizes).backward()\n"
+        "    with torch.no_grad():\n        print(criterion(model(x).log_softmax(-1), *sizes))\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    assert "first fix `nn.CTCLoss` (DET404), which raises RuntimeError in deterministic mode" in found.help
+    text = text.replace("nn.CTCLoss()", "nn.CTCLoss()\n    pool = nn.MaxPool3d(2)")
+    text += "    pool(nn.Conv3d(1, 4, 3).cuda()(torch.ones(1, 1, 6, 6, 6).cuda())).sum().backward()\n"
+    (found,) = findings(tmp_path, text, "DET302")
+    assert "first fix `nn.CTCLoss` (DET404) and replace `nn.MaxPool3d`, which raise" in found.help
+
+
 def test_ops_of_all_programs_that_a_finding_is_about_are_named(tmp_path: Path) -> None:
     (tmp_path / "steps.py").write_text("def step(loss):\n    loss.backward()\n")
     text = SPARED.replace("    model(torch", "    step(model(torch").replace(".sum().backward()", ".sum())")

@@ -59,6 +59,7 @@ class Reporter:
         self.codes = codes
         self._found: dict[tuple[str, str, int, int, str], Finding] = {}
         self._causes: dict[tuple[str, str, int, int, str], tuple[str, ...]] = {}
+        self._asides: dict[tuple[str, str, int, int, str], str] = {}
         self._raising: dict[tuple[str, str, int, int, str], str] = {}
         self._spared: dict[str, str] = {}
         self._varies_warned = False
@@ -106,6 +107,7 @@ class Reporter:
         if old is not None and (old.confidence.rank, old.severity.rank) >= (sure.rank, level.rank):
             return
         self._causes[key] = violation.cause
+        self._asides[key] = place.aside
         self._raising[key] = violation.raises if sure is not Confidence.LOW else ""
         self._found[key] = Finding(
             code=code,
@@ -151,11 +153,19 @@ class Reporter:
 
     def findings(self) -> list[Finding]:
         """All findings in their total order."""
-        shown = {(f.code, f.subject) for f in self._found.values() if self._counts(f)}
+        shown: dict[tuple[str, str], set[str]] = {}
+        for key, f in self._found.items():
+            if self._counts(f):
+                shown.setdefault((f.code, f.subject), set()).add(self._asides[key])
         found: list[Finding] = []
         covered: dict[tuple[str, str], set[str]] = {}
         for key, f in self._found.items():
-            causes = shown & _pairs(self._causes[key])
+            # A cause that takes an option says nothing of what happens without it.
+            causes = {
+                one
+                for one in _pairs(self._causes[key])
+                if not shown.get(one, _NOWHERE).isdisjoint(("", self._asides[key]))
+            }
             if causes and f.op and self._counts(f):
                 for cause in causes:
                     covered.setdefault(cause, set()).add(f.subject)
@@ -215,6 +225,7 @@ def _covering(finding: Finding, ops: set[str]) -> Finding:
     return msgspec.structs.replace(finding, help=text)
 
 
+_NOWHERE: frozenset[str] = frozenset()
 _MOST_COVERED = 4
 """Ops that a help names."""
 

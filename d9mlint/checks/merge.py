@@ -80,7 +80,9 @@ def _joined(group: list[Finding], training: Container[str]) -> Finding:
 def _after_fixing(best: Finding, group: list[Finding]) -> Finding:
     """A finding whose remedy is deterministic mode, with what its programs have that raises in that mode."""
     raising = sorted({op for f in group for op in f.raising})
-    spared = sorted({op for f in group for op in f.spared})
+    # What raises where it requires a gradient may stand elsewhere without one.
+    fixed = {op.rpartition(" (")[0] for op in raising}
+    spared = sorted({op for f in group for op in f.spared if op[0] not in fixed})
     if not raising and not spared:
         return best
     names = _listed([*(op for op, _ in spared)])

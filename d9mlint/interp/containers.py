@@ -15,6 +15,8 @@ SEQUENTIAL = "torch.nn.Sequential"
 CONTAINERS = frozenset({*_LISTS, *_DICTS, SEQUENTIAL})
 BASE = "base class"
 """Under this name, which no attribute has, an instance keeps what the constructor of its library base gave."""
+NAMELESS = "added part"
+"""Under this name, which no attribute has, a module of the project keeps the parts that it was given under unknown names."""
 _ADDED = "@added"
 MOST = 64
 """So many modules of a container are known at most."""

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import only_form
+from d9mlint.ir.scopes import own_names
 from d9mlint.ir.traversal import called_name, children, nodes, statements
 
 Looks = Callable[[str], Literal["method", "function", ""]]
 """Whether a call of this name looks at no element of its receiver (``method``), or of its first argument
 (``function``)."""
+
+
+class Callee(NamedTuple):
+    """A function of the project that is called, the places in its file, and whether it is called as a method."""
+
+    function: m.Function
+    places: Sequence[int]
+    bound: bool
 
 
 def derived_names(
@@ -20,24 +29,100 @@ def derived_names(
     looks: Looks,
     params: Iterable[str] = (),
     counting: Collection[int] = (),
+    callees: Mapping[int, Callee] | None = None,
 ) -> set[str]:
     """The variables of a function that hold something computed from an expression at one of these places, or from one of
-    these parameters. See ``elements`` for ``counting``."""
+    these parameters. See ``elements`` for ``counting``. What is called at the places in ``callees`` tells which elements of
+    a tuple that it returns are computed from what it is given."""
     found: set[str] = set(params)
     before = -1
     while len(found) > before:
         before = len(found)
         for stmt in statements(function.body):
-            value, targets = _parts(stmt)
-            if value is not None and (
-                holds(value, places) or any(name in found for name in elements(value, looks, counting))
-            ):
+            for value, targets in _pairs(stmt):
+                if not holds(value, places) and found.isdisjoint(elements(value, looks, counting)):
+                    continue
+                kept = targets
+                callee = callees.get(value.start) if callees and isinstance(value, m.Call) else None
+                parts = _elements_of(targets)
+                if callee is not None and parts:
+                    varies = _returned(value, callee, found, places, looks, len(parts))
+                    kept = [one for one, derived in zip(parts, varies, strict=True) if derived]
                 found.update(
                     one.id.partition(".")[0]
-                    for one in nodes(targets)
+                    for one in nodes(kept)
                     if isinstance(one, m.Name) and one.id != "_"
                 )
     return found
+
+
+def _pairs(stmt: m.Stmt) -> Iterator[tuple[Any, list[Any]]]:
+    """What a statement computes, each with what that is stored in: ``a, b = x, y`` are two."""
+    value, targets = _parts(stmt)
+    if value is None:
+        return
+    parts = _elements_of(targets)
+    if isinstance(value, m.Seq) and len(value.elts) == len(parts) and not _has_star(value.elts):
+        yield from ((one, [part]) for one, part in zip(value.elts, parts, strict=True))
+        return
+    yield value, targets
+
+
+def _elements_of(targets: list[Any]) -> list[Any]:
+    """The targets of ``a, b = ...``."""
+    if len(targets) != 1 or not isinstance(targets[0], m.Seq) or _has_star(targets[0].elts):
+        return []
+    return list(targets[0].elts)
+
+
+def _has_star(parts: Sequence[Any]) -> bool:
+    return any(isinstance(one, m.Star) for one in parts)
+
+
+def _returned(
+    call: m.Call, callee: Callee, found: set[str], places: Sequence[int], looks: Looks, count: int
+) -> list[bool]:
+    """Which elements of the tuple that a call gives may be computed from derived variables."""
+    function = callee.function
+    ends = [one for one in statements(function.body) if isinstance(one, m.Return)]
+    given = _given_params(call, callee, found, places, looks)
+    if given is None or not ends:
+        return [True] * count
+    if call.start in places and not any(
+        function.start <= place < function.end_of_body for place in callee.places
+    ):
+        # What draws is a part of the module that is called.
+        if not callee.bound:
+            return [True] * count
+        given.add(function.params[0].name)
+    # What it reads that is not its own may be a variable of that name.
+    derived = derived_names(function, callee.places, looks, given | (found - own_names(function)))
+    varies = [False] * count
+    for end in ends:
+        value = end.value
+        if not isinstance(value, m.Seq) or len(value.elts) != count or _has_star(value.elts):
+            return [True] * count
+        for at, one in enumerate(value.elts):
+            varies[at] |= holds(one, callee.places) or not derived.isdisjoint(elements(one, looks))
+    return varies
+
+
+def _given_params(
+    call: m.Call, callee: Callee, found: set[str], places: Sequence[int], looks: Looks
+) -> set[str] | None:
+    """The parameters of a function that are given something derived; None where that is not known."""
+    if _has_star(call.args) or not all(one.name for one in call.keywords):
+        return None
+    positional = [one.name for one in callee.function.params if one.kind in "pa"]
+    given: list[Any] = [*([call.func] if callee.bound else []), *call.args]
+    if len(given) > len(positional):
+        return None
+    pairs = [*zip(positional, given, strict=False), *((one.name, one.value) for one in call.keywords)]
+    return {
+        name
+        for name, value in pairs
+        if name and (holds(value, places) or not found.isdisjoint(elements(value, looks)))
+    }
 
 
 def elements(expr: Any, looks: Looks, counting: Collection[int] = ()) -> Iterator[str]:

@@ -41,7 +41,7 @@ from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.text import node_text
 from d9mlint.interp.unknown_models import MADE
 from d9mlint.ir import nodes as m
-from d9mlint.ir.derived import Looks, derived_names, elements
+from d9mlint.ir.derived import Callee, Looks, derived_names, elements
 from d9mlint.ir.forms import only_form
 from d9mlint.ir.traversal import called_name, statements
 
@@ -187,8 +187,11 @@ class Seeds(Rule):
     trained = remembered_table(str, bool)
     """Generators from which something had been drawn without a seed where the program trained."""
 
-    printed = remembered(list[tuple[tuple[str, int], tuple[str, ...]]])
-    """What the entry point's own file prints of tensors, or writes, by the names of its variables, in which function."""
+    printed = remembered(
+        list[tuple[tuple[str, int], tuple[str, ...], tuple[tuple[int, str, int, bool], ...]]]
+    )
+    """What the entry point's own file prints of tensors, or writes, by the names of its variables, in which function, and
+    what functions of the project that one calls where it takes a tuple apart."""
 
     shows_elsewhere = remembered(bool)
     """Whether other files print something that may differ from run to run, or data is written into a file."""
@@ -245,7 +248,7 @@ class Seeds(Rule):
         )
         place = Where(run, node).function
         if tensors and place is not None:
-            self.printed.append((place, tensors))
+            self.printed.append((place, tensors, tuple(self._taken_apart(place))))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "writes-data") is not None)
     def writes(self, call: CallEvent) -> None:
@@ -257,7 +260,24 @@ class Seeds(Rule):
         role, place = run.kb.role(call.api, "writes-data"), Where(run, call.node).function
         given = argument_node(call.node, role.arg, role.pos) if role is not None else None
         if given is not None and place is not None and run.frame.file.path in run.imported_files:
-            self.printed.append((place, tuple(sorted(elements(given, self._looks)))))
+            names = tuple(sorted(elements(given, self._looks)))
+            self.printed.append((place, names, tuple(self._taken_apart(place))))
+
+    def _taken_apart(self, place: tuple[str, int]) -> Iterator[tuple[int, str, int, bool]]:
+        """Where a function takes what functions of the project return apart, which these are, and whether as methods."""
+        run = self.run
+        for stmt in statements(run.modules.by_path[place[0]].facts.functions[place[1]].body):
+            if not isinstance(stmt, m.Assign) or not isinstance(stmt.targets[0], m.Seq):
+                continue
+            if not isinstance(call := stmt.value, m.Call) or not isinstance(call.func, m.Name):
+                continue
+            called = run.eval(call.func)
+            of_instance = isinstance(called, v.Inst)
+            found: v.Value | None = called
+            if isinstance(called, v.Inst):
+                found = called.cls.find("__call__") or called.cls.find("forward")
+            if isinstance(found, v.Func) and not found.decorated and (of_instance or found.receiver is None):
+                yield call.start, *found.key, of_instance
 
     def _looks(self, name: str) -> Literal["method", "function", ""]:
         """Whether a call of this name looks at no element of the tensor that is its receiver or its first argument."""
@@ -272,10 +292,18 @@ class Seeds(Rule):
         firsts = [self.first[key] for key in self.first.known()]
         firsts += [self.further[key] for key in self.further.known()]
         sites: list[tuple[Site | Step, ...]] = [(one.place.site, *one.place.flow) for one in firsts]
-        for (path, index), names in self.printed:
-            starts = [site.start for several in sites for site in several if site.path == path]
-            function = self.run.modules.by_path[path].facts.functions[index]
-            if not derived_names(function, starts, self._looks).isdisjoint(names):
+        files = self.run.modules.by_path
+
+        def starts(path: str) -> list[int]:
+            return [site.start for several in sites for site in several if site.path == path]
+
+        for (path, index), names, called in self.printed:
+            callees = {
+                start: Callee(self.run.whole(files[file]).functions[at], starts(file), bound)
+                for start, file, at, bound in called
+            }
+            function = files[path].facts.functions[index]
+            if not derived_names(function, starts(path), self._looks, callees=callees).isdisjoint(names):
                 return True
         return False
 

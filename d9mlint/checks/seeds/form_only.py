@@ -156,9 +156,7 @@ class _Look:
     def is_allowed(self, given: dict[str, set[str]]) -> bool:
         """Whether elements of it go into variables, and to functions of the file, alone; these are noted in ``given``."""
         for stmt in statements(self._function.body):
-            if isinstance(stmt, m.Assign) and all(
-                isinstance(one, m.Name) and "." not in one.id for one in stmt.targets
-            ):
+            if isinstance(stmt, m.Assign) and all(map(_is_plain, stmt.targets)):
                 if self._reads(stmt.value) and not self._only_computes(stmt.value, given):
                     return False
             elif isinstance(stmt, m.Return) and self._function.name in self._functions:
@@ -233,6 +231,12 @@ class _Look:
                     return False
                 given.setdefault(call.func.id, set()).add(keyword.name)
         return True
+
+
+def _is_plain(target: Any) -> bool:
+    """Whether a target is a variable, or a few of them."""
+    parts = target.elts if isinstance(target, m.Seq) else [target]
+    return all(isinstance(one, m.Name) and "." not in one.id for one in parts)
 
 
 def _own_parts(stmt: m.Stmt) -> list[Any]:

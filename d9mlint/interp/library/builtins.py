@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import order_groups, rng
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import set_attribute
-from d9mlint.interp.containers import CONTAINER_METHODS
+from d9mlint.interp.containers import CONTAINER_METHODS, MOST, NAMELESS
 from d9mlint.interp.data import (
     BUFFER,
     TENSOR,
@@ -48,6 +48,7 @@ from d9mlint.interp.library.reflection import (
     REFLECTION_MODELS,
     is_registry,
     modules_like,
+    register,
     registered,
 )
 from d9mlint.interp.library.rows import ROW_MODELS
@@ -333,6 +334,29 @@ def _setattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
             owner = interp.attribute(owner, part, node)
         set_attribute(interp, owner, args.pos[1].value.split(".")[-1], args.pos[2], node)
     return v.NONE
+
+
+def _add_module(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``module.add_module(name, part)`` of a module of the project: the part is an attribute, under a name that no attribute
+    has where that is not known."""
+    if not isinstance(owner, v.Inst) or not any("Module" in base for base in owner.cls.external_bases()):
+        return None
+    key, part = args.get("name", 0), args.get("module", 1)
+    if part is None or args.star or args.dstar:
+        return None
+    if isinstance(key, v.Lit) and isinstance(key.value, str):
+        set_attribute(interp, owner, key.value, part, node)
+        return v.NONE
+    known = owner.attrs.get(NAMELESS)
+    both = part if known is None else v.join((known, part), MOST)
+    set_attribute(interp, owner, NAMELESS, both, node)
+    return v.NONE
+
+
+def _register_module(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """That of a module, and that of a registry."""
+    model = _add_module if isinstance(owner, v.Inst) else register
+    return model(interp, owner, name, args, node)
 
 
 def _hasattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -1102,6 +1126,8 @@ METHOD_MODELS: dict[str, MethodModel] = {
     **CONTAINER_METHODS,
     **STRING_METHODS,
     **REFLECTION_METHODS,
+    "*.add_module": _add_module,
+    "*.register_module": _register_module,
     **COMMAND_METHODS,
     **PROCESS_METHODS,
     **PYTHON_FILE_METHODS,
