@@ -55,10 +55,13 @@ def test_the_mode_is_switched_on_where_the_program_trains(tmp_path: Path, name: 
         ("torch>=1.13.1\ntorchvision==0.14.1\n", True),
         ("torchaudio==2.0.2\n", True),
         ("torch>=1.13.1\ntorchvision==0.28.0\n", False),
-        ("torch>=1.13.1\ntorchvision>=0.14.1\n", False),
+        ("torch>=1.13.1\ntorchvision>=0.14.1\n", True),
+        ("torch>=2.1,<=2.13\n", True),
+        ("torch>=2.10\n", False),
+        ("numpy\n", True),
     ],
 )
-def test_what_cublas_needs_depends_on_the_release_that_torchvision_is_built_for(
+def test_what_cublas_needs_depends_on_the_releases_that_the_project_admits(
     tmp_path: Path, pins: str, needed: bool
 ) -> None:
     (tmp_path / "requirements.txt").write_text(pins)
