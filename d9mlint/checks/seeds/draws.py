@@ -991,9 +991,9 @@ class Seeds(Rule):
 
     def _forgive(self, site: Site) -> None:
         """A draw that only makes a seed is reported once, as a seed that differs; the next one takes its place."""
-        for key in self.further.known():
-            if key[2] == site:
-                self.further.pop(key)
+        for other in self.further.known():
+            if other[2] == site:
+                self.further.pop(other)
         for key in self.first.known():
             if self.first[key].place.site == site:
                 self.first.pop(key)
