@@ -55,10 +55,13 @@ def test_the_mode_is_switched_on_where_the_program_trains(tmp_path: Path, name: 
         ("torch>=1.13.1\ntorchvision==0.14.1\n", True),
         ("torchaudio==2.0.2\n", True),
         ("torch>=1.13.1\ntorchvision==0.28.0\n", False),
-        ("torch>=1.13.1\ntorchvision>=0.14.1\n", False),
+        ("torch>=1.13.1\ntorchvision>=0.14.1\n", True),
+        ("torch>=2.1,<=2.13\n", True),
+        ("torch>=2.10\n", False),
+        ("numpy\n", True),
     ],
 )
-def test_what_cublas_needs_depends_on_the_release_that_torchvision_is_built_for(
+def test_what_cublas_needs_depends_on_the_releases_that_the_project_admits(
     tmp_path: Path, pins: str, needed: bool
 ) -> None:
     (tmp_path / "requirements.txt").write_text(pins)
@@ -118,6 +121,7 @@ RAISES = {
 @pytest.mark.parametrize("name", RAISES)
 def test_ops_that_raise_in_the_mode_are_fixed_before_it_is_switched_on(tmp_path: Path, name: str) -> None:
     line, first = RAISES[name]
+    (tmp_path / "d9mlint.toml").write_text('torch-version = "2.13"\n')
     text = (
         "import torch\nfrom torch import nn\n\n\ndef main(y, n):\n    torch.manual_seed(0)\n"
         f"    x = torch.ones(300 * 8 * 29, device='cuda', requires_grad=True)\n{line}    (x * x).sum().backward()\n\n\n"

@@ -157,6 +157,15 @@ class Targets:
         version = self.version(named or library).version
         return not clauses or matches(spec, version or _NEWEST)
 
+    def may_match(self, library: str, spec: str) -> bool:
+        """Whether the target version is in a range, or another release that the project admits: any, where its files
+        name none and what is installed here, or the newest release, stands for them."""
+        if self.matches(library, spec):
+            return True
+        target = self.version(library)
+        free = target.source in _UNPINNED and target.source != _INFERRED
+        return any(matches(spec, old) for old in (releases(library) if free else target.older))
+
     def requires(self, library: str) -> bool:
         """Whether the project's files ask for a library, in whatever version."""
         return bool(self._builds(library))

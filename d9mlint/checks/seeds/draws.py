@@ -1018,10 +1018,16 @@ class Seeds(Rule):
         return True
 
     def _forgive(self, site: Site) -> None:
-        """A draw that only makes a seed is reported once, as a seed that differs."""
+        """A draw that only makes a seed is reported once, as a seed that differs; the next one takes its place."""
+        for other in self.further.known():
+            if other[2] == site:
+                self.further.pop(other)
         for key in self.first.known():
             if self.first[key].place.site == site:
                 self.first.pop(key)
+                others = [self.further[one] for one in self.further.known() if one[:2] == key]
+                if others:
+                    self.first[key] = min(others, key=lambda one: one.place.order)
         for rng, place in self.unseeded.items():
             if place.site == site:
                 self.unseeded.pop(rng)
@@ -1111,17 +1117,32 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
     place = _source_place(rule.run, source, node)
     option = source.data.option if isinstance(source.data, Entropy) else ""
     unless = f" unless `{option}` is given" if option else ""
+    why, help = "which changes every run", "use a fixed number, or make the seed an option and log it"
+    unseeded = None if option or rule.run.entry is None else _unseeded(rule.run, source)
+    if option:
+        help = f"give `{option}` a fixed default"
+    elif unseeded is not None:
+        # A number in its place would leave unseeded what else is drawn, and repeat what is drawn on purpose.
+        why = f"which draws before {unseeded.title} is seeded"
+        help = f"call `{unseeded.seed}` {unseeded.where or f'at the start of {place.entry}'}"
     rule.report(
         "DET107",
         place,
-        f"`{api}` is seeded from `{source.api}`, which changes every run{unless}",
-        f"give `{option}` a fixed default"
-        if option
-        else "use a fixed number, or make the seed an option and log it",
+        f"`{api}` is seeded from `{source.api}`, {why}{unless}",
+        help,
         subject=source.api,
         severity=Severity.WARNING if option else None,
+        entry_wide=unseeded is not None,
+        remedy=("rng", unseeded.id) if unseeded is not None else (),
     )
     return place.site
+
+
+def _unseeded(run: RunView, source: v.Obj) -> GeneratorEntry | None:
+    """The generator that the whole program shares and that a seed is drawn from, where a seed of its own is what lacks."""
+    draws = (one for entry in run.kb.rng(source.api) if entry.kind == "draw" for one in entry.draws)
+    known = (run.kb.generators.get(one) for one in draws)
+    return next((one for one in known if one is not None and one.rule != LIBRARY_SEED), None)
 
 
 def _step(place: Where, message: str) -> Step:

@@ -219,6 +219,12 @@ class Context:
         self._read["version", name] = None
         return self._matches(name)
 
+    def may_match(self, finding: Finding, library: str, spec: str) -> bool:
+        """Whether that version is in a range, or another one that the project admits."""
+        name = "\0".join((self.entry(finding) or finding.path, library, spec, "admitted"))
+        self._read["version", name] = None
+        return self._matches(name)
+
     def versions_differ(self, finding: Finding, library: str) -> bool:
         """Whether other files of the project are judged by another version than a finding."""
         version = self._targets(self.entry(finding) or finding.path).version(library).version
@@ -229,8 +235,9 @@ class Context:
         return self._answer("versions", name) == "False"
 
     def _matches(self, name: str) -> bool:
-        path, library, spec = name.split("\0")
-        return self._targets(path).matches(library, spec)
+        path, library, spec, *others = name.split("\0")
+        targets = self._targets(path)
+        return targets.may_match(library, spec) if others else targets.matches(library, spec)
 
 
 def digest(findings: Finding | Sequence[Finding]) -> str:

@@ -25,7 +25,11 @@ def _rng(finding: Finding) -> str:
     if finding.code in MISSING:
         # Where the remedy is another one, a seed would hide the mistake.
         return finding.subject if not finding.remedy else ""
-    return finding.remedy[1] if finding.code == "DET701" and finding.remedy[:1] == ("rng",) else ""
+    return finding.remedy[1] if finding.code in _NAMING and finding.remedy[:1] == ("rng",) else ""
+
+
+_NAMING = frozenset({"DET107", "DET701"})
+"""Rules whose remedy may be a seed of the generator that it names."""
 
 
 _DRAWING = frozenset({"DET109", "DET207"})
@@ -138,7 +142,9 @@ def _tensorflow(
 
 
 def fixed_seed(context: Context, finding: Finding) -> Fix | None:
-    """DET107: a fixed number in place of the clock, the process id, or nothing."""
+    """DET107: a fixed number in place of the clock, the process id, or nothing; a seed for what a seed is drawn from."""
+    if _rng(finding):
+        return seed_block(context, finding)
     code = context.own(finding)
     if code is None:
         return None

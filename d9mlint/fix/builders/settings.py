@@ -96,7 +96,7 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     edits = list(start.edits() or ())
     if not edits:
         return None
-    if context.matches(finding, "torch", ">=1.7,<2.10") and not assignments(start.code, CUBLAS[0]):
+    if context.may_match(finding, "torch", ">=1.7,<2.10") and not assignments(start.code, CUBLAS[0]):
         variable = environment(start.code, [CUBLAS])
         if variable is not None:
             # Where both would replace one text, the variable follows in the next round.
