@@ -686,8 +686,8 @@ def main(path):
         images.append(image / 255.0)
     out = np.array(session.run(None, {"input": images}))
     print(len(os.listdir(path)))
-    for number, name in zip(range(out.shape[1]), os.listdir(path)):
-        print(name, np.argmax(out[0][number]))
+    for row, name in zip(out[0], os.listdir(path)):
+        print(name, np.argmax(row))
 
 
 main("images")

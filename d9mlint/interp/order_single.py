@@ -10,7 +10,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.places import running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import target_names
-from d9mlint.ir.traversal import alike, called_name, nodes, statements
+from d9mlint.ir.traversal import called_name, nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -186,22 +186,6 @@ def _made_of_elements(stmt: m.For) -> frozenset[str]:
             for target in one.targets:
                 target_names(target, names)
     return frozenset(names)
-
-
-def listed_again(listing: Any, function: m.Function | None) -> tuple[Any, ...]:
-    """The other listings of the same in a function that are not sorted where they are made."""
-    if function is None or not isinstance(listing, m.Call):
-        return ()
-    ordered = {
-        id(one.args[0])
-        for one in nodes(function.body)
-        if isinstance(one, m.Call) and called_name(one) == "sorted" and one.args
-    }
-    return tuple(
-        one
-        for one in nodes(function.body)
-        if isinstance(one, m.Call) and one is not listing and id(one) not in ordered and alike(one, listing)
-    )
 
 
 def _receiver(call: Any) -> Any:

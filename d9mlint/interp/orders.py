@@ -79,9 +79,8 @@ class Order(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where an order came about. ``elements`` says what a set has: ``text``, ``object`` or nothing known. ``beside`` are
-    other listings of the same in the function, which may be paired with this one; ``lone`` is whether one entry alone is
-    taken, of those that a pattern or the folder of an item may have only one of."""
+    """Where an order came about. ``elements`` says what a set has: ``text``, ``object`` or nothing known. ``lone``
+    is whether one entry alone is taken, of those that a pattern or the folder of an item may have only one of."""
 
     place: Where
     what: str
@@ -90,7 +89,6 @@ class Origin(NamedTuple):
     elements: str = ""
     confidence: str = "high"
     node: Any = None
-    beside: tuple[Any, ...] = ()
     lone: bool = False
 
 
@@ -308,8 +306,7 @@ class Orders:
         if known is None or (known.place.aside and not interp.state.aside):
             # It also comes about where no option has to be given.
             place = Where(interp, node, subject)
-            beside = order_single.listed_again(node, running(interp)) if sortable else ()
-            self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node, beside, lone)
+            self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node, lone)
         return Order((key,), kind)
 
     def put(self, value: v.Value, order: Order | None) -> None:

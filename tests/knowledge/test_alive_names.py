@@ -300,7 +300,8 @@ LATER = {"albumentations": "DET106"}
 def test_names_of_old_releases_tell_the_release(compiled: Compiled, tmp_path: Path) -> None:
     """The switch that a program lacks is that of the release for which it was written."""
     wrong = []
-    for entry in compiled.inferred:
+    # What says no more than since when a name is there overrules prose alone: tests/cases/releases-that-prose-states.md.
+    for entry in (one for one in compiled.inferred if not one.since):
         for number, name in enumerate([*entry.apis, *entry.prefixes]):
             directory = tmp_path / f"{entry.id}{number}"
             directory.mkdir()

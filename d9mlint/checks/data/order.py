@@ -56,7 +56,7 @@ def _report(rule: Rule, key: Key, origin: Origin) -> None:
             subject=origin.place.subject,
             severity=Severity.ADVICE if origin.lone else None,
             confidence=None if origin.confidence == "high" else Confidence(origin.confidence),
-            fix=_sort(origin.node, *origin.beside) if origin.sortable else None,
+            fix=_sort(origin.node) if origin.sortable else None,
         )
     else:
         known = origin.elements in (TEXT, OBJECT)
@@ -85,11 +85,6 @@ _REMEDIES = {
 }
 
 
-def _sort(*listings: Any) -> Fix:
-    """Where one of two listings of a folder is sorted, what stands at one place of both no longer belongs together."""
-    edits = [
-        edit
-        for one in listings
-        for edit in (Edit(one.start, one.start, "sorted("), Edit(one.end, one.end, ")"))
-    ]
-    return Fix(Applicability.SAFE, "sort the entries", tuple(sorted(edits)))
+def _sort(node: Any) -> Fix:
+    edits = (Edit(node.start, node.start, "sorted("), Edit(node.end, node.end, ")"))
+    return Fix(Applicability.SAFE, "sort the entries", edits)
