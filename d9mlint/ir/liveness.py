@@ -220,7 +220,7 @@ def _tested_for_elements(parts: Iterable[Any]) -> Iterator[str]:
 
 
 def is_only_tested(facts: m.FileFacts, function: m.Function, name: str) -> bool:
-    """Whether a function does nothing with a variable of its own but assign it and ask what is in it."""
+    """Whether a function only assigns one of its variables and asks what is in it."""
     if may_be_shared(facts, function, {name}) or name in _declared(function):
         return False
     read = [one for one in nodes(function.body) if isinstance(one, m.Name)]

@@ -21,7 +21,7 @@ def writes_fraction(run: RunView, target: Any) -> bool:
 
 
 def _is_rounded(run: RunView, whole: m.Expr, part: m.Expr) -> bool:
-    """Whether an expression is another one, rounded: ``x.floor()``, ``torch.floor(x)``."""
+    """Whether an expression rounds the other one: ``x.floor()``, ``torch.floor(x)``."""
     if not isinstance(part, m.Call):
         return False
     if len(part.args) == 1 and isinstance(part.func, m.Name):

@@ -113,7 +113,7 @@ class Candidate(NamedTuple):
     fixed: bool
     """Whether no variable takes part in the input that its gradient is of."""
     untrained: bool
-    """Whether its gradient is that of its own variable, which it is made not to train."""
+    """Whether its gradient is that of a variable that it makes and does not train."""
     ranked: Site | None
     """Where positions are made that it is given, of which it is not known whether they are those of one vector."""
     beside: bool

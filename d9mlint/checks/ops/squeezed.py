@@ -3,6 +3,7 @@ dimension of one entry, which the index has."""
 
 from __future__ import annotations
 
+from d9mlint.checks.base import argument_node
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.shapes import form, is_single
 from d9mlint.interp.tensors import TENSOR
@@ -42,9 +43,7 @@ def _removes(run: RunView, node: m.Call, taken: m.Call, dimension: object) -> bo
 
 def _dimension(node: m.Call, role: RoleEntry) -> object:
     """The number that a call names as its dimension, None where it names none, and a text where it is not written there."""
-    keyword = next((one.value for one in node.keywords if one.name == role.arg), None)
-    pos = role.pos if role.pos is not None else len(node.args)
-    given = keyword if keyword is not None else node.args[pos] if pos < len(node.args) else None
+    given = argument_node(node, role.arg, role.pos)
     if given is None:
-        return None
+        return "computed" if any(isinstance(one, m.Star) for one in node.args) else None
     return given.value if isinstance(given, m.Const) and isinstance(given.value, int) else "computed"

@@ -1139,7 +1139,7 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
 
 
 def _unseeded(run: RunView, source: v.Obj) -> GeneratorEntry | None:
-    """The generator that the whole program shares and that a seed is drawn from, where a seed of its own is what lacks."""
+    """The generator that the whole program shares and that a seed is drawn from, where that generator has no seed."""
     draws = (one for entry in run.kb.rng(source.api) if entry.kind == "draw" for one in entry.draws)
     known = (run.kb.generators.get(one) for one in draws)
     return next((one for one in known if one is not None and one.rule != LIBRARY_SEED), None)
