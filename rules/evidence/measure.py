@@ -2,6 +2,11 @@
 
     python rules/evidence/measure.py NAME.json [--device cuda:0] [--minutes 9]
 
+Where several processes may use the machine at once, each measures a part into a file of its own, and they are joined:
+
+    python rules/evidence/measure.py part1.json --part 1/2 & python rules/evidence/measure.py part2.json --part 2/2
+    python rules/evidence/measure.py NAME.json --join part1.json part2.json
+
 Each call measures what the file lacks, a few recipes at a time between their controls, and keeps what it has by then.
 The last one lists what contradicts documentation or source, and the published measurements.
 """
@@ -40,12 +45,17 @@ def main() -> int:
     parser.add_argument("--device", default="cuda:0", help="cpu, or the GPU that is required")
     parser.add_argument("--minutes", type=float, default=9.0)
     parser.add_argument("--library", choices=["torch", "tensorflow"], default="torch")
+    parser.add_argument("--part", type=part, help="K/N: the K-th of N parts, measured beside the others")
+    parser.add_argument("--join", type=Path, nargs="+", help="other files that FILE takes in first")
     given = parser.parse_args()
     end = time.monotonic() + 60 * given.minutes - LAST
     try:
         known = load(given.file) if given.file.exists() else None
+        for other in given.join or ():
+            known = joined(known, load(other))
+            write(given.file, known)
         with ended_by_signals():
-            known, left = work(known, given.device, given.library, given.file, end)
+            known, left = work(known, given, end)
     except (UsageError, NoDevice) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -56,15 +66,26 @@ def main() -> int:
     return 0
 
 
-def work(known: Evidence | None, device: str, library: str, file: Path, end: float) -> tuple[Evidence, int]:
+def part(text: str) -> tuple[int, int]:
+    """``K/N`` as two numbers. Raises ValueError."""
+    number, _, of = text.partition("/")
+    if not 1 <= int(number) <= int(of):
+        raise ValueError(text)
+    return int(number), int(of)
+
+
+def work(known: Evidence | None, given: argparse.Namespace, end: float) -> tuple[Evidence, int]:
     """Measure what is left until the time is up; the evidence, and how many are left."""
     every = load_recipes()
     controls = [r for r in every if r.control]
-    options = Options(device=device, timeout=60, require_device=device != "cpu")
+    options = Options(device=given.device, timeout=60, require_device=given.device != "cpu")
+    number, of = given.part or (1, 1)
+    own_recipes = [r for r in every if r.library == given.library][number - 1 :: of]
+    own_probes = [p for p in PROBES if p.library == given.library][number - 1 :: of]
     while True:
         done = {m.recipe for m in known.measurements} | {s.probe for s in known.settings} if known else set()
-        recipes = [r for r in every if r.library == library and r.id not in done]
-        probes = [p for p in PROBES if p.library == library and p.id not in done]
+        recipes = [r for r in own_recipes if r.id not in done]
+        probes = [p for p in own_probes if p.id not in done]
         left = len(recipes) + len(probes)
         if known is not None and (not left or time.monotonic() > end):
             return known, left
@@ -72,8 +93,19 @@ def work(known: Evidence | None, device: str, library: str, file: Path, end: flo
             found = measure(recipes[:BATCH], controls, options, say)
         else:
             found = measure([], [], options, say, probes[:1])
-        known = joined(known, found)
-        write(file, known)
+        known = joined(known, timeless(found) if given.part else found)
+        write(given.file, known)
+
+
+def timeless(found: Evidence) -> Evidence:
+    """Evidence without times: those of a machine that measures several parts say nothing."""
+    none = {"time_ratio": None, "time_spread": None}
+    rows = [
+        msgspec.structs.replace(m, seconds=None, mode=m.mode and msgspec.structs.replace(m.mode, **none))
+        for m in found.measurements
+    ]
+    settings = [msgspec.structs.replace(s, seconds=None, **none) for s in found.settings]
+    return msgspec.structs.replace(found, measurements=tuple(rows), settings=tuple(settings))
 
 
 def joined(known: Evidence | None, found: Evidence) -> Evidence:
@@ -86,12 +118,14 @@ def joined(known: Evidence | None, found: Evidence) -> Evidence:
     worst |= {
         (c.library, c.recipe): c for c in known.controls if (c.library, c.recipe) not in worst or not c.passed
     }
+    new = {m.recipe for m in found.measurements} - {m.recipe for m in known.measurements}
+    probes = {s.probe for s in found.settings} - {s.probe for s in known.settings}
     return msgspec.structs.replace(
         known,
         machines=known.machines or found.machines,
         controls=tuple(worst[key] for key in sorted(worst)),
-        measurements=(*known.measurements, *found.measurements),
-        settings=(*known.settings, *found.settings),
+        measurements=(*known.measurements, *(m for m in found.measurements if m.recipe in new)),
+        settings=(*known.settings, *(s for s in found.settings if s.probe in probes)),
     )
 
 
