@@ -78,7 +78,7 @@ def work(known: Evidence | None, given: argparse.Namespace, end: float) -> tuple
     """Measure what is left until the time is up; the evidence, and how many are left."""
     every = load_recipes()
     controls = [r for r in every if r.control]
-    options = Options(device=given.device, timeout=60, require_device=given.device != "cpu")
+    options = Options(device=given.device, timeout=120, require_device=given.device != "cpu")
     number, of = given.part or (1, 1)
     own_recipes = [r for r in every if r.library == given.library][number - 1 :: of]
     own_probes = [p for p in PROBES if p.library == given.library][number - 1 :: of]
