@@ -38,6 +38,7 @@ COPIED = {
     "CONTRIBUTING.md": "contributing/code.md",
     "rules/CONTRIBUTING.md": "contributing/facts.md",
     "rules/evidence/README.md": "contributing/evidence.md",
+    "rules/evidence/MEASURED.md": "contributing/measured.md",
     "rules/knowledge/VERSIONS.md": "contributing/versions.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
