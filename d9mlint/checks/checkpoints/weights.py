@@ -141,6 +141,16 @@ def file_of(run: RunView, call: CallEvent, argument: str, position: int) -> File
     return File(repr(name), numbered) if name is not None else None
 
 
+def names_of(run: RunView, call: CallEvent, argument: str, position: int) -> frozenset[str]:
+    """What the files are called that an argument of a call may name, without their folders where their own names are known;
+    empty where that is not known."""
+    ends = ends_of(run, call.args.get(argument, position))
+    if ends and all(one.startswith("/") for one in ends):
+        return ends
+    file = file_of(run, call, argument, position)
+    return frozenset({file.name}) if file is not None else frozenset()
+
+
 def _name(run: RunView, value: v.Value, depth: int = 0) -> Hashable | None:
     """What a file is called, as far as all of it is known."""
     if isinstance(value, v.Lit):
