@@ -20,7 +20,7 @@ from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_dev
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent, ObjectCallEvent
 from d9mlint.interp.library.weights import are_initial, is_meant
 from d9mlint.interp.listening import Listening, listened_by, on, on_call, on_call_if, on_method
-from d9mlint.interp.memory import Memory, remembered
+from d9mlint.interp.memory import Memory, Tick, remembered
 from d9mlint.interp.places import Where, running
 from d9mlint.interp.switches import DETERMINISTIC
 from d9mlint.ir import nodes as m
@@ -147,6 +147,8 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
     """Set a flag and remember its first place in this run, with the option that has to be given for it: the first that
     needs no option, if there is one."""
     interp.flag(flag, node)
+    if flag in (TRAIN, GIVES_STATE):
+        interp.activity.times.add((flag, Tick(interp.now), frozenset(loop.key for loop in interp.loops)))
     log = interp.import_log
     aside = interp.state.aside
     first = _is_first(interp.places, flag, aside)
@@ -185,11 +187,24 @@ def trains(interp: RunView) -> bool:
     return TRAIN in interp.places
 
 
-def states(interp: RunView) -> Literal["", "evaluates", "resumes"]:
+def _trains_too(interp: Interp) -> bool:
+    """Whether a program may train on the path on which a model is given a state. One that is told to do one of the two goes
+    on with nothing."""
+    times = interp.activity.times
+    given = [one for one in times if one[0] == GIVES_STATE]
+    return trains(interp) and any(
+        bool(loops & others) or not interp.partings.exclusive(time, other)
+        for flag, time, loops in times
+        if flag == TRAIN
+        for _, other, others in given
+    )
+
+
+def states(interp: Interp) -> Literal["", "evaluates", "resumes"]:
     """What loaded states are given to: to models that are not trained here, or to something else."""
     if trains(interp) or GIVES_OPTIMIZER in interp.places or INFERS not in interp.places:
         # What is not known to be a model, in a program that only infers, is one.
-        if RESUMES in interp.places or (GIVES_STATE in interp.places and trains(interp)):
+        if RESUMES in interp.places or (GIVES_STATE in interp.places and _trains_too(interp)):
             return "resumes"
     return "evaluates" if GIVES_STATE in interp.places and interp.entry is not None else ""
 
@@ -214,6 +229,8 @@ LOADING_METHODS = (
 class Activity:
     """Listens for training, devices and GPU use."""
 
+    times = remembered(set[tuple[str, Tick, frozenset[str]]])
+    """When the program trains and gives a model a state, and in which loops."""
     trainer_switch = remembered(str)
     """How the trainer that trains is made deterministic."""
 
