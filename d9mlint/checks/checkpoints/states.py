@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
+from d9mlint.base.findings import LOADED_AT
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
@@ -440,7 +441,7 @@ class Checkpoints(Rule):
                     # An edit that saves a part of it would only seem to be enough.
                     remedy=()
                     if others or weights or ranked or place.subject != _SAVE or self._loaded_elsewhere(place)
-                    else tuple(wanted),
+                    else (*wanted, *(() if open_world else self._loaded_here(place))),
                     # With the number of the epoch it may be kept to go on from, whoever else reads its weights.
                     unless="" if weights else LESS_IF_EVALUATED if "epoch" in found else EVALUATED,
                 )
@@ -488,6 +489,11 @@ class Checkpoints(Rule):
     def _loaded_elsewhere(self, place: Where) -> bool:
         """Whether all that the program loads, it loads in other files: what loads beside a place is not what resumes."""
         return bool(self.loads) and all(one.site.path != place.site.path for one, _ in self.loads)
+
+    def _loaded_here(self, place: Where) -> list[str]:
+        """Where the program loads something in the file of a place."""
+        starts = {one.site.start for one, _ in self.loads if one.site.path == place.site.path}
+        return [f"{LOADED_AT}{start}" for start in sorted(starts)]
 
     def _is_late(self, place: Where, loops: frozenset[str]) -> bool:
         """Whether the program never trains after a place."""
