@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.states import rng_states
@@ -14,6 +15,9 @@ from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import UNSEEDED, Site
 from d9mlint.interp.storage import made_at
+
+if TYPE_CHECKING:
+    from d9mlint.knowledge.schema import RoleEntry
 
 _RNGS = ("torch", "numpy", "python")
 
@@ -54,9 +58,11 @@ class ResumedTrainers(Rule):
         goes_on = self.run.kb.role(call.api, "resumes-training")
         made_by = self.run.kb.role(owner.api, "resumes-training")
         if goes_on is not None and goes_on.arg == "self":
-            site = made_at(owner)
-            if site is not None and made_by is not None and all_hold(call.args, goes_on.when) is True:
-                self.loaded.setdefault(site, lambda: tuple(made_by.more))
+            if made_by is None and owner.birth in self.run.given_instead:
+                other, option = self.run.given_instead[owner.birth]
+                self._gone_on(other, _given(call.args, option), goes_on)
+            else:
+                self._gone_on(owner, call.args, goes_on)
             return
         for args, api in ((call.args, call.api), (owner.args, owner.api)):
             role = self.run.kb.role(api, "resumes-training")
@@ -67,6 +73,15 @@ class ResumedTrainers(Rule):
                 seeded = frozenset(rng for rng in _RNGS if self.run.state.level(rng).level != UNSEEDED)
                 name = f"`{api.rpartition('.')[2]}({role.arg}=...)`"
                 self.places.append((Where(self.run, call.node, api), name, seeded))
+
+    def _gone_on(self, trainer: v.Inst | v.Obj, args: v.Args, goes_on: RoleEntry) -> None:
+        """A trainer trains, which goes on with training if it was loaded."""
+        made_by = self.run.kb.role(trainer.api, "resumes-training") if isinstance(trainer, v.Obj) else None
+        if made_by is None or not isinstance(trainer, v.Obj) or all_hold(args, goes_on.when) is not True:
+            return
+        site = made_at(trainer)
+        if site is not None:
+            self.loaded.setdefault(site, lambda: tuple(made_by.more))
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -113,3 +128,14 @@ class ResumedTrainers(Rule):
 
 
 _HOOKS = ("on_save_checkpoint", "on_load_checkpoint")
+
+
+def _given(args: v.Args, option: str) -> v.Args:
+    """Arguments as they are where an option is given that is off by default."""
+
+    def one(value: v.Value) -> v.Value:
+        switched = isinstance(value, v.Lit) and value.option == option and isinstance(value.value, bool)
+        return v.Lit(not value.value) if isinstance(value, v.Lit) and switched else value
+
+    kw = {name: one(value) for name, value in args.kw.items()}
+    return v.Args([one(value) for value in args.pos], kw, args.star, args.dstar)
