@@ -188,8 +188,8 @@ def trains(interp: RunView) -> bool:
 
 
 def _trains_too(interp: Interp) -> bool:
-    """Whether a program may train on the path on which a model is given a state. One that is told to do one of the two goes
-    on with nothing."""
+    """Whether a program may train on the path on which a model is given a state. One whose options choose between the two
+    goes on with nothing."""
     times = interp.activity.times
     given = [one for one in times if one[0] == GIVES_STATE]
     return trains(interp) and any(
