@@ -84,6 +84,7 @@ Role = Literal[
     "form-only",
     "free-memory",
     "given-by-launcher",
+    "gives-loaded",
     "gives-positions",
     "gives-something",
     "graph-gradient",
