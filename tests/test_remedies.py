@@ -736,6 +736,22 @@ def test_states_are_restored_only_where_the_program_resumes(tmp_path: Path, call
     assert (found.fix is None) is (called == "resume")
 
 
+@pytest.mark.parametrize("called", ["resume", "unused", "weights"])
+def test_states_are_restored_by_the_function_that_the_program_calls(tmp_path: Path, called: str) -> None:
+    resume = (
+        'def resume(net, adam):\n    state = torch.load("last.pt")\n'
+        '    net.load_state_dict(state["model"])\n    adam.load_state_dict(state["adam"])\n\n\n'
+    )
+    weights = 'def weights(net, adam):\n    state = torch.load("last.pt")\n    net.load_state_dict(state["model"])\n\n\n'
+    text = RESUMED.format(called).replace("from other import resume\n", "")
+    text = text.replace("def main", f"{resume}{weights}def main")
+    (found,) = findings(tmp_path, text, "DET601")
+    assert (found.fix is None) is (called == "weights")
+    if found.fix is not None:
+        *_, restored = found.fix.edits
+        assert text.rfind("def ", 0, restored.start) == text.index(f"def {called}")
+
+
 @pytest.mark.parametrize(
     ("call", "expected"),
     [

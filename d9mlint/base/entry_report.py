@@ -24,7 +24,8 @@ class EntryReport(msgspec.Struct):
     ``config_files`` are the configuration files that were opened; ``cuts`` say where the run was cut
     off, ``gaps`` what else it did not follow, ``trains`` whether a model is trained. ``releases`` are
     those of libraries for which the names in the program tell that it was written. ``states`` says what it gives states to
-    that were loaded: to models alone, which it does not train, or to something else, as who goes on with training does."""
+    that were loaded: to models alone, which it does not train, or to others, or to something else, as who goes on with
+    training does; ``loads`` and ``saves`` how the files end, with an empty text where that is not known."""
 
     entry: str
     function: str
@@ -40,7 +41,9 @@ class EntryReport(msgspec.Struct):
     gaps: list[Gap] = []
     entered: bytes = zlib.compress(b"\x80", 1)
     releases: dict[str, str] = {}
-    states: Literal["", "evaluates", "resumes"] = ""
+    states: Literal["", "evaluates", "begins", "resumes"] = ""
+    loads: list[str] = []
+    saves: list[str] = []
 
     def functions_reached(self) -> dict[int, list[int]]:
         """The functions that the run reached, of each file."""
@@ -68,7 +71,18 @@ IF_READ = "if read "
 that."""
 
 
+def are_other_files(ends: Iterable[str], others: Iterable[str]) -> bool:
+    """Whether files that end in one way are none of those that end in other ways."""
+    return not any(one.endswith(other) or other.endswith(one) for one in ends for other in others)
+
+
 def shown(reports: Iterable[EntryReport]) -> frozenset[str]:
-    """What all programs of a project show together."""
+    """What all programs of a project show together. One that begins its training with weights goes on with that of another
+    one, unless it loads only files that none of them saves."""
+    reports = list(reports)
     states = {report.states for report in reports}
+    saved = {end for report in reports for end in report.saves}
+    for report in reports:
+        if report.states == "begins" and not (report.loads and are_other_files(report.loads, saved)):
+            states.add("resumes")
     return frozenset([EVALUATED] if "evaluates" in states and "resumes" not in states else [])

@@ -22,6 +22,8 @@ REPEATED = "repeated"
 """Stands there where the call runs in each round of a loop: a generator made for it would draw the same in each."""
 WARNED = "warned"
 """Stands in ``remedy`` where the mode only warns: as what is wrong, or as what to do."""
+LOADED_AT = "loaded at "
+"""Stands in ``remedy`` before where the program loads a checkpoint in the file of the finding."""
 
 
 class Severity(str, enum.Enum):

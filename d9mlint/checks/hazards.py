@@ -26,7 +26,7 @@ from d9mlint.interp.state import UNSEEDED, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import called_name, nodes
 from d9mlint.knowledge.patterns import Patterns
 from d9mlint.knowledge.versions import split
 
@@ -270,6 +270,8 @@ class Hazards(Rule):
             targets = (f"{library} {target.version}", target.source)
             text["version"] = target.version
 
+        level = entry.for_each if entry.for_each and _for_each(self.run) else entry.severity
+
         def report() -> None:
             if self._taken_back(entry):
                 self.silent(rule, place, "a call, a mode, a variable or the device makes it harmless")
@@ -281,7 +283,7 @@ class Hazards(Rule):
                 advice.format(**text),
                 subject=entry.subject.format(**text) or name,
                 targets=targets,
-                severity=Severity(entry.severity) if entry.severity else None,
+                severity=Severity(level) if level else None,
                 confidence=Confidence(entry.confidence) if entry.confidence else None,
                 entry_wide=bool(context),
                 # For generation a seed of the program is the remedy.
@@ -322,6 +324,11 @@ class Hazards(Rule):
             if setting is not None and (setting.value is None or setting.value in values or "*" in values):
                 return True
         return any(self.run.mode(mode).value in (True, None) for mode in entry.unless_mode)
+
+
+def _for_each(run: RunView) -> bool:
+    """Whether a ``for`` statement is running that goes through something, and does not only count."""
+    return any(isinstance(one.stmt, m.For) and called_name(one.stmt.iter) != "range" for one in run.loops)
 
 
 def _names_of_class(interp: RunView, call: CallEvent) -> list[str]:

@@ -223,6 +223,8 @@ def _hazard(entry: HazardEntry) -> Iterator[str]:
     yield from _only(entry.only_env)
     for variable, values in entry.unless_env.items():
         yield f"  not with {variable}={' or '.join(values)}"
+    if entry.for_each:
+        yield f"  {entry.for_each} where it is called for each element of something, else {entry.severity}"
     yield f"  remedy: {entry.help}"
 
 

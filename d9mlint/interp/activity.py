@@ -18,9 +18,10 @@ from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, asked, named, runner, runner_of
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device, of_keras
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent, ObjectCallEvent
+from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.library.weights import are_initial, is_meant
 from d9mlint.interp.listening import Listening, listened_by, on, on_call, on_call_if, on_method
-from d9mlint.interp.memory import Memory, remembered
+from d9mlint.interp.memory import Memory, Tick, remembered
 from d9mlint.interp.places import Where, running
 from d9mlint.interp.switches import DETERMINISTIC
 from d9mlint.ir import nodes as m
@@ -74,6 +75,8 @@ RESUMES = "gives something a state"
 """Where a model is given a state that is no other one's here, and where something else is."""
 GIVES_OPTIMIZER = "gives an optimizer a state"
 """Where something is given a state that is known to be no model, or called what only training needs."""
+GIVES_NO_MODEL = "gives what is no model a state"
+"""Where something is given a state that is known to be no model."""
 ENTERED = "enters-by-hand"
 SAVES = "saves"
 
@@ -147,6 +150,8 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
     """Set a flag and remember its first place in this run, with the option that has to be given for it: the first that
     needs no option, if there is one."""
     interp.flag(flag, node)
+    if flag in (TRAIN, GIVES_STATE):
+        interp.activity.times.add((flag, Tick(interp.now), frozenset(loop.key for loop in interp.loops)))
     log = interp.import_log
     aside = interp.state.aside
     first = _is_first(interp.places, flag, aside)
@@ -185,12 +190,28 @@ def trains(interp: RunView) -> bool:
     return TRAIN in interp.places
 
 
-def states(interp: RunView) -> Literal["", "evaluates", "resumes"]:
-    """What loaded states are given to: to models that are not trained here, or to something else."""
+def _trains_too(interp: Interp) -> bool:
+    """Whether a program may train on the path on which a model is given a state. One whose options choose between the two
+    goes on with nothing."""
+    times = interp.activity.times
+    given = [one for one in times if one[0] == GIVES_STATE]
+    return trains(interp) and any(
+        bool(loops & others) or not interp.partings.exclusive(time, other)
+        for flag, time, loops in times
+        if flag == TRAIN
+        for _, other, others in given
+    )
+
+
+def states(interp: Interp) -> Literal["", "evaluates", "begins", "resumes"]:
+    """What loaded states are given to: to models that are not trained here, to what may be models that are, or to something
+    else."""
     if trains(interp) or GIVES_OPTIMIZER in interp.places or INFERS not in interp.places:
         # What is not known to be a model, in a program that only infers, is one.
-        if RESUMES in interp.places or (GIVES_STATE in interp.places and trains(interp)):
+        if GIVES_NO_MODEL in interp.places:
             return "resumes"
+        if RESUMES in interp.places or (GIVES_STATE in interp.places and _trains_too(interp)):
+            return "begins"
     return "evaluates" if GIVES_STATE in interp.places and interp.entry is not None else ""
 
 
@@ -214,6 +235,11 @@ LOADING_METHODS = (
 class Activity:
     """Listens for training, devices and GPU use."""
 
+    times = remembered(set[tuple[str, Tick, frozenset[str]]])
+    """When the program trains and gives a model a state, and in which loops."""
+    loaded_files = remembered(set[str])
+    saved_files = remembered(set[str])
+    """How the files end that the program loads, and in which it saves something: an empty text where that is not known."""
     trainer_switch = remembered(str)
     """How the trainer that trains is made deterministic."""
 
@@ -551,8 +577,20 @@ class Activity:
         kind = call.owner.type if isinstance(call.owner, v.Obj) else ""
         name = receiver(call.node)
         known = not model and kind.partition(".")[0] == "torch"
+        if known:
+            note(self._interp, GIVES_NO_MODEL, call.node, call.api)
         if known or not _computes(running(self._interp), name):
             note(self._interp, GIVES_OPTIMIZER, call.node, call.api)
+
+    @on_call(*sorted(tensors.LOADING))
+    def loads_named(self, call: CallEvent) -> None:
+        """A file is loaded."""
+        self.loaded_files.update(ends_of(self._interp, call.args.get("f", 0)) or {""})
+
+    @on_call_if(lambda activity, api: activity.kb.role(api, "saves-checkpoint") is not None)
+    def saves_named(self, call: CallEvent) -> None:
+        """Something is saved in a file."""
+        self.saved_files.update(ends_of(self._interp, call.args.get("f", 1)) or {""})
 
     @on_call_if(lambda activity, api: activity.kb.role(api, "loads-weights") is not None)
     def loads_file(self, call: CallEvent) -> None:

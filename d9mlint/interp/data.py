@@ -140,7 +140,7 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     if op == "%" and isinstance(left, v.Lit) and isinstance(left.value, str):
         return format_percent(left, right)
     if op == "/" and any(isinstance(side, v.Obj) and side.type == PATH for side in (left, right)):
-        return v.Obj(PATH)
+        return v.Obj(PATH, "", v.Args([left, right]))
     interp.listeners.tell(OperatorEvent(op, left, right, node))
     if op != "*" or not (v.is_zero(left) or v.is_zero(right)):
         for side in (left, right):
@@ -169,8 +169,6 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         left_elts = left.elts if isinstance(left, v.Items) else []
         right_elts = right.elts if isinstance(right, v.Items) and op in "|^" else []
         return joined("s", [*left_elts, *right_elts], True)
-    if op == "/" and isinstance(left, v.Obj) and left.type == "pathlib.Path":
-        return v.Obj("pathlib.Path", "pathlib.Path")
     if op in ("+", "%") and isinstance(left, v.Lit) and isinstance(left.value, str):
         known = left if op == "+" else v.Lit(left.value.partition("%")[0], left.option)
         return v.text(known, right if op == "+" else v.UNKNOWN)

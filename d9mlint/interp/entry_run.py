@@ -371,6 +371,8 @@ class Analyzer:
             gaps=sorted(interp.gaps),
             entered=packed(self._by_file(functions(interp.trail))),
             states=states(interp),
+            loads=sorted(interp.activity.loaded_files),
+            saves=sorted(interp.activity.saved_files),
         )
 
 

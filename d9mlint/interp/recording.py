@@ -801,6 +801,7 @@ _ROLES = {
     "discards-batches": "gives a loader that leaves out its first batches",
     "saves-checkpoint": "writes what its argument names into a file",
     "resumes-training": "goes on with training from the checkpoint that is named",
+    "gives-loaded": "gives a new object with the state in a file",
     "loads-checkpoint": "gives what a checkpoint holds",
     "restores-weights": "gives a model its weights alone",
     "resumes-epochs": "trains from the epoch on that is named",

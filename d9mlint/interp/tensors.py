@@ -433,7 +433,12 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
     if it is given is noted."""
     if kept is other:
         return kept
-    if isinstance(other, v.Inst) and isinstance(kept, (v.Inst, v.Obj, v.Items)) and not interp.importing:
+    if (
+        isinstance(kept, (v.Inst, v.Obj, v.Items))
+        and not interp.importing
+        and isinstance(other, (v.Inst, v.Obj))
+        and (isinstance(other, v.Inst) or interp.kb.role(other.api, "resumes-training") is not None)
+    ):
         interp.given_instead[kept.birth] = other, option
     if isinstance(kept, v.Lit) and gone_on_with(kept, other, option):
         return v.Lit(kept.value, option)

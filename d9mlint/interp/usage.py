@@ -81,7 +81,9 @@ def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> list[v.Val
             if isinstance(one, (v.Inst, v.Items, v.AnyOf)):
                 given += use(interp, one, node, depth + 1)
     if isinstance(value, (v.Inst, v.Obj, v.Items)) and value.birth in interp.given_instead:
-        _use_instead(interp, *interp.given_instead[value.birth], node, depth)
+        other, option = interp.given_instead[value.birth]
+        if isinstance(other, v.Inst):
+            _use_instead(interp, other, option, node, depth)
     return given
 
 

@@ -84,6 +84,7 @@ Role = Literal[
     "form-only",
     "free-memory",
     "given-by-launcher",
+    "gives-loaded",
     "gives-positions",
     "gives-something",
     "graph-gradient",
@@ -374,6 +375,9 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``only_env``: only where these variables have one of these values; an empty one stands for a variable that is
     not set.
 
+    ``for_each`` is the severity in place of ``severity`` in the body of a ``for`` statement that goes through something, or
+    in what it calls: one that counts may only try again.
+
     ``literal``: a value that is the default of an option of the program is none that it has chosen; it is not
     reported. ``subject`` is what the finding is about, where that is not the call as written. ``help_beside`` replaces
     ``help`` where all of ``beside`` hold, or may.
@@ -407,6 +411,7 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     literal: bool = False
     subject: str = ""
     severity: Level | None = None
+    for_each: Level | None = None
     confidence: Sureness | None = None
     note: str = ""
     provenance: list[str] = []

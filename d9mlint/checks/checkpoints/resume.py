@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.base.entry_report import are_other_files
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import start_of
 from d9mlint.checks.checkpoints.rounds import is_last, is_never
 from d9mlint.checks.checkpoints.states import contents, made_by_paths, optimizes, saved, saves
-from d9mlint.checks.checkpoints.weights import are_other_files, ends_of
 from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import RESUMES
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.data import COUNTED_FROM, ENDED
 from d9mlint.interp.events import CallEvent, EndEvent, ImportEvent, Loop, LoopEvent
+from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
+from d9mlint.base.findings import LOADED_AT
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
@@ -17,6 +18,7 @@ from d9mlint.checks.checkpoints.weights import (
     file_of,
     key_of,
     models_made,
+    names_of,
     sources,
     weights_in,
 )
@@ -63,7 +65,7 @@ RESTORE_CALLS = {
 _EPOCH = re.compile(r"epoch|step|iter|itr", re.IGNORECASE)
 _OPTIMIZER = re.compile(r"optim|(^|[._])opt([._]|$|_?[a-z]?$)", re.IGNORECASE)
 _SCHEDULER = re.compile(r"sched|lr_s", re.IGNORECASE)
-_SCALER = re.compile(r"scaler|amp", re.IGNORECASE)
+_SCALER = re.compile(r"scaler|(?<![a-z])amp(?![a-z])", re.IGNORECASE)
 
 _OF_RANKS = (
     ", the RNG states of each rank on that rank: with those of one rank, all ranks draw the same numbers"
@@ -149,6 +151,10 @@ class Checkpoints(Rule):
     """Models that are given the weights that a file has."""
     files = remembered_table(Site, File)
     """What the files are called that are loaded."""
+    names = remembered(set[tuple[Site, str]])
+    """What the files are called that are saved and loaded, as far as that is known."""
+    named = remembered(set[str])
+    """What the files are called in which weights are saved, and nothing that trains."""
     written = remembered_table(str, int)
     """When the program first writes files, by what they are called."""
     in_ranks = remembered(bool)
@@ -260,6 +266,8 @@ class Checkpoints(Rule):
         found: set[str] = set().union(*(contents(one, written) for one in made))
         role = self.run.kb.role(call.api, "saves-checkpoint")
         subject = call.api if role is not None and role.library in _JAX else _SAVE
+        names = names_of(self.run, call, "f", 1)
+        self.names.update((self.run.here(call.node), name) for name in names)
         counters = self._counters(Where(self.run, call.node, subject).site.path)
         if not counters.isdisjoint(written):
             found.add("epoch")
@@ -273,6 +281,8 @@ class Checkpoints(Rule):
             return
         going_on = self._going_on(made)
         if not going_on:
+            if found <= {"epoch"} and weights_in(content):
+                self.named.update(names)
             self._weights(call, content, found, Where(self.run, call.node, subject), loops)
         if ("optimizer" in found or going_on) and "unknown" not in found:
             place = Where(self.run, call.node, subject)
@@ -367,6 +377,7 @@ class Checkpoints(Rule):
         loops = frozenset(loop.key for loop in self.run.loops)
         place = Where(self.run, call.node, "torch.load")
         self.loads.append((place, loops))
+        self.names.update((place.site, name) for name in names_of(self.run, call, "f", 0))
         file = file_of(self.run, call, "f", 0)
         if file is not None:
             self.files[place.site] = file
@@ -403,7 +414,7 @@ class Checkpoints(Rule):
             if place.subject != _SAVE and not any(one.order < place.order for one in self.restored_at):
                 self.silent("DET601", place, "the program loads no checkpoint before")
                 continue
-            if evaluated:
+            if evaluated and self._may_be_loaded(place):
                 self.silent("DET601", place, "what the program loads, it loads after it has trained")
                 continue
             lacks = [] if "epoch" in found else ["the epoch or step"]
@@ -430,7 +441,7 @@ class Checkpoints(Rule):
                     # An edit that saves a part of it would only seem to be enough.
                     remedy=()
                     if others or weights or ranked or place.subject != _SAVE or self._loaded_elsewhere(place)
-                    else tuple(wanted),
+                    else (*wanted, *(() if open_world else self._loaded_here(place))),
                     # With the number of the epoch it may be kept to go on from, whoever else reads its weights.
                     unless="" if weights else LESS_IF_EVALUATED if "epoch" in found else EVALUATED,
                 )
@@ -479,6 +490,11 @@ class Checkpoints(Rule):
         """Whether all that the program loads, it loads in other files: what loads beside a place is not what resumes."""
         return bool(self.loads) and all(one.site.path != place.site.path for one, _ in self.loads)
 
+    def _loaded_here(self, place: Where) -> list[str]:
+        """Where the program loads something in the file of a place."""
+        starts = {one.site.start for one, _ in self.loads if one.site.path == place.site.path}
+        return [f"{LOADED_AT}{start}" for start in sorted(starts)]
+
     def _is_late(self, place: Where, loops: frozenset[str]) -> bool:
         """Whether the program never trains after a place."""
         return place.order > self.trained and not any(key in self.trains_in for key in loops)
@@ -496,6 +512,17 @@ class Checkpoints(Rule):
             and any(self._is_late(place, loops) for place, loops, _ in self.given)
             and all(self._is_late(place, loops) for place, loops, _ in self.given)
         )
+
+    def _may_be_loaded(self, checkpoint: Where) -> bool:
+        """Whether a checkpoint may be what the program loads after it has trained: that is not known to be a file in which
+        it saves weights alone."""
+        own = self._named(checkpoint)
+        late = [self._named(place) for place, loops in self.loads if self._is_late(place, loops)]
+        return not late or any(not names or not names <= self.named or bool(names & own) for names in late)
+
+    def _named(self, place: Where) -> set[str]:
+        """What the file is called that is saved or loaded at a place."""
+        return {name for site, name in self.names if site == place.site}
 
     def _in_several_files(self) -> list[tuple[Where, set[str], frozenset[str], str]]:
         """The checkpoint of a program that saves its states in one file each, and resumes. The names of the files may hold

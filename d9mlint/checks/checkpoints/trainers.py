@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.states import rng_states
+from d9mlint.checks.checkpoints.weights import models_made
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent
@@ -14,6 +16,10 @@ from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import UNSEEDED, Site
 from d9mlint.interp.storage import made_at
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.knowledge.schema import RoleEntry
 
 _RNGS = ("torch", "numpy", "python")
 
@@ -31,6 +37,9 @@ class ResumedTrainers(Rule):
     loaded = remembered_table(Site, tuple[str, ...])
     """Where the trainers are loaded that go on with training, and the RNGs that they draw from."""
 
+    dropped = remembered_table(Site, Where)
+    """The models for which a file was loaded into another one, which nothing takes, and where."""
+
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
@@ -47,6 +56,7 @@ class ResumedTrainers(Rule):
         if not isinstance(owner, v.Obj):
             self.loads.setdefault(self.run.here(call.node), lambda: Where(self.run, call.node, call.api))
             return
+        self._unused(call)
         kept = [*self._objects(call.args), *self._objects(owner.args)]
         if any(one.cls.find(name) is not None for one in kept for name in _HOOKS):
             # It may keep them itself.
@@ -54,9 +64,11 @@ class ResumedTrainers(Rule):
         goes_on = self.run.kb.role(call.api, "resumes-training")
         made_by = self.run.kb.role(owner.api, "resumes-training")
         if goes_on is not None and goes_on.arg == "self":
-            site = made_at(owner)
-            if site is not None and made_by is not None and all_hold(call.args, goes_on.when) is True:
-                self.loaded.setdefault(site, lambda: tuple(made_by.more))
+            if made_by is None and owner.birth in self.run.given_instead:
+                other, option = self.run.given_instead[owner.birth]
+                self._gone_on(other, _given(call.args, option), goes_on)
+            else:
+                self._gone_on(owner, call.args, goes_on)
             return
         for args, api in ((call.args, call.api), (owner.args, owner.api)):
             role = self.run.kb.role(api, "resumes-training")
@@ -67,6 +79,49 @@ class ResumedTrainers(Rule):
                 seeded = frozenset(rng for rng in _RNGS if self.run.state.level(rng).level != UNSEEDED)
                 name = f"`{api.rpartition('.')[2]}({role.arg}=...)`"
                 self.places.append((Where(self.run, call.node, api), name, seeded))
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "gives-loaded") is not None)
+    def loaded_for_nothing(self, call: CallEvent) -> None:
+        """A method of a model loads a file into a new one, which may be dropped."""
+        statement, targets = self.run.statement, self.run.targets
+        if self.run.entry is None or not isinstance(call.owner, v.Inst):
+            return
+        if not isinstance(statement, m.ExprStmt) or statement.value is not call.node:
+            return
+        if targets is None or not targets.matches("lightning", "<2.1"):
+            self.silent(
+                "DET602", call.node, "Lightning raises TypeError from 2.1 on, as it is called on an instance"
+            )
+            return
+        for site in models_made(call.owner):
+            self.dropped[site] = Where(self.run, call.node, call.api)
+
+    def _unused(self, call: CallEvent) -> None:
+        """A trainer trains models, of which one may have its own weights though a file was loaded for it."""
+        role = self.run.kb.role(call.api, "resumes-training")
+        path = call.args.get(role.arg, role.pos) if role is not None else None
+        if call.args.dstar or (path is not None and v.is_none(path) is not True):
+            return
+        for site in {site for model in self._objects(call.args) for site in models_made(model)}:
+            if site in self.dropped:
+                self.report(
+                    "DET602",
+                    self.dropped[site],
+                    "`load_from_checkpoint` returns a new model, which is dropped: this one keeps its weights, so resumed "
+                    "training starts from the beginning",
+                    "pass the checkpoint to the trainer, which restores optimizers and loops too: `fit(ckpt_path=...)`, "
+                    "before Lightning 1.5 `Trainer(resume_from_checkpoint=...)`",
+                    subject="load_from_checkpoint",
+                )
+
+    def _gone_on(self, trainer: v.Inst | v.Obj, args: v.Args, goes_on: RoleEntry) -> None:
+        """A trainer trains, which goes on with training if it was loaded."""
+        made_by = self.run.kb.role(trainer.api, "resumes-training") if isinstance(trainer, v.Obj) else None
+        if made_by is None or not isinstance(trainer, v.Obj) or all_hold(args, goes_on.when) is not True:
+            return
+        site = made_at(trainer)
+        if site is not None:
+            self.loaded.setdefault(site, lambda: tuple(made_by.more))
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -113,3 +168,14 @@ class ResumedTrainers(Rule):
 
 
 _HOOKS = ("on_save_checkpoint", "on_load_checkpoint")
+
+
+def _given(args: v.Args, option: str) -> v.Args:
+    """Arguments as they are where an option is given that is off by default."""
+
+    def one(value: v.Value) -> v.Value:
+        switched = isinstance(value, v.Lit) and value.option == option and isinstance(value.value, bool)
+        return v.Lit(not value.value) if isinstance(value, v.Lit) and switched else value
+
+    kw = {name: one(value) for name, value in args.kw.items()}
+    return v.Args([one(value) for value in args.pos], kw, args.star, args.dstar)

@@ -9,6 +9,7 @@ import msgspec
 
 from d9mlint.checks.base import argument_node
 from d9mlint.interp import values as v
+from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
@@ -141,6 +142,16 @@ def file_of(run: RunView, call: CallEvent, argument: str, position: int) -> File
     return File(repr(name), numbered) if name is not None else None
 
 
+def names_of(run: RunView, call: CallEvent, argument: str, position: int) -> frozenset[str]:
+    """What the files are called that an argument of a call may name, without their folders where their own names are known;
+    empty where that is not known."""
+    ends = ends_of(run, call.args.get(argument, position))
+    if ends and all(one.startswith("/") for one in ends):
+        return ends
+    file = file_of(run, call, argument, position)
+    return frozenset({file.name}) if file is not None else frozenset()
+
+
 def _name(run: RunView, value: v.Value, depth: int = 0) -> Hashable | None:
     """What a file is called, as far as all of it is known."""
     if isinstance(value, v.Lit):
@@ -151,33 +162,6 @@ def _name(run: RunView, value: v.Value, depth: int = 0) -> Hashable | None:
         return None
     parts = [_name(run, one, depth + 1) for one in value.args.values()]
     return None if None in parts or not parts else (value.api, *parts)
-
-
-def ends_of(run: RunView, value: v.Value | None, depth: int = 0) -> frozenset[str]:
-    """How the files that a value may be are known to end, with a slash before a whole name; empty where that is not
-    known."""
-    if isinstance(value, v.AnyOf):
-        found = [ends_of(run, one, depth + 1) for one in value.values]
-        return frozenset[str]().union(*found) if all(found) else frozenset()
-    if isinstance(value, v.Lit):
-        if not isinstance(value.value, str) or value.option:
-            return frozenset()
-        return frozenset({f"/{value.value.rpartition('/')[2]}"})
-    if not isinstance(value, v.Obj) or depth > _DEEPEST or value.args.star or value.owner is not None:
-        return frozenset()
-    last = value.args.kw.get("end") if value.api == v.TEXT else None
-    if isinstance(last, v.Lit) and isinstance(last.value, str) and not last.option:
-        # What stands before the end of a text may belong to the name too.
-        _, slash, name = last.value.rpartition("/")
-        return frozenset({f"{slash}{name}"}) if name else frozenset()
-    if run.kb.role(value.api, "makes-text") is None or not value.args.pos or value.type == v.TEXT:
-        return frozenset()
-    return ends_of(run, value.args.pos[-1], depth + 1)
-
-
-def are_other_files(ends: Iterable[str], others: Iterable[str]) -> bool:
-    """Whether files that end in one way are none of those that end in other ways."""
-    return not any(one.endswith(other) or other.endswith(one) for one in ends for other in others)
 
 
 def _words(node: Any) -> Hashable:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
-from d9mlint.base.findings import Edit, Finding, Fix
+from d9mlint.base.findings import LOADED_AT, Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import Context, made
@@ -39,16 +39,18 @@ def complete(context: Context, finding: Finding) -> Fix | None:
     if found is None:
         return None
     code, call = found
-    if not call.args or not finding.remedy:
+    wanted = [part for part in finding.remedy if not part.startswith(LOADED_AT)]
+    if not call.args or not wanted:
         return None
     saved = _dictionary(code, call)
     if saved is None:
         return None
     steps = _steps(code, call)
-    if "numpy" in finding.remedy and _loads_weights_only(context, finding, code):
+    if "numpy" in wanted and _loads_weights_only(context, finding, code):
         # NumPy's state holds an array, which such a load refuses.
         return None
-    resumed = _resumed(code, saved, steps)
+    reached = {int(part.removeprefix(LOADED_AT)) for part in finding.remedy if part.startswith(LOADED_AT)}
+    resumed = _resumed(code, saved, steps, reached)
     alike = [
         one
         for one in code.calls((code.qualified(call.func),))
@@ -66,7 +68,7 @@ def complete(context: Context, finding: Finding) -> Fix | None:
     restored: list[str] = []
     imports: list[str] = []
     taken = {k.value for k in (*saved.keys, *(t.slice for t in steps)) if isinstance(k, ast.Constant)}
-    for part in finding.remedy:
+    for part in wanted:
         value = key = ""
         if part in STATES:
             key, module, getter, restore = STATES[part]
@@ -137,12 +139,17 @@ class _Resumed(NamedTuple):
         return False
 
 
-def _resumed(code: Code, saved: ast.Dict, steps: list[ast.Subscript]) -> _Resumed | None:
-    """Where the only resumed run of a file loads the checkpoint."""
+def _resumed(
+    code: Code, saved: ast.Dict, steps: list[ast.Subscript], reached: Collection[int]
+) -> _Resumed | None:
+    """Where the only resumed run of a file loads the checkpoint: in one of the places that the program is known to reach, if
+    there are any."""
     keys = {k.value for k in (*saved.keys, *(t.slice for t in steps)) if isinstance(k, ast.Constant)}
     found: list[tuple[int, _Resumed]] = []
     for load in code.calls(("torch.load",)):
         stmt = code.statement(load)
+        if reached and code.start(load) not in reached:
+            continue
         if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or stmt.value is not load:
             continue
         if not isinstance(stmt.targets[0], (ast.Name, ast.Attribute)):

@@ -283,9 +283,10 @@ def sampling_params(context: Context, finding: Finding) -> Fix | None:
         return None
     code, call = found
     passed = _PASSED.match(finding.help or "")
-    name, value = (passed[1], passed[2]) if passed else ("seed", "0")
-    edits: tuple[Edit, ...] | None = changes.set_argument(code, call, name, value)
-    return made(f"pass `{name}={value}`", edits)
+    if passed is None:
+        return None
+    edits: tuple[Edit, ...] | None = changes.set_argument(code, call, passed[1], passed[2])
+    return made(f"pass `{passed[1]}={passed[2]}`", edits)
 
 
 _PASSED = re.compile(r"pass `(\w+)=(\d+)`")
