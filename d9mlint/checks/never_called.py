@@ -17,12 +17,14 @@ from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.findings import Finding, Severity, Step
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
+from d9mlint.ir.endings import never_run
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes
 from d9mlint.project.entry_points import is_built
 
 if TYPE_CHECKING:
     from d9mlint.interp.entry_run import Project
+    from d9mlint.project.modules import ModuleFile
 
 MOST_STEPS = 8
 """How many functions that nothing reaches are followed, from each to one that names it."""
@@ -43,6 +45,8 @@ _HARMLESS = frozenset({"staticmethod", "classmethod", "property", "abstractmetho
 """Decorators that do not hand on what they decorate."""
 _MATERIAL = frozenset({"dynamic-call", "project-import", "failing-call", "undefined-name", "budget"})
 """Gaps behind which a call may stand that was not seen."""
+_RAISING = frozenset({"failing-call", "undefined-name"})
+"""Gaps at an expression that always raises."""
 
 Function = tuple[int, int]
 """A function by its file's place among the project's files and its index there."""
@@ -135,6 +139,7 @@ class _Search:
                 self.reached.setdefault(file, set()).update(functions)
                 if unsure:
                     self.unsure.update((file, index) for index in functions)
+        self.failing = _failing(programs, project)
         self._uses: dict[int, _Uses] = {}
         self._files_with: dict[str, list[int]] = {}
         self._answers: dict[Function, bool] = {}
@@ -321,8 +326,22 @@ class _Search:
         if found is None:
             file = self.files[at]
             with at_once():
-                found = self._uses[at] = _uses(file.facts, file.is_package)
+                found = self._uses[at] = _uses(file, self.failing.get(at, frozenset()))
         return found
+
+
+def _failing(programs: Sequence[EntryReport], project: Project) -> dict[int, frozenset[tuple[int, int]]]:
+    """The places in each file of expressions that raise, in all programs that run it."""
+    found: dict[int, frozenset[tuple[int, int]]] = {}
+    for one in programs:
+        own: dict[int, set[tuple[int, int]]] = {}
+        for gap in one.gaps:
+            if gap.kind in _RAISING and gap.path in project.index:
+                own.setdefault(project.index[gap.path], set()).add((gap.start, gap.end))
+        for file in one.files:
+            places = frozenset(own.get(file, ()))
+            found[file] = found[file] & places if file in found else places
+    return found
 
 
 def _has(words: list[str], word: str) -> bool:
@@ -330,7 +349,8 @@ def _has(words: list[str], word: str) -> bool:
     return at < len(words) and words[at] == word
 
 
-def _uses(facts: m.FileFacts, package: bool) -> _Uses:
+def _uses(file: ModuleFile, failing: frozenset[tuple[int, int]]) -> _Uses:
+    facts = file.facts
     found = _Uses()
     if facts.problem is not None:
         return found
@@ -349,7 +369,7 @@ def _uses(facts: m.FileFacts, package: bool) -> _Uses:
             for alias in node.names:
                 renamed[alias.asname or alias.name] = alias.name
                 modules.setdefault(alias.asname or alias.name, set()).add(alias.name)
-                if package:
+                if file.is_package:
                     # What a package shows is there for others.
                     found.names.setdefault(alias.name, set()).add((0, False))
     found.own.update(fn.name for fn in facts.functions if fn.parent == 0 and fn.cls < 0)
@@ -357,8 +377,20 @@ def _uses(facts: m.FileFacts, package: bool) -> _Uses:
     rebound = _rebound(facts)
     for around, some in _code(facts):
         own = _own(facts.functions[around]) if around > 0 else frozenset[str]()
-        _add(found, around, some, renamed, modules, own, rebound if around == 0 else {})
+        code = list(nodes(some))
+        # What raises in a cell of a notebook ends that cell.
+        if around > 0 or (around == 0 and not file.notebook):
+            code = _that_run(code, facts.functions[around], failing, found.own)
+        _add(found, around, code, renamed, modules, own, rebound if around == 0 else {})
     return found
+
+
+def _that_run(
+    some: list[Any], function: m.Function, failing: frozenset[tuple[int, int]], own: set[str]
+) -> list[Any]:
+    """Some nodes of a function without those of statements that never run."""
+    never = {id(one) for one in nodes(never_run(function.body, failing, own))}
+    return [one for one in some if id(one) not in never] if never else some
 
 
 def _own(function: m.Function) -> frozenset[str]:
@@ -401,7 +433,7 @@ def _code(facts: m.FileFacts) -> Iterator[tuple[int, Iterable[Any]]]:
 def _add(
     uses: _Uses,
     around: int,
-    code: Iterable[Any],
+    some: list[Any],
     renamed: dict[str, str],
     modules: dict[str, set[str]],
     own: frozenset[str],
@@ -410,11 +442,11 @@ def _add(
     """``own`` are the variables of the function, ``rebound`` says behind which place a variable of the module is none of
     the modules."""
     called: set[int] = set()
-    some = list(nodes(code))
     looked_in: set[int] = set()
     stored: set[int] = set()
     asked: set[int] = set()
     for node in some:
+        looked_in.update(_only_asked(node))
         if isinstance(node, (m.Assign, m.AnnAssign, m.For)):
             targets = node.targets if isinstance(node, m.Assign) else [node.target]
             stored.update(id(one) for one in targets)
@@ -450,6 +482,14 @@ def _add(
         if (not rest and used) or "__dict__" in rest:
             uses.handed_on |= modules.get(head, set())
         uses.any_module |= node.id == _MODULES
+
+
+def _only_asked(node: Any) -> Iterator[int]:
+    """The namespaces of which a test only asks whether they have a name: ``"x" in globals()``."""
+    if isinstance(node, m.Compare):
+        for op, one in zip(node.ops, node.comparators, strict=True):
+            if op in ("in", "not in") and isinstance(one, m.Call) and not one.args and not one.keywords:
+                yield id(one)
 
 
 def _asked_for(call: m.Call) -> Iterator[int]:
