@@ -69,7 +69,7 @@ def never_called(
     ]
     if not asked:
         return kept
-    search = _Search(project, programs)
+    search = Search(project, programs)
     for place in asked:
         function = search.around(kept[place])
         if function is not None and search.never_runs(function):
@@ -90,16 +90,17 @@ class _Uses(msgspec.Struct):
     """What a file names: functions and classes by plain names, methods by attributes, each with the function around the
     place (below zero: the header of a class) and whether it is a call that is seen where the function runs. ``handed_on``
     are parts of the names of modules that are used as values, ``beginnings`` such parts (empty: the file itself) with how
-    names begin that are looked up there, ``any_name`` whether names are looked up in the module,
-    ``any_module`` whether modules are, ``texts`` the names of attributes that are given as texts. ``own`` are the functions
-    and classes that the module itself defines, ``origins`` the modules that names are imported from, with the number of
-    dots."""
+    names begin that are looked up there, ``offered`` what a package imports for others, ``any_name`` whether names are
+    looked up in the module, ``any_module`` whether modules are, ``texts`` the names of attributes that are given as texts.
+    ``own`` are the functions and classes that the module itself defines, ``origins`` the modules that names are imported
+    from, with the number of dots."""
 
     names: dict[str, set[tuple[int, bool]]] = {}
     attributes: dict[str, set[tuple[int, bool]]] = {}
     imported: set[str] = set()
     handed_on: set[str] = set()
     beginnings: set[tuple[str, str]] = set()
+    offered: set[str] = set()
     any_name: bool = False
     any_module: bool = False
     texts: set[str] = set()
@@ -107,7 +108,7 @@ class _Uses(msgspec.Struct):
     origins: dict[str, set[tuple[int, str]]] = {}
 
 
-class _Search:
+class Search:
     """Looks for what may call functions of a project."""
 
     def __init__(self, project: Project, programs: Sequence[EntryReport]) -> None:
@@ -210,7 +211,7 @@ class _Search:
             # Python itself, and classes of libraries, call methods by their names.
             return True
         unknown = [_OF_ANY, one.name]
-        if derived or _OF_SELF in self._uses_of(file).texts:
+        if derived or _OF_SELF in self.uses_of(file).texts:
             unknown.append(_OF_SELF)
         if not self._by_text().isdisjoint(unknown):
             return True
@@ -234,11 +235,13 @@ class _Search:
     def _is_used(self, name: str, file: int, depth: int, *, method: bool = False, seen: bool) -> bool:
         """Whether code that may run names something of a file so that it may be called. ``seen``: a plain call of it would
         have been followed where the code around it was."""
-        for at in self._with_word(name):
-            uses = self._uses_of(at)
+        for at in self.with_word(name):
+            uses = self.uses_of(at)
             found = uses.attributes.get(name, set())
-            if not method and self._may_mean(at, name, file):
+            if not method and self.may_mean(at, name, file):
                 found = found | uses.names.get(name, set())
+                if name in uses.offered:
+                    found.add((0, False))
             for around, plain in sorted(found):
                 if around in self.reached.get(at, ()):
                     if not plain or not seen or not self._was_followed(at, around):
@@ -247,12 +250,12 @@ class _Search:
                     return True
         return False
 
-    def _may_mean(self, at: int, name: str, file: int, depth: int = 0) -> bool:
+    def may_mean(self, at: int, name: str, file: int, depth: int = 0) -> bool:
         """Whether a function or class of a file may be what another file calls by a name: that file neither defines it
         itself nor imports it from elsewhere."""
         if at == file or depth > MOST_STEPS:
             return True
-        uses = self._uses_of(at)
+        uses = self.uses_of(at)
         origins = uses.origins.get(name, set())
         if not origins:
             return name not in uses.own
@@ -273,7 +276,7 @@ class _Search:
                 # A library.
                 return False
         places = {self.project.index[one.path] for one in several}
-        return not places or any(self._may_mean(one, name, file, depth + 1) for one in places)
+        return not places or any(self.may_mean(one, name, file, depth + 1) for one in places)
 
     def _was_followed(self, file: int, index: int) -> bool:
         """Whether every call in a function that programs reach was seen."""
@@ -297,7 +300,7 @@ class _Search:
         for at in sorted(self.run):
             words = self.files[at].facts.words
             if any(_has(words, word) for word in (*_ANY_MODULE, *_ANY_NAME, *parts, "modules")):
-                uses = self._uses_of(at)
+                uses = self.uses_of(at)
                 named = at == file or not parts.isdisjoint(uses.imported)
                 if uses.any_module or (uses.any_name and named) or not parts.isdisjoint(uses.handed_on):
                     return True
@@ -311,17 +314,17 @@ class _Search:
             some = [
                 at for at in sorted(self.run) if any(_has(self.files[at].facts.words, x) for x in _BY_TEXT)
             ]
-            self._texts = {text for at in some for text in self._uses_of(at).texts}
+            self._texts = {text for at in some for text in self.uses_of(at).texts}
         return self._texts
 
-    def _with_word(self, name: str) -> list[int]:
+    def with_word(self, name: str) -> list[int]:
         found = self._files_with.get(name)
         if found is None:
             found = [at for at, file in enumerate(self.files) if _has(file.facts.words, name)]
             self._files_with[name] = found
         return found
 
-    def _uses_of(self, at: int) -> _Uses:
+    def uses_of(self, at: int) -> _Uses:
         found = self._uses.get(at)
         if found is None:
             file = self.files[at]
@@ -371,7 +374,7 @@ def _uses(file: ModuleFile, failing: frozenset[tuple[int, int]]) -> _Uses:
                 modules.setdefault(alias.asname or alias.name, set()).add(alias.name)
                 if file.is_package:
                     # What a package shows is there for others.
-                    found.names.setdefault(alias.name, set()).add((0, False))
+                    found.offered.add(alias.name)
     found.own.update(fn.name for fn in facts.functions if fn.parent == 0 and fn.cls < 0)
     found.own.update(cls.name for cls in facts.classes if cls.parent == 0 and cls.cls < 0)
     rebound = _rebound(facts)

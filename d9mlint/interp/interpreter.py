@@ -166,6 +166,8 @@ class Interp:
         self.visited: set[tuple[str, int]] = set()
         # In a run over unreached code: whether functions that it calls are called where gradients may be recorded.
         self.gradient_calls: dict[tuple[str, int], bool] = {}
+        # And which of their parameters are given tensors that do not require grad in all calls.
+        self.without_gradient: dict[tuple[str, int], frozenset[str]] = {}
         # Whose code was read, see ``trail``.
         self.trail: Trail = []
         self.state = State()
