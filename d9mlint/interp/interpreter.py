@@ -573,7 +573,8 @@ class Interp:
             return True
         for one in self.modules.files:
             if (one.path, 0) in entered and one is not file and word in self.whole(one).words:
-                return True
+                if liveness.may_read_of_module(self.whole(one), word):
+                    return True
         read = liveness.readers(self.whole(file), word)
         return read is None or any(index == 0 or (file.path, index) in entered for index in read)
 
