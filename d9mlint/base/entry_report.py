@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -12,6 +12,8 @@ from d9mlint.base.coverage import Cut, Gap
 from d9mlint.base.findings import Finding
 
 _FUNCTIONS = msgspec.msgpack.Decoder(dict[int, list[int]])
+_PARAMETERS = msgspec.msgpack.Decoder(dict[int, dict[int, list[str]]])
+_NOTHING = zlib.compress(b"\x80", 1)
 
 
 class EntryReport(msgspec.Struct):
@@ -25,7 +27,9 @@ class EntryReport(msgspec.Struct):
     off, ``gaps`` what else it did not follow, ``trains`` whether a model is trained. ``releases`` are
     those of libraries for which the names in the program tell that it was written. ``states`` says what it gives states to
     that were loaded: to models alone, which it does not train, or to others, or to something else, as who goes on with
-    training does; ``loads`` and ``saves`` how the files end, with an empty text where that is not known."""
+    training does; ``loads`` and ``saves`` how the files end, with an empty text where that is not known.
+    ``without_gradient`` packs, for a run over unreached code, which parameters of the functions that it calls are given
+    tensors that do not require grad in all of these calls."""
 
     entry: str
     function: str
@@ -39,11 +43,12 @@ class EntryReport(msgspec.Struct):
     relative: str = ""
     trains: bool = False
     gaps: list[Gap] = []
-    entered: bytes = zlib.compress(b"\x80", 1)
+    entered: bytes = _NOTHING
     releases: dict[str, str] = {}
     states: Literal["", "evaluates", "begins", "resumes"] = ""
     loads: list[str] = []
     saves: list[str] = []
+    without_gradient: bytes = _NOTHING
 
     def functions_reached(self) -> dict[int, list[int]]:
         """The functions that the run reached, of each file."""
@@ -53,9 +58,13 @@ class EntryReport(msgspec.Struct):
         """All functions whose code was read, of each file."""
         return _FUNCTIONS.decode(zlib.decompress(self.entered))
 
+    def parameters_without_gradient(self) -> dict[int, dict[int, list[str]]]:
+        """The parameters of functions that are given nothing that requires grad, of each file."""
+        return _PARAMETERS.decode(zlib.decompress(self.without_gradient))
 
-def packed(functions: dict[int, list[int]]) -> bytes:
-    """The functions of each file, as an ``EntryReport`` holds them."""
+
+def packed(functions: dict[int, Any]) -> bytes:
+    """What is known of the functions of each file, as an ``EntryReport`` holds it."""
     return zlib.compress(msgspec.msgpack.encode(functions), 1)
 
 
@@ -69,6 +78,10 @@ MAY_SEED = "may seed "
 IF_READ = "if read "
 """Before a class and the attribute in which it keeps something: of a finding that holds if any file of a project may read
 that."""
+
+NO_GRADIENT = "no gradient of "
+"""Before parameters of the function around, with commas: of a finding in code that no entry point reaches, which holds if
+any function of the project gives one of them a tensor that may require grad."""
 
 
 def are_other_files(ends: Iterable[str], others: Iterable[str]) -> bool:

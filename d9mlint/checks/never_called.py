@@ -17,12 +17,14 @@ from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.findings import Finding, Severity, Step
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
+from d9mlint.ir.endings import never_run
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes
 from d9mlint.project.entry_points import is_built
 
 if TYPE_CHECKING:
     from d9mlint.interp.entry_run import Project
+    from d9mlint.project.modules import ModuleFile
 
 MOST_STEPS = 8
 """How many functions that nothing reaches are followed, from each to one that names it."""
@@ -43,6 +45,8 @@ _HARMLESS = frozenset({"staticmethod", "classmethod", "property", "abstractmetho
 """Decorators that do not hand on what they decorate."""
 _MATERIAL = frozenset({"dynamic-call", "project-import", "failing-call", "undefined-name", "budget"})
 """Gaps behind which a call may stand that was not seen."""
+_RAISING = frozenset({"failing-call", "undefined-name"})
+"""Gaps at an expression that always raises."""
 
 Function = tuple[int, int]
 """A function by its file's place among the project's files and its index there."""
@@ -65,7 +69,7 @@ def never_called(
     ]
     if not asked:
         return kept
-    search = _Search(project, programs)
+    search = Search(project, programs)
     for place in asked:
         function = search.around(kept[place])
         if function is not None and search.never_runs(function):
@@ -86,16 +90,17 @@ class _Uses(msgspec.Struct):
     """What a file names: functions and classes by plain names, methods by attributes, each with the function around the
     place (below zero: the header of a class) and whether it is a call that is seen where the function runs. ``handed_on``
     are parts of the names of modules that are used as values, ``beginnings`` such parts (empty: the file itself) with how
-    names begin that are looked up there, ``any_name`` whether names are looked up in the module,
-    ``any_module`` whether modules are, ``texts`` the names of attributes that are given as texts. ``own`` are the functions
-    and classes that the module itself defines, ``origins`` the modules that names are imported from, with the number of
-    dots."""
+    names begin that are looked up there, ``offered`` what a package imports for others, ``any_name`` whether names are
+    looked up in the module, ``any_module`` whether modules are, ``texts`` the names of attributes that are given as texts.
+    ``own`` are the functions and classes that the module itself defines, ``origins`` the modules that names are imported
+    from, with the number of dots."""
 
     names: dict[str, set[tuple[int, bool]]] = {}
     attributes: dict[str, set[tuple[int, bool]]] = {}
     imported: set[str] = set()
     handed_on: set[str] = set()
     beginnings: set[tuple[str, str]] = set()
+    offered: set[str] = set()
     any_name: bool = False
     any_module: bool = False
     texts: set[str] = set()
@@ -103,7 +108,7 @@ class _Uses(msgspec.Struct):
     origins: dict[str, set[tuple[int, str]]] = {}
 
 
-class _Search:
+class Search:
     """Looks for what may call functions of a project."""
 
     def __init__(self, project: Project, programs: Sequence[EntryReport]) -> None:
@@ -135,6 +140,7 @@ class _Search:
                 self.reached.setdefault(file, set()).update(functions)
                 if unsure:
                     self.unsure.update((file, index) for index in functions)
+        self.failing = _failing(programs, project)
         self._uses: dict[int, _Uses] = {}
         self._files_with: dict[str, list[int]] = {}
         self._answers: dict[Function, bool] = {}
@@ -205,7 +211,7 @@ class _Search:
             # Python itself, and classes of libraries, call methods by their names.
             return True
         unknown = [_OF_ANY, one.name]
-        if derived or _OF_SELF in self._uses_of(file).texts:
+        if derived or _OF_SELF in self.uses_of(file).texts:
             unknown.append(_OF_SELF)
         if not self._by_text().isdisjoint(unknown):
             return True
@@ -229,11 +235,13 @@ class _Search:
     def _is_used(self, name: str, file: int, depth: int, *, method: bool = False, seen: bool) -> bool:
         """Whether code that may run names something of a file so that it may be called. ``seen``: a plain call of it would
         have been followed where the code around it was."""
-        for at in self._with_word(name):
-            uses = self._uses_of(at)
+        for at in self.with_word(name):
+            uses = self.uses_of(at)
             found = uses.attributes.get(name, set())
-            if not method and self._may_mean(at, name, file):
+            if not method and self.may_mean(at, name, file):
                 found = found | uses.names.get(name, set())
+                if name in uses.offered:
+                    found.add((0, False))
             for around, plain in sorted(found):
                 if around in self.reached.get(at, ()):
                     if not plain or not seen or not self._was_followed(at, around):
@@ -242,12 +250,12 @@ class _Search:
                     return True
         return False
 
-    def _may_mean(self, at: int, name: str, file: int, depth: int = 0) -> bool:
+    def may_mean(self, at: int, name: str, file: int, depth: int = 0) -> bool:
         """Whether a function or class of a file may be what another file calls by a name: that file neither defines it
         itself nor imports it from elsewhere."""
         if at == file or depth > MOST_STEPS:
             return True
-        uses = self._uses_of(at)
+        uses = self.uses_of(at)
         origins = uses.origins.get(name, set())
         if not origins:
             return name not in uses.own
@@ -268,7 +276,7 @@ class _Search:
                 # A library.
                 return False
         places = {self.project.index[one.path] for one in several}
-        return not places or any(self._may_mean(one, name, file, depth + 1) for one in places)
+        return not places or any(self.may_mean(one, name, file, depth + 1) for one in places)
 
     def _was_followed(self, file: int, index: int) -> bool:
         """Whether every call in a function that programs reach was seen."""
@@ -292,7 +300,7 @@ class _Search:
         for at in sorted(self.run):
             words = self.files[at].facts.words
             if any(_has(words, word) for word in (*_ANY_MODULE, *_ANY_NAME, *parts, "modules")):
-                uses = self._uses_of(at)
+                uses = self.uses_of(at)
                 named = at == file or not parts.isdisjoint(uses.imported)
                 if uses.any_module or (uses.any_name and named) or not parts.isdisjoint(uses.handed_on):
                     return True
@@ -306,23 +314,37 @@ class _Search:
             some = [
                 at for at in sorted(self.run) if any(_has(self.files[at].facts.words, x) for x in _BY_TEXT)
             ]
-            self._texts = {text for at in some for text in self._uses_of(at).texts}
+            self._texts = {text for at in some for text in self.uses_of(at).texts}
         return self._texts
 
-    def _with_word(self, name: str) -> list[int]:
+    def with_word(self, name: str) -> list[int]:
         found = self._files_with.get(name)
         if found is None:
             found = [at for at, file in enumerate(self.files) if _has(file.facts.words, name)]
             self._files_with[name] = found
         return found
 
-    def _uses_of(self, at: int) -> _Uses:
+    def uses_of(self, at: int) -> _Uses:
         found = self._uses.get(at)
         if found is None:
             file = self.files[at]
             with at_once():
-                found = self._uses[at] = _uses(file.facts, file.is_package)
+                found = self._uses[at] = _uses(file, self.failing.get(at, frozenset()))
         return found
+
+
+def _failing(programs: Sequence[EntryReport], project: Project) -> dict[int, frozenset[tuple[int, int]]]:
+    """The places in each file of expressions that raise, in all programs that run it."""
+    found: dict[int, frozenset[tuple[int, int]]] = {}
+    for one in programs:
+        own: dict[int, set[tuple[int, int]]] = {}
+        for gap in one.gaps:
+            if gap.kind in _RAISING and gap.path in project.index:
+                own.setdefault(project.index[gap.path], set()).add((gap.start, gap.end))
+        for file in one.files:
+            places = frozenset(own.get(file, ()))
+            found[file] = found[file] & places if file in found else places
+    return found
 
 
 def _has(words: list[str], word: str) -> bool:
@@ -330,7 +352,8 @@ def _has(words: list[str], word: str) -> bool:
     return at < len(words) and words[at] == word
 
 
-def _uses(facts: m.FileFacts, package: bool) -> _Uses:
+def _uses(file: ModuleFile, failing: frozenset[tuple[int, int]]) -> _Uses:
+    facts = file.facts
     found = _Uses()
     if facts.problem is not None:
         return found
@@ -349,16 +372,28 @@ def _uses(facts: m.FileFacts, package: bool) -> _Uses:
             for alias in node.names:
                 renamed[alias.asname or alias.name] = alias.name
                 modules.setdefault(alias.asname or alias.name, set()).add(alias.name)
-                if package:
+                if file.is_package:
                     # What a package shows is there for others.
-                    found.names.setdefault(alias.name, set()).add((0, False))
+                    found.offered.add(alias.name)
     found.own.update(fn.name for fn in facts.functions if fn.parent == 0 and fn.cls < 0)
     found.own.update(cls.name for cls in facts.classes if cls.parent == 0 and cls.cls < 0)
     rebound = _rebound(facts)
     for around, some in _code(facts):
         own = _own(facts.functions[around]) if around > 0 else frozenset[str]()
-        _add(found, around, some, renamed, modules, own, rebound if around == 0 else {})
+        code = list(nodes(some))
+        # What raises in a cell of a notebook ends that cell.
+        if around > 0 or (around == 0 and not file.notebook):
+            code = _that_run(code, facts.functions[around], failing, found.own)
+        _add(found, around, code, renamed, modules, own, rebound if around == 0 else {})
     return found
+
+
+def _that_run(
+    some: list[Any], function: m.Function, failing: frozenset[tuple[int, int]], own: set[str]
+) -> list[Any]:
+    """Some nodes of a function without those of statements that never run."""
+    never = {id(one) for one in nodes(never_run(function.body, failing, own))}
+    return [one for one in some if id(one) not in never] if never else some
 
 
 def _own(function: m.Function) -> frozenset[str]:
@@ -401,7 +436,7 @@ def _code(facts: m.FileFacts) -> Iterator[tuple[int, Iterable[Any]]]:
 def _add(
     uses: _Uses,
     around: int,
-    code: Iterable[Any],
+    some: list[Any],
     renamed: dict[str, str],
     modules: dict[str, set[str]],
     own: frozenset[str],
@@ -410,11 +445,11 @@ def _add(
     """``own`` are the variables of the function, ``rebound`` says behind which place a variable of the module is none of
     the modules."""
     called: set[int] = set()
-    some = list(nodes(code))
     looked_in: set[int] = set()
     stored: set[int] = set()
     asked: set[int] = set()
     for node in some:
+        looked_in.update(_only_asked(node))
         if isinstance(node, (m.Assign, m.AnnAssign, m.For)):
             targets = node.targets if isinstance(node, m.Assign) else [node.target]
             stored.update(id(one) for one in targets)
@@ -450,6 +485,14 @@ def _add(
         if (not rest and used) or "__dict__" in rest:
             uses.handed_on |= modules.get(head, set())
         uses.any_module |= node.id == _MODULES
+
+
+def _only_asked(node: Any) -> Iterator[int]:
+    """The namespaces of which a test only asks whether they have a name: ``"x" in globals()``."""
+    if isinstance(node, m.Compare):
+        for op, one in zip(node.ops, node.comparators, strict=True):
+            if op in ("in", "not in") and isinstance(one, m.Call) and not one.args and not one.keywords:
+                yield id(one)
 
 
 def _asked_for(call: m.Call) -> Iterator[int]:

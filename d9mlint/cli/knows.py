@@ -265,6 +265,8 @@ def condition_text(condition: Condition) -> str:
         if value not in (None, msgspec.UNSET):
             if isinstance(value, bool) and name in _YES_OR_NO:
                 return f"{subject} is {'' if value else 'not '}{word}"
+            if name == "distinct":
+                return f"{subject} is known to have no two equal {value}"
             return f"{subject} {word} {_literal(data[name])}"
     raise AssertionError(f"a condition without words: {condition}")
 

@@ -129,6 +129,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return True if True in fits else None if None in fits else False
     if test.distinct is not msgspec.UNSET:
         form = shapes.form(value)
+        if test.distinct == "rows":
+            return None if form == shapes.NOTHING else form.distinct or form.rows
         return None if form == shapes.NOTHING else form.distinct == test.distinct
     if test.single is not None:
         beside = shapes.form(_argument(args, SELF, None, owner))

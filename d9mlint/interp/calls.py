@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
-from d9mlint.interp import graphs, layer_modes, memo, recursion, rng, tensors, unknown_models
+from d9mlint.interp import callers, graphs, layer_modes, memo, recursion, rng, tensors, unknown_models
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import BASE, SEQUENTIAL, container_of, parts
 from d9mlint.interp.context import (
@@ -273,8 +273,10 @@ def call_function(
         interp.cut("an import does too much", node)
         return v.UNKNOWN
     name = func.key
-    if interp.entry is None and node is not None and not interp.gradient_calls.get(name):
-        interp.gradient_calls[name] = tensors.no_gradient(interp) is not True
+    if interp.entry is None and node is not None:
+        callers.note_call(interp, func, args)
+        if not interp.gradient_calls.get(name):
+            interp.gradient_calls[name] = tensors.no_gradient(interp) is not True
     running = name
     if name in interp.active:
         later = recursion.other_arguments(func.receiver, args, interp.active[name])

@@ -228,6 +228,13 @@ class Analyzer:
             found.setdefault(self.project.index[path], []).append(index)
         return found
 
+    def _parameters(self, interp: Interp) -> dict[int, dict[int, list[str]]]:
+        found: dict[int, dict[int, list[str]]] = {}
+        for (path, index), names in sorted(interp.without_gradient.items()):
+            if names:
+                found.setdefault(self.project.index[path], {})[index] = sorted(names)
+        return found
+
     def _run_files(self, interp: Interp, file: ModuleFile) -> list[int]:
         paths = {file.path, *(path for path, mod in interp.loaded.items() if mod.file is not None)}
         return sorted(self.project.index[path] for path in paths)
@@ -373,6 +380,7 @@ class Analyzer:
             states=states(interp),
             loads=sorted(interp.activity.loaded_files),
             saves=sorted(interp.activity.saved_files),
+            without_gradient=packed(self._parameters(interp)),
         )
 
 

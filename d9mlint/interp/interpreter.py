@@ -166,6 +166,8 @@ class Interp:
         self.visited: set[tuple[str, int]] = set()
         # In a run over unreached code: whether functions that it calls are called where gradients may be recorded.
         self.gradient_calls: dict[tuple[str, int], bool] = {}
+        # And which of their parameters are given tensors that do not require grad in all calls.
+        self.without_gradient: dict[tuple[str, int], frozenset[str]] = {}
         # Whose code was read, see ``trail``.
         self.trail: Trail = []
         self.state = State()
@@ -571,7 +573,8 @@ class Interp:
             return True
         for one in self.modules.files:
             if (one.path, 0) in entered and one is not file and word in self.whole(one).words:
-                return True
+                if liveness.may_read_of_module(self.whole(one), word):
+                    return True
         read = liveness.readers(self.whole(file), word)
         return read is None or any(index == 0 or (file.path, index) in entered for index in read)
 

@@ -40,7 +40,8 @@ class Form(NamedTuple):
     """What is known of a tensor: its sizes (None for an unknown one) and its element type; the device it is on
     ("" for unknown), whether it requires grad (None for unknown), whether its elements are all different, where its
     sizes are not known a dimension of one element, whether its elements are whole numbers though their type may have
-    others, how many dimensions it has at least where its sizes are not known, and whether it is a product with zero."""
+    others, how many dimensions it has at least where its sizes are not known, whether it is a product with zero, and whether
+    its rows along the last dimension are all different."""
 
     sizes: Sizes | None = None
     dtype: str | None = None
@@ -51,6 +52,7 @@ class Form(NamedTuple):
     whole: bool = False
     least: int = 0
     zero: bool = False
+    rows: bool = False
 
 
 NOTHING = Form()
@@ -114,6 +116,7 @@ def _common(forms: list[Form]) -> Form:
             is_whole(first) and is_whole(one),
             0 if sizes else min(least(first), least(one)),
             first.zero and one.zero,
+            first.rows and one.rows,
         )
     return first
 

@@ -282,9 +282,28 @@ def _transfer(
     whole = entry.whole is True or (entry.whole == "input" and shapes.is_whole(old))
     dimensions = shapes.least_of(entry, old, args) if sizes is None else 0
     zero = old.zero and entry.distinct in _SAME_ELEMENTS
-    return Form(sizes, dtype, where, grad, distinct, single, whole, dimensions, zero)
+    rows = entry.distinct in _JOINED and _has_different_rows(args, _JOINED[entry.distinct])
+    return Form(sizes, dtype, where, grad, distinct, single, whole, dimensions, zero, rows)
 
 
+def _has_different_rows(args: v.Args, ranks: tuple[int | None, ...]) -> bool:
+    """Whether tensors are joined in the last dimension of the result, of which one has no element twice. ``ranks`` are those
+    for which that is the dimension 1."""
+    axis, joined = args.get("axis", 1), args.get("values", 0)
+    if (
+        not isinstance(axis, v.Lit)
+        or axis.option
+        or axis.value not in (1, -1)
+        or not isinstance(joined, v.Items)
+    ):
+        return False
+    different = [form(one).sizes for one in joined.elts if form(one).distinct]
+    return any(axis.value == -1 or (None if one is None else len(one)) in ranks for one in different)
+
+
+_JOINED: dict[bool | str, tuple[int | None, ...]] = {"stacked-rows": (1,), "joined-rows": (2, None)}
+"""The ranks of what is joined along the dimension 1, which is the last one then. Rows that are joined are those of indices,
+which have two dimensions."""
 _SAME_ELEMENTS = ("input", "apart", "one-column")
 """What is said of ``distinct`` for what gives the elements of its input."""
 

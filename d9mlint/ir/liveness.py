@@ -166,6 +166,32 @@ def attribute_readers(facts: m.FileFacts, name: str, items: bool = False) -> lis
     return found
 
 
+def may_read_of_module(facts: m.FileFacts, name: str) -> bool:
+    """Whether a file may read a variable of another module: it imports the name, or all names, or asks something else than
+    its own objects for an attribute of it."""
+    if not ATTRIBUTES_BY_TEXT.isdisjoint(facts.words):
+        return True
+    for function in facts.functions:
+        for one in nodes(
+            [*function.body, *function.decorators, *(x.default for x in function.params if x.default)]
+        ):
+            if isinstance(one, m.ImportFrom):
+                if any(alias.name in (name, "*") for alias in one.names):
+                    return True
+            elif isinstance(one, m.Name):
+                head, *rest = one.id.split(".")
+                if name in rest and head not in ("self", "cls"):
+                    return True
+            elif isinstance(one, m.Attr) and name in one.name.split("."):
+                return True
+    return any(
+        name in text.split(".")[1:]
+        for cls in facts.classes
+        for one in nodes([*cls.body, *cls.bases, *cls.decorators])
+        if (text := one.id if isinstance(one, m.Name) else f".{one.name}" if isinstance(one, m.Attr) else "")
+    )
+
+
 def reaches_by_text(facts: m.FileFacts) -> bool:
     """Whether a file may reach attributes without naming them: what it imports as a module has to be used."""
     found = ATTRIBUTES_BY_TEXT.intersection(facts.words)

@@ -57,7 +57,7 @@ def bound_names(facts: m.FileFacts) -> frozenset[str]:
         names.add(cls.name)
     for body in (*(one.body for one in facts.functions), *(one.body for one in facts.classes)):
         for node in nodes(list(body)):
-            _bound_by(node, names)
+            bound_by(node, names)
     result = frozenset(names)
     _bound[id(facts)] = (facts, result)
     return result
@@ -106,7 +106,7 @@ def _conjuncts(test: m.Expr) -> list[m.Expr]:
     return [test]
 
 
-def _bound_by(node: Any, names: set[str]) -> None:
+def bound_by(node: Any, names: set[str]) -> None:
     _targets(node, names)
     if isinstance(node, (m.Import, m.ImportFrom)):
         names.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)

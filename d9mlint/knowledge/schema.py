@@ -248,7 +248,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     values, also where they have become floating-point numbers),
     ``elements`` (at least so many), ``last_size`` (of its last dimension), ``single`` (it has one element
     along the dimension that another argument names; an index has as many dimensions as the receiver), ``sizes``,
-    ``distinct`` (no element is there twice, as far as is seen) and ``requires_grad``: of a tensor.
+    ``distinct`` (no element is there twice, as far as is seen, or none of the ``rows`` along the last dimension) and
+    ``requires_grad``: of a tensor.
 
     Instead of an argument and its test, ``all_of``, ``any_of`` or ``none_of`` hold conditions.
     """
@@ -274,7 +275,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rank: int | list[int] | None = None
     dtype: str | list[str] | None = None
     elements: int | None = None
-    distinct: bool | msgspec.UnsetType = msgspec.UNSET
+    distinct: bool | Literal["rows"] | msgspec.UnsetType = msgspec.UNSET
     requires_grad: bool | msgspec.UnsetType = msgspec.UNSET
     last_size: int | None = None
     single: Other | None = None
@@ -731,7 +732,9 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     of ``positions`` where the input has one dimension, and of what is made of the ``one-column`` of such; where it is so
     of the input or that has the positions of what is true in one dimension (``column``); where the positions are ``found``
     at which a vector is true, as there is nothing to choose from; where the ``numbers`` of the sequence or array are all
-    different that it is made of.
+    different that it is made of. None of its rows along the last dimension is there twice where that is so of the elements
+    of one of the vectors that are stacked there (``stacked-rows``), or of the parts of rows that are joined
+    (``joined-rows``).
     ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input`` are.
     ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
     as are ``distinct``. ``along`` is the argument that names a dimension of which one element is left, or none unless the
@@ -771,9 +774,20 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     rank: int | None = None
     spatial: Other | None = None
     dtype: str = ""
-    distinct: bool | Literal["input", "apart", "positions", "one-column", "column", "found", "numbers"] = (
-        False
-    )
+    distinct: (
+        bool
+        | Literal[
+            "input",
+            "apart",
+            "positions",
+            "one-column",
+            "column",
+            "found",
+            "numbers",
+            "stacked-rows",
+            "joined-rows",
+        ]
+    ) = False
     whole: bool | Literal["input"] = False
     second: Literal["", "positions", "distinct"] = ""
     second_when: list[Condition] = []

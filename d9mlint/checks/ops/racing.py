@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from d9mlint.base.entry_report import NO_GRADIENT
 from d9mlint.base.findings import SWITCHED, WARNS, Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import MODE, Rule, argument_node, silent
@@ -16,6 +17,7 @@ from d9mlint.checks.derivation import default
 from d9mlint.checks.ops.calls import known_call
 from d9mlint.checks.ops.consumers import ends_gradients
 from d9mlint.checks.ops.fractions import writes_fraction
+from d9mlint.checks.ops.given import parameter_behind, receiver_node
 from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
 from d9mlint.checks.ops.squeezed import takes_one
 from d9mlint.interp import values as v
@@ -120,6 +122,8 @@ class Candidate(NamedTuple):
     """Whether it is in a graph of TensorFlow whose losses what it gives is no part of."""
     instead: str
     """The remedy where a mode is switched off that the usual one needs."""
+    given: str
+    """The parameters of the function around whose gradient it takes, where nothing else may need one."""
 
     def replayed(self, replay: Replay) -> Candidate:
         """The same in another run; see ``Where.replayed``."""
@@ -597,8 +601,30 @@ def _candidate(
         ranked,
         entry.passes == "backward" and entry.library in TF_LIBRARIES and beside_losses(rule.run, call.node),
         _remedy_off(rule.run, entry),
+        _given(rule.run, call, entry),
     )
     rule.candidates.add(found)
+
+
+def _given(run: RunView, call: CallEvent, entry: OpEntry) -> str:
+    """The parameters of a function that no entry point reaches whose gradient an op takes."""
+    func = run.frame.func
+    if (
+        run.entry is not None
+        or func is None
+        or entry.passes != "backward"
+        or entry.library in TF_LIBRARIES
+        or not isinstance(call.node, m.Call)
+    ):
+        return ""
+    if entry.through:
+        inputs = [argument_node(call.node, one.arg, one.pos) for one in entry.through]
+    else:
+        inputs = [
+            receiver_node(call.node) if call.owner is not None else argument_node(call.node, "input", 0)
+        ]
+    names = {parameter_behind(run, func.fn, node) for node in inputs if node is not None}
+    return ",".join(sorted(names)) if all(names) else ""
 
 
 def _remedy_off(run: RunView, entry: OpEntry) -> str:
@@ -1147,6 +1173,7 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         call=found.call,
         cause=MODE_MISSING if by_mode else (),
         remedy=remedy,
+        unless=NO_GRADIENT + found.given if found.given else "",
         raises=found.text if past.behaviour == "raises" and entry.library not in TF_LIBRARIES else "",
     )
 

@@ -11,6 +11,16 @@ from d9mlint.base.findings import Confidence, Severity, Step
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED
 from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept
+from d9mlint.checks.seeds.unread_models import (
+    Class,
+    Kept,
+    Variable,
+    class_of,
+    is_model,
+    is_read,
+    kept,
+    kept_in,
+)
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, trains, where
 from d9mlint.interp.calls import has_model
@@ -83,11 +93,13 @@ possible, one is behind an option, where it may be weak or of such layers too.""
 
 
 class Early(NamedTuple):
-    """A draw before a seed: its place, what draws, and what it is worth."""
+    """A draw before a seed: its place, what draws, what it is worth, and the variable of a module that keeps the model
+    whose weights it makes."""
 
     place: Where
     text: str
     kind: Kind
+    kept: Kept | None = None
 
 
 class First(NamedTuple):
@@ -150,8 +162,10 @@ class Seeds(Rule):
     """The first draws from each generator."""
     further = remembered_table(tuple[str, Kind, Site], First)
     """The first draws of their kind at all other places: what the first one gave may be overwritten."""
-    early = remembered_table(tuple[str, Site], Early)
-    """Draws from each generator before its seed, each place once."""
+    early = remembered_table(tuple[str, Site, Kept | None], Early)
+    """Draws from each generator before its seed, each place once for each variable that keeps the model."""
+    models = remembered_table(tuple[Class, Variable | None], bool)
+    """The classes of what is made before the seed, with the variables of modules that keep it."""
     spawned = remembered_table(Site, str)
     """Draws in new processes, with the function that each runs."""
     has_body = remembered(bool)
@@ -374,6 +388,8 @@ class Seeds(Rule):
         bases = map(self.run.kb.canonical, event.instance.cls.external_bases())
         if any(self.run.kb.role(one, "restores") is not None for one in bases):
             self.has_body = False
+        if is_model(self.run, event.instance) and "torch" not in self.late:
+            self.models[class_of(event.instance), kept_in(self.run, event.instance.node)] = True
 
     @on(DrawEvent)
     def drawn(self, event: DrawEvent) -> None:
@@ -450,12 +466,14 @@ class Seeds(Rule):
         if not self.run.guessing:
             self.unseeded.setdefault(rng, place)
             known: Kind = "use" if kind == "weak" and used else kind
+            in_variable = kept(self.run, node) if known in _REPLACEABLE else None
             self.early.setdefault(
-                (rng, self.run.here(node)),
+                (rng, self.run.here(node), in_variable),
                 lambda: Early(
                     place if place.site == site else Where(self.run, node, rng, level.option),
                     node_text(node, entry.apis[0]),
                     known,
+                    in_variable,
                 ),
             )
 
@@ -768,13 +786,17 @@ class Seeds(Rule):
             if seed.aside or (not training and loaded and (rng, "") not in self.first):
                 continue
             replaced, lost = self._replaced(rng), self._lost()
-            left = [
-                x
-                for x in seed.draws
-                if x.place.site not in lost and (x.kind not in _REPLACEABLE or x.place.site not in replaced)
-            ][:MOST_DRAWS]
+            counting = {
+                x.place.site: x
+                for x in reversed(seed.draws)
+                if x.place.site not in lost
+                and (x.kind not in _REPLACEABLE or x.place.site not in replaced)
+                and (x.kept is None or self._is_read(x.kept))
+            }
+            left = list(reversed(counting.values()))[:MOST_DRAWS]
             if left:
-                first = seed.draw if seed.draw.site not in replaced | lost else left[0].place
+                unread = {x.place.site for x in seed.draws} - counting.keys()
+                first = seed.draw if seed.draw.site not in replaced | lost | unread else left[0].place
                 self._late(self.run.kb.generators[rng], seed._replace(draw=first, draws=tuple(left)))
         # One call may seed several generators: their draws have one remedy, and are reported once.
         generators = sorted(self.run.kb.generators.values(), key=lambda one: -len(self._seeded_with(one)))
@@ -789,6 +811,11 @@ class Seeds(Rule):
             if self._missing(generator, training, asked):
                 reported[generator.id] = generator
 
+    def _is_read(self, kept: Kept) -> bool:
+        """Whether anything reads the variable of a module that keeps a model, or another model is made of its classes."""
+        others = [variable for cls, variable in self.models.known() if cls in kept.classes]
+        return any(one is None or is_read(self.run, one) for one in (kept.variable, *others))
+
     def _seeded_with(self, generator: GeneratorEntry) -> set[str]:
         """The generators that the call seeds which the help for this one names."""
         api = generator.seed.partition("(")[0]
@@ -799,7 +826,7 @@ class Seeds(Rule):
         draw = seed.draw
         api = next((one.text for one in seed.draws if one.place.site == draw.site), generator.id)
         others = [one for one in seed.draws if one.place.site != draw.site]
-        steps = [_step(one, f"`{text}` draws before the seed too") for one, text, _ in others]
+        steps = [_step(one.place, f"`{one.text}` draws before the seed too") for one in others]
         what = f"`{seed.text}` sets the seed here" if seed.text else "the seed is set here"
         place = draw.with_flow((*draw.flow, *steps, _step(seed.place, what)))
         before = (

@@ -129,7 +129,7 @@ class UninitializedMemory(Rule):
         memory = _watched(self.run, owner)
         if memory is None:
             return
-        if value is not owner:
+        if value is not owner and not _is_counted(self.run, node):
             self.read(value)
         state = memory.data
         if state in ("written", "reported") or not isinstance(owner, (v.Obj, v.Member)):
@@ -493,6 +493,17 @@ def _one_index(interp: RunView, index: v.Value, node: Any) -> tuple[int, int | s
         else:
             return None
     return found
+
+
+def _is_counted(interp: RunView, node: Any) -> bool:
+    """Whether as many rows are written as a variable counts, from the first one: what grows is copied into a larger
+    allocation, as far as it has been filled."""
+    if not isinstance(node, m.Subscript):
+        return False
+    part = node.index.elts[0] if isinstance(node.index, m.Seq) and node.index.elts else node.index
+    if not isinstance(part, m.Slice) or part.step is not None or _bound(interp, part.lower) not in (None, 0):
+        return False
+    return isinstance(part.upper, m.Name) and _bound(interp, part.upper) is v.UNKNOWN
 
 
 def _is_whole(part: Any) -> bool:
