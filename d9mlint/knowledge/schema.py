@@ -106,6 +106,8 @@ Role = Literal[
     "makes-text",
     "manages-states",
     "measures",
+    "mode-changes-nothing",
+    "mode-may-change",
     "model-input",
     "named-by",
     "names-configuration",
