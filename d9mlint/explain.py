@@ -304,7 +304,8 @@ def _run(
     first: bool,
 ) -> Run:
     libraries = {m.library for v in recording.visits for c in v.calls for m in c.entries if m.library}
-    targets = share.analyzer.targets
+    # The releases that the program was judged by.
+    targets = share.analyzer.targets.with_inferred(report.releases)
     versions = [(name, targets.version(name)) for name in sorted(libraries)]
     verdicts = _verdicts(seen, part, entry is None, report, recording, spot, asked, others, first)
     known = tuple((name, target) for name, target in versions if target.version)

@@ -141,6 +141,16 @@ def test_the_call_path_leads_into_another_module_and_conditions_have_answers(pro
     assert run["versions"]["torch"]["version"] == "2.4"
 
 
+@pytest.mark.parametrize(
+    ("code", "old"),
+    [("x = tf.placeholder(tf.float32)", True), ("x = tf.keras.Input([2])", False)],
+)
+def test_the_releases_are_those_that_the_program_is_judged_by(project: Project, code: str, old: bool) -> None:
+    root = project({"a.py": f"import tensorflow as tf\n\n{code}\nprint(tf.reduce_mean(x))\n"})
+    (run,) = at(root, "a.py", "reduce_mean")["runs"]
+    assert (run["versions"]["tensorflow"]["version"] == "1.15") is old
+
+
 def test_a_line_that_does_not_run_names_the_test_that_decides(program: Path) -> None:
     (run,) = at(program, "layers.py", "x.scatter_add(")["runs"]
     assert run["visits"] == []

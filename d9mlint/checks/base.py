@@ -61,6 +61,7 @@ class Reporter:
         self._causes: dict[tuple[str, str, int, int, str], tuple[str, ...]] = {}
         self._asides: dict[tuple[str, str, int, int, str], str] = {}
         self._raising: dict[tuple[str, str, int, int, str], str] = {}
+        self._only_with: dict[tuple[str, str, int, int, str], tuple[tuple[str, ...], str]] = {}
         self._spared: dict[str, str] = {}
         self._varies_warned = False
 
@@ -109,6 +110,7 @@ class Reporter:
         self._causes[key] = violation.cause
         self._asides[key] = place.aside
         self._raising[key] = violation.raises if sure is not Confidence.LOW else ""
+        self._only_with[key] = violation.only_with, violation.alone
         self._found[key] = Finding(
             code=code,
             path=place.site.path,
@@ -159,7 +161,13 @@ class Reporter:
                 shown.setdefault((f.code, f.subject), set()).add(self._asides[key])
         found: list[Finding] = []
         covered: dict[tuple[str, str], set[str]] = {}
+        codes = {f.code for f in self._found.values() if self._may_hold(f)}
         for key, f in self._found.items():
+            needed, alone = self._only_with[key]
+            if needed and codes.isdisjoint(needed):
+                flow = (*f.flow, Step(f.path, f.start, f.end, alone))
+                found.append(msgspec.structs.replace(f, severity=Severity.ADVICE, flow=flow))
+                continue
             # A cause that takes an option says nothing of what happens without it.
             causes = {
                 one
@@ -202,6 +210,14 @@ class Reporter:
             f.code == code and (not subjects or f.subject in subjects) and self._counts(f)
             for f in self._found.values()
         )
+
+    def _may_hold(self, finding: Finding) -> bool:
+        """Whether a finding is not one that a condition would have to make true which is seldom met where nothing is
+        known of it."""
+        if finding.confidence is not Confidence.LOW or not finding.op:
+            return True
+        entry = self.knowledge.op(finding.op)
+        return entry is None or entry.if_unknown != "low" or not entry.static or entry.confidence == "low"
 
     @staticmethod
     def _counts(finding: Finding) -> bool:
@@ -279,6 +295,8 @@ class Rule:
         cause: tuple[str, ...] = (),
         raises: str = "",
         unless: str = "",
+        only_with: tuple[str, ...] = (),
+        alone: str = "",
     ) -> None:
         """The rule is violated at a node or a remembered place; see ``interp.violations``."""
         if not isinstance(place, Where):
@@ -301,6 +319,8 @@ class Rule:
                 cause,
                 raises,
                 unless,
+                only_with,
+                alone,
             )
         )
 

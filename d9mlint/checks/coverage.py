@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from d9mlint.project.modules import ModuleFile
 
 # Types of plain values have methods that train nothing.
-_PLAIN = frozenset({*sys.stdlib_module_names, "builtins", "object", "super"}) | frozenset(
+PLAIN = frozenset({*sys.stdlib_module_names, "builtins", "object", "super"}) | frozenset(
     kind.__name__ for kind in (tuple, list, set, dict, str, bytes, int, float, bool, complex, type(None))
 )
 _BUILT_BY_CONFIGURATION = ("hydra.utils.instantiate", "hydra.utils.call", "hydra.utils.get_class")
@@ -41,7 +41,7 @@ def _may_matter(kb: Knowledge, api: str) -> bool:
 
 def _unknown(kb: Knowledge, api: str) -> bool:
     root = api.partition(".")[0]
-    if root in _PLAIN or root in kb.libraries or api in MODELS or api in PASS_THROUGH:
+    if root in PLAIN or root in kb.libraries or api in MODELS or api in PASS_THROUGH:
         return False
     return not kb.roles(api)
 

@@ -23,7 +23,7 @@ from d9mlint.interp.library.weights import are_initial, is_meant
 from d9mlint.interp.listening import Listening, listened_by, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Memory, Tick, remembered
 from d9mlint.interp.places import Where, running
-from d9mlint.interp.switches import DETERMINISTIC
+from d9mlint.interp.switches import DETERMINISTIC, OP_DETERMINISM
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, receiver
 
@@ -44,6 +44,8 @@ TORCH_TRAIN_CPU = "train:torch:cpu"
 TORCH_TRAIN_FRESH = "train:torch:fresh"
 """Training in a new process that shares nothing with the program, in which nothing has turned deterministic mode on."""
 TF_TRAIN_CPU = "train:tensorflow:cpu"
+TF_TRAIN_FRESH = "train:tensorflow:fresh"
+"""The same of TensorFlow, in which no call has turned op determinism on."""
 TRAIN = "train"
 CUDA = "cuda"
 NO_GPU = "no-gpu"
@@ -665,6 +667,8 @@ def _trains_tf(interp: Interp, node: Any, subject: str) -> None:
     note(interp, TF_TAPE if subject == "gradient" else TF_FIT, node, subject)
     note(interp, TRAIN, node, subject)
     note(interp, TF_TRAIN_CPU if within_cpu(interp.contexts) else TF_TRAIN, node, subject)
+    if SPAWNED in interp.contexts and interp.mode(OP_DETERMINISM).value is False:
+        note(interp, TF_TRAIN_FRESH, node, interp.spawned)
 
 
 def _applied(interp: Interp) -> None:

@@ -297,10 +297,11 @@ class Analyzer:
     ) -> tuple[EntryReport, Recording]:
         own, installed = self._own_targets(file, entry)
         report, recording, inferred = self._recorded_for(own, file, entry, start, spot)
-        targets = own.with_inferred(dict(_joined(inferred, installed)))
+        releases = dict(_joined(inferred, installed))
+        targets = own.with_inferred(releases)
         if targets is not own:
             report, recording, _ = self._recorded_for(targets, file, entry, start, spot)
-        return report, recording
+        return msgspec.structs.replace(report, releases=releases), recording
 
     def _recorded_for(
         self, targets: Targets, file: ModuleFile, entry: Entry | None, start: Start, spot: Spot

@@ -789,6 +789,8 @@ _ROLES = {
     "given-by-launcher": "is given by the launcher of the processes",
     "measures": "is a class that computes metrics",
     "ranks": "gives the positions of elements in their order",
+    "mode-changes-nothing": "gives the same bits in each run without deterministic mode",
+    "mode-may-change": "may run ops that are not known",
     "model-input": "gives what a model is called with",
     "gives-positions": "gives each position at which something is true",
     "trains-estimator": "trains an estimator that it is given",

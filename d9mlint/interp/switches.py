@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 DETERMINISTIC = "torch.deterministic"
+OP_DETERMINISM = "tf.deterministic"
 WARN_ONLY = "torch.warn_only"
 ENABLE = "tf.config.experimental.enable_op_determinism"
 TF_VARIABLES = ("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC")
@@ -136,12 +137,13 @@ class Switches:
     @on_call(ENABLE)
     def enable(self, call: CallEvent) -> None:
         """TensorFlow's own switch."""
-        self._interp.set_mode("tf.deterministic", v.TRUE, call.node)
+        self._interp.set_mode(OP_DETERMINISM, v.TRUE, call.node)
         self.tf_on = True
 
     @on_call("fwr13y.d9m.tensorflow.enable_determinism")
     def fwr13y(self, call: CallEvent) -> None:
         """A package that switches on what there is."""
+        self._interp.set_mode(OP_DETERMINISM, v.TRUE, call.node)
         self.tf_on = True
 
     @on_call(*TF_PATCHES)

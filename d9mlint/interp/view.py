@@ -224,6 +224,9 @@ class RunView(Protocol):
         """Whether the program may do more with attributes of a name, of instances of a class in a file, than assign them,
         store items in them and ask what is in them."""
 
+    def methods_named(self, name: str) -> list[tuple[v.Cls, v.Func]]:
+        """Methods of this name in the project classes seen so far."""
+
     def mentions(self, parts: Iterable[str]) -> bool:
         """Whether a file of the program that has run, or may have, uses names which contain one of these texts."""
 

@@ -16,7 +16,8 @@ class Violation(NamedTuple):
     An ``entry_wide`` one is about a whole program: it is none in the run over unreached code. ``subject`` is what it
     is about at this place, so that two of one rule can be distinguished. ``cause`` names the rule and subject of a
     finding with the same cause and remedy: beside that one it is advice. ``raises`` is the text of an op that raises in
-    deterministic mode, where it is about one. ``unless`` is as in a ``Finding``.
+    deterministic mode, where it is about one. ``unless`` is as in a ``Finding``. ``only_with`` are rules of which the same
+    run has a finding, or else this one is mere advice, with ``alone`` as a note.
     """
 
     code: str
@@ -35,6 +36,8 @@ class Violation(NamedTuple):
     cause: tuple[str, ...] = ()
     raises: str = ""
     unless: str = ""
+    only_with: tuple[str, ...] = ()
+    alone: str = ""
 
     def replayed(self, replay: Replay) -> Violation:
         """The same in another run; see ``Where.replayed``."""

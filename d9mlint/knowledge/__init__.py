@@ -118,6 +118,7 @@ class Knowledge:
         """The methods of trainers that train, in the order of the entries."""
         self.evaluating_methods: dict[str, None] = {}
         """Those that only evaluate."""
+        self._ops_by_id: dict[str, OpEntry] = {}
         self._order_functions: dict[str, OrderEntry | None] = {}
         self._order_methods: dict[str, OrderEntry | None] = {}
         self._inferred: dict[str, InferredEntry] = {}
@@ -379,6 +380,12 @@ class Knowledge:
     def op_entries(self) -> list[OpEntry]:
         """All ops without run-to-run guarantee, each once."""
         return list({entry.id: entry for entries in self._ops.values() for entry in entries}.values())
+
+    def op(self, id: str) -> OpEntry | None:
+        """The op with this id."""
+        if not self._ops_by_id:
+            self._ops_by_id.update((entry.id, entry) for entry in self.op_entries())
+        return self._ops_by_id.get(id)
 
     def rng_entries(self) -> list[RngEntry]:
         """What all known functions do to random number generators, each entry once."""

@@ -107,6 +107,8 @@ Role = Literal[
     "makes-text",
     "manages-states",
     "measures",
+    "mode-changes-nothing",
+    "mode-may-change",
     "model-input",
     "named-by",
     "names-configuration",

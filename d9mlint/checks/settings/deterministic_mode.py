@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from d9mlint.base.findings import WARNS
 from d9mlint.checks.base import MODE as RAISING
 from d9mlint.checks.base import Rule
+from d9mlint.checks.settings.mode_effects import OPS, changes, excuses, may_change
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     CUDA,
@@ -18,9 +19,9 @@ from d9mlint.interp.activity import (
     where,
 )
 from d9mlint.interp.context import SPAWNED
-from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent
+from d9mlint.interp.events import CallEvent, DecoratorEvent, EndEvent, EnvironmentEvent, ObjectCallEvent
 from d9mlint.interp.listening import on, on_call, on_call_if
-from d9mlint.interp.memory import marks_path, remembered, remembered_once
+from d9mlint.interp.memory import marks_path, remembered, remembered_once, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Setting
 from d9mlint.interp.switches import DETERMINISTIC
@@ -40,13 +41,34 @@ class DeterministicMode(Rule):
 
     codes = ("DET302", "DET305")
     # The mode makes some ops raise.
-    fixed_with = ("DET401", "DET404")
+    fixed_with = OPS
     call = remembered_once(Where)
     off = remembered(bool)
     in_process = remembered(bool)
     """Whether a process that the program starts afresh sets the mode itself."""
     late = remembered(bool)
     used = marks_path(bool)
+    changed = remembered_table(tuple[str, ...], bool)
+    """What deterministic mode may change of what the program calls, by the modes with which it does not."""
+
+    @on_call_if(lambda rule, api: may_change(rule.run.kb, api))
+    def doubtful(self, call: CallEvent) -> None:
+        """Something is called in which the mode may change something."""
+        if () not in self.changed:
+            for excused in changes(self.run, call):
+                self.changed[excused] = True
+
+    @on(ObjectCallEvent)
+    def called(self, event: ObjectCallEvent) -> None:
+        """What a function of a library gave is called: nobody knows what it is."""
+        if not event.obj.api.rpartition(".")[2][:1].isupper():
+            self.changed[()] = True
+
+    @on(DecoratorEvent)
+    def decorated(self, event: DecoratorEvent) -> None:
+        """Something is decorated: what then runs may be other code."""
+        if isinstance(event.decorator, v.Ext) and may_change(self.run.kb, event.decorator.name):
+            self.changed[()] = True
 
     @on_call("torch.use_deterministic_algorithms", "torch.set_deterministic")
     def mode(self, call: CallEvent) -> None:
@@ -120,12 +142,23 @@ class DeterministicMode(Rule):
             else _mode_help(self.run, cudnn is not None and bool(cudnn.value), process),
             subject="torch",
             entry_wide=True,
+            only_with=() if self._matters() else OPS,
+            alone="no op that the program runs is known to vary without the mode",
             remedy=(
                 RAISING,
                 *((WARNS,) if not setting.option and self.run.kb_matches("torch", ">=1.11") else ()),
                 *(("option",) if setting.option else ("trainer",) if self.run.trainer_switch else ()),
                 *(("process",) if process else ()),
             ),
+        )
+
+    def _matters(self) -> bool:
+        """Whether deterministic mode may change something beside the ops that are reported."""
+        if self.run.exhausted:
+            return True
+        return any(
+            modes in self.changed and not any(self.run.mode(name).value for name in modes)
+            for modes in excuses(self.run.kb)
         )
 
     def _cublas(self) -> None:

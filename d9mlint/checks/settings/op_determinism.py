@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from d9mlint.base.findings import UNCOVERED
 from d9mlint.checks.base import Rule
 from d9mlint.checks.settings.tf_release import switch_for, version
-from d9mlint.interp.activity import TF_TRAIN, where, without_gpu
+from d9mlint.interp.activity import TF_TRAIN, TF_TRAIN_FRESH, where, without_gpu
 from d9mlint.interp.argtests import any_holds
 from d9mlint.interp.events import CallEvent, EndEvent
 from d9mlint.interp.listening import on, on_call_if
@@ -58,18 +58,29 @@ class WithoutOpDeterminism(Rule):
         place = where(run, TF_TRAIN)
         if run.entry is None or place is None or run.device != "cuda" or without_gpu(run, "tensorflow"):
             return
-        if _switched_on(run) or run.targets is None:
+        fresh = where(run, TF_TRAIN_FRESH)
+        process = ""
+        if _switched_on(run) and fresh is not None and not _inherited(run):
+            # The call in the program does not reach the process in which it trains.
+            place, process = fresh, fresh.subject
+        elif _switched_on(run):
+            return
+        if run.targets is None:
             return
         target = run.targets.version("tensorflow")
         self.report(
             "DET306",
             place,
             f"`{place.entry}` trains with TensorFlow {target.version} without op determinism",
-            "; ".join([switch_for(run), *self.refused[:1]]),
+            "; ".join([switch_for(run, process), *self.refused[:1]]),
             subject="tensorflow",
             targets=(f"tensorflow {target.version}", target.source),
             entry_wide=True,
-            remedy=() if self.covered or not version(run, "<2.1") else (UNCOVERED,),
+            remedy=("process",)
+            if process
+            else ()
+            if self.covered or not version(run, "<2.1")
+            else (UNCOVERED,),
         )
 
 
@@ -82,6 +93,11 @@ def _covered(run: RunView, entry: OpEntry) -> bool:
         one.behaviour == "deterministic_alternative" and run.kb_matches(entry.library, one.versions)
         for one in entry.history
     )
+
+
+def _inherited(run: RunView) -> bool:
+    """Whether new processes have the switch of the program: a variable, or a patch that is made when they import it."""
+    return bool(run.switches.tf_patched) or run.switches.tf_variable
 
 
 def _switched_on(run: RunView) -> bool:

@@ -13,10 +13,12 @@ def version(interp: RunView, spec: str) -> bool:
     return interp.kb_matches("tensorflow", spec)
 
 
-def switch_for(interp: RunView) -> str:
-    """The advice to switch determinism on, as a clause."""
+def switch_for(interp: RunView, process: str = "") -> str:
+    """The advice to switch determinism on, as a clause. ``process`` is the function that a new process runs, which has
+    to make the call itself."""
     if version(interp, ">=2.8"):
-        return "call `tf.config.experimental.enable_op_determinism()` at the start"
+        start = f" of `{process}()`, which runs in new processes" if process else ""
+        return f"call `tf.config.experimental.enable_op_determinism()` at the start{start}"
     if version(interp, ">=2.1"):
         return 'set os.environ["TF_DETERMINISTIC_OPS"] = "1" before TensorFlow is imported'
     if not version(interp, ">=1.14"):

@@ -104,12 +104,42 @@ def _process(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     rest = list(given.elts) if isinstance(given, v.Items) else []
     if func is not None:
         star = given is not None and not isinstance(given, v.Items)
+        if api != "threading.Thread" and interp.mode(_STARTS_AFRESH).value is True:
+            name = func.fn.name if isinstance(func, v.Func) else interp.spawned
+            passed = v.Args(rest, star=star, dstar=args.get("kwargs", 4) is not None)
+            in_new_process(interp, name, node, lambda: _call_each(interp, func, passed, node))
+            return v.Obj(api, "", args, node)
         state = interp.state.copy()
         outer = interp.sharing
         interp.sharing = _shared_since(interp, node) if api == "threading.Thread" else 0
         _in_state(interp, state, func, v.Args(rest, star=star, dstar=args.get("kwargs", 4) is not None), node)
         interp.sharing = outer
     return v.Obj(api, "", args, node)
+
+
+_STARTS_AFRESH = "python.starts_afresh"
+"""Stands for a start method of processes by which nothing of the program's state is in them."""
+_AFRESH = ("spawn", "forkserver")
+
+
+def _set_start_method(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``multiprocessing.set_start_method(name)``: how processes are started from now on."""
+    method = args.get("method", 0)
+    known = isinstance(method, v.Lit) and not v.option_of(method)
+    interp.set_mode(_STARTS_AFRESH, v.Lit(method.value in _AFRESH) if known else v.UNKNOWN, node)
+    return v.NONE
+
+
+def _context_process(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``Process`` of ``multiprocessing.get_context(name)``."""
+    method = owner.args.get("method", 0) if isinstance(owner, v.Obj) else None
+    outer = interp.state.modes.get(_STARTS_AFRESH)
+    if method is not None:
+        _set_start_method(interp, name, v.Args([method]), node)
+    made = _process(interp, "multiprocessing.Process", args, node)
+    if method is not None:
+        interp.reset_mode(_STARTS_AFRESH, outer)
+    return made
 
 
 def _shared_since(interp: Interp, node: Any) -> int:
@@ -159,7 +189,11 @@ def _fresh(interp: Interp) -> State:
 
 
 def _in_state(interp: Interp, state: State, func: v.Value, args: v.Args, node: Any) -> None:
-    _run_in_state(interp, state, lambda: [interp.call(one, args, node) for one in v.alternatives(func)], node)
+    _run_in_state(interp, state, lambda: _call_each(interp, func, args, node), node)
+
+
+def _call_each(interp: Interp, func: v.Value, args: v.Args, node: Any) -> list[v.Value]:
+    return [interp.call(one, args, node) for one in v.alternatives(func)]
 
 
 def _run_in_state(interp: Interp, state: State, run: Callable[[], T], node: Any) -> T:
@@ -225,8 +259,13 @@ PROCESS_MODELS = {
     "multiprocessing.Process": _process,
     "torch.multiprocessing.Process": _process,
     "threading.Thread": _process,
+    "multiprocessing.set_start_method": _set_start_method,
+    "torch.multiprocessing.set_start_method": _set_start_method,
 }
 PROCESS_METHODS = {
-    f"{base}.start": _start
-    for base in ("threading.Thread", "multiprocessing.Process", "torch.multiprocessing.Process")
+    "multiprocessing.get_context.Process": _context_process,
+    "torch.multiprocessing.get_context.Process": _context_process,
+    "threading.Thread.start": _start,
+    "multiprocessing.Process.start": _start,
+    "torch.multiprocessing.Process.start": _start,
 }
