@@ -33,7 +33,7 @@ def ctc_loss(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _become_lists(given: dict[str, Any]) -> bool:
-    tensors = [given.get(name) for name in _ARGUMENTS[:4]]
+    tensors: list[Any] = [given.get(name) for name in _ARGUMENTS[:4]]
     if not all(type(tensor) in _PLAIN and tensor.device.type != "meta" for tensor in tensors):
         return False
     if not all(_is_integral(given[name].dtype) for name in _LENGTHS):
