@@ -548,7 +548,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     one of which it has none; an attribute of the layer with the name of the argument decides it later.
     ``default_mode`` is ``deterministic`` for an op that does not vary without the mode, and ``random`` for one
     that draws its numbers from the clock or the operating system. ``alerts`` are the names by which PyTorch refuses
-    the op, or the sentences by which TensorFlow does. ``unless_env`` are environment variables with the values (``*``
+    the op, or the sentences by which TensorFlow does. ``operations`` are the operations of ``torch.ops.aten`` that differ,
+    where neither an alert nor the API has their name. ``unless_env`` are environment variables with the values (``*``
     stands for any text) that make the op deterministic, ``unless_mode`` are modes that do, and ``unless_off`` modes
     that do when they are switched off; ``only_env`` those with which the entry holds at all (an empty value: the
     variable is not set). ``through`` are the inputs whose gradient the backward pass computes, where it is not the
@@ -579,6 +580,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     untrained: list[Condition] = []
     default_mode: Literal["nondeterministic", "deterministic", "random"] = "nondeterministic"
     alerts: list[str] = []
+    operations: list[str] = []
     remedy: str = ""
     remedy_off: dict[str, str] = {}
     note: str = ""

@@ -26,7 +26,7 @@ from d9mlint.trace.places import source_lines
 from d9mlint.trace.program import NONE, SECOND, Perturbation, Program, environment
 from d9mlint.trace.resume_session import resumed
 from d9mlint.trace.runner import Ended, run
-from d9mlint.trace.runs import Options, Session, info, unusable
+from d9mlint.trace.runs import Options, Session, info, unusable, versions
 from d9mlint.trace.watcher import Watcher
 from d9mlint.verify.workspace import workspace
 
@@ -51,7 +51,7 @@ def _trace(session: Session) -> Report:
     runs = [info(ended, first)]
 
     def report(outcome: str, reason: str = "", **more: Any) -> Report:
-        return session.report(outcome, runs, reason, **more)
+        return session.report(outcome, runs, reason, versions=versions(first), **more)
 
     trouble = unusable(one, first, ended, "first")
     if trouble:
@@ -253,6 +253,7 @@ def compare(one: str, other: str) -> Report:
         tuple(runs),
         difference=difference,
         sources=source_lines(difference),
+        versions=versions(found[0]),
         source=os.path.abspath(source) if source and os.path.isfile(source) else "",
     )
 

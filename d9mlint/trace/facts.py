@@ -151,6 +151,40 @@ def iterated_at(frame: Frame) -> str:
     return _canonical(_called(value, _imports(tree, os.path.dirname(frame.filename))))
 
 
+Span = tuple[int, int, int, int]
+"""The row and column at which a part of a file begins and ends. Columns count bytes from 0, as Python does."""
+
+
+def running_at(frame: Frame) -> list[Span]:
+    """What is running at a line, where Python says it: a part of the line, and the call that ends with it."""
+    tree = _parsed(frame)
+    if tree is None or not frame.columns:
+        return []
+    start, row, end = frame.columns
+    return [(frame.row, start, row, end), *(_span(call) for call in _running(tree, frame))]
+
+
+def made_at(frame: Frame) -> list[Span]:
+    """Where the objects are made that are called at a line, such as layers: each is assigned once in the file."""
+    tree = _parsed(frame)
+    if tree is None:
+        return []
+    made = [_assigned(tree, _dotted(call.func)) for call in _running(tree, frame)]
+    return [_span(one) for one in made if isinstance(one, ast.Call)]
+
+
+def _span(node: ast.expr) -> Span:
+    return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0
+
+
+def _running(tree: ast.AST, frame: Frame) -> list[ast.Call]:
+    calls = list(_calls(tree, frame.row))
+    if not frame.columns:
+        return calls
+    # No two calls end at the same place.
+    return [call for call in calls if (call.end_lineno, call.end_col_offset) == frame.columns[1:]]
+
+
 def _assigned(tree: ast.AST, name: str) -> ast.expr | None:
     """What is assigned to a name, where that is done once in the file."""
     found = [
@@ -189,11 +223,8 @@ def api_at(frame: Frame, operation: str) -> str:
     if tree is None:
         return ""
     imported = _imports(tree, os.path.dirname(frame.filename))
-    base = _base(operation)
-    calls = list(_calls(tree, frame.row))
-    if frame.columns:
-        # No two calls end at the same place.
-        calls = [call for call in calls if (call.end_lineno, call.end_col_offset) == frame.columns[1:]]
+    base = base_of(operation)
+    calls = _running(tree, frame)
     found, certain = [], True
     for name in filter(None, (_dotted(call.func) for call in calls)):
         head, _, rest = name.partition(".")
@@ -219,7 +250,7 @@ def _canonical(name: str) -> str:
     return "tf" + name.removeprefix("tensorflow") if name.startswith("tensorflow.") else name
 
 
-def _base(operation: str) -> str:
+def base_of(operation: str) -> str:
     """``aten.index_add_.default`` is ``index_add``; ``tf.CropAndResizeGradImage`` is ``cropandresizegradimage``."""
     parts = operation.split(".")
     base = parts[1] if len(parts) > 1 else parts[0]

@@ -58,6 +58,10 @@ class Report(NamedTuple):
     """The file of the program, for the static analysis; empty where it is not known."""
     known: bool = False
     """Whether the linter has facts about the call that has diverged."""
+    advice: str = ""
+    """What the facts about the operation that has diverged say to do, where no finding does."""
+    versions: dict[str, str] = {}  # noqa: RUF012
+    """Releases of the frameworks in the traced environment."""
 
 
 class FlakySite(NamedTuple):

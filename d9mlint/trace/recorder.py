@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from d9mlint.trace import journal, names
+from d9mlint.trace import journal, names, unmarked
 from d9mlint.trace.hashing import Digester, Value
 from d9mlint.trace.journal import BACKWARD, COLLECTIVE, DRAWS, UNINITIALIZED
 from d9mlint.trace.sites import Sites
@@ -82,12 +82,12 @@ class Plan(NamedTuple):
     known: bool
     """Whether the schema says what is written: that of torch's own operations does."""
     opaque: frozenset[int] = frozenset()
-    """Places of results that are no results, among the tensors that are returned."""
+    """Places of results that are no results, among all that is returned."""
+    scratch: bool = False
+    """Whether it writes memory that holds no result, such as that of a library between two passes."""
 
 
 VIEW, EMPTY, LIFT, RESIZE, RUN = "view", "empty", "lift", "resize", "run"
-_NO_RESULT = frozenset(("unused", "rng_state", "philox_seed", "philox_offset"))
-"""Names that schemas give to what a backward pass is handed beside results: without dropout, nobody writes it."""
 SCALAR = "_local_scalar_dense"
 """The operation behind ``item()``."""
 
@@ -100,12 +100,14 @@ def plan_of(func: Any) -> Plan:
     name = f"{namespace}.{base}" + (f".{overload}" if overload else "")
     tensors, others = [], []
     draws = torch.Tag.nondeterministic_seeded in func.tags
-    written = False
+    written = scratch = False
     for position, argument in enumerate(schema.arguments):
         kind = str(argument.type)
         if "Tensor" in kind:
             alias = argument.alias_info
             writes = bool(alias is not None and alias.is_write)
+            holds = unmarked.BY_ARGUMENT.get((base, argument.name)) if namespace == "aten" else None
+            writes, scratch = writes or holds is True, scratch or holds is False
             written = written or writes
             reads = not (writes and (argument.is_out or (position == 0 and base in _OVERWRITES)))
             tensors.append((position, argument.name, writes, reads))
@@ -127,10 +129,13 @@ def plan_of(func: Any) -> Plan:
     elif base == "set_" or (not written and not fresh and base != SCALAR):
         # A view, or nothing that has content.
         kind = VIEW
-    names_of_results = [r.name for r in schema.returns if "Tensor" in str(r.type)]
-    opaque = frozenset(n for n, returned in enumerate(names_of_results) if returned in _NO_RESULT)
+    opaque = frozenset(
+        place
+        for place, returned in enumerate(schema.returns)
+        if returned.name in unmarked.NAMES or (base, place) in unmarked.PLACES
+    )
     known = namespace == "aten"
-    return Plan(name, kind, tuple(tensors), tuple(others), fresh, draws, False, known, opaque)
+    return Plan(name, kind, tuple(tensors), tuple(others), fresh, draws, False, known, opaque, scratch)
 
 
 class Stream:
@@ -920,8 +925,12 @@ def results(plan: Plan, result: Any, workspaces: list[torch.Tensor] | None = Non
         return found
     kept: list[torch.Tensor] = []
     rest = workspaces if workspaces is not None else []
-    for place, tensor in enumerate(found):
-        (rest if tensor.dtype is torch.uint8 or place in plan.opaque else kept).append(tensor)
+    # By what is returned: a tensor that is not defined is None, and stands in no list of tensors.
+    for place, one in enumerate(result):
+        of_place: list[torch.Tensor] = []
+        flatten(one, of_place)
+        for tensor in of_place:
+            (rest if tensor.dtype is torch.uint8 or place in plan.opaque else kept).append(tensor)
     return kept
 
 

@@ -36,11 +36,15 @@ class Replay:
         self, plan: Plan, func: Any, args: Any, kwargs: Any, path: int, forward: int, step: int
     ) -> Any:
         """Execute an operation and return its first result."""
-        writes = any(written for _, _, written, _ in plan.tensors)
+        writes = plan.scratch or any(written for _, _, written, _ in plan.tensors)
         if not (writes or plan.fresh) or plan.name.startswith(_LEFT_OUT):
             return func(*args, **kwargs)
         with names.no_torch_function():
-            again_args, again_kwargs = copy_tensors((args, kwargs), {}) if writes else (args, kwargs)
+            try:
+                again_args, again_kwargs = copy_tensors((args, kwargs), {}) if writes else (args, kwargs)
+            except RuntimeError:
+                # No memory is left for copies: the program itself may need none.
+                return func(*args, **kwargs)
             generators = self._generators(plan, args, kwargs)
             before = [generator.get() for generator in generators]
         result = func(*args, **kwargs)
@@ -50,11 +54,14 @@ class Replay:
             put(generators, before)
             try:
                 again = func(*again_args, **again_kwargs)
+                second = written_by(plan, again_args, again_kwargs, again)
+                differs = any(digest(one) != digest(other) for one, other in zip(first, second, strict=True))
+            except RuntimeError:
+                return result
             finally:
                 put(generators, after)
-            second = written_by(plan, again_args, again_kwargs, again)
             self._count += 1
-            if any(digest(one) != digest(other) for one, other in zip(first, second, strict=True)):
+            if differs:
                 site = Site(plan.name, path, forward)
                 self._differing.setdefault(site, []).append(step + 1)
         return result

@@ -124,6 +124,8 @@ def remedy(report: Report) -> str:
         return ""
     if report.finding is not None and (report.finding.fix or report.finding.help):
         return report.finding.fix or report.finding.help
+    if report.advice:
+        return report.advice
     kind = difference.cause.kind if difference.cause is not None else ""
     if kind in REMEDIES:
         return REMEDIES[kind]

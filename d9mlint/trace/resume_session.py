@@ -16,7 +16,7 @@ from d9mlint.trace.model import DIVERGED, EQUAL, UNKNOWN, Report
 from d9mlint.trace.places import source_lines
 from d9mlint.trace.program import NONE
 from d9mlint.trace.resume import Resume, compare
-from d9mlint.trace.runs import Session, info, unusable
+from d9mlint.trace.runs import Session, info, unusable, versions
 
 
 def resumed(session: Session, stop: int, arguments: Sequence[str]) -> Report:
@@ -30,7 +30,7 @@ def resumed(session: Session, stop: int, arguments: Sequence[str]) -> Report:
     runs = [info(ended, first)]
 
     def report(outcome: str, reason: str = "", **more: Any) -> Report:
-        return session.report(outcome, runs, reason, **more)
+        return session.report(outcome, runs, reason, versions=versions(first), **more)
 
     trouble = unusable(one, first, ended, "first")
     if trouble:

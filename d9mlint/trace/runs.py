@@ -143,6 +143,14 @@ def unusable(directory: str, found: Sequence[Journal], ended: Ended, which: str)
     return ""
 
 
+def versions(found: Sequence[Journal]) -> dict[str, str]:
+    """The releases of the frameworks that a run has used."""
+    frameworks = ("torch", "tensorflow")
+    return {
+        name: str(j.header[name]).partition("+")[0] for j in found for name in frameworks if name in j.header
+    }
+
+
 def info(ended: Ended, found: Sequence[Journal], printed: str = "") -> RunInfo:
     """A run in numbers."""
     records = [r for j in found for r in j.records]

@@ -227,6 +227,10 @@ class Watch:
         self._optimizers(recorder)
         self._threads(recorder)
         self._handing_over(recorder)
+        if recorder.level == "full":
+            from d9mlint.trace import composite
+
+            self.replace(torch, "ctc_loss", composite.ctc_loss(torch.ctc_loss))
 
     def tensorflow(self, recorder: Any) -> None:
         """Watch TensorFlow, which has just been imported."""

@@ -10,7 +10,9 @@ from d9mlint.analysis import AnalysisJob, Task
 from d9mlint.cli.trace_finding import with_finding
 from d9mlint.trace.compare import Cause, Difference, Frame, Side
 from d9mlint.trace.facts import fact
+from d9mlint.trace.journal import BACKWARD
 from d9mlint.trace.model import DIVERGED, Report
+from d9mlint.trace.report import remedy
 
 PROGRAM = """\
 import torch
@@ -102,6 +104,137 @@ def test_of_an_op_that_the_linter_knows_there_is_a_finding_or_a_note_but_no_fact
     # The number of elements is not known: the finding has low confidence.
     assert (found.finding.code if found.finding else "") == code
     assert any("d9mlint knows" in note for note in found.notes) is (not code)
+
+
+SEGMENT = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.down = nn.AvgPool2d(2)
+        self.up = nn.Upsample(scale_factor=2, mode="bilinear")
+
+    def forward(self, x):
+        x = self.down(x)
+        x = self.up(x)
+        return x
+
+
+net = Net().cuda()
+conv = nn.Conv2d(3, 5, 1).cuda()
+optimizer = torch.optim.Adam(conv.parameters(), lr=1e-3)
+for step in range(4):
+    x = torch.randn(8, 3, 64, 64, device="cuda")
+    y = torch.randint(0, 5, (8, 64, 64), device="cuda")
+    optimizer.zero_grad()
+    loss = F.cross_entropy(net(conv(x)), y)
+    loss = loss + F.interpolate(net(conv(x)), scale_factor=2, mode="bicubic").sum() + F.cross_entropy(conv(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+CALLED = "    loss = F.cross_entropy(net(conv(x)), y)"
+
+
+def diverged(program: Path, name: str, text: str, backward: bool = True, columns: bool = True) -> Report:
+    """The report of an operation that differs in a call of the program."""
+    rows = program.read_text().splitlines()
+    row = next(n for n, line in enumerate(rows, 1) if text in line)
+    start = rows[row - 1].index(text)
+    inner = Frame(str(program), row, "Net.forward", (start, row, start + len(text)) if columns else ())
+    outer = next(n for n, line in enumerate(rows, 1) if line.startswith(CALLED))
+    path = (inner,) if row == outer else (inner, Frame(str(program), outer, "<module>"))
+    side = Side("operation", name, () if backward else path, path if backward else (), "", "", "0" * 16, 0)
+    side = side._replace(flags=BACKWARD if backward else 0)
+    difference = Difference("op", "main", "autograd 1", 0, 0, 1, side, side, "differs", None)
+    return Report(DIVERGED, ("python",), "full", "", (), difference=difference, source=str(program))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "subject"),
+    [
+        # The layer of the call, although the line that calls the model has a finding too.
+        ("aten.upsample_bilinear2d_backward", "self.up(x)", "nn.Upsample"),
+        ("aten.nll_loss2d_forward", "F.cross_entropy(net(conv(x)), y)", "F.cross_entropy"),
+        # Two calls of one line.
+        (
+            "aten.upsample_bicubic2d_backward",
+            'F.interpolate(net(conv(x)), scale_factor=2, mode="bicubic")',
+            "F.interpolate",
+        ),
+        # Its line has findings about other calls, and none is about it.
+        ("aten.convolution_backward", "conv(x)", ""),
+        ("aten.avg_pool2d_backward", "self.down(x)", ""),
+    ],
+)
+@pytest.mark.parametrize("columns", [True, False])
+def test_a_finding_is_about_the_operation_that_differs(
+    name: str, text: str, subject: str, columns: bool, tmp_path: Path
+) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(SEGMENT)
+    found = with_finding(diverged(program, name, text, name.endswith("_backward"), columns))
+    assert (found.finding.message.split("`")[1] if found.finding else "") == subject
+
+
+def test_where_the_line_is_not_known_the_only_finding_that_names_the_operation_counts(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(SEGMENT)
+    one = diverged(program, "aten.upsample_bilinear2d_backward", "optimizer.step()")
+    found = with_finding(one)
+    assert found.finding is not None and "nn.Upsample" in found.finding.message
+
+
+@pytest.mark.parametrize(("version", "raises"), [("2.0.1", True), ("2.11.0", False)])
+def test_the_finding_is_for_the_releases_that_the_program_ran_with(
+    version: str, raises: bool, tmp_path: Path
+) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(SEGMENT)
+    one = diverged(program, "aten.upsample_bilinear2d_backward", "self.up(x)")
+    found = with_finding(one._replace(versions={"torch": version})).finding
+    assert found is not None and f"(torch {version})" in found.message
+    assert ("raises RuntimeError" in found.message) is raises
+
+
+ATTENTION = """\
+import torch
+
+attention = torch.nn.MultiheadAttention(8, 2, device="cuda")
+x = torch.randn(4, 2, 8, device="cuda")
+y = attention(x, x, x, need_weights=False)[0].sum()
+y.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("aten._scaled_dot_product_efficient_attention_backward", True),
+        ("aten.native_dropout_backward", False),
+    ],
+)
+def test_the_note_says_what_is_known_of_the_operation(name: str, known: bool, tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(ATTENTION)
+    frame = Frame(str(program), 5, "<module>", (4, 5, 4 + len("attention(x, x, x, need_weights=False)")))
+    side = Side("operation", name, (), (frame,), "", "", "0" * 16, BACKWARD)
+    difference = Difference("op", "main", "autograd 1", 0, 0, 1, side, side, "differs", None)
+    mode = {"distinct": 1, "raises": None}
+    replays = {"distinct": 7, "runs": 10, "inputs": [], "versions": {}, "raises": None, "deterministic": mode}
+    one = Report(DIVERGED, ("python",), "full", "", (), difference=difference, confirmation=replays)
+    found = with_finding(one._replace(source=str(program)))
+    assert found.finding is None and found.known
+    text = " ".join(found.notes)
+    assert "none of them applies here" not in text
+    assert ("memory-efficient backend is chosen" in text) is known
+    assert ("none of them names this operation" in text) is not known
+    assert ("enable_mem_efficient_sdp(False)" in remedy(found)) is known
 
 
 def test_other_programs_of_the_project_are_not_analyzed(

@@ -31,7 +31,18 @@ def test_generator_states_that_attention_returns_are_no_result() -> None:
     returned = (NUMBERS, NUMBERS, count, count, 8, 8, count + 1, count + 2, NUMBERS)
     kept = results(plan, returned)
     assert [t.item() for t in kept if t.dtype is torch.int64] == [0, 0]
-    assert len(kept) == 5
+    assert len(kept) == 4
+
+
+@pytest.mark.parametrize("kind", ["flash", "cudnn"])
+def test_tensors_that_are_not_defined_move_no_place(kind: str) -> None:
+    """Without sequences of different lengths, attention has no cumulated lengths: they are None."""
+    plan = plan_of(getattr(torch.ops.aten, f"_scaled_dot_product_{kind}_attention").default)
+    seed, offset = torch.zeros((), dtype=torch.int64), torch.ones((), dtype=torch.int64)
+    workspaces: list[torch.Tensor] = []
+    returned = (NUMBERS, NUMBERS + 1, None, None, 8, 8, seed, offset, None)
+    assert [t[0].item() for t in results(plan, returned, workspaces)] == [0, 1]
+    assert workspaces == [seed, offset]
 
 
 @pytest.mark.parametrize("name", ["sort", "cat"])
