@@ -290,7 +290,7 @@ def test_the_variable_and_an_import_of_torch_are_written_at_one_place(project: P
 
 def test_no_mode_where_there_is_none_and_where_the_program_would_raise(project: Project) -> None:
     assert _after(project, TRAIN, "DET302", **{"torch-version": "1.6"}) == TRAIN
-    code = f"{TRAIN}    print(torch.histc(torch.ones(3).cuda()))\n"
+    code = f"{TRAIN}    print(torch.bincount(torch.arange(3).cuda(), torch.rand(3).cuda()))\n"
     assert _after(project, code, "DET302", "DET401", **{"torch-version": "2.4"}) == code
     # It does not depend on the selection.
     assert _after(project, code, "DET302", **{"torch-version": "2.4"}) == code

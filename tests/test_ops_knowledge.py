@@ -109,7 +109,7 @@ def _signatures(name: str) -> list[list[str]]:
     try:
         names = [p.name for p in inspect.signature(_torch_object(name)).parameters.values()]
         if names and not {"args", "kwargs"} & set(names):
-            return [names]
+            return [names[1:] if names[0] == "self" else names]
     except (TypeError, ValueError):
         pass
     schemas = torch._C._jit_get_schemas_for_operator(f"aten::{name.rpartition('.')[2]}")
@@ -123,7 +123,7 @@ def torch_ops(compiled: Compiled) -> list[OpEntry]:
 
 def test_torch_names_exist(compiled: Compiled) -> None:
     pytest.importorskip("torch")
-    names = {api for op in torch_ops(compiled) for api in op.apis}
+    names = {api for op in torch_ops(compiled) for api in op.apis if not api.startswith("torchaudio.")}
     assert sorted(name for name in names if _torch_object(name) is None) == []
 
 

@@ -157,7 +157,7 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return True if _mentions(value, test.mentions) else None
     if test.less_than is not None and value is not v.UNKNOWN:
         other = _argument(args, test.less_than.arg, test.less_than.pos, owner)
-        if value is other and test.less_than.size is None:
+        if value is other and test.less_than.size is None and test.less_than.times <= 1:
             return False
     literal = plain(value)
     if literal is msgspec.UNSET:
@@ -254,7 +254,8 @@ def _other(args: v.Args, other: Other, owner: v.Value | None) -> Any:
     if value is None:
         return msgspec.UNSET
     if other.size is None:
-        return plain(value)
+        known = plain(value)
+        return known * other.times if type(known) in (int, float) else known
     sizes = shapes.form(value).sizes
     if sizes is None or not -len(sizes) <= other.size < len(sizes):
         return msgspec.UNSET

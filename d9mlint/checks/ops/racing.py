@@ -158,6 +158,8 @@ class Ops(Rule):
     """What to do about one, by its entry, where a mode is switched off at each of its calls."""
     used = remembered_table(tuple[str, int], KnownCall)
     """What is known of all calls of a module together, by where it is made."""
+    weighted = remembered_table(tuple[str, int], bool)
+    """Where modules are called whose own weights require grad, by the file and the end of the call."""
     with_variables = remembered_table(tuple[str, int], bool)
     """The same of whether one was called with something in which a variable of TensorFlow may take part."""
     composed = noted(list[bool])
@@ -253,7 +255,7 @@ class Ops(Rule):
     @on(ObjectCallEvent)
     def module(self, event: ObjectCallEvent) -> None:
         """A module that was made earlier is called."""
-        obj, args, _ = event
+        obj, args, node = event
         if self.run.kb.role(f"{obj.api}.fit", "trains") and not all(map(detached, args.values())):
             self.composed.add(True)
             for site in _reached(self.run, obj, args):
@@ -261,6 +263,11 @@ class Ops(Rule):
         if obj.node is None or obj.file is None or not self.run.kb.ops(obj.api):
             return
         made = (obj.file.path, obj.node.end)
+        if any(entry.at == "use" for entry in self.run.kb.ops(obj.api)):
+            tensor, used = self.run.kb.tensor(obj.api), self.run.here(node)
+            self.weighted[used.path, used.end] = (
+                tensor is not None and tensor.grad == "weights" and not frozen(obj)
+            )
         known, before = known_call(self.run.kb, args), self.used.get(made)
         self.used[made] = known if before is None else before.agreed(known)
         if not self.elsewhere.get(made):
@@ -542,7 +549,9 @@ def _candidate(
             reason = "only its backward pass varies, and no gradient comes back to its result"
             _silent(rule.run, entry, call.node, reason)
             return
-        if entry.library == "torch" and _needs_no_gradient(call, entry):
+        here = rule.run.here(call.node)
+        weighted = entry.at == "use" and rule.weighted.get((here.path, here.end))
+        if entry.library == "torch" and not weighted and _needs_no_gradient(call, entry):
             reason = "only its backward pass varies, and its input does not require grad"
             _silent(rule.run, entry, call.node, reason)
             return
