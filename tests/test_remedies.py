@@ -12,7 +12,9 @@ from d9mlint.base.findings import Finding
 
 def findings(tmp_path: Path, text: str, code: str) -> list[Finding]:
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
-    return [one.finding for one in lint(tmp_path, {"min-severity": "advice"}).items if one.finding.code == code]
+    return [
+        one.finding for one in lint(tmp_path, {"min-severity": "advice"}).items if one.finding.code == code
+    ]
 
 
 TRAINERS = {

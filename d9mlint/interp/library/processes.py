@@ -125,8 +125,10 @@ _AFRESH = ("spawn", "forkserver")
 def _set_start_method(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``multiprocessing.set_start_method(name)``: how processes are started from now on."""
     method = args.get("method", 0)
-    known = isinstance(method, v.Lit) and not v.option_of(method)
-    interp.set_mode(_STARTS_AFRESH, v.Lit(method.value in _AFRESH) if known else v.UNKNOWN, node)
+    if isinstance(method, v.Lit) and not v.option_of(method):
+        interp.set_mode(_STARTS_AFRESH, v.Lit(method.value in _AFRESH), node)
+    else:
+        interp.set_mode(_STARTS_AFRESH, v.UNKNOWN, node)
     return v.NONE
 
 
