@@ -262,12 +262,11 @@ PROCESS_MODELS = {
     "torch.multiprocessing.Process": _process,
     "threading.Thread": _process,
     "multiprocessing.set_start_method": _set_start_method,
-    "torch.multiprocessing.set_start_method": _set_start_method,
 }
 PROCESS_METHODS = {
     "multiprocessing.get_context.Process": _context_process,
-    "torch.multiprocessing.get_context.Process": _context_process,
-    "threading.Thread.start": _start,
-    "multiprocessing.Process.start": _start,
-    "torch.multiprocessing.Process.start": _start,
+    **{
+        f"{base}.start": _start
+        for base in ("threading.Thread", "multiprocessing.Process", "torch.multiprocessing.Process")
+    },
 }
