@@ -18,7 +18,7 @@ import torch
 
 from d9mlint.trace import names, unmarked
 from d9mlint.trace.digest import digest
-from d9mlint.trace.recorder import Plan, flatten, written_by
+from d9mlint.trace.recorder import Plan, flatten, wait_for_copy, written_by
 from d9mlint.verify.compare import Array, Tally
 
 RUNS = 10
@@ -125,6 +125,8 @@ def _once(func: Any, args: Any, kwargs: Any, plan: Plan, number: int) -> list[Ar
         result = func(*copied_args, **copied_kwargs)
     finally:
         put(generators, states)
+    if plan.lags:
+        wait_for_copy(plan, copied_args, copied_kwargs, result)
     return [array(tensor) for tensor in written_by(plan, copied_args, copied_kwargs, result)]
 
 

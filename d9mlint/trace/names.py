@@ -97,6 +97,13 @@ def node_number(node: Any) -> int:
     return number
 
 
+def synchronize(device: torch.device) -> None:
+    """Wait for all that has been started on a device, on whichever stream."""
+    module: Any = getattr(torch, device.type, None)
+    if hasattr(module, "synchronize"):
+        module.synchronize(device)
+
+
 def _loader_iterator() -> Any:
     import torch.utils.data.dataloader as dataloader
 
