@@ -3,6 +3,7 @@ replaced by functions."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from d9mlint.trace import names  # noqa: E402
+from d9mlint.trace import confirm, digest, names  # noqa: E402
 from d9mlint.trace.hashing import Digester  # noqa: E402
 from d9mlint.trace.recorder import FULL, Recorder, plan_of, wait_for_copy  # noqa: E402
 from d9mlint.trace.replay import Replay  # noqa: E402
@@ -141,3 +142,34 @@ def test_sums_of_all_streams_are_awaited(monkeypatch: pytest.MonkeyPatch) -> Non
     digester._sums.append(torch.tensor(3))
     digester._fetch()
     assert waited[1:] == [torch.device("cpu")] and digester._sums == [3]
+
+
+def test_other_memory_is_left_on_the_device_of_an_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    devices: list[Any] = []
+    monkeypatch.setattr(confirm, "JUNK", 8)
+    full = torch.full
+    monkeypatch.setattr(torch, "full", lambda *a, **k: devices.append(k["device"]) or full(*a, **k))
+    plan = plan_of(torch.ops.aten.exp.default)
+    confirm.confirm(
+        lambda value: value, (torch.ones(2, device="meta").as_subclass(OnMeta),), {}, plan, runs=1
+    )
+    assert torch.device("meta") in devices and torch.device("cpu") in devices
+
+
+class OnMeta(torch.Tensor):
+    """A tensor of another device that can be read."""
+
+    def cpu(self, *args: Any) -> Any:
+        return torch.ones(2)
+
+
+def test_the_kernel_is_tried_on_the_device_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[Any] = []
+    module = type(torch)("d9mlint.trace.triton_digest")
+    module.sum_of_words = lambda words: tried.append(words.device) or 0  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(digest, "_found", False)
+    monkeypatch.setattr(digest, "_sum_on_device", lambda words: 0)
+    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+    assert digest._kernel(torch.device("cpu")) is module.sum_of_words
+    assert tried == [torch.device("cpu")]
