@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from d9mlint.trace import names
+
 _ARGUMENTS = ("log_probs", "targets", "input_lengths", "target_lengths", "blank")
 _LENGTHS = _ARGUMENTS[2:4]
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -40,7 +42,7 @@ def _become_lists(given: dict[str, Any]) -> bool:
         return False
     if not tensors[0].is_cuda:
         return True
-    return not torch._use_cudnn_ctc_loss(*tensors, given.get("blank", 0))
+    return not names.use_cudnn_ctc_loss(*tensors, given.get("blank", 0))
 
 
 def _is_integral(dtype: torch.dtype) -> bool:

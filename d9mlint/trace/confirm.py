@@ -11,14 +11,14 @@ import json
 import os
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
 from d9mlint.trace import names, unmarked
 from d9mlint.trace.digest import digest
-from d9mlint.trace.recorder import Plan, flatten, written_by
+from d9mlint.trace.recorder import Plan, flatten, wait_for_copy, written_by
 from d9mlint.verify.compare import Array, Tally
 
 RUNS = 10
@@ -118,13 +118,15 @@ def _session(func: Any, args: Any, kwargs: Any, plan: Plan, runs: int) -> dict[s
 def _once(func: Any, args: Any, kwargs: Any, plan: Plan, number: int) -> list[Array]:
     copies: dict[int, torch.Tensor] = {}
     copied_args, copied_kwargs = copy_tensors((args, kwargs), copies)
-    _leave_junk(number)
+    _leave_junk(number, {tensor.device for tensor in copies.values()})
     generators = generators_of(plan, args, kwargs)
     states = [generator.get() for generator in generators]
     try:
         result = func(*copied_args, **copied_kwargs)
     finally:
         put(generators, states)
+    if plan.lags:
+        wait_for_copy(plan, copied_args, copied_kwargs, result)
     return [array(tensor) for tensor in written_by(plan, copied_args, copied_kwargs, result)]
 
 
@@ -165,13 +167,16 @@ def put(generators: Sequence[Generator], states: Sequence[Any]) -> None:
         generator.put(state)
 
 
-def _leave_junk(number: int) -> None:
-    """Freed memory with other contents than at the last replay."""
-    junk = [
-        torch.full((size,), number % 100 + 1, dtype=torch.uint8, device="cpu")
-        for size in (512, 1 << 16, JUNK)
-    ]
-    del junk
+def _leave_junk(number: int, devices: Iterable[torch.device]) -> None:
+    """Freed memory with other contents than at the last replay, where the operation may find it."""
+    with contextlib.suppress(RuntimeError):
+        # A device may have no memory left.
+        junk = [
+            torch.full((size,), number % 100 + 1, dtype=torch.uint8, device=device)
+            for device in (torch.device("cpu"), *devices)
+            for size in (512, 1 << 16, JUNK)
+        ]
+        del junk
 
 
 def copy_tensors(value: Any, copies: dict[int, torch.Tensor]) -> Any:

@@ -178,13 +178,13 @@ def content_sum(tensor: torch.Tensor) -> torch.Tensor:
 def _sum_of_words(x: torch.Tensor) -> torch.Tensor:
     if x.device.type == "cpu":
         return torch.tensor(signed(_sum_on_host(x)), dtype=torch.int64, device="cpu")
-    kernel = _kernel() if x.is_cuda else None
+    kernel = _kernel(x.device) if x.is_cuda else None
     if kernel is not None:
         return kernel(x)
     return _sum_on_device(x)
 
 
-def _kernel() -> Callable[[torch.Tensor], torch.Tensor] | None:
+def _kernel(device: torch.device) -> Callable[[torch.Tensor], torch.Tensor] | None:
     """The sum as a Triton kernel; None where Triton is not installed, cannot
     compile for the device or cannot be loaded beside TensorFlow."""
     global _found
@@ -196,7 +196,8 @@ def _kernel() -> Callable[[torch.Tensor], torch.Tensor] | None:
         try:
             from d9mlint.trace.triton_digest import sum_of_words
 
-            probe = torch.arange(3, dtype=torch.int64, device="cuda")
+            # On a device that the program uses: the memory of another one would be taken for its context.
+            probe = torch.arange(3, dtype=torch.int64, device=device)
             if int(sum_of_words(probe)) == int(_sum_on_device(probe)):
                 _found = sum_of_words
         except Exception:

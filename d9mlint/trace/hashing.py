@@ -242,7 +242,9 @@ class Digester:
         for slot, total in enumerate(self._sums):
             if isinstance(total, torch.Tensor):
                 waiting.setdefault(total.device, []).append(slot)
-        for slots in waiting.values():
+        for device, slots in waiting.items():
+            # The sums were started on the streams of their operations, which need not be the one of this thread.
+            names.synchronize(device)
             stacked = torch.stack([t for s in slots if isinstance(t := self._sums[s], torch.Tensor)])
             for slot, number in zip(slots, stacked.tolist(), strict=True):
                 self._sums[slot] = number & MASK

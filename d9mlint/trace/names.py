@@ -35,6 +35,7 @@ NEEDS = (
     _Need("torch.UntypedStorage._weak_ref", lambda: torch.UntypedStorage._weak_ref),
     _Need("torch.UntypedStorage._expired", lambda: torch.UntypedStorage._expired),
     _Need("torch.UntypedStorage._free_weak_ref", lambda: torch.UntypedStorage._free_weak_ref),
+    _Need("torch._use_cudnn_ctc_loss", lambda: torch._use_cudnn_ctc_loss),
     _Need("torch._ops.OpOverload._schema", lambda: torch.ops.aten.add.Tensor._schema),
     _Need(
         "torch.utils.data.dataloader._BaseDataLoaderIter.__next__",
@@ -81,6 +82,8 @@ no_torch_function: Callable[[], Any] = torch._C.DisableTorchFunction
 expired: Callable[[int], bool] = torch.UntypedStorage._expired
 free_weak_reference: Callable[[int], None] = torch.UntypedStorage._free_weak_ref
 
+use_cudnn_ctc_loss: Callable[..., bool] = torch._use_cudnn_ctc_loss
+
 RUNS_BACKWARD: tuple[CodeType, ...] = (torch.autograd.backward.__code__, torch.autograd.grad.__code__)
 """What calls the autograd engine."""
 
@@ -95,6 +98,13 @@ def node_number(node: Any) -> int:
     """The sequence number of an autograd node; it is that of the forward operation that made it."""
     number: int = node._sequence_nr()
     return number
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait for all that has been started on a device, on whichever stream."""
+    module: Any = getattr(torch, device.type, None)
+    if hasattr(module, "synchronize"):
+        module.synchronize(device)
 
 
 def _loader_iterator() -> Any:

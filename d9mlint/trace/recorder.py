@@ -85,9 +85,12 @@ class Plan(NamedTuple):
     """Places of results that are no results, among all that is returned."""
     scratch: bool = False
     """Whether it writes memory that holds no result, such as that of a library between two passes."""
+    lags: bool = False
+    """Whether it may return before memory of the host is written: a copy from a device with ``non_blocking=True``."""
 
 
 VIEW, EMPTY, LIFT, RESIZE, RUN = "view", "empty", "lift", "resize", "run"
+_LAGS = "non_blocking"
 SCALAR = "_local_scalar_dense"
 """The operation behind ``item()``."""
 
@@ -135,7 +138,24 @@ def plan_of(func: Any) -> Plan:
         if returned.name in unmarked.NAMES or (base, place) in unmarked.PLACES
     )
     known = namespace == "aten"
-    return Plan(name, kind, tuple(tensors), tuple(others), fresh, draws, False, known, opaque, scratch)
+    lags = any(argument.name == _LAGS for argument in schema.arguments)
+    return Plan(name, kind, tuple(tensors), tuple(others), fresh, draws, False, known, opaque, scratch, lags)
+
+
+def wait_for_copy(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+    """Let a copy into memory of the host come to its end: the host reads that memory for a digest."""
+    given = dict(plan.others)
+    position = next((place for place, name in given.items() if name == _LAGS), len(args))
+    if not (args[position] if position < len(args) else kwargs.get(_LAGS)):
+        return
+    found: list[torch.Tensor] = []
+    flatten(result, found)
+    read: list[torch.Tensor] = []
+    for place, name, _, _ in plan.tensors:
+        flatten(args[place] if place < len(args) else kwargs.get(name), read)
+    if any(tensor.is_cpu for tensor in found):
+        for device in dict.fromkeys(tensor.device for tensor in read if not tensor.is_cpu):
+            names.synchronize(device)
 
 
 class Stream:
@@ -189,6 +209,9 @@ class Recorder:
         self._forward: dict[int, int] = {}
         self.step = 0
         self.on = True
+        self.capturing = 0
+        """Captures of CUDA graphs that are in progress: operations are noted by CUDA and not executed, so they have no
+        results, and to wait for the device is an error of the program."""
         self.stepped: list[Callable[[Any], None]] = []
         self.ending: list[Callable[[], dict[str, Any]]] = []
         self.replay: Callable[..., Any] | None = None
@@ -321,6 +344,8 @@ class Recorder:
             self.failed(error)
 
     def _flush(self) -> None:
+        if self.capturing:
+            return
         with self._lock:
             own = self._threads.get(threading.get_ident())
             busy = own is not None and own.busy
@@ -396,7 +421,7 @@ class Recorder:
         plan = self._plans.get(func)
         if plan is None:
             plan = self._plans[func] = plan_of(func)
-        if plan.kind is VIEW or not self.on:
+        if plan.kind is VIEW or not self.on or self.capturing:
             return func(*args, **kwargs)
         stream = self.stream()
         if stream.busy:
@@ -463,6 +488,8 @@ class Recorder:
             result = func(*args, **kwargs)
         try:
             with names.no_torch_function():
+                if plan.lags:
+                    wait_for_copy(plan, args, kwargs, result)
                 if before is not None:
                     flags |= DRAWS
                     self._drawn(before, stream, path, forward)
@@ -785,7 +812,7 @@ class Recorder:
 
     def compiled(self, inputs: Any, outputs: Any, kind: str) -> None:
         """A compiled function has run: no operation inside of it arrives here."""
-        if not self.on or os.getpid() != self._process:
+        if not self.on or self.capturing or os.getpid() != self._process:
             return
         stream = self.stream()
         if stream.busy:
@@ -827,6 +854,12 @@ class Recorder:
         finally:
             stream.busy = False
 
+    def graph_replayed(self) -> None:
+        """A CUDA graph has run, and has written to memory that is not known: all is digested at its next read."""
+        with self._lock:
+            self._made.clear()
+            self._raw.clear()
+
     def _perhaps_written(self, value: Any) -> None:
         """Fresh memory that an operation of a library was given: its next read is that of new data."""
         found: list[torch.Tensor] = []
@@ -858,7 +891,7 @@ class Recorder:
 
     def batch(self, data: Any, name: str) -> None:
         """A DataLoader has handed out a batch."""
-        if not self.on or os.getpid() != self._process:
+        if not self.on or self.capturing or os.getpid() != self._process:
             return
         stream = self.stream()
         tensors: list[torch.Tensor] = []

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from d9mlint.trace import names
 from d9mlint.trace.confirm import Generator, copy_tensors, generators_of, of_numpy, put
 from d9mlint.trace.digest import digest
-from d9mlint.trace.recorder import Plan, Recorder, written_by
+from d9mlint.trace.recorder import Plan, Recorder, wait_for_copy, written_by
 from d9mlint.trace.sites import without_columns
 
 _LEFT_OUT = ("fsdp.", "symm_mem.", "profiler.", "streams.", "inductor.")
@@ -49,11 +49,15 @@ class Replay:
             before = [generator.get() for generator in generators]
         result = func(*args, **kwargs)
         with names.no_torch_function():
+            if plan.lags:
+                wait_for_copy(plan, args, kwargs, result)
             first = written_by(plan, args, kwargs, result)
             after = [generator.get() for generator in generators]
             put(generators, before)
             try:
                 again = func(*again_args, **again_kwargs)
+                if plan.lags:
+                    wait_for_copy(plan, again_args, again_kwargs, again)
                 second = written_by(plan, again_args, again_kwargs, again)
                 differs = any(digest(one) != digest(other) for one, other in zip(first, second, strict=True))
             except RuntimeError:

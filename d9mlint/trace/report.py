@@ -28,6 +28,9 @@ VERDICTS = {
 CONFIRMED = "this operation gives different results for the same inputs"
 """What is said instead where replays of an operation differ: two runs alone do not show where the cause is."""
 
+CUBLAS = "CUBLAS_WORKSPACE_CONFIG"
+"""The variable without which operations of cuBLAS raise in deterministic mode, although they have an implementation."""
+
 REMEDIES = {
     "hash seed": "iterate over sorted(...) instead of the set",
     "addresses": "iterate over a list or a dict instead of the set of objects",
@@ -131,6 +134,8 @@ def remedy(report: Report) -> str:
         return REMEDIES[kind]
     if difference.verdict == "op" and report.confirmation is not None:
         mode = report.confirmation["deterministic"]
+        if mode["raises"] and CUBLAS in mode["raises"]:
+            return f"set {CUBLAS}=:4096:8 in the environment and enable deterministic mode"
         if mode["raises"]:
             return "replace the operation, which has no deterministic implementation"
         if mode["distinct"] > 1:

@@ -61,6 +61,8 @@ class Snapshots:
         self._own_work(generators)
 
     def _own_work(self, work: Callable[[], None]) -> None:
+        if self._recorder.capturing:
+            return
         stream = self._recorder.stream()
         busy, stream.busy = stream.busy, True
         try:

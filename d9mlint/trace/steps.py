@@ -62,6 +62,8 @@ class Steps:
 
     def _add(self, name: str, tensors: list[torch.Tensor]) -> None:
         recorder = self._recorder
+        if recorder.capturing:
+            return
         with names.no_torch_function(), torch.no_grad():
             value = recorder.stream().digester.add(*tensors)
             shape = recorder.shape(tensors)

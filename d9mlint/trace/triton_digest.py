@@ -55,7 +55,9 @@ def sum_of_words(x: torch.Tensor) -> torch.Tensor:
     count = x.numel()
     if count:
         kernel: Any = _kernel
-        kernel[(triton.cdiv(count, TILE),)](
-            x, out, count, BLOCK, TILE, U_SEED << 40, V_SEED << 40, G_SEED << 40
-        )
+        # Triton starts a kernel on the current device, which need not be that of the tensor.
+        with torch.cuda.device(x.device):
+            kernel[(triton.cdiv(count, TILE),)](
+                x, out, count, BLOCK, TILE, U_SEED << 40, V_SEED << 40, G_SEED << 40
+            )
     return out[0]

@@ -227,6 +227,7 @@ class Watch:
         self._optimizers(recorder)
         self._threads(recorder)
         self._handing_over(recorder)
+        self.graphs(recorder, torch.cuda.CUDAGraph)
         if recorder.level == "full":
             from d9mlint.trace import composite
 
@@ -277,6 +278,36 @@ class Watch:
             return outputs
 
         self.replace(owner, "__call__", __call__)
+
+    def graphs(self, recorder: Any, owner: Any) -> None:
+        """Watch CUDA graphs: those of the program, and those that torch.compile makes."""
+        begin, end, replay = owner.capture_begin, owner.capture_end, owner.replay
+
+        def capture_begin(this: Any, *args: Any, **kwargs: Any) -> Any:
+            recorder.capturing += 1
+            try:
+                return begin(this, *args, **kwargs)
+            except BaseException:
+                recorder.capturing -= 1
+                raise
+
+        def capture_end(this: Any) -> Any:
+            try:
+                return end(this)
+            finally:
+                recorder.capturing -= 1
+
+        def replayed(this: Any) -> Any:
+            result = replay(this)
+            recorder.graph_replayed()
+            return result
+
+        for name, wrapper in (
+            ("capture_begin", capture_begin),
+            ("capture_end", capture_end),
+            ("replay", replayed),
+        ):
+            self.replace(owner, name, wrapper)
 
     def _loaders(self, recorder: Any) -> None:
         from d9mlint.trace import names

@@ -12,6 +12,7 @@ import pytest
 from d9mlint.trace.compare import Cause, Difference, Frame, Side
 from d9mlint.trace.facts import api_at, fact
 from d9mlint.trace.model import DIVERGED, Report
+from d9mlint.trace.report import remedy
 
 
 def difference(
@@ -68,6 +69,17 @@ def test_an_op_that_was_seen_to_differ_is_reported_next_time(tmp_path: Path) -> 
     assert codes(program, "") == []
     (reported,) = codes(program, text)
     assert reported.startswith("DET4")
+
+
+def test_a_variable_that_is_not_set_is_no_missing_implementation(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("import torch\nprint(torch.mm(torch.ones(2, 2), torch.ones(2, 2)))\n")
+    raises = "this operation is not deterministic because it uses CuBLAS: set CUBLAS_WORKSPACE_CONFIG=:4096:8"
+    replays = {**confirmation(raises, distinct=5), "raises": None}
+    found = difference(program, 2, "op", "aten.mm.default")
+    report = Report(DIVERGED, (), "full", "", (), difference=found, confirmation=replays)
+    assert fact(report) == ""
+    assert remedy(report).startswith("set CUBLAS_WORKSPACE_CONFIG=:4096:8")
 
 
 def test_a_draw_of_a_library_is_reported_next_time(tmp_path: Path) -> None:
