@@ -297,6 +297,15 @@ def test_no_mode_where_there_is_none_and_where_the_program_would_raise(project: 
     ctc = "torch.nn.CTCLoss()(model(torch.load('x.pt')).cuda().log_softmax(2), *torch.load('y.pt'))"
     code = f"{TRAIN}    {ctc}.backward()\n"
     assert _after(project, code, "DET302", **{"torch-version": "2.4"}) == code
+    taken = "torch.take(model.weight, torch.randint(0, 4, (9,)).cuda())"
+    code = f"{TRAIN}    {taken}.sum().backward()\n"
+    assert _after(project, code, "DET302", **{"torch-version": "2.4"}) == code
+    # A model with a layer that raises, though it is deterministic.
+    model = "vgg16().cuda()(torch.zeros(2, 3, 224, 224).cuda())"
+    code = f"from torchvision.models import vgg16\n{TRAIN}    {model}.sum().backward()\n"
+    assert "use_deterministic_algorithms(True, warn_only=True)" in _after(
+        project, code, "DET302", **{"torch-version": "2.13"}
+    )
     # A loss of outputs whose rank is unknown raises for images only.
     loss = "torch.nn.CrossEntropyLoss()(model(torch.load('x.pt')).cuda(), torch.load('y.pt').cuda())"
     unknown = f"{TRAIN}    {loss}.backward()\n"

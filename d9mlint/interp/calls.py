@@ -1827,8 +1827,9 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
     else:
         use_object(interp, obj, args, node)
     if any(entry.at == "use" for entry in interp.kb.ops(obj.api)):
-        # What a module was made with decides as much as what it is given.
-        both = v.Args(args.pos, {**obj.args.kw, **args.kw}, args.star, args.dstar)
+        # What a module was made with, and what its parts were replaced by, decide as much as what it is given.
+        parts_set = {name: part for name, part in obj.attrs.items() if name.isidentifier()}
+        both = v.Args(args.pos, {**obj.args.kw, **parts_set, **args.kw}, args.star, args.dstar)
         interp.listeners.tell_any_call(CallEvent(f"{obj.api}.__call__", both, node, None))
     event = CallEvent(f"{obj.type}.__call__", args, node, obj)
     interp.listeners.tell_named(event)

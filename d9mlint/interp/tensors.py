@@ -32,6 +32,8 @@ PART = f"{TENSOR}.__getitem__"
 MODULE_OF = "@module"
 """Attribute of a parameter or of an iterator over parameters: the module that it belongs to."""
 FROZEN_MODULE = "@frozen"
+FROZEN_PART = "@frozen part"
+"""Whether parameters of a part of a library's module were made not to require grad."""
 """Attribute of a module: whether its parameters do not require grad."""
 _LIBRARIES = ("torch.", "torchvision.", "segmentation_models_pytorch.", "safetensors.torch.", "torchaudio.")
 
@@ -528,6 +530,14 @@ def freeze(interp: Interp, module: v.Value, wanted: v.Value) -> None:
     for one in v.alternatives(module):
         if isinstance(one, (v.Inst, v.Obj)):
             one.attrs[FROZEN_MODULE] = frozen
+        elif isinstance(one, v.Member) and isinstance(one.owner, v.Obj) and known is not True:
+            one.owner.attrs[FROZEN_PART] = v.TRUE
+
+
+def may_be_frozen(module: v.Obj) -> bool:
+    """Whether parameters of a module, or some of them, may not require grad."""
+    held = module.attrs.get(FROZEN_MODULE)
+    return FROZEN_PART in module.attrs or (held is not None and v.truth(held) is not False)
 
 
 def frozen(module: v.Inst | v.Obj) -> bool:

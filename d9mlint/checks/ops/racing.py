@@ -59,7 +59,16 @@ from d9mlint.interp.shapes import form, is_dtype
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.switches import WARN_ONLY
-from d9mlint.interp.tensors import PART, TENSOR, deciding, detached, frozen, no_gradient, together
+from d9mlint.interp.tensors import (
+    PART,
+    TENSOR,
+    deciding,
+    detached,
+    frozen,
+    may_be_frozen,
+    no_gradient,
+    together,
+)
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import alike, called_name, nodes
@@ -266,7 +275,7 @@ class Ops(Rule):
         if any(entry.at == "use" for entry in self.run.kb.ops(obj.api)):
             tensor, used = self.run.kb.tensor(obj.api), self.run.here(node)
             self.weighted[used.path, used.end] = (
-                tensor is not None and tensor.grad == "weights" and not frozen(obj)
+                tensor is not None and tensor.grad == "weights" and not may_be_frozen(obj)
             )
         known, before = known_call(self.run.kb, args), self.used.get(made)
         self.used[made] = known if before is None else before.agreed(known)
