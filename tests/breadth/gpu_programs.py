@@ -41,9 +41,7 @@ def execute(command: list[str], directory: str) -> tuple[int, str, str]:
 
 
 def measured(program: Path) -> dict[str, Any]:
-    """What a program does on the GPU. ``differs``: rows of the program and the op at each whose results differed when it was
-    executed twice on the same inputs; ``distinct``: different last lines of the fresh runs; ``mode``: what deterministic mode
-    raises, or how many last lines differ in it."""
+    """What a program does on the GPU, in the words of ``tests/measured/README.md``."""
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory, "report.json")
         trace = [sys.executable, "-m", "d9mlint", "trace", "--replay", "--output-format", "json"]
