@@ -34,6 +34,10 @@ WRITTEN = (
         (Written("miopen_rnn_backward", "reserve", False),),
     ),
     Group(
+        "Run on a CPU with torch 2.13 (oneDNN): the workspace has other contents after each backward pass.",
+        (Written("mkldnn_rnn_layer_backward", "workspace", False),),
+    ),
+    Group(
         "cuDNN API, cudnnSetDropoutDescriptor: the states of the generators are kept in the memory that the caller "
         "gives, and are advanced by every use of the descriptor in training.",
         (

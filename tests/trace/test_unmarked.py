@@ -10,8 +10,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
 from d9mlint.trace import unmarked  # noqa: E402
 from d9mlint.trace.confirm import confirm  # noqa: E402
+from d9mlint.trace.digest import digest  # noqa: E402
 from d9mlint.trace.recorder import FULL, Recorder, plan_of  # noqa: E402
 from d9mlint.trace.replay import Replay  # noqa: E402
 from d9mlint.trace.sites import Sites  # noqa: E402
@@ -127,3 +130,28 @@ def test_a_seed_that_nobody_has_written_is_no_input_that_has_changed() -> None:
     args = arguments(name, {"grad_out_": torch.ones(2), "query": torch.ones(2), "philox_seed": seed})
     found = confirm(lambda *args: (args[0] + 1, None, None, None), args, {}, plan, runs=2)
     assert [one["name"] for one in found["inputs"]] == ["grad_out_", "query"]
+
+
+def test_no_operation_of_a_training_step_writes_to_what_it_only_reads() -> None:
+    """On the CPU: a backward pass of a recurrent layer works in the workspace of the forward pass."""
+    written = set()
+
+    class Look(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            plan = plan_of(func)
+            read = [
+                (name, args[place], digest(args[place]))
+                for place, name, writes, _ in plan.tensors
+                if not writes and place < len(args) and isinstance(args[place], torch.Tensor)
+            ]
+            result = func(*args, **(kwargs or {}))
+            base = plan.name.split(".")[1]
+            changed = {(base, name) for name, tensor, before in read if digest(tensor) != before}
+            if plan.kind == "run" and not any(writes for _, _, writes, _ in plan.tensors):
+                written.update(changed)
+            return result
+
+    layers = torch.nn.ModuleList([torch.nn.LSTM(4, 4), torch.nn.GRU(4, 4), torch.nn.RNN(4, 4)])
+    with Look():
+        sum(layer(torch.randn(5, 2, 4))[0].sum() for layer in layers).backward()
+    assert written <= unmarked.BY_ARGUMENT.keys()
