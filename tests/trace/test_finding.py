@@ -215,7 +215,7 @@ y.backward()
 @pytest.mark.parametrize(
     ("name", "known"),
     [
-        ("aten._scaled_dot_product_efficient_attention_backward", True),
+        ("aten._scaled_dot_product_cudnn_attention_backward", True),
         ("aten.native_dropout_backward", False),
     ],
 )
@@ -232,9 +232,9 @@ def test_the_note_says_what_is_known_of_the_operation(name: str, known: bool, tm
     assert found.finding is None and found.known
     text = " ".join(found.notes)
     assert "none of them applies here" not in text
-    assert ("memory-efficient backend is chosen" in text) is known
+    assert ("cuDNN backend is chosen" in text) is known
     assert ("none of them names this operation" in text) is not known
-    assert ("enable_mem_efficient_sdp(False)" in remedy(found)) is known
+    assert ("Allow another backend in sdpa_kernel." in remedy(found)) is known
 
 
 def test_other_programs_of_the_project_are_not_analyzed(
