@@ -282,7 +282,7 @@ def test_triton_is_not_loaded_beside_tensorflow(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delitem(sys.modules, "d9mlint.trace.triton_digest", raising=False)
     asked: list[str] = []
     monkeypatch.setattr(sys, "meta_path", [Asked(asked), *sys.meta_path])
-    assert digests._kernel() is None
+    assert digests._kernel(torch.device("cuda")) is None
     assert asked == []
 
 
