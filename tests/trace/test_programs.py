@@ -24,7 +24,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 EXPECTED = re.compile(r"# diverges: (\w+)(?: in (.+))?")
 TIMEOUT = 1200
 QUICK = {"backward_of_index", "unsorted_listing", "time_seed"}
-QUICK_CLEAN = {"loader_workers"}
+QUICK_CLEAN = {"lazy_modules", "loader_workers"}
 LAUNCHED = ("ddp", "fsdp")
 """Programs of several processes, which a launcher starts, by how their names begin."""
 
