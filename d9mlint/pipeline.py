@@ -170,7 +170,7 @@ def check(
     if revision is not None:
         result = _only_changed(result, revision)
     with _placed(settings, "evidence"):
-        result = _with_known_evidence(result, [*evidence, *settings.evidence])
+        result = with_known_evidence(result, [*evidence, *settings.evidence])
     clock.lap("decide")
     return result._replace(
         timings=clock.laps,
@@ -316,7 +316,7 @@ def _content(path: str, found: Discovery) -> bytes | Trouble:
     return read_bytes(path)
 
 
-def _with_known_evidence(result: Result, files: Sequence[str]) -> Result:
+def with_known_evidence(result: Result, files: Sequence[str]) -> Result:
     """What was measured before, beside the findings about it."""
     if not files and not any(item.finding.op for item in result.items):
         return result

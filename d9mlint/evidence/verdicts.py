@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -54,10 +55,11 @@ class Source(NamedTuple):
     name: str
 
 
-def shipped(directory: Path) -> list[Source]:
+@functools.lru_cache(maxsize=1)
+def shipped(directory: Path) -> tuple[Source, ...]:
     """The evidence in a directory of files, those of GPUs first. Raises UsageError."""
     found = [Source(load(path), f"rules/evidence/{path.name}") for path in sorted(directory.glob("*.json"))]
-    return sorted(found, key=lambda s: all(m.kind == "cpu" for m in s.evidence.machines))
+    return tuple(sorted(found, key=lambda s: all(m.kind == "cpu" for m in s.evidence.machines)))
 
 
 def join(result: Result, sources: Sequence[Source]) -> Result:

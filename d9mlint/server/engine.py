@@ -30,7 +30,7 @@ from d9mlint.interp.entry_run import Project, ProjectFile
 from d9mlint.interp.interpreter import Interp
 from d9mlint.ir.bodies import forget
 from d9mlint.ir.edited import edited
-from d9mlint.pipeline import Item, Prepared, Result, decide, findings_of, prepare
+from d9mlint.pipeline import Item, Prepared, Result, decide, findings_of, prepare, with_known_evidence
 from d9mlint.project.releases import releases_of_project
 from d9mlint.store.gather import parse_one
 from d9mlint.store.moved import after_edits
@@ -372,7 +372,8 @@ class Engine:
         broken = {path for path, one in plan.facts.items() if one.problem is not None}
         self._stale = {name: old for name, old in self._stale.items() if not broken.isdisjoint(old.states)}
         analysis = findings_of(plan, Runs(entries, unreached), found, sources, parts)
-        self.result = decide(found, sources, parts, analysis, self.settings)
+        result = decide(found, sources, parts, analysis, self.settings)
+        self.result = with_known_evidence(result, self.settings.evidence)
         return self.result
 
     def _entries(self) -> list[tuple[Share, int, str]]:

@@ -18,7 +18,6 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import torch
-from torch.nn.parameter import UninitializedTensorMixin
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from d9mlint.trace import journal, names, unmarked
@@ -589,7 +588,7 @@ class Recorder:
                     continue
                 made = made_by.get(key)
                 if not made or key in raw or key in waiting or plan.collective:
-                    if isinstance(tensor, UninitializedTensorMixin):
+                    if isinstance(tensor, _LAZY):
                         continue
                     made = self._read(tensor, key, plan, name, stream, path, forward)
                 read.append(made)
@@ -1013,7 +1012,9 @@ def _args_text(key: tuple[tuple[str, Any], ...]) -> str:
 
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 _SYMBOLIC = ("FakeTensor", "FunctionalTensor")
-"""Tensors without content, of compilers; parameters of lazy modules have none before they are first called."""
+"""Tensors without content, of compilers."""
+_LAZY: type = torch.nn.parameter.UninitializedTensorMixin
+"""Parameters of lazy modules, which have no content before the first call."""
 
 
 class _Mode(TorchDispatchMode):  # type: ignore[misc]
@@ -1037,7 +1038,7 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if types and not _PLAIN.issuperset(types):
-            if any(kind.__name__ in _SYMBOLIC or issubclass(kind, UninitializedTensorMixin) for kind in types):
+            if any(kind.__name__ in _SYMBOLIC or issubclass(kind, _LAZY) for kind in types):
                 return func(*args, **(kwargs or {}))
             if any(kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ for kind in types):
                 # A subclass takes the operation apart; the operations inside arrive here.

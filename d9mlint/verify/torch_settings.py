@@ -154,7 +154,9 @@ def cudnn_deterministic(remedy: bool, device: str) -> State:
     torch.backends.cudnn.deterministic = remedy
     # The first layer of a network for images: on an H100 cuDNN takes an algorithm with atomics for its gradients.
     layers = (torch.nn.Conv2d(3, 32, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(32, 8, 3, padding=1))
-    return _fit(torch.nn.Sequential(*layers).to(device), lambda step: torch.randn(32, 3, 60, 60, device=device))
+    return _fit(
+        torch.nn.Sequential(*layers).to(device), lambda step: torch.randn(32, 3, 60, 60, device=device)
+    )
 
 
 def cublas_workspace(remedy: bool, device: str) -> State:
