@@ -12,6 +12,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.containers import BASE, SEQUENTIAL, container_of, parts
 from d9mlint.interp.context import (
     CPU_CONTEXT,
+    DIFFERENTIATED,
     FROZEN,
     GRADIENT_MODES,
     HANDED,
@@ -51,6 +52,7 @@ from d9mlint.interp.library.builtins import (
     MethodModel,
     configuration,
 )
+from d9mlint.interp.library.gradients import with_marks
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
@@ -1801,7 +1803,8 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
     function = obj.args.get(role.arg, role.pos) if role is not None else None
     if isinstance(function, (v.Func, v.Partial)):
         # The library gives something else than the function does.
-        call(interp, function, args, node)
+        with interp.within(*([DIFFERENTIATED] if role is not None and role.more else [])):
+            call(interp, function, with_marks(role, obj, args) if role is not None else args, node)
         gradients = v.Obj(f"{obj.api}.__call__", "", args, None)
         gradients.owner = obj
         return gradients

@@ -37,6 +37,13 @@ NOT_ITERATED = "@not-iterated"
 FROZEN = "frozen"
 """Active in a module whose parameters do not require grad."""
 
+DIFFERENTIATED = "@differentiated"
+"""Active in a function of which a library takes a gradient; the mark of what it is taken of."""
+TRAINED_WEIGHTS = "@trained weights"
+"""Active there in a module that is given its weights, which the gradient is taken of,"""
+FIXED_WEIGHTS = "@fixed weights"
+"""or others."""
+
 QUIET = "torch.no_grad"
 """Active where a library has switched gradients off."""
 NO_GRADIENT = frozenset({QUIET, "torch.inference_mode"})

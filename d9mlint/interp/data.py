@@ -10,6 +10,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.containers import any_part, container_of, is_dict, named, parts, put
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
+from d9mlint.interp.library import index_updates
 from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
@@ -547,6 +548,9 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 return found
         return _typed(interp, value)
     if isinstance(value, v.Member) and isinstance(value.owner, v.Obj):
+        updated = index_updates.place(interp, value, index)
+        if updated is not None:
+            return updated
         return _selected(interp, value.owner.type, value.name)
     if isinstance(value, v.AnyOf):
         # None has no items: where one is read, it is another value.

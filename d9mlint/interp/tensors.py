@@ -343,7 +343,7 @@ def each_of(numbers: v.Value, one: v.Value) -> v.Value:
     return made
 
 
-def are_all_different(interp: Interp, numbers: v.Value | None, depth: int = 0) -> bool:
+def are_all_different(interp: RunView, numbers: v.Value | None, depth: int = 0) -> bool:
     """Whether none of the numbers of a sequence or array is there twice."""
     if depth > _CONVERSIONS:
         return False

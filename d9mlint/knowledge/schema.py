@@ -84,6 +84,7 @@ Role = Literal[
     "form-only",
     "free-memory",
     "given-by-launcher",
+    "gives-duplicates",
     "gives-loaded",
     "gives-positions",
     "gives-something",
@@ -143,6 +144,7 @@ Role = Literal[
     "restores-weights",
     "resumes-epochs",
     "resumes-training",
+    "same-elements",
     "samples-actions",
     "saves-checkpoint",
     "saves-loader",
@@ -166,6 +168,7 @@ Role = Literal[
     "trains-estimator",
     "trains-parameters",
     "unchanged-by-call",
+    "updated-by-index",
     "updates",
     "updates-weights",
     "views",
@@ -554,7 +557,10 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stands for any text) that make the op deterministic, ``unless_mode`` are modes that do, and ``unless_off`` modes
     that do when they are switched off; ``only_env`` those with which the entry holds at all (an empty value: the
     variable is not set). ``through`` are the inputs whose gradient the backward pass computes, where it is not the
-    first one. ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
+    first one. ``repeats`` are indices: the op is affected where one of them is seen to be an array that may name an
+    element several times (of a function or layer: where none is seen to name each once). With ``only_seen`` it is
+    affected only where the program is seen to run on a GPU, and a gradient to be taken of what it works on.
+    ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
     true for methods whose name tells that the receiver is a tensor: no other common class has one of that name.
     ``losses`` are the names by which the ``compile`` of a model takes it for a loss. ``remedy_off`` is the remedy where one
     of these modes is switched off.
@@ -591,6 +597,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rule: str = ""
     at: Literal["call", "use"] = "call"
     through: list[Other] = []
+    repeats: list[Other] = []
+    only_seen: bool = False
     provenance: list[str] = []
 
 

@@ -31,6 +31,16 @@ def ends_gradients(run: RunView, call: Any, kind: str) -> bool:
     return function is not None and _Consumers(run, function, kind).all_end(call, 0)
 
 
+def stops_gradient(run: RunView, node: Any) -> bool:
+    """Whether an expression is given to a function behind which there is no gradient."""
+    function = running_function(run)
+    parent = parents(function).get(id(node)) if function is not None else None
+    if not isinstance(parent, m.Call) or not isinstance(parent.func, m.Name):
+        return False
+    role = run.kb.role(run.kb.canonical(parent.func.id), "no-variable")
+    return role is not None and any(one is node for one in parent.args)
+
+
 class _Consumers:
     def __init__(self, run: RunView, function: m.Function, kind: str) -> None:
         self._run = run

@@ -15,11 +15,12 @@ from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import MODE, Rule, argument_node, silent
 from d9mlint.checks.derivation import default
 from d9mlint.checks.ops.calls import known_call
-from d9mlint.checks.ops.consumers import ends_gradients
+from d9mlint.checks.ops.consumers import ends_gradients, stops_gradient
 from d9mlint.checks.ops.fractions import writes_fraction
 from d9mlint.checks.ops.given import parameter_behind, receiver_node
 from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
 from d9mlint.checks.ops.squeezed import takes_one
+from d9mlint.checks.xla_devices import XlaDevices
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     ENTERED,
@@ -51,6 +52,7 @@ from d9mlint.interp.events import (
     ObjectAttributeEvent,
     ObjectCallEvent,
 )
+from d9mlint.interp.library import gradients, index_updates
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import noted, remembered, remembered_table
 from d9mlint.interp.naming import kept_layer, module_variable
@@ -79,7 +81,7 @@ from d9mlint.project.modules import ModuleFile
 if TYPE_CHECKING:
     from d9mlint.interp.places import Replay
     from d9mlint.interp.view import RunView
-    from d9mlint.knowledge.schema import OpEntry
+    from d9mlint.knowledge.schema import OpEntry, Other
 
 TF_LIBRARIES = frozenset({"tensorflow", "keras"})
 # Libraries that run on the GPU by themselves, without torch or TensorFlow code that shows it.
@@ -88,6 +90,7 @@ CODES = frozenset({"DET401", "DET402", "DET403", "DET404", "DET405", "DET407"})
 CALLED = ".__call__"
 GET_ITEM = "torch.Tensor.__getitem__"
 SET_ITEM = "torch.Tensor.__setitem__"
+TAKE_ITEM = "jax.numpy.ndarray.__getitem__"
 RUNS = ("forward", "call")
 """The methods that run a module or layer."""
 MODE_MISSING = ("DET306", "tensorflow")
@@ -151,7 +154,7 @@ ANY_INPUT = Site("", 0, 0)
 """Stands for the inputs of models of which it is not known where they are made."""
 
 
-class Ops(Rule):
+class Ops(XlaDevices, Rule):
     """DET401-DET405 and DET407: all calls of ops that the knowledge base knows."""
 
     codes = tuple(sorted(CODES))
@@ -269,6 +272,14 @@ class Ops(Rule):
             self.composed.add(True)
             for site in _reached(self.run, obj, args):
                 self.reached.add(site)
+        for entry in self.run.kb.ops(obj.api):
+            if entry.only_seen and entry.at == "use" and gradients.is_taken_of_layer(self.run, obj):
+                looked_up = CallEvent(f"{obj.api}{CALLED}", args, node)
+                repeated = all(_may_repeat(self.run, looked_up, index) for index in entry.repeats)
+                if repeated and not stops_gradient(self.run, node):
+                    _candidate(
+                        self, looked_up, entry, likely=False, text=call_text(looked_up).removesuffix(CALLED)
+                    )
         if obj.node is None or obj.file is None or not self.run.kb.ops(obj.api):
             return
         made = (obj.file.path, obj.node.end)
@@ -305,7 +316,9 @@ class Ops(Rule):
         """Something is called that may be an op."""
         used = call.api.endswith(CALLED)
         entries = self.run.kb.ops(call.api.removesuffix(CALLED))
-        entries = tuple(entry for entry in entries if (entry.at == "use") is used)
+        entries = tuple(
+            entry for entry in entries if (entry.at == "use") is used and not (used and entry.only_seen)
+        )
         likely = False
         if not entries and call.owner is not None and call.api.startswith("?."):
             name = call.api.rpartition(".")[2]
@@ -314,6 +327,7 @@ class Ops(Rule):
                 entry for entry in self.run.kb.op_methods(name) if name.endswith("_") or entry.only_tensors
             )
             likely = True
+        entries = tuple(entry for entry in entries if not entry.only_seen or _is_seen(self.run, call, entry))
         for entry in entries:
             if entry.losses and not likely:
                 self._keep(call.node)
@@ -364,6 +378,11 @@ class Ops(Rule):
         """An element is read."""
         # The gradient of `x[index]` adds up rows that were taken several times.
         owner, index, node = event
+        if isinstance(owner, v.Obj) and gradients.is_taken(self.run, owner):
+            taken = CallEvent(TAKE_ITEM, v.Args([index]), node, owner)
+            for entry in self.run.kb.ops(TAKE_ITEM):
+                if _is_seen(self.run, taken, entry):
+                    _candidate(self, taken, entry, likely=False)
         if self.run.entry is None or not _is_tensor(owner) or detached(owner):
             return
         for one in _indices(index):
@@ -394,6 +413,34 @@ def _is_tensor(value: v.Value) -> bool:
 
 def _indices(index: v.Value) -> list[v.Value]:
     return index.elts if isinstance(index, v.Items) else [index]
+
+
+def _may_repeat(run: RunView, call: CallEvent, index: Other) -> bool:
+    """Whether an index of a call, as far as is seen, names elements several times: it is not made of one that names each
+    once, and what is not known was given to the running function."""
+    value = call.args.get(index.arg, index.pos)
+    answer = index_updates.repeats(run, value)
+    if answer is not None or (isinstance(value, v.Obj) and not index_updates.is_of_different(run, value)):
+        return answer is not False
+    func, node = run.frame.func, argument_node(call.node, index.arg, index.pos)
+    return value is v.UNKNOWN and func is not None and bool(parameter_behind(run, func.fn, node))
+
+
+def _is_seen(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
+    """Whether a call is seen to have an index that may name an element several times, and a gradient is seen to be taken
+    of what it works on."""
+    place = call.owner
+    if place is None:
+        repeated = all(_may_repeat(run, call, one) for one in entry.repeats)
+    else:
+        # The methods of a place of an array are called without the index, which the place has.
+        of_place = isinstance(place, v.Obj) and call.api.startswith(f"{place.api}.")
+        args = place.args if isinstance(place, v.Obj) and of_place else call.args
+        repeated = all(index_updates.repeats(run, args.get(one.arg, one.pos)) for one in entry.repeats)
+    if not repeated or (entry.passes == "backward" and stops_gradient(run, call.node)):
+        return False
+    inputs = [call.args.get(one.arg, one.pos) for one in entry.through] or [place]
+    return entry.passes != "backward" or any(gradients.is_taken(run, one) for one in inputs)
 
 
 def _code(entry: OpEntry) -> str:
@@ -509,7 +556,7 @@ def _candidate(
     if excused is None and takes_one(rule.run, call):
         _silent(rule.run, entry, call.node, "one element is taken in each row, as `squeeze` says")
         return
-    if answer is False or excused is True:
+    if answer is False or excused is True or (answer is None and entry.only_seen):
         return
     if answer is None and call.args.dstar:
         # What hands `*args, **kwargs` on is written for the arguments that most callers give.
@@ -1001,6 +1048,9 @@ def _end(rule: Ops) -> None:
         if _excluded(rule.run, found.entry):
             # A module is made before it is used.
             _silent(rule.run, found.entry, found.place, "the program excludes the kernel that varies")
+            continue
+        if found.entry.only_seen and not rule.uses_gpu():
+            _silent(rule.run, found.entry, found.place, "the program is not seen to run on a GPU")
             continue
         if found.past.switch and (not tf_on or rule.run.switches.tf_patched):
             # Without any switch DET306 speaks; the patch is the one switch that such ops need.

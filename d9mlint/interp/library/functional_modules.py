@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.library.gradients import with_weights
 from d9mlint.interp.methods import bind_method
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def run(interp: Interp, inst: v.Inst, role: RoleEntry, args: v.Args, node: Any) 
         args.dstar,
     )
     bound = method if method.receiver is not None else bind_method(interp, method, inst, inst.cls, node)
-    result = interp.call(bound, given, node)
+    with interp.within(*with_weights(interp, [*args.pos[: role.pos or 1], *args.kw.values()])):
+        result = interp.call(bound, given, node)
     changed = args.kw.get(role.more[0]) or v.FALSE
     return result if v.truth(changed) is False or v.is_none(changed) else v.Items("t", [result, v.UNKNOWN])
 
