@@ -26,7 +26,9 @@ def place(interp: Interp, attribute: v.Member, index: v.Value) -> v.Obj | None:
     role = interp.kb.role(array.api, "updated-by-index") if isinstance(array, v.Obj) else None
     if role is None or role.arg != attribute.name:
         return None
-    return v.Obj(role.more[0], role.more[0], v.Args([index]))
+    made = v.Obj(role.more[0], role.more[0], v.Args([index]))
+    made.attrs["array"] = array
+    return made
 
 
 def repeats(run: RunView, index: v.Value | None, depth: int = 0) -> bool | None:
