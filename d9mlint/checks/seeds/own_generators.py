@@ -213,6 +213,8 @@ def _used(rule: OwnGenerators, made: v.Obj, entry: RngEntry) -> None:
 
 
 def _how_to_seed(entry: RngEntry) -> str:
+    if entry.instead:
+        return f"nothing seeds it, a seed that it is given is ignored: use `{entry.instead}`"
     if not entry.seed_arg and entry.seed_pos is None and entry.seeded_by:
         return f"call its method `{entry.seeded_by[0]}(0)`"
     return f"pass `{entry.seed_arg}=0`" if entry.seed_arg and entry.seed_pos is None else "pass a seed"
