@@ -118,7 +118,10 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         kind = _type_name(value)
         return None if not kind else kind in _list(test.is_a)
     if test.rank is not None:
-        return shapes.is_rank(shapes.form(value), _list(test.rank))
+        known = shapes.form(value)
+        if test.along is not None and known.sizes is None:
+            known = shapes.with_dimension(known, _dimension(args, test.along, owner))
+        return shapes.is_rank(known, _list(test.rank))
     if test.dtype is not None:
         if shapes.WHOLE in _list(test.dtype) and shapes.is_whole(shapes.form(value)):
             return True
@@ -180,6 +183,12 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
     if not isinstance(test.greater, msgspec.UnsetType):
         return literal > test.greater if isinstance(literal, (int, float)) else None
     return None
+
+
+def _dimension(args: v.Args, named: Other, owner: v.Value | None) -> v.Value | None:
+    """The argument that names a dimension; its position is that in the function form, which a method's is one before."""
+    place = named.pos
+    return args.get(named.arg, place if place is None or owner is None else place - 1)
 
 
 def _has(value: v.Value, method: str) -> bool | None:

@@ -112,6 +112,7 @@ Role = Literal[
     "model-input",
     "named-by",
     "names-configuration",
+    "names-dimension",
     "names-main",
     "new-process",
     "no-gpu",
@@ -248,7 +249,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     separate from others; ``length``: of a
     sequence; ``has``: it is an object with a method of this name;
     ``rank``, ``dtype`` (a name, ``floating``, ``complex``, ``integer``, or ``whole`` for integers and truth
-    values, also where they have become floating-point numbers),
+    values, also where they have become floating-point numbers; ``along`` is the argument, at its position in the function
+    form, that names a dimension, which says how many there are at least),
     ``elements`` (at least so many), ``last_size`` (of its last dimension), ``single`` (it has one element
     along the dimension that another argument names; an index has as many dimensions as the receiver), ``sizes``,
     ``distinct`` (no element is there twice, as far as is seen, or none of the ``rows`` along the last dimension) and
@@ -276,6 +278,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     length: int | list[int] | None = None
     has: str | None = None
     rank: int | list[int] | None = None
+    along: Other | None = None
     dtype: str | list[str] | None = None
     elements: int | None = None
     distinct: bool | Literal["rows"] | msgspec.UnsetType = msgspec.UNSET
@@ -289,7 +292,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 CONDITION_TESTS = tuple(
-    name for name in Condition.__struct_fields__ if name not in ("arg", "pos", "item", "default")
+    name for name in Condition.__struct_fields__ if name not in ("arg", "pos", "item", "default", "along")
 )
 """The names of the tests of which a condition has exactly one."""
 

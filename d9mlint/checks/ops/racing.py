@@ -16,6 +16,7 @@ from d9mlint.checks.base import MODE, Rule, argument_node, silent
 from d9mlint.checks.derivation import default
 from d9mlint.checks.ops.calls import known_call
 from d9mlint.checks.ops.consumers import ends_gradients
+from d9mlint.checks.ops.dimensions import has_more
 from d9mlint.checks.ops.fractions import writes_fraction
 from d9mlint.checks.ops.given import parameter_behind, receiver_node
 from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
@@ -510,6 +511,9 @@ def _candidate(
         _silent(rule.run, entry, call.node, "one element is taken in each row, as `squeeze` says")
         return
     if answer is False or excused is True:
+        return
+    if answer is None and has_more(rule.run, call, entry):
+        _silent(rule.run, entry, call.node, "its input has more than one dimension")
         return
     if answer is None and call.args.dstar:
         # What hands `*args, **kwargs` on is written for the arguments that most callers give.
