@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from d9mlint.base.entry_report import NO_GRADIENT
+from d9mlint.base.entry_report import NO_GRADIENT, NOT_GIVEN
 from d9mlint.base.findings import SWITCHED, WARNS, Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import MODE, Rule, argument_node, silent
@@ -629,12 +629,12 @@ def _candidate(
 
 
 def _given(run: RunView, call: CallEvent, entry: OpEntry) -> str:
-    """The parameters of a function that no entry point reaches whose gradient an op takes."""
+    """The parameters of a function that no entry point reaches whose gradient an op takes; of another op, the one that it is
+    about, where that is None by default."""
     func = run.frame.func
     if (
         run.entry is not None
         or func is None
-        or entry.passes != "backward"
         or entry.library in TF_LIBRARIES
         or not isinstance(call.node, m.Call)
     ):
@@ -646,6 +646,13 @@ def _given(run: RunView, call: CallEvent, entry: OpEntry) -> str:
             receiver_node(call.node) if call.owner is not None else argument_node(call.node, "input", 0)
         ]
     names = {parameter_behind(run, func.fn, node) for node in inputs if node is not None}
+    if entry.passes != "backward":
+        unset = {
+            one.name
+            for one in func.fn.params
+            if isinstance(one.default, m.Const) and one.default.value is None
+        }
+        return names.pop() if len(names) == 1 and names <= unset else ""
     return ",".join(sorted(names)) if all(names) else ""
 
 
@@ -1195,7 +1202,9 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         call=found.call,
         cause=MODE_MISSING if by_mode else (),
         remedy=remedy,
-        unless=NO_GRADIENT + found.given if found.given else "",
+        unless=(NO_GRADIENT if entry.passes == "backward" else NOT_GIVEN) + found.given
+        if found.given
+        else "",
         raises=found.text if past.behaviour == "raises" and entry.library not in TF_LIBRARIES else "",
     )
 
