@@ -1,8 +1,8 @@
 """Findings in functions that no entry point reaches, and that the project calls without gradients, or without a parameter.
 
 Such a function is looked at with unknown arguments. Where other functions of the project call it, they say what it is
-given: a schedule of a diffusion model, which is a buffer, has no gradient wherever it is gathered. A parameter that is None by
-default, and that no call passes, is no tensor.
+given: a schedule of a diffusion model, which is a buffer, has no gradient wherever it is gathered. A parameter that is None
+by default, and that no call passes, is no tensor.
 """
 
 from __future__ import annotations
