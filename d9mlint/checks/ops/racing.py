@@ -66,6 +66,7 @@ from d9mlint.interp.tensors import (
     deciding,
     detached,
     frozen,
+    is_frozen_weight,
     may_be_frozen,
     no_gradient,
     together,
@@ -564,7 +565,7 @@ def _candidate(
             return
         here = rule.run.here(call.node)
         weighted = entry.at == "use" and rule.weighted.get((here.path, here.end))
-        if entry.library == "torch" and not weighted and _needs_no_gradient(call, entry):
+        if entry.library == "torch" and not weighted and _needs_no_gradient(rule.run, call, entry):
             reason = "only its backward pass varies, and its input does not require grad"
             _silent(rule.run, entry, call.node, reason)
             return
@@ -617,7 +618,9 @@ def _candidate(
         known,
         _device(rule.run, call),
         _in_tape(rule.run),
-        entry.passes == "backward" and entry.library in TF_LIBRARIES and _needs_no_gradient(call, entry),
+        entry.passes == "backward"
+        and entry.library in TF_LIBRARIES
+        and _needs_no_gradient(rule.run, call, entry),
         fixed,
         any_holds(call.args, entry.untrained) is True,
         ranked,
@@ -729,13 +732,13 @@ def _in_version(interp: RunView, entry: OpEntry, past: OpHistory | None) -> str:
     )
 
 
-def _needs_no_gradient(call: CallEvent, entry: OpEntry) -> bool:
+def _needs_no_gradient(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
     """Whether the inputs that the op's backward pass is about require no grad, so that it does not run."""
     through = [call.args.get(one.arg, one.pos) for one in entry.through]
     if not entry.through:
         through = [call.owner if call.owner is not None else call.args.get("input", 0)]
     known = [value for value in through if value is not None and v.is_none(value) is not True]
-    return bool(known) and all(detached(value) for value in known)
+    return bool(known) and all(detached(value) or is_frozen_weight(run, value) for value in known)
 
 
 def _writes_out(run: RunView, call: CallEvent) -> bool:
