@@ -154,6 +154,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return None
     if test.has is not None:
         return _has(value, test.has)
+    if test.made_by is not None:
+        return _is_made_by(value, test.made_by)
     if test.stem is not None:
         return _is_stem(value, test.stem)
     if test.mentions is not None and isinstance(value, v.Obj):
@@ -202,6 +204,15 @@ def _has(value: v.Value, method: str) -> bool | None:
     if isinstance(value, v.Items):
         return hasattr({"t": tuple, "s": set}.get(value.kind, list), method)
     return None
+
+
+def _is_made_by(value: v.Value, names: list[str]) -> bool | None:
+    """Whether a value is an object of a class that is derived from one of some names, or what a call of one gives."""
+    if isinstance(value, v.Inst):
+        return any(base.rpartition(".")[2] in names for base in value.cls.external_bases())
+    if isinstance(value, v.Obj):
+        return value.api.rpartition(".")[2] in names
+    return None if value is v.UNKNOWN else False
 
 
 def _is_stem(value: v.Value, name: str) -> bool | None:

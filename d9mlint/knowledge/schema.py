@@ -249,7 +249,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``stem``: a name, or a path whose last part is this name, with or without ``.py``;
     ``mentions``: the value is, or contains, this text or name (the last part of a dotted one), which commas may
     separate from others; ``length``: of a
-    sequence; ``has``: it is an object with a method of this name;
+    sequence; ``has``: it is an object with a method of this name; ``made_by``: it is what a call of one of these names
+    gives, the last part of dotted ones, or an object of a class that is derived from one;
     ``rank``, ``dtype`` (a name, ``floating``, ``complex``, ``integer``, or ``whole`` for integers and truth
     values, also where they have become floating-point numbers; ``along`` is the argument, at its position in the function
     form, that names a dimension, which says how many there are at least),
@@ -279,6 +280,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mentions: str | None = None
     length: int | list[int] | None = None
     has: str | None = None
+    made_by: list[str] | None = None
     rank: int | list[int] | None = None
     along: Other | None = None
     dtype: str | list[str] | None = None
