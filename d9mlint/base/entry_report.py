@@ -82,6 +82,9 @@ that."""
 NO_GRADIENT = "no gradient of "
 """Before parameters of the function around, with commas: of a finding in code that no entry point reaches, which holds if
 any function of the project gives one of them a tensor that may require grad."""
+NOT_GIVEN = "not given "
+"""Before a parameter of the function around that is None by default: of a finding in code that no entry point reaches, which
+holds if any call of the project may pass it."""
 
 
 def are_other_files(ends: Iterable[str], others: Iterable[str]) -> bool:

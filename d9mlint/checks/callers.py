@@ -1,18 +1,21 @@
-"""Findings about gradients in functions that no entry point reaches, and that the project calls without gradients.
+"""Findings in functions that no entry point reaches, and that the project calls without gradients, or without a parameter.
 
 Such a function is looked at with unknown arguments. Where other functions of the project call it, they say what it is
-given: a schedule of a diffusion model, which is a buffer, has no gradient wherever it is gathered.
+given: a schedule of a diffusion model, which is a buffer, has no gradient wherever it is gathered. A parameter that is None
+by default, and that no call passes, is no tensor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from d9mlint.base.entry_report import NO_GRADIENT, EntryReport
+from d9mlint.base.entry_report import NO_GRADIENT, NOT_GIVEN, EntryReport
 from d9mlint.base.findings import Finding
 from d9mlint.checks.never_called import Function, Search
+from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
+from d9mlint.ir.traversal import called_name, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.entry_run import Project
@@ -21,12 +24,17 @@ if TYPE_CHECKING:
 def without_gradients(
     findings: Iterable[Finding], reports: Iterable[EntryReport], project: Project
 ) -> list[Finding]:
-    """The findings without those about gradients that no caller in the project takes."""
+    """The findings without those about gradients that no caller in the project takes, or about what none passes."""
     kept = list(findings)
-    if not any(one.unless.startswith(NO_GRADIENT) and one.path in project.index for one in kept):
+    if not any(one.unless.startswith((NO_GRADIENT, NOT_GIVEN)) and one.path in project.index for one in kept):
         return kept
     callers = _Callers(project, list(reports))
-    return [one for one in kept if not (one.unless.startswith(NO_GRADIENT) and callers.give_no_gradient(one))]
+    return [
+        one
+        for one in kept
+        if not (one.unless.startswith(NO_GRADIENT) and callers.give_no_gradient(one))
+        and not (one.unless.startswith((NO_GRADIENT, NOT_GIVEN)) and callers.leave_out(one))
+    ]
 
 
 class _Callers:
@@ -37,25 +45,90 @@ class _Callers:
         self.search = Search(project, [one for one in reports if one.files])
         # What is known of the code that no entry point reaches, by the file that it is in.
         self.unreached: dict[int, list[EntryReport]] = {}
+        self._left_out: dict[tuple[int, int, str], bool] = {}
         for one in reports:
             if not one.files and one.entry in project.index:
                 self.unreached.setdefault(project.index[one.entry], []).append(one)
 
-    def give_no_gradient(self, finding: Finding) -> bool:
-        """Whether all callers of the function around give it tensors that do not require grad."""
+    def _around(self, finding: Finding) -> Function | None:
+        """The function that a finding is in."""
         file = self.project.index.get(finding.path)
         if file is None:
-            return False
-        names = set(finding.unless.removeprefix(NO_GRADIENT).split(","))
+            return None
         with at_once():
             around = [
                 (one.start, index)
                 for index, one in enumerate(self.project.modules.files[file].facts.functions)
                 if index and one.start <= finding.start < one.end_of_body
             ]
-        if not around:
+        return (file, max(around)[1]) if around else None
+
+    def leave_out(self, finding: Finding) -> bool:
+        """Whether the function around is called, and no call passes the parameter that is None by default."""
+        function = self._around(finding)
+        if function is None:
             return False
-        function = (file, max(around)[1])
+        name = finding.unless.removeprefix(NO_GRADIENT).removeprefix(NOT_GIVEN)
+        key = (*function, name)
+        if key not in self._left_out:
+            with at_once():
+                self._left_out[key] = self._is_left_out(function, name)
+        return self._left_out[key]
+
+    def _is_left_out(self, function: Function, name: str) -> bool:
+        file, index = function
+        facts = self.project.modules.files[file].facts
+        one = facts.functions[index]
+        place = next((at for at, param in enumerate(one.params) if param.name == name), None)
+        if place is None or not _is_none(one.params[place].default) or one.parent > 0:
+            return False
+        if any(
+            keyword.name == name and not _is_none(keyword.value)
+            for call in self._calls_in(name)
+            for keyword in call.keywords
+        ):
+            return False
+        called = {one.name}
+        if one.cls >= 0:
+            place -= 1
+            called |= self._instances(facts.classes[one.cls].name)
+        calls = [
+            call for word in sorted(called) for call in self._calls_in(word) if called_name(call) == word
+        ]
+        # What hands its own arguments on to a method of the same object is called like the object.
+        handed = f"self.{one.name}"
+        own = [call for call in calls if isinstance(call.func, m.Name) and call.func.id == handed]
+        others = [call for call in calls if not any(call is forwarding for forwarding in own)]
+        return (
+            bool(others)
+            and all(len(call.args) <= place and not _is_open(call) for call in others)
+            and all(len(call.args) <= place for call in own)
+        )
+
+    def _instances(self, cls: str) -> set[str]:
+        """The last parts of the names of what holds an instance of a class."""
+        found: set[str] = set()
+        for at in self.search.with_word(cls):
+            for function in self.project.modules.files[at].facts.functions:
+                for node in nodes(list(function.body)):
+                    if isinstance(node, m.Assign) and called_name(node.value) == cls:
+                        found.update(
+                            one.id.rpartition(".")[2] for one in node.targets if isinstance(one, m.Name)
+                        )
+        return found
+
+    def _calls_in(self, word: str) -> Iterator[m.Call]:
+        """The calls in all functions of the files that use a word."""
+        for at in self.search.with_word(word):
+            for function in self.project.modules.files[at].facts.functions:
+                yield from (node for node in nodes(list(function.body)) if isinstance(node, m.Call))
+
+    def give_no_gradient(self, finding: Finding) -> bool:
+        """Whether all callers of the function around give it tensors that do not require grad."""
+        function = self._around(finding)
+        if function is None:
+            return False
+        names = set(finding.unless.removeprefix(NO_GRADIENT).split(","))
         calls = self._calls(function)
         return (
             calls is not None
@@ -99,3 +172,12 @@ class _Callers:
             and names.issubset(one.parameters_without_gradient().get(function[0], {}).get(function[1], []))
             for one in reports
         )
+
+
+def _is_none(expr: m.Expr | None) -> bool:
+    return isinstance(expr, m.Const) and expr.value is None
+
+
+def _is_open(call: m.Call) -> bool:
+    """Whether a call hands arguments on that are not written."""
+    return any(isinstance(one, m.Star) for one in call.args) or any(one.name is None for one in call.keywords)

@@ -286,6 +286,7 @@ _TESTS = {
     "mentions": "is, or is made with,",
     "length": "has the length",
     "has": "has the method",
+    "made_by": "is made by",
     "rank": "has the rank",
     "dtype": "has the dtype",
     "elements": "has at least this many elements:",

@@ -118,7 +118,10 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         kind = _type_name(value)
         return None if not kind else kind in _list(test.is_a)
     if test.rank is not None:
-        return shapes.is_rank(shapes.form(value), _list(test.rank))
+        known = shapes.form(value)
+        if test.along is not None and known.sizes is None:
+            known = shapes.with_dimension(known, _dimension(args, test.along, owner))
+        return shapes.is_rank(known, _list(test.rank))
     if test.dtype is not None:
         if shapes.WHOLE in _list(test.dtype) and shapes.is_whole(shapes.form(value)):
             return True
@@ -151,6 +154,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return None
     if test.has is not None:
         return _has(value, test.has)
+    if test.made_by is not None:
+        return _is_made_by(value, test.made_by)
     if test.stem is not None:
         return _is_stem(value, test.stem)
     if test.mentions is not None and isinstance(value, v.Obj):
@@ -182,6 +187,12 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
     return None
 
 
+def _dimension(args: v.Args, named: Other, owner: v.Value | None) -> v.Value | None:
+    """The argument that names a dimension; its position is that in the function form, which a method's is one before."""
+    place = named.pos
+    return args.get(named.arg, place if place is None or owner is None else place - 1)
+
+
 def _has(value: v.Value, method: str) -> bool | None:
     """Whether a value has a method of this name."""
     if isinstance(value, v.Inst):
@@ -193,6 +204,15 @@ def _has(value: v.Value, method: str) -> bool | None:
     if isinstance(value, v.Items):
         return hasattr({"t": tuple, "s": set}.get(value.kind, list), method)
     return None
+
+
+def _is_made_by(value: v.Value, names: list[str]) -> bool | None:
+    """Whether a value is an object of a class that is derived from one of some names, or what a call of one gives."""
+    if isinstance(value, v.Inst):
+        return any(base.rpartition(".")[2] in names for base in value.cls.external_bases())
+    if isinstance(value, v.Obj):
+        return value.api.rpartition(".")[2] in names
+    return None if value is v.UNKNOWN else False
 
 
 def _is_stem(value: v.Value, name: str) -> bool | None:

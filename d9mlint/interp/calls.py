@@ -1396,7 +1396,9 @@ class _Method(NamedTuple):
     layers: RoleEntry | None
     """It calls the layers of its receiver in a mode,"""
     runs: RoleEntry | None
-    """or methods of the receiver's class."""
+    """or methods of the receiver's class,"""
+    steps: RoleEntry | None
+    """or such methods with the model that the receiver was made with."""
 
 
 def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
@@ -1425,7 +1427,10 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
         (role for one in names for kind in _IN_MODE if (role := kb.role(one, kind)) is not None), None
     )
     runs = next((role for one in names if (role := kb.role(one, "calls-methods")) is not None), None)
-    known = _Method(kb.canonical(api), entries, names, models, uses, applies, initializes, layers, runs)
+    steps = next((role for one in names if (role := kb.role(one, "calls-with-model")) is not None), None)
+    known = _Method(
+        kb.canonical(api), entries, names, models, uses, applies, initializes, layers, runs, steps
+    )
     kb.methods_known[types, name] = known
     return known
 
@@ -1459,6 +1464,8 @@ def _call_member(
         given = own_methods.run(interp, owner, method.runs, args, node)
         if given is not None:
             return given
+    if method.steps is not None and isinstance(owner, v.Inst):
+        own_methods.run_with_model(interp, owner, method.steps, node)
     mode = layer_modes.mode_of(method.layers, args) if method.layers is not None else ""
     if mode and isinstance(owner, v.Obj):
         layer_modes.run_model(interp, owner, mode, node)

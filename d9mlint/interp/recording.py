@@ -702,6 +702,8 @@ _ORDERS = {
 _ROLES = {
     "applies": "runs a method of its receiver with weights that are kept outside of it",
     "initializes": "runs a method of its receiver to make its weights",
+    "calls-with-model": "calls methods of its receiver with the model that it was made with",
+    "freezes-weights": "gives a model whose own weights do not require grad",
     "calls-methods": "calls other methods of its receiver, one after another",
     "calls-in-training": "calls the layers of its receiver with `training=True`",
     "calls-in-inference": "calls the layers of its receiver with `training=False`",
@@ -722,6 +724,7 @@ _ROLES = {
     "suppresses": "is a context that keeps exceptions from going on",
     "false-in-programs": "is false in a program, and true for a type checker",
     "plain-object": "makes an object that counts as true",
+    "names-dimension": "names a dimension of its input",
     "no-weights": "is a layer that has no weights",
     "parts": "gives several tensors that share the memory of what it is given",
     "configuration": "gives a configuration, of which what the program does not set has its default",

@@ -63,6 +63,11 @@ def least(known: Form) -> int:
     return known.least if known.sizes is None else len(known.sizes)
 
 
+def with_dimension(known: Form, named: v.Value | None) -> Form:
+    """A tensor that surely has the dimension that an argument names."""
+    return known if named is None else known._replace(least=max(known.least, _needed([named])))
+
+
 def is_rank(known: Form, wanted: list[int]) -> bool | None:
     """Whether a tensor has one of some numbers of dimensions; None for unknown."""
     if known.sizes is not None:

@@ -70,6 +70,33 @@ def detached(value: v.Value) -> bool:
     return form(value).grad is False
 
 
+def is_frozen_weight(interp: RunView, value: v.Value) -> bool:
+    """Whether a value is the weight of a part of a model that an adapter was put into, which leaves that part as it is:
+    ``model.get_output_embeddings().weight``."""
+    if isinstance(value, v.AnyOf):
+        return all(is_frozen_weight(interp, one) for one in value.values)
+    names: set[str] = set()
+    while isinstance(value, (v.Member, v.Obj)):
+        if isinstance(value, v.Member):
+            names.add(value.name)
+            value = value.owner
+            continue
+        role = interp.kb.role(value.api, "freezes-weights")
+        if FROZEN_MODULE in value.attrs or role is not None:
+            held = FROZEN_MODULE in value.attrs
+            return (
+                role is not None
+                and not held
+                and not names.isdisjoint(role.more)
+                and bool(all_hold(value.args, role.when))
+            )
+        names.add(value.api.rpartition(".")[2])
+        if value.owner is None:
+            return False
+        value = value.owner
+    return False
+
+
 def on_cpu(value: v.Value | None) -> bool:
     """Whether a value is a tensor on the CPU."""
     if isinstance(value, v.AnyOf):

@@ -57,6 +57,7 @@ Role = Literal[
     "calls-methods",
     "calls-quietly",
     "calls-when-made",
+    "calls-with-model",
     "changes-configuration",
     "changes-fields",
     "changes-state",
@@ -82,6 +83,7 @@ Role = Literal[
     "fills-parameters",
     "fits-data",
     "form-only",
+    "freezes-weights",
     "free-memory",
     "given-by-launcher",
     "gives-duplicates",
@@ -113,6 +115,7 @@ Role = Literal[
     "model-input",
     "named-by",
     "names-configuration",
+    "names-dimension",
     "names-main",
     "new-process",
     "no-gpu",
@@ -249,9 +252,11 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``stem``: a name, or a path whose last part is this name, with or without ``.py``;
     ``mentions``: the value is, or contains, this text or name (the last part of a dotted one), which commas may
     separate from others; ``length``: of a
-    sequence; ``has``: it is an object with a method of this name;
+    sequence; ``has``: it is an object with a method of this name; ``made_by``: it is what a call of one of these names
+    gives, the last part of dotted ones, or an object of a class that is derived from one;
     ``rank``, ``dtype`` (a name, ``floating``, ``complex``, ``integer``, or ``whole`` for integers and truth
-    values, also where they have become floating-point numbers),
+    values, also where they have become floating-point numbers; ``along`` is the argument, at its position in the function
+    form, that names a dimension, which says how many there are at least),
     ``elements`` (at least so many), ``last_size`` (of its last dimension), ``single`` (it has one element
     along the dimension that another argument names; an index has as many dimensions as the receiver), ``sizes``,
     ``distinct`` (no element is there twice, as far as is seen, or none of the ``rows`` along the last dimension) and
@@ -278,7 +283,9 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mentions: str | None = None
     length: int | list[int] | None = None
     has: str | None = None
+    made_by: list[str] | None = None
     rank: int | list[int] | None = None
+    along: Other | None = None
     dtype: str | list[str] | None = None
     elements: int | None = None
     distinct: bool | Literal["rows"] | msgspec.UnsetType = msgspec.UNSET
@@ -292,7 +299,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 CONDITION_TESTS = tuple(
-    name for name in Condition.__struct_fields__ if name not in ("arg", "pos", "item", "default")
+    name for name in Condition.__struct_fields__ if name not in ("arg", "pos", "item", "default", "along")
 )
 """The names of the tests of which a condition has exactly one."""
 

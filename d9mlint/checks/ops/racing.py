@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from d9mlint.base.entry_report import NO_GRADIENT
+from d9mlint.base.entry_report import NO_GRADIENT, NOT_GIVEN
 from d9mlint.base.findings import SWITCHED, WARNS, Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import MODE, Rule, argument_node, silent
 from d9mlint.checks.derivation import default
 from d9mlint.checks.ops.calls import known_call
 from d9mlint.checks.ops.consumers import ends_gradients, stops_gradient
+from d9mlint.checks.ops.dimensions import has_more
 from d9mlint.checks.ops.fractions import writes_fraction
 from d9mlint.checks.ops.given import parameter_behind, receiver_node
 from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
@@ -67,6 +68,7 @@ from d9mlint.interp.tensors import (
     deciding,
     detached,
     frozen,
+    is_frozen_weight,
     may_be_frozen,
     no_gradient,
     together,
@@ -558,6 +560,9 @@ def _candidate(
         return
     if answer is False or excused is True or (answer is None and entry.only_seen):
         return
+    if answer is None and has_more(rule.run, call, entry):
+        _silent(rule.run, entry, call.node, "its input has more than one dimension")
+        return
     if answer is None and call.args.dstar:
         # What hands `*args, **kwargs` on is written for the arguments that most callers give.
         if all_hold(v.Args(call.args.pos, call.args.kw), entry.when, call.owner) is False:
@@ -607,7 +612,7 @@ def _candidate(
             return
         here = rule.run.here(call.node)
         weighted = entry.at == "use" and rule.weighted.get((here.path, here.end))
-        if entry.library == "torch" and not weighted and _needs_no_gradient(call, entry):
+        if entry.library == "torch" and not weighted and _needs_no_gradient(rule.run, call, entry):
             reason = "only its backward pass varies, and its input does not require grad"
             _silent(rule.run, entry, call.node, reason)
             return
@@ -660,7 +665,9 @@ def _candidate(
         known,
         _device(rule.run, call),
         _in_tape(rule.run),
-        entry.passes == "backward" and entry.library in TF_LIBRARIES and _needs_no_gradient(call, entry),
+        entry.passes == "backward"
+        and entry.library in TF_LIBRARIES
+        and _needs_no_gradient(rule.run, call, entry),
         fixed,
         any_holds(call.args, entry.untrained) is True,
         ranked,
@@ -672,12 +679,12 @@ def _candidate(
 
 
 def _given(run: RunView, call: CallEvent, entry: OpEntry) -> str:
-    """The parameters of a function that no entry point reaches whose gradient an op takes."""
+    """The parameters of a function that no entry point reaches whose gradient an op takes; of another op, the one that it is
+    about, where that is None by default."""
     func = run.frame.func
     if (
         run.entry is not None
         or func is None
-        or entry.passes != "backward"
         or entry.library in TF_LIBRARIES
         or not isinstance(call.node, m.Call)
     ):
@@ -689,6 +696,13 @@ def _given(run: RunView, call: CallEvent, entry: OpEntry) -> str:
             receiver_node(call.node) if call.owner is not None else argument_node(call.node, "input", 0)
         ]
     names = {parameter_behind(run, func.fn, node) for node in inputs if node is not None}
+    if entry.passes != "backward":
+        unset = {
+            one.name
+            for one in func.fn.params
+            if isinstance(one.default, m.Const) and one.default.value is None
+        }
+        return names.pop() if len(names) == 1 and names <= unset else ""
     return ",".join(sorted(names)) if all(names) else ""
 
 
@@ -765,13 +779,13 @@ def _in_version(interp: RunView, entry: OpEntry, past: OpHistory | None) -> str:
     )
 
 
-def _needs_no_gradient(call: CallEvent, entry: OpEntry) -> bool:
+def _needs_no_gradient(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
     """Whether the inputs that the op's backward pass is about require no grad, so that it does not run."""
     through = [call.args.get(one.arg, one.pos) for one in entry.through]
     if not entry.through:
         through = [call.owner if call.owner is not None else call.args.get("input", 0)]
     known = [value for value in through if value is not None and v.is_none(value) is not True]
-    return bool(known) and all(detached(value) for value in known)
+    return bool(known) and all(detached(value) or is_frozen_weight(run, value) for value in known)
 
 
 def _writes_out(run: RunView, call: CallEvent) -> bool:
@@ -1241,7 +1255,9 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         call=found.call,
         cause=MODE_MISSING if by_mode else (),
         remedy=remedy,
-        unless=NO_GRADIENT + found.given if found.given else "",
+        unless=(NO_GRADIENT if entry.passes == "backward" else NOT_GIVEN) + found.given
+        if found.given
+        else "",
         raises=found.text if past.behaviour == "raises" and entry.library not in TF_LIBRARIES else "",
     )
 

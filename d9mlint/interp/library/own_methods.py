@@ -36,6 +36,16 @@ def run(interp: Interp, inst: v.Inst, role: RoleEntry, args: v.Args, node: Any) 
     return result
 
 
+def run_with_model(interp: Interp, inst: v.Inst, role: RoleEntry, node: Any) -> None:
+    """``trainer.train()`` calls ``training_step(model, batch)`` and ``compute_loss(model, batch)``."""
+    model = inst.args.get(role.arg, role.pos) or v.UNKNOWN
+    for name in role.more:
+        found = inst.cls.find(name)
+        if isinstance(found, v.Func):
+            bound = bind_method(interp, found, inst, inst.cls, node)
+            interp.call(bound, v.Args([model, tensors.batch("")], dstar=True), node)
+
+
 def _given(name: str, args: v.Args) -> v.Value:
     """What a method gets for a parameter: the keyword argument of that name, or rows of it."""
     if name in args.kw:
