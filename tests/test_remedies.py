@@ -200,6 +200,20 @@ def test_a_graph_that_the_program_makes_is_seeded_where_it_is_made(tmp_path: Pat
     assert found.fix is not None
 
 
+def test_a_seed_that_comes_late_in_a_graph_of_the_program_is_not_moved_before_the_graph(tmp_path: Path) -> None:
+    """A seed at the start of the program would go with the graph that is replaced, and the same be reported again."""
+    text = (
+        "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n{}w = tf.Variable(tf.random_normal([3, 1]))\n"
+        "tf.set_random_seed(7)\nwith tf.Session() as s:\n    s.run(tf.global_variables_initializer())\n    print(s.run(w))\n"
+    )
+    (found,) = findings(tmp_path, text.format("tf.reset_default_graph()\n"), "DET108")
+    assert found.help == "set the seed where this graph is the default one, before its operations are made"
+    assert found.fix is None
+    (found,) = findings(tmp_path, text.format(""), "DET108")
+    assert found.help == "move the seed to the start of the program"
+    assert found.fix is not None
+
+
 def test_a_seed_that_is_assigned_is_to_be_called(tmp_path: Path) -> None:
     text = "import torch\n\nseed = 3\ntorch.manual_seed = seed\nprint(torch.randn(3))\n"
     (found,) = findings(tmp_path, text, "DET101")

@@ -93,13 +93,14 @@ possible, one is behind an option, where it may be weak or of such layers too.""
 
 
 class Early(NamedTuple):
-    """A draw before a seed: its place, what draws, what it is worth, and the variable of a module that keeps the model
-    whose weights it makes."""
+    """A draw before a seed: its place, what draws, what it is worth, the variable of a module that keeps the model
+    whose weights it makes, and whether it is in a graph of TensorFlow that the program made."""
 
     place: Where
     text: str
     kind: Kind
     kept: Kept | None = None
+    new_graph: bool = False
 
 
 class First(NamedTuple):
@@ -474,6 +475,7 @@ class Seeds(Rule):
                     node_text(node, entry.apis[0]),
                     known,
                     in_variable,
+                    level.new_graph,
                 ),
             )
 
@@ -829,6 +831,8 @@ class Seeds(Rule):
         steps = [_step(one.place, f"`{one.text}` draws before the seed too") for one in others]
         what = f"`{seed.text}` sets the seed here" if seed.text else "the seed is set here"
         place = draw.with_flow((*draw.flow, *steps, _step(seed.place, what)))
+        # A seed at the start of the program is for a graph that is replaced.
+        in_graph = bool(seed.text) and any(one.new_graph for one in seed.draws)
         before = (
             f"`{seed.text}` seeds {generator.title}: they differ"
             if seed.text
@@ -840,10 +844,13 @@ class Seeds(Rule):
             f"`{api}` draws random numbers before {before} between runs",
             "draw in the body of the function, with None as the default"
             if not seed.text
+            else f"set the seed {_IN_GRAPH}"
+            if in_graph
             else "move the seed to the start of the program"
             if seed.movable
             else f"call `{generator.seed}` at the start of the program",
             subject=generator.id,
+            remedy=("graph",) if in_graph else (),
         )
 
     def _weights(self, rng: str) -> tuple[First | None, First | None]:
