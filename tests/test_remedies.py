@@ -200,7 +200,9 @@ def test_a_graph_that_the_program_makes_is_seeded_where_it_is_made(tmp_path: Pat
     assert found.fix is not None
 
 
-def test_a_seed_that_comes_late_in_a_graph_of_the_program_is_not_moved_before_the_graph(tmp_path: Path) -> None:
+def test_a_seed_that_comes_late_in_a_graph_of_the_program_is_not_moved_before_the_graph(
+    tmp_path: Path,
+) -> None:
     """A seed at the start of the program would go with the graph that is replaced, and the same be reported again."""
     text = (
         "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n{}w = tf.Variable(tf.random_normal([3, 1]))\n"
