@@ -10,7 +10,7 @@ from d9mlint.base.entry_report import MAY_SEED
 from d9mlint.base.findings import Confidence, Severity, Step
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED
-from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept
+from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept, sizing_methods
 from d9mlint.checks.seeds.unread_models import (
     Class,
     Kept,
@@ -363,7 +363,12 @@ class Seeds(Rule):
         handled = frozenset[str]() if self.prints_elsewhere else self._of_project(facts, run.entry)
         counting = set(self.counting.known()) - set(self.not_counting.known())
         drawing = {one.text.partition(".")[0] for _, one in firsts}
-        calls = Known(self._looks, counting, set(self.timing.known()), handled, drawing)
+        by_path = run.modules.by_path
+        paths = {run.entry.path, *(one.place.site.path for _, one in firsts)}
+        sizing = sizing_methods(
+            [run.whole(by_path[one]) for one in sorted(paths) if one in by_path], self._looks
+        )
+        calls = Known(self._looks, counting, set(self.timing.known()), handled, drawing, sizing)
         return asks_form_only(facts, starts, libraries, calls)
 
     def _of_project(self, facts: m.FileFacts, entry: ModuleFile) -> frozenset[str]:
