@@ -787,3 +787,25 @@ def test_a_limit_that_the_call_has_already_is_not_asked_for(tmp_path: Path, call
     text = f"import hyperopt, optuna\nimport lightning as L\n\nstudy = optuna.create_study()\n{call}\n"
     (found,) = findings(tmp_path, text, "DET314")
     assert expected in found.help
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "release"),
+    [
+        ("Adam(1e-3, decay=1e-4)", "2.10"),
+        ("Adam(lr=1e-3, decay=1e-4)", "2.10"),
+        ("Adam(lr=1e-3)", "2.15"),
+        ("legacy.Adam(lr=1e-3, decay=1e-4)", ""),
+    ],
+)
+def test_the_release_is_one_that_takes_the_arguments_of_an_optimizer(
+    tmp_path: Path, optimizer: str, release: str
+) -> None:
+    """Since Keras 2.11 `decay` raises ValueError, but for the optimizers under their old names."""
+    text = (
+        "import tensorflow as tf\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+        f'model.compile(loss="mse", optimizer=tf.keras.optimizers.{optimizer})\nmodel.fit([[0.0]], [0.0])\n'
+    )
+    (found,) = findings(tmp_path, text, "DET306")
+    inferred = "inferred" in found.targets[1]
+    assert (found.targets[0] if inferred else "") == (f"tensorflow {release}" if release else "")
