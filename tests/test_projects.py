@@ -125,3 +125,58 @@ def test_nested_exclusions_and_errors(run: Run, project: Project) -> None:
     (root / "a/d9mlint.toml").write_text("no-such-key = 1\n")
     got = run(cwd=root)
     assert got.code == 2 and "a/d9mlint.toml:1: unknown key no-such-key" in got.err
+
+
+JAX = """\
+import jax
+import jax.numpy as jnp
+
+
+def loss(w):
+    return (w**2).sum()
+
+
+if __name__ == "__main__":
+    w = jnp.ones(3)
+    for step in range(3):
+        value, gradients = jax.value_and_grad(loss)(w)
+        w = w - 0.1 * gradients
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", '[project]\nname = "p"\ndependencies = ["jax[cuda12]>=0.6.1"]\n'),
+        ("requirements.txt", "jax[cuda12]\n"),
+        ("setup.py", "from setuptools import setup\nsetup(install_requires=['jax[cuda12]>=0.6.1'])\n"),
+    ],
+)
+def test_a_program_is_built_for_what_the_nearest_directory_asks_for(
+    run: Run, project: Project, name: str, text: str
+) -> None:
+    root = project({f"on_gpu/{name}": text, "on_gpu/train.py": JAX, "elsewhere/run.py": JAX})
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    first = found(run, root)
+    assert "DET310" in codes(first, "train.py") and "DET310" not in codes(first, "run.py")
+    assert found(run, root) == first, "the second run reads the cache"
+    (root / "on_gpu" / name).write_text(text.replace("[cuda12]", ""))
+    assert "DET310" not in codes(found(run, root), "train.py")
+    (root / "on_gpu" / name).write_text(text)
+    assert "DET310" in codes(found(run, root), "train.py")
+
+
+def test_an_extra_without_a_version_does_not_replace_the_pin_of_the_root(run: Run, project: Project) -> None:
+    root = project({"requirements.txt": "jax==0.4.1\n", "a/requirements.txt": "jax[cuda12]\n", "a/a.py": JAX})
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    assert "DET310" not in codes(found(run, root), "a.py")
+
+
+def test_the_nearest_setup_file_pins(run: Run, project: Project) -> None:
+    setup = "from setuptools import setup\nsetup(install_requires=['torch==2.12.0'])\n"
+    root = project(
+        {"requirements.txt": "torch==2.4.0\n", "a/setup.py": setup, "a/b/a.py": KTHVALUE, "b.py": KTHVALUE}
+    )
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    both = found(run, root)
+    assert "DET401" in codes(both, "b.py") and "DET401" not in codes(both, "a.py")

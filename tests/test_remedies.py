@@ -200,6 +200,22 @@ def test_a_graph_that_the_program_makes_is_seeded_where_it_is_made(tmp_path: Pat
     assert found.fix is not None
 
 
+def test_a_seed_that_comes_late_in_a_graph_of_the_program_is_not_moved_before_the_graph(
+    tmp_path: Path,
+) -> None:
+    """A seed at the start of the program would go with the graph that is replaced, and the same be reported again."""
+    text = (
+        "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n{}w = tf.Variable(tf.random_normal([3, 1]))\n"
+        "tf.set_random_seed(7)\nwith tf.Session() as s:\n    s.run(tf.global_variables_initializer())\n    print(s.run(w))\n"
+    )
+    (found,) = findings(tmp_path, text.format("tf.reset_default_graph()\n"), "DET108")
+    assert found.help == "set the seed where this graph is the default one, before its operations are made"
+    assert found.fix is None
+    (found,) = findings(tmp_path, text.format(""), "DET108")
+    assert found.help == "move the seed to the start of the program"
+    assert found.fix is not None
+
+
 def test_a_seed_that_is_assigned_is_to_be_called(tmp_path: Path) -> None:
     text = "import torch\n\nseed = 3\ntorch.manual_seed = seed\nprint(torch.randn(3))\n"
     (found,) = findings(tmp_path, text, "DET101")
@@ -771,3 +787,25 @@ def test_a_limit_that_the_call_has_already_is_not_asked_for(tmp_path: Path, call
     text = f"import hyperopt, optuna\nimport lightning as L\n\nstudy = optuna.create_study()\n{call}\n"
     (found,) = findings(tmp_path, text, "DET314")
     assert expected in found.help
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "release"),
+    [
+        ("Adam(1e-3, decay=1e-4)", "2.10"),
+        ("Adam(lr=1e-3, decay=1e-4)", "2.10"),
+        ("Adam(lr=1e-3)", "2.15"),
+        ("legacy.Adam(lr=1e-3, decay=1e-4)", ""),
+    ],
+)
+def test_the_release_is_one_that_takes_the_arguments_of_an_optimizer(
+    tmp_path: Path, optimizer: str, release: str
+) -> None:
+    """Since Keras 2.11 `decay` raises ValueError, but for the optimizers under their old names."""
+    text = (
+        "import tensorflow as tf\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+        f'model.compile(loss="mse", optimizer=tf.keras.optimizers.{optimizer})\nmodel.fit([[0.0]], [0.0])\n'
+    )
+    (found,) = findings(tmp_path, text, "DET306")
+    inferred = "inferred" in found.targets[1]
+    assert (found.targets[0] if inferred else "") == (f"tensorflow {release}" if release else "")

@@ -40,6 +40,7 @@ DEFAULT_EXCLUDE = (
 
 CODE_SUFFIXES = (".py", ".ipynb")
 DOCKERFILE = "Dockerfile"
+SETUP = "setup.py"
 CONFIG_SUFFIXES = (
     ".yaml",
     ".yml",
@@ -219,7 +220,7 @@ class Walker:
                 self._note_configs(directory, _scan(directory))
 
     def _note_configs(self, directory: str, entries: Iterable[os.DirEntry[str]]) -> None:
-        names = [e.name for e in entries if e.name.endswith(CONFIG_SUFFIXES) or e.name.startswith(DOCKERFILE)]
+        names = [e.name for e in entries if _configures(e.name)]
         if names:
             self.configs[directory] = names
 
@@ -252,6 +253,11 @@ class Walker:
         if os.path.isfile(excluded):
             chain.insert(0, make_ignore(root, _read_lines(excluded)))
         return tuple(chain)
+
+
+def _configures(name: str) -> bool:
+    """Whether a file may configure or pin."""
+    return name == SETUP or name.endswith(CONFIG_SUFFIXES) or name.startswith(DOCKERFILE)
 
 
 def _repository(top: str) -> str | None:

@@ -73,6 +73,10 @@ _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[([^\]]*)\])?\s*(.*)",
 _ASIDE = re.compile(
     r"(?:^|[-_./])(?:docs?|tests?|testing|dev|develop|lint|ci|build|typing)(?:[-_.]|$)", re.IGNORECASE
 )
+CONDA = "conda::"
+IMAGE = "image::"
+"""Before the names of packages of conda, and of images, which may be built for a GPU or not."""
+_GPUS = re.compile(r"\b(?:GPUs?|CUDA|cuDNN)\b|-gpu\b", re.IGNORECASE)
 _CONDA = re.compile(r"^dependencies:[ \t]*(?:#.*)?$", re.MULTILINE)
 _CONDA_TOO = re.compile(r"^(?:channels|name|prefix):", re.MULTILINE)
 _LOCKED = re.compile(r"""^\s*(?:-\s*)?(name|version)\s*[=:]\s*["']?([^"'\s]+)["']?\s*$""")
@@ -147,6 +151,11 @@ class Pins(NamedTuple):
     files: tuple[str, ...]
     problems: tuple[Problem, ...]
     asked: tuple[Asked, ...] = ()
+    distributions: frozenset[str] = frozenset()
+    """What any of the files asks for, by the names under which it is distributed; names of conda begin with ``conda::``,
+    those of images with ``image::``."""
+    gpus: bool = False
+    """Whether a README speaks of GPUs."""
 
 
 def library_name(distribution: str) -> str:
@@ -173,7 +182,14 @@ def read_pins(root: Path) -> Pins:
             not pin.exact,
         ),
     )
-    return Pins(tuple(found), tuple(reader.files), tuple(reader.problems), tuple(reader.asked))
+    return Pins(
+        tuple(found),
+        tuple(reader.files),
+        tuple(reader.problems),
+        tuple(reader.asked),
+        frozenset(reader.distributions),
+        reader.gpus,
+    )
 
 
 def _pin_files(root: Path) -> Iterator[tuple[Path, Callable[[_Reader, str, Path, str], None], bool]]:
@@ -196,6 +212,8 @@ class _Reader:
         self.files: list[str] = []
         self.problems: list[Problem] = []
         self.asked: dict[Asked, None] = {}
+        self.distributions: set[str] = set()
+        self.gpus = False
         # Whether the file that is read names an index of builds for the CPU.
         self.cpu_index = False
         # Whether the file that is read is in a directory below the root.
@@ -281,7 +299,14 @@ class _Reader:
                 self.asked[Asked(name, False, marker.strip())] = None
 
     def add(
-        self, distribution: str, spec: str, file: str, line: int, part: str = "", marker: str = ""
+        self,
+        distribution: str,
+        spec: str,
+        file: str,
+        line: int,
+        part: str = "",
+        marker: str = "",
+        channel: str = "",
     ) -> None:
         """Add a pin, its range in the form of the knowledge base; no range is no pin.
 
@@ -292,6 +317,7 @@ class _Reader:
             self.problem(file, line, f"not a version range: {spec[:60]}")
             return
         library = library_name(distribution)
+        self.distributions.add(channel + re.sub(r"[-_.]+", "-", distribution.lower()))
         cpu = spec.rstrip().endswith("+cpu") or (self.cpu_index and library == "torch")
         cpu = cpu or distribution.lower() in _CPU_BUILDS
         if not self.below and not self.prose:
@@ -539,7 +565,7 @@ def _conda(reader: _Reader, name: str, item: str, line: int) -> None:
     else:
         exact = re.match(r"==\s*(\d[\w.]*)", spec)
         spec = exact.group(0) if exact else re.sub(r"(?<=\d)a0\b", "", spec)
-    reader.add(found.group(1), spec, name, line)
+    reader.add(found.group(1), spec, name, line, channel=CONDA)
 
 
 def _dockerfile(reader: _Reader, name: str, path: Path, text: str) -> None:
@@ -560,7 +586,7 @@ def _dockerfile(reader: _Reader, name: str, path: Path, text: str) -> None:
         if instruction == "FROM":
             image = _IMAGE.search(lines[first])
             if image:
-                reader.add(image.group(1), f"=={image.group(2)}", name, first + 1)
+                reader.add(image.group(1), f"=={image.group(2)}", name, first + 1, channel=IMAGE)
         elif instruction == "RUN":
             _installed(reader, name, parts)
 
@@ -602,6 +628,7 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
     """What a README says of versions: items of lists that hold nothing but names with versions, lines of a section about
     requirements that do, badges, and commands that install one version; likewise, the only extra of a library."""
     reader.prose = True
+    reader.gpus = reader.gpus or _GPUS.search(text) is not None
     required = False
     extras: dict[str, set[str]] = {}
     for number, written in enumerate(text.splitlines(), 1):

@@ -1,6 +1,6 @@
 """One run over several projects: which configuration and which pinned versions hold for each file.
 
-As in ruff, the nearest configuration holds for a file; the same goes for pins of PyTorch and TensorFlow.
+As in ruff, the nearest configuration holds for a file; the same goes for pins of PyTorch, TensorFlow and JAX.
 All files remain one program, so imports between the projects are followed. An entry point is analyzed with
 the versions and the device of its own project; selection, ignores, severities and baselines are those of
 the file in which a finding is.
@@ -9,18 +9,21 @@ the file in which a finding is.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.base.paths import parents
-from d9mlint.config.discover import Discovery, holds_pins
+from d9mlint.config.discover import SETUP, Discovery, holds_pins
 from d9mlint.config.gitignore import make_ignore
 from d9mlint.config.settings import CONFIG_NAMES, KEYS, Settings, field, find_config, load_settings
 
-VERSIONED = frozenset({"torch", "tensorflow"})
+if TYPE_CHECKING:
+    from d9mlint.config.pins import Pin
+
+VERSIONED = frozenset({"torch", "tensorflow", "jax"})
 """Libraries whose pins make a directory a project of its own."""
-_PIN_ENDINGS = (".txt", ".toml", ".cfg", ".lock", ".yml", ".yaml", "Pipfile", "Dockerfile")
+_PIN_ENDINGS = (".txt", ".toml", ".cfg", ".lock", ".yml", ".yaml", "Pipfile", "Dockerfile", SETUP)
 COMMAND_LINE = "command line"
 
 
@@ -42,7 +45,7 @@ def split(found: Discovery, settings: Settings) -> list[Part]:
     for directory in _candidates(found):
         if settings.nested and _has_config(directory):
             configured[directory] = load_settings(directory, overrides=_given(settings))
-        if _has_pins(directory):
+        if _has_pins(directory, root):
             pinned.add(directory)
     tops = {root, *configured, *pinned}
     files: dict[str, set[str]] = {top: set() for top in sorted(tops)}
@@ -79,12 +82,20 @@ def _has_config(directory: str) -> bool:
     return path is not None and os.path.dirname(path) == directory and os.path.basename(path) in CONFIG_NAMES
 
 
-def _has_pins(directory: str) -> bool:
+def _has_pins(directory: str, root: str) -> bool:
+    """Whether a directory pins a framework, or asks for an extra of one (``jax[cuda12]``) that the root does not pin."""
     from d9mlint.config.markers import holds
     from d9mlint.config.pins import read_pins
 
-    pins = read_pins(Path(directory)).pins
-    return any(pin.library in VERSIONED and not pin.aside and holds(pin.marker) for pin in pins)
+    def pinned(pins: Iterable[Pin]) -> set[str]:
+        return {pin.library for pin in pins if not pin.aside and holds(pin.marker)} & VERSIONED
+
+    found = read_pins(Path(directory))
+    if pinned(found.pins):
+        return True
+    parts = [one.library.partition("[") for one in found.asked if holds(one.marker)]
+    extras = {library for library, bracket, _ in parts if bracket and library in VERSIONED}
+    return bool(extras) and not extras <= pinned(read_pins(Path(root)).pins)
 
 
 def _given(settings: Settings) -> dict[str, object]:

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from d9mlint.config.markers import holds
-from d9mlint.config.pins import DISTRIBUTIONS, Pin, Pins, Problem, pinned, read_pins
+from d9mlint.config.pins import DISTRIBUTIONS, Pin, Pins, Problem, library_name, pinned, read_pins
 from d9mlint.knowledge.versions import at_least, compare, is_lower_bound, matches, parse, split
 
 _INFERRED = "inferred from the names that the program uses"
@@ -179,6 +179,23 @@ class Targets:
         """Whether all that they ask for are builds of a library for the CPU."""
         return self._builds(library) == {True}
 
+    def cpu_build(self, library: str) -> bool:
+        """Whether what they ask for is the build of a library for the CPU. Where nothing says what it is but the release,
+        a README that speaks of GPUs means another one."""
+        split = _cpu_builds().get(library)
+        if split is None or self.cpu_only(library):
+            return self.cpu_only(library)
+        pins = [pin for pin in pinned(self._pins.pins, library) if not pin.below and pin.kind != "readme"]
+        names = {
+            name for name in self._pins.distributions if library_name(name.rpartition(":")[2]) == library
+        }
+        return (
+            bool(pins)
+            and names == {library}
+            and not self._pins.gpus
+            and all(pin.settled and matches(split, pin.spec[2:].removesuffix(".*")) for pin in pins)
+        )
+
     def _builds(self, library: str) -> set[bool]:
         """Whether the requirements of a library that hold here are builds for the CPU."""
         return {asked.cpu for asked in self._pins.asked if asked.library == library and holds(asked.marker)}
@@ -209,6 +226,7 @@ class Targets:
             *sorted(self._inferred.items()),
             ("pins",),
             *pins,
+            ("distributions", *sorted(self._pins.distributions), str(self._pins.gpus)),
             *(("asked", one.library, str(one.cpu), one.marker) for one in self._pins.asked),
             ("installed",),
             *sorted(self._installed.items()),
@@ -332,6 +350,12 @@ def _built_for() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     from d9mlint.knowledge import load
 
     return load().built_for
+
+
+def _cpu_builds() -> Mapping[str, str]:
+    from d9mlint.knowledge import load
+
+    return load().cpu_builds
 
 
 def _built_with(pairs: Mapping[str, str], release: str) -> str:

@@ -17,10 +17,18 @@ from d9mlint.interp.context import OTHER_DEVICE, QUIET, SPAWNED, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, asked, named, runner, runner_of
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device, of_keras
-from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent, ObjectCallEvent
+from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent, ObjectAttributeEvent, ObjectCallEvent
 from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.library.weights import are_initial, is_meant
-from d9mlint.interp.listening import Listening, listened_by, on, on_call, on_call_if, on_method
+from d9mlint.interp.listening import (
+    Listening,
+    listened_by,
+    on,
+    on_call,
+    on_call_if,
+    on_method,
+    on_object_attribute,
+)
 from d9mlint.interp.memory import Memory, Tick, remembered
 from d9mlint.interp.places import Where, running
 from d9mlint.interp.switches import DETERMINISTIC, OP_DETERMINISM
@@ -52,6 +60,10 @@ NO_GPU = "no-gpu"
 """Where all GPUs are hidden,"""
 NO_GPU_FOR = "no-gpu:"
 """or hidden from the library whose name follows."""
+ASKS_GPU_FOR = "asks-gpu:"
+"""Where the program asks the library whose name follows for a GPU, or says how it is to use one."""
+CPU_BUILD = ": the project asks for the build for the CPU"
+"""Of findings about GPUs in a program whose project asks for no build for them."""
 _CUDA_FLAGS = (CUDA, "cuda-api", "cuda-device")
 CUDA_ALWAYS = "cuda:always"
 """Where work is put on a GPU whatever options are given."""
@@ -556,6 +568,23 @@ class Activity:
         if role is not None and all_hold(call.args, role.when) is True and _surely_runs(self._interp):
             note(self._interp, NO_GPU_FOR + role.library, call.node, call.api)
 
+    @on_call_if(lambda activity, api: activity.kb.role(api, "asks-for-gpu") is not None)
+    def asks_for_gpu(self, call: CallEvent) -> None:
+        """A library is asked for a GPU, or the program says how it uses one."""
+        role = self.kb.role(call.api, "asks-for-gpu")
+        if role is not None and all_hold(call.args, role.when) is not False:
+            note(self._interp, ASKS_GPU_FOR + role.library, call.node, call.api)
+
+    @on_object_attribute("allow_growth", "per_process_gpu_memory_fraction", "visible_device_list")
+    def sets_options(self, event: ObjectAttributeEvent) -> None:
+        """The program says how a library uses its GPU: an attribute of options for GPUs is set."""
+        owner = event.owner
+        of = owner.owner if isinstance(owner, v.Member) else None
+        if isinstance(of, v.Obj) and isinstance(owner, v.Member):
+            role = self.kb.role(f"{of.api}.{owner.name}", "asks-for-gpu")
+            if role is not None:
+                note(self._interp, ASKS_GPU_FOR + role.library, event.node, owner.name)
+
     @on_method("xpu")
     def xpu_method(self, call: CallEvent) -> None:
         """Something is moved to an XPU."""
@@ -858,6 +887,14 @@ def may_use_cuda(interp: RunView) -> bool:
 def without_gpu(interp: RunView, library: str) -> bool:
     """Whether the program hides all GPUs, or hides them from a library."""
     return NO_GPU in interp.places or NO_GPU_FOR + library in interp.places
+
+
+def of_cpu_build(interp: RunView, library: str) -> bool:
+    """Whether the project asks for the build of a library for the CPU, and the program says nothing of a GPU."""
+    visible = interp.state.env.get("CUDA_VISIBLE_DEVICES")
+    if interp.targets is None or visible is not None or ASKS_GPU_FOR + library in interp.places:
+        return False
+    return interp.targets.cpu_build(library)
 
 
 def when_on_cuda(interp: RunView) -> str:

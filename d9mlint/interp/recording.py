@@ -712,6 +712,7 @@ _ROLES = {
     "updates-weights": "takes a step of training",
     "starts-evaluated": "gives a module in evaluation mode",
     "repeats": "calls a function in each round of a loop",
+    "asks-for-gpu": "asks its library for a GPU, or says how it is to use one",
     "stays-on-cpu": "keeps its library on the CPU",
     "sets-up": "calls another method before any other",
     "keeps-arguments": "keeps its arguments in attributes",

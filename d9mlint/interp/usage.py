@@ -123,6 +123,9 @@ def _set_training(interp: Interp, model: v.Inst | v.Obj, mode: v.Value | None, s
     elif isinstance(model, v.Inst):
         set_attribute(interp, model, name, mode, None)
     elif is_module(interp, model):
+        if v.truth(mode) is False and isinstance(model, v.Obj) and _is_evaluated(interp, model):
+            # Also where it is not sure that the call runs.
+            return
         sure = not (interp.branching or interp.uncertain or interp.guessing)
         model.attrs[name] = mode if sure else v.UNKNOWN
 

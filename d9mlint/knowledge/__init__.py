@@ -44,6 +44,7 @@ class Knowledge:
         self.digest = compiled.digest
         self.newest = compiled.newest
         self.built_for = compiled.built_for
+        self.cpu_builds = compiled.cpu_builds
         pages = [page for layer in (compiled, *layers) for page in layer.rules]
         self.rules: dict[str, RulePage] = {page.code: page for page in pages}
         self._names = {page.name: page for page in pages}

@@ -61,6 +61,7 @@ class Compiled(msgspec.Struct, frozen=True):
     seeders: dict[str, list[str]] = {}
     newest: dict[str, str] = {}
     built_for: dict[str, dict[str, dict[str, str]]] = {}
+    cpu_builds: dict[str, str] = {}
     tensors: list[TensorEntry] = []
     devices: list[DeviceEntry] = []
     runners: list[RunnerEntry] = []
@@ -83,7 +84,13 @@ ENTRIES: dict[str, type[Any]] = {
 """The kinds of entries by the name of the list, file or directory that holds them."""
 DIRECTORIES = frozenset({"hazards", "ops", "rng"})
 """The kinds that have a directory of files."""
-TABLES = {"results": "results", "seeders": "seeders", "versions": "newest", "built_for": "built_for"}
+TABLES = {
+    "results": "results",
+    "seeders": "seeders",
+    "versions": "newest",
+    "built_for": "built_for",
+    "cpu_builds": "cpu_builds",
+}
 """Files that hold one plain mapping, and what that is called once it is compiled."""
 
 

@@ -24,6 +24,7 @@ from d9mlint.checks.ops.squeezed import takes_one
 from d9mlint.checks.xla_devices import XlaDevices
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
+    CPU_BUILD,
     ENTERED,
     GRAPH_STEP,
     GRAPH_STEP_CPU,
@@ -33,6 +34,7 @@ from d9mlint.interp.activity import (
     TORCH_TRAIN,
     TORCH_TRAIN_CPU,
     accelerators,
+    of_cpu_build,
     when_on_cuda,
     when_selected,
     where,
@@ -1185,7 +1187,14 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         rule.reporter.varies_warned()
     target = rule.run.targets.version(entry.library) if rule.run.targets is not None else None
     version = f"{entry.library} {target.version}".strip() if target is not None else entry.library
-    severity = Severity.WARNING
+    # The build for the CPU has no kernel that races on a GPU.
+    spare = (
+        gpu == "cuda"
+        and not found.device
+        and entry.library in TF_LIBRARIES
+        and of_cpu_build(rule.run, "tensorflow")
+    )
+    severity = Severity.ADVICE if spare else Severity.WARNING
     when = _when(rule.run, found) if gpu == "cuda" else ""
     on_gpu = (
         f" on {gpu.upper()}{when}"
@@ -1232,6 +1241,7 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
     older = _older(rule.run, entry, past)
     if older:
         targets = (*targets, older)
+    message += CPU_BUILD if spare else ""
     help = found.instead or _remedy(rule.run, entry, past, on)
     if on and raises and entry.default_mode == "deterministic" and rule.run.kb_matches("torch", ">=1.11"):
         help = f"{help.rstrip('.')}; or pass `warn_only=True` to `torch.{MODE_CALL}`: it is deterministic in any case"

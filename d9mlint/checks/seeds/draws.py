@@ -10,7 +10,7 @@ from d9mlint.base.entry_report import MAY_SEED
 from d9mlint.base.findings import Confidence, Severity, Step
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED
-from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept
+from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept, sizing_methods
 from d9mlint.checks.seeds.unread_models import (
     Class,
     Kept,
@@ -93,13 +93,14 @@ possible, one is behind an option, where it may be weak or of such layers too.""
 
 
 class Early(NamedTuple):
-    """A draw before a seed: its place, what draws, what it is worth, and the variable of a module that keeps the model
-    whose weights it makes."""
+    """A draw before a seed: its place, what draws, what it is worth, the variable of a module that keeps the model
+    whose weights it makes, and whether it is in a graph of TensorFlow that the program made."""
 
     place: Where
     text: str
     kind: Kind
     kept: Kept | None = None
+    new_graph: bool = False
 
 
 class First(NamedTuple):
@@ -362,7 +363,12 @@ class Seeds(Rule):
         handled = frozenset[str]() if self.prints_elsewhere else self._of_project(facts, run.entry)
         counting = set(self.counting.known()) - set(self.not_counting.known())
         drawing = {one.text.partition(".")[0] for _, one in firsts}
-        calls = Known(self._looks, counting, set(self.timing.known()), handled, drawing)
+        by_path = run.modules.by_path
+        paths = {run.entry.path, *(one.place.site.path for _, one in firsts)}
+        sizing = sizing_methods(
+            [run.whole(by_path[one]) for one in sorted(paths) if one in by_path], self._looks
+        )
+        calls = Known(self._looks, counting, set(self.timing.known()), handled, drawing, sizing)
         return asks_form_only(facts, starts, libraries, calls)
 
     def _of_project(self, facts: m.FileFacts, entry: ModuleFile) -> frozenset[str]:
@@ -474,6 +480,7 @@ class Seeds(Rule):
                     node_text(node, entry.apis[0]),
                     known,
                     in_variable,
+                    level.new_graph,
                 ),
             )
 
@@ -829,6 +836,8 @@ class Seeds(Rule):
         steps = [_step(one.place, f"`{one.text}` draws before the seed too") for one in others]
         what = f"`{seed.text}` sets the seed here" if seed.text else "the seed is set here"
         place = draw.with_flow((*draw.flow, *steps, _step(seed.place, what)))
+        # A seed at the start of the program is for a graph that is replaced.
+        in_graph = bool(seed.text) and any(one.new_graph for one in seed.draws)
         before = (
             f"`{seed.text}` seeds {generator.title}: they differ"
             if seed.text
@@ -840,10 +849,13 @@ class Seeds(Rule):
             f"`{api}` draws random numbers before {before} between runs",
             "draw in the body of the function, with None as the default"
             if not seed.text
+            else f"set the seed {_IN_GRAPH}"
+            if in_graph
             else "move the seed to the start of the program"
             if seed.movable
             else f"call `{generator.seed}` at the start of the program",
             subject=generator.id,
+            remedy=("graph",) if in_graph else (),
         )
 
     def _weights(self, rng: str) -> tuple[First | None, First | None]:

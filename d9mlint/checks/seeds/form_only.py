@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
@@ -18,13 +18,15 @@ _MOST_ROUNDS = 4
 class Known(NamedTuple):
     """What is known of calls: whether one of a name looks at no element; where those start that show the parts and sizes of
     models; where those start that read the clock; which names stand for functions in other files of the project, none of
-    which prints or keeps anything that may vary; and by which names the program calls what draws."""
+    which prints or keeps anything that may vary; by which names the program calls what draws; and the names of methods that
+    ask their object for nothing but its form."""
 
     looks: Looks
     counting: Collection[int] = ()
     timing: Collection[int] = ()
     handled: Collection[str] = ()
     drawing: Collection[str] = ()
+    sizing: Collection[str] = ()
 
 
 def asks_form_only(
@@ -38,6 +40,16 @@ def asks_form_only(
     computing = {name for name, module in modules.items() if module in libraries}
     methods = {one.name for one in facts.functions if one.cls >= 0}
     sizing = _sizing(facts, functions, computing, calls, methods)
+    sizing += [
+        node.start
+        for function in facts.functions
+        for node in nodes(function.body)
+        if isinstance(node, m.Call)
+        and isinstance(node.func, m.Name)
+        and "." in node.func.id
+        and node.func.id.rpartition(".")[2] in calls.sizing
+        and not node.args
+    ]
     calls = calls._replace(counting={*calls.counting, *sizing})
     given: dict[str, set[str]] = {}
     starts, giving = set(places), set[str]()
@@ -94,6 +106,30 @@ def _sizing(
     ]
 
 
+def sizing_methods(files: Iterable[m.FileFacts], looks: Looks) -> set[str]:
+    """The methods that the classes of these files have which ask their object for nothing but its form, as in
+    ``return sum(p.numel() for p in self.parameters())``."""
+    methods = [one for facts in files for one in facts.functions if one.cls >= 0]
+    others = {one.name for one in methods if not _sizes_self(one, looks)}
+    return {one.name for one in methods} - others
+
+
+def _sizes_self(method: m.Function, looks: Looks) -> bool:
+    if [one.kind for one in method.params] not in (["a"], ["p"]):
+        return False
+    own = method.params[0].name
+    for stmt in method.body:
+        if isinstance(stmt, m.Assign) and not all(map(_is_plain, stmt.targets)):
+            return False
+        if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Const):
+            continue
+        if not isinstance(stmt, (m.Assign, m.Return)):
+            return False
+        if stmt.value is not None and own in elements(stmt.value, looks):
+            return False
+    return isinstance(method.body[-1], m.Return)
+
+
 def _named(function: m.Function) -> set[str]:
     return {one.name for one in function.params}
 
@@ -143,11 +179,15 @@ class _Look:
         for node in nodes(self._function.body):
             if isinstance(node, m.Call) and node.start in self._calls.timing:
                 return True
-            if (only_form(node) or self._counts(node)) and any(
+            if (only_form(node) or self._counts(node) or self._asks_each(node)) and any(
                 isinstance(x, m.Name) and self._is_known(x) for x in nodes([node])
             ):
                 return True
         return False
+
+    def _asks_each(self, node: Any) -> bool:
+        """Whether each part of something is asked for its form: ``p.numel() for p in model.parameters()``."""
+        return isinstance(node, m.Comp) and only_form(node.elt) and not self._reads(node)
 
     def _counts(self, node: Any) -> bool:
         """Whether an expression shows the parts and sizes of a model."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.base.findings import UNCOVERED
+from d9mlint.base.findings import UNCOVERED, Severity
 from d9mlint.checks.base import Rule
 from d9mlint.checks.settings.tf_release import switch_for, version
-from d9mlint.interp.activity import TF_TRAIN, TF_TRAIN_FRESH, where, without_gpu
+from d9mlint.interp.activity import CPU_BUILD, TF_TRAIN, TF_TRAIN_FRESH, of_cpu_build, where, without_gpu
 from d9mlint.interp.argtests import any_holds
 from d9mlint.interp.events import CallEvent, EndEvent
 from d9mlint.interp.listening import on, on_call_if
@@ -68,13 +68,15 @@ class WithoutOpDeterminism(Rule):
         if run.targets is None:
             return
         target = run.targets.version("tensorflow")
+        spare = of_cpu_build(run, "tensorflow")
         self.report(
             "DET306",
             place,
-            f"`{place.entry}` trains with TensorFlow {target.version} without op determinism",
+            f"`{place.entry}` trains with TensorFlow {target.version} without op determinism{CPU_BUILD if spare else ''}",
             "; ".join([switch_for(run, process), *self.refused[:1]]),
             subject="tensorflow",
             targets=(f"tensorflow {target.version}", target.source),
+            severity=Severity.ADVICE if spare else None,
             entry_wide=True,
             remedy=("process",)
             if process
