@@ -118,10 +118,10 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         kind = _type_name(value)
         return None if not kind else kind in _list(test.is_a)
     if test.rank is not None:
-        form = shapes.form(value)
-        if test.along is not None and form.sizes is None:
-            form = shapes.with_dimension(form, _dimension(args, test.along, owner))
-        return shapes.is_rank(form, _list(test.rank))
+        tensor = shapes.form(value)
+        if test.along is not None and tensor.sizes is None:
+            tensor = shapes.with_dimension(tensor, _dimension(args, test.along, owner))
+        return shapes.is_rank(tensor, _list(test.rank))
     if test.dtype is not None:
         if shapes.WHOLE in _list(test.dtype) and shapes.is_whole(shapes.form(value)):
             return True
