@@ -79,9 +79,13 @@ def _value(test: Condition, wanted: bool) -> str:
     if test.truthy is not msgspec.UNSET:
         return str(test.truthy == wanted)
     if test.is_a is not None:
-        known = {"str": "'text'", "float": "0.5", "int": "3"}
+        known = {"str": "'text'", "float": "0.5", "int": "3", "NoneType": "None"}
         first = test.is_a if isinstance(test.is_a, str) else test.is_a[0]
-        return known[first] if wanted else "None"
+        other = "int" if first == "NoneType" else "NoneType"
+        return known[first if wanted else other]
+    if test.made_by is not None:
+        # Sequences of Keras are what is known by how it was made.
+        return f"tf.keras.utils.{test.made_by[0]}()" if wanted else "0.5"
     if test.stem is not None:
         return repr(test.stem) if wanted else "'other'"
     if test.mentions is not None:

@@ -127,7 +127,7 @@ def _sizes_self(method: m.Function, looks: Looks) -> bool:
             return False
         if stmt.value is not None and own in elements(stmt.value, looks):
             return False
-    return isinstance(method.body[-1], m.Return)
+    return bool(method.body) and isinstance(method.body[-1], m.Return)
 
 
 def _named(function: m.Function) -> set[str]:
