@@ -553,7 +553,7 @@ def findings_of(
 ) -> Analysis:
     """What the runs found, merged (unless that is given), with what is said of files and of what was not followed,
     and with fixes."""
-    from d9mlint.checks.callers import without_gradients
+    from d9mlint.checks.callers import left_by_callers
     from d9mlint.checks.coverage import coverage_of
     from d9mlint.checks.incomplete import incomplete, not_followed
     from d9mlint.checks.never_called import never_called
@@ -565,7 +565,7 @@ def findings_of(
     findings = without_seeded(findings, by_path.values(), known, bool(project.entries))
     findings = without_kept(findings, list(by_path.values()))
     if merged is None:
-        findings = without_gradients(findings, runs.reports, project)
+        findings = left_by_callers(findings, runs.reports, project)
         findings = never_called(findings, runs.reports, project)
     findings += incomplete(runs.entries, runs.unreached)
     covered = [coverage_of(project, report) for report in runs.entries]

@@ -15,16 +15,16 @@ from d9mlint.base.findings import Finding
 from d9mlint.checks.never_called import Function, Search
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
-from d9mlint.ir.traversal import called_name, nodes
+from d9mlint.ir.traversal import called_name, is_none, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.entry_run import Project
 
 
-def without_gradients(
+def left_by_callers(
     findings: Iterable[Finding], reports: Iterable[EntryReport], project: Project
 ) -> list[Finding]:
-    """The findings without those about gradients that no caller in the project takes, or about what none passes."""
+    """The findings without those about gradients that no caller in the project takes, and about what none passes."""
     kept = list(findings)
     if not any(one.unless.startswith((NO_GRADIENT, NOT_GIVEN)) and one.path in project.index for one in kept):
         return kept
@@ -80,10 +80,10 @@ class _Callers:
         facts = self.project.modules.files[file].facts
         one = facts.functions[index]
         place = next((at for at, param in enumerate(one.params) if param.name == name), None)
-        if place is None or not _is_none(one.params[place].default) or one.parent > 0:
+        if place is None or not is_none(one.params[place].default) or one.parent > 0:
             return False
         if any(
-            keyword.name == name and not _is_none(keyword.value)
+            keyword.name == name and not is_none(keyword.value)
             for call in self._calls_in(name)
             for keyword in call.keywords
         ):
@@ -172,10 +172,6 @@ class _Callers:
             and names.issubset(one.parameters_without_gradient().get(function[0], {}).get(function[1], []))
             for one in reports
         )
-
-
-def _is_none(expr: m.Expr | None) -> bool:
-    return isinstance(expr, m.Const) and expr.value is None
 
 
 def _is_open(call: m.Call) -> bool:

@@ -66,12 +66,12 @@ def recipe_words(ctx: click.Context, param: click.Parameter, incomplete: str) ->
     head = incomplete.partition(".")[0]
     full = WHOLE.get(head, head)
     words: dict[str, str] = {}
-    entries = {entry.id: entry.apis for entry in knowledge.load().op_entries()}
+    known = knowledge.load()
     for one in load_recipes():
         words.setdefault(one.id, f"{one.api}, {one.phase}")
         # By the abbreviation that the word begins with: `torch.Tensor.put_ (accumulate=True)`.
         names = [one.api.partition(" ")[0].partition("(")[0]]
-        for name in (*names, *(api for op in one.ops for api in entries.get(op, ()))):
+        for name in (*names, *(api for op in one.ops if (entry := known.op(op)) for api in entry.apis)):
             if "." in name and "*" not in name:
                 words.setdefault(head + name[len(full) :] if name.startswith(f"{full}.") else name, one.id)
     return [CompletionItem(word, help=about) for word, about in words.items() if word.startswith(incomplete)]

@@ -123,18 +123,20 @@ def _of_operation(found: Sequence[Place], report: Report) -> StaticFinding | Non
     assert difference is not None
     if not difference.place:
         return None
-    entries = _entries()
+    from d9mlint.knowledge import load
+
+    known = load()
     operation, innermost = difference.side.name, difference.place[0]
     backward = bool(difference.side.flags & BACKWARD and difference.side.forward)
     other = "forward" if backward else "backward"
 
     def names_it(one: Place) -> bool:
-        entry = entries.get(one.op)
+        entry = known.op(one.op)
         return entry is not None and is_about(operation, entry.apis, entry.alerts, entry.operations)
 
     # The project's own facts are not among the entries: the place alone says that they are about the operation.
     possible = [
-        one for one in found if one.op and not (one.op in entries and entries[one.op].passes == other)
+        one for one in found if one.op and not ((entry := known.op(one.op)) and entry.passes == other)
     ]
     own = [one for one in possible if one.filename == os.path.realpath(innermost.filename)]
     made = made_at(innermost)
@@ -144,7 +146,7 @@ def _of_operation(found: Sequence[Place], report: Report) -> StaticFinding | Non
     chosen = [one for one in near if names_it(one)]
     if not chosen:
         # An entry that names other operations is about those.
-        silent = [one for one in own if not _names_operations(entries.get(one.op))]
+        silent = [one for one in own if not _names_operations(known.op(one.op))]
         chosen = [one for one in silent if (one.span in running if exact else one in near)]
     if chosen:
         return chosen[0].finding
@@ -168,12 +170,6 @@ def _names_operations(entry: OpEntry | None) -> bool:
 
 def _inside(found: Sequence[Place], spans: Sequence[Span]) -> list[Place]:
     return [one for one in found if any(one.inside(span) for span in spans)]
-
-
-def _entries() -> dict[str, OpEntry]:
-    from d9mlint.knowledge import load
-
-    return {entry.id: entry for entry in load().op_entries()}
 
 
 def _without_known(report: Report) -> Report:

@@ -72,6 +72,7 @@ from d9mlint.interp.state import effect, join_states
 from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, set_training, use_base, use_object
 from d9mlint.ir import nodes as m
 from d9mlint.ir.edited import SMALL_BODY
+from d9mlint.ir.traversal import is_none
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -562,7 +563,7 @@ def _one_of(interp: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
     """What an annotation says that names several classes, ``Union[A, B]`` or ``A | None``: where all those of libraries
     are of one type."""
     named = list(_members(annotation))
-    found = [annotated(interp, func, one) for one in named if not _is_none(one)]
+    found = [annotated(interp, func, one) for one in named if not is_none(one)]
     types = {one.type if isinstance(one, v.Obj) else "" for one in found}
     if len(types) != 1 or "" in types:
         return v.UNKNOWN
@@ -582,10 +583,6 @@ def _members(annotation: m.Expr) -> Iterator[m.Expr]:
             yield from inner.elts if isinstance(inner, m.Seq) else (inner,)
     elif isinstance(annotation, m.Name | m.Const):
         yield annotation
-
-
-def _is_none(annotation: m.Expr) -> bool:
-    return isinstance(annotation, m.Const) and annotation.value is None
 
 
 def blank_instance(interp: Interp, cls: v.Cls) -> v.Inst:

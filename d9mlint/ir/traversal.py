@@ -124,6 +124,16 @@ def alike(a: Any, b: Any) -> bool:
     return not isinstance(a, (m.Other, m.Bytes, m.Lambda))
 
 
+def is_none(node: Any) -> bool:
+    """Whether an expression is written as ``None``."""
+    return isinstance(node, m.Const) and node.value is None
+
+
+def whole_number(node: Any) -> int | None:
+    """The whole number that an expression is written as; None where it is none."""
+    return node.value if isinstance(node, m.Const) and type(node.value) is int else None
+
+
 def called_name(node: Any) -> str:
     """Last component of the called name, empty when it has none."""
     if isinstance(node, m.Call):

@@ -21,7 +21,7 @@ from d9mlint.base.entry_report import shown
 from d9mlint.base.findings import Finding, Step
 from d9mlint.base.paths import relative_to
 from d9mlint.base.source import Source, Trouble, make_source, read_bytes
-from d9mlint.checks.callers import without_gradients
+from d9mlint.checks.callers import left_by_callers
 from d9mlint.checks.merge import merge
 from d9mlint.checks.never_called import never_called
 from d9mlint.config.entry_points import named_entries
@@ -300,7 +300,7 @@ class Engine:
             msgspec.structs.replace(r, findings=[], cuts=[], gaps=[], failure="") for r in known if r.releases
         ]
         runs = Runs([], judged)
-        findings = without_gradients(findings, known, plan.project)
+        findings = left_by_callers(findings, known, plan.project)
         findings = never_called(findings, known, plan.project)
         only = plan._replace(facts={path: plan.facts[path]} if path in plan.facts else {})
         analysis = findings_of(only, runs, found, sources, parts, findings)

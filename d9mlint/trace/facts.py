@@ -16,6 +16,9 @@ from d9mlint.trace.compare import Difference, Frame
 from d9mlint.trace.journal import BACKWARD
 from d9mlint.trace.model import Report
 
+CUBLAS = "CUBLAS_WORKSPACE_CONFIG"
+"""The variable without which operations of cuBLAS raise in deterministic mode, although they have an implementation."""
+
 _GENERATORS = {
     "torch CPU generator": "torch",
     "python generator": "python",
@@ -56,7 +59,7 @@ def _op(difference: Difference, found: dict[str, Any]) -> str:
     if not api:
         return ""
     mode = found["deterministic"]
-    if mode["raises"] and "CUBLAS_WORKSPACE_CONFIG" in mode["raises"]:
+    if mode["raises"] and CUBLAS in mode["raises"]:
         # Whether it differs in deterministic mode has not been seen.
         return ""
     if mode["raises"]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from d9mlint.trace.compare import Difference, Frame, Side
 from d9mlint.trace.curve import by_step
-from d9mlint.trace.facts import fact
+from d9mlint.trace.facts import CUBLAS, fact
 from d9mlint.trace.journal import BACKWARD, COMPILED
 from d9mlint.trace.model import DIVERGED, EQUAL, Replayed, Report
 from d9mlint.trace.resume import Item, Resume
@@ -27,9 +27,6 @@ VERDICTS = {
 
 CONFIRMED = "this operation gives different results for the same inputs"
 """What is said instead where replays of an operation differ: two runs alone do not show where the cause is."""
-
-CUBLAS = "CUBLAS_WORKSPACE_CONFIG"
-"""The variable without which operations of cuBLAS raise in deterministic mode, although they have an implementation."""
 
 REMEDIES = {
     "hash seed": "iterate over sorted(...) instead of the set",

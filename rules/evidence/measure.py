@@ -2,7 +2,7 @@
 
     python rules/evidence/measure.py NAME.json [--device cuda:0] [--minutes 9]
 
-Where several processes may use the machine at once, each measures a part into a file of its own, and they are joined:
+Where several processes may use the machine at once, each measures a part into its own file, and they are joined:
 
     python rules/evidence/measure.py part1.json --part 1/2 & python rules/evidence/measure.py part2.json --part 2/2
     python rules/evidence/measure.py NAME.json --join part1.json part2.json
@@ -53,6 +53,7 @@ def main() -> int:
         known = load(given.file) if given.file.exists() else None
         for other in given.join or ():
             known = joined(known, load(other))
+        if known is not None and given.join:
             write(given.file, known)
         with ended_by_signals():
             known, left = work(known, given, end)

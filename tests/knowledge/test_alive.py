@@ -267,7 +267,7 @@ def pin(compiled: Compiled, library: str, versions: str) -> str:
 def test_every_op_of_other_libraries_is_reported(compiled: Compiled, tmp_path: Path) -> None:
     ops = [op for op in compiled.ops if op.apis[0].partition(".")[0] not in ("torch", "tf", "keras", "tfa")]
     # What only draws has its own rules; that op determinism refuses it is said in the help of DET306.
-    # What ops of PyTorch do inside of other libraries has cases of its own.
+    # What ops of PyTorch do inside of other libraries has its own cases.
     # So has what is said only where more is seen than a call.
     ops = [op for op in ops if op.default_mode != "random" and op.library != "torch" and not op.only_seen]
     groups: dict[str, dict[str, tuple[str, OpEntry]]] = {}

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from d9mlint.checks.base import argument_node
+from d9mlint.checks.ops.given import receiver_node
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.view import RunView
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import called_name, nodes
+from d9mlint.ir.traversal import called_name, nodes, whole_number
 from d9mlint.knowledge.schema import OpEntry, RoleEntry
 
 _SIZES = (".shape", ".size")
@@ -87,7 +88,7 @@ class _Function:
         for one in self._nodes:
             if isinstance(one, m.Subscript) and isinstance(one.value, m.Name) and one.value.id == name:
                 index = one.index.elts if isinstance(one.index, m.Seq) and one.index.kind == "t" else []
-                if sum(isinstance(part, m.Slice) or _number(part) is not None for part in index) > 1:
+                if sum(isinstance(part, m.Slice) or whole_number(part) is not None for part in index) > 1:
                     return True
         return False
 
@@ -108,7 +109,7 @@ class _Function:
 
     def _names_second(self, node: m.Call) -> bool:
         role = self._role(node)
-        number = _number(argument_node(node, role.arg, role.pos)) if role is not None else None
+        number = whole_number(argument_node(node, role.arg, role.pos)) if role is not None else None
         return number is not None and (number >= 1 or number <= -2)
 
     def _kept(self, node: m.Call) -> m.Expr | None:
@@ -120,18 +121,10 @@ class _Function:
         if entry is None or entry.sizes != "input":
             return None
         others = node.args if method else node.args[1:]
-        if any(_number(one) is None for one in others):
+        if any(whole_number(one) is None for one in others):
             # Another tensor may bring dimensions.
             return None
-        return _receiver(node) if method else node.args[0] if node.args else None
-
-
-def _receiver(node: m.Call) -> m.Expr | None:
-    if isinstance(node.func, m.Attr):
-        return node.func.value if "." not in node.func.name else None
-    if isinstance(node.func, m.Name) and "." in node.func.id:
-        return m.Name(node.func.id.rpartition(".")[0], node.func.start, node.func.end)
-    return None
+        return receiver_node(node) if method else node.args[0] if node.args else None
 
 
 def _is_first(node: m.Call, name: str) -> bool:
@@ -146,10 +139,3 @@ def _targets(node: m.Assign) -> list[str]:
     for target in node.targets:
         parts += target.elts if isinstance(target, m.Seq) else [target]
     return [one.id for one in parts if isinstance(one, m.Name)]
-
-
-def _number(node: m.Expr | None) -> int | None:
-    """The whole number that an expression is."""
-    if isinstance(node, m.Const) and type(node.value) is int:
-        return node.value
-    return None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def receiver_node(call: m.Call) -> m.Expr | None:
     """What a method is called on: a variable, or an expression."""
     if isinstance(call.func, m.Attr):
-        return call.func.value
+        return call.func.value if "." not in call.func.name else None
     if not isinstance(call.func, m.Name) or "." not in call.func.id:
         return None
     return m.Name(call.func.id.rpartition(".")[0], call.func.start, call.func.end)

@@ -77,7 +77,7 @@ from d9mlint.interp.tensors import (
 )
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import alike, called_name, nodes
+from d9mlint.ir.traversal import alike, called_name, is_none, nodes
 from d9mlint.knowledge.schema import OpHistory
 from d9mlint.knowledge.versions import parse, split
 from d9mlint.project.modules import ModuleFile
@@ -699,11 +699,7 @@ def _given(run: RunView, call: CallEvent, entry: OpEntry) -> str:
         ]
     names = {parameter_behind(run, func.fn, node) for node in inputs if node is not None}
     if entry.passes != "backward":
-        unset = {
-            one.name
-            for one in func.fn.params
-            if isinstance(one.default, m.Const) and one.default.value is None
-        }
+        unset = {one.name for one in func.fn.params if is_none(one.default)}
         return names.pop() if len(names) == 1 and names <= unset else ""
     return ",".join(sorted(names)) if all(names) else ""
 

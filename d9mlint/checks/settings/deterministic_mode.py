@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from d9mlint.base.findings import WARNS
 from d9mlint.checks.base import MODE as RAISING
 from d9mlint.checks.base import Rule
-from d9mlint.checks.settings.mode_effects import OPS, changes, excuses, may_change
+from d9mlint.checks.settings.mode_effects import OPS, changes, may_change
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     CUDA,
@@ -156,10 +156,7 @@ class DeterministicMode(Rule):
         """Whether deterministic mode may change something beside the ops that are reported."""
         if self.run.exhausted:
             return True
-        return any(
-            modes in self.changed and not any(self.run.mode(name).value for name in modes)
-            for modes in excuses(self.run.kb)
-        )
+        return any(not any(self.run.mode(name).value for name in modes) for modes in self.changed.known())
 
     def _cublas(self) -> None:
         place = self.call

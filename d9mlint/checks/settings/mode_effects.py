@@ -44,11 +44,6 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
     return found if _is_unchanged(run.kb, name) else [()]
 
 
-def excuses(kb: Knowledge) -> set[tuple[str, ...]]:
-    """All that ``changes`` may give."""
-    return {(), *(tuple(entry.unless_mode) for entry in kb.op_entries() if _is_switched(entry))}
-
-
 def _is_unchanged(kb: Knowledge, name: str) -> bool:
     """Whether it is known without its arguments that the mode changes nothing of a call, but for known ops: of the
     packages and classes that a name is in, the innermost decides of which anything is known."""

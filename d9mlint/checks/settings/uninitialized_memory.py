@@ -33,7 +33,7 @@ from d9mlint.interp.storage import behind, followed, root, viewed
 from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
-from d9mlint.ir.traversal import called_name, nodes
+from d9mlint.ir.traversal import called_name, nodes, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -557,7 +557,7 @@ def _rows_from_ends(interp: RunView, memory: v.Obj, index: v.Value, node: Any) -
             return None
         first, last = _end(interp, part.lower, sizes, (False, 0)), _end(interp, part.upper, sizes, (True, 0))
     else:
-        number = _constant(part)
+        number = whole_number(part)
         if number is not None:
             first = (number < 0, number)
             last = (number < 0, number + 1)
@@ -578,7 +578,7 @@ def _counted_ends(interp: RunView, part: Any, sizes: set[Size]) -> tuple[End | N
     is added to there."""
     offset = 0
     if isinstance(part, m.BinOp) and part.op in ("+", "-"):
-        number = _constant(part.right)
+        number = whole_number(part.right)
         if number is None:
             return None, None
         part, offset = part.left, number if part.op == "+" else -number
@@ -605,19 +605,15 @@ def _end(interp: RunView, node: Any, sizes: set[Size], default: End | None) -> E
     """A bound as a row counted from one of the ends."""
     if node is None:
         return default
-    number = _constant(node)
+    number = whole_number(node)
     if number is not None:
         return number < 0, number
     if isinstance(node, m.BinOp) and node.op in ("+", "-"):
-        inner, number = _end(interp, node.left, sizes, None), _constant(node.right)
+        inner, number = _end(interp, node.left, sizes, None), whole_number(node.right)
         if inner is None or number is None:
             return None
         return inner[0], inner[1] + (number if node.op == "+" else -number)
     return (True, 0) if _size_of(interp, node) & sizes else None
-
-
-def _constant(node: Any) -> int | None:
-    return node.value if isinstance(node, m.Const) and type(node.value) is int else None
 
 
 def _names_of_size(interp: RunView, memory: v.Obj, node: m.Subscript, dimension: int) -> set[Size]:
@@ -645,13 +641,13 @@ def _size_of(interp: RunView, node: Any, deep: bool = True) -> set[Size]:
         given = node.args[0]
         if node.func.id == "len" and isinstance(given, m.Name):
             return {(given.id, 0)}
-        number = _constant(given)
+        number = whole_number(given)
         if node.func.id.endswith(".size") and number is not None:
             return {(node.func.id.removesuffix(".size"), number)}
     elif (
         isinstance(node, m.Subscript) and isinstance(node.value, m.Name) and node.value.id.endswith(".shape")
     ):
-        number = _constant(node.index)
+        number = whole_number(node.index)
         if number is not None:
             return {(node.value.id.removesuffix(".shape"), number)}
     elif isinstance(node, m.Name):

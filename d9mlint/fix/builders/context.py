@@ -55,7 +55,6 @@ class Context:
         # Parsed files, those last that were asked for last, and how many characters they have together.
         self._codes: dict[str, Code | None] = {}
         self._characters = 0
-        self._ops: dict[str, OpEntry] | None = None
         self._groups: dict[ReadKind, dict[str, list[Finding]]] = {}
         self._containing: dict[tuple[str, str], list[str]] = {}
         self._own_names: set[str] | None = None
@@ -174,9 +173,7 @@ class Context:
 
     def op(self, finding: Finding) -> OpEntry | None:
         """The knowledge entry of the op that a finding is about."""
-        if self._ops is None:
-            self._ops = {entry.id: entry for entry in self.known.op_entries()}
-        return self._ops.get(finding.op)
+        return self.known.op(finding.op)
 
     def own(self, finding: Finding) -> Code | None:
         """The file that a finding is in."""

@@ -71,7 +71,7 @@ def are_different(run: RunView, index: v.Value | None, depth: int = 0) -> bool:
 
 
 def is_of_different(run: RunView, index: v.Value | None, depth: int = 0) -> bool:
-    """Whether an array is computed of one in which no position is twice: nothing is known of its own."""
+    """Whether an array is computed of one in which no position is twice: nothing more is known of it."""
     if not isinstance(index, v.Obj) or depth > _CHAIN:
         return False
     made_of = (index.owner, *index.args.values())
