@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from d9mlint import knowledge
@@ -237,6 +238,13 @@ def test_a_second_run_reads_no_yaml(tmp_path: Path) -> None:
         for _ in range(2)
     ]
     assert out == ["True", "False"]
+
+
+def test_what_is_read_from_the_cache_is_what_was_compiled() -> None:
+    compiled = loader.compile_rules(loader.rules_directory(), "")
+    data = msgspec.msgpack.encode(compiled)
+    # By bytes: 1 and 1.0 are equal, and only one of them is the number of a dimension.
+    assert msgspec.msgpack.encode(msgspec.msgpack.decode(data, type=loader.Compiled)) == data
 
 
 @pytest.mark.parametrize("name", ["Normal", "LogNormal", "Gumbel", "Geometric", "MixtureSameFamily"])

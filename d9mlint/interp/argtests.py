@@ -275,7 +275,8 @@ def _other(args: v.Args, other: Other, owner: v.Value | None) -> Any:
         return msgspec.UNSET
     if other.size is None:
         known = plain(value)
-        return known * other.times if type(known) in (int, float) else known
+        # A number that is multiplied by one stays a whole number: it may name a dimension.
+        return known * other.times if other.times != 1 and type(known) in (int, float) else known
     sizes = shapes.form(value).sizes
     if sizes is None or not -len(sizes) <= other.size < len(sizes):
         return msgspec.UNSET

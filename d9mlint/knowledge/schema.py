@@ -225,7 +225,7 @@ class Other(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pos: int | None = None
     default: Any = msgspec.UNSET
     size: int | None = None
-    times: float = 1
+    times: float = 1.0
 
 
 class SizeSum(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
