@@ -565,7 +565,7 @@ def findings_of(
     findings = without_seeded(findings, by_path.values(), known, bool(project.entries))
     findings = without_kept(findings, list(by_path.values()))
     if merged is None:
-        findings = left_by_callers(findings, runs.reports, project)
+        findings = left_by_callers(findings, runs.reports, project, known)
         findings = never_called(findings, runs.reports, project)
     findings += incomplete(runs.entries, runs.unreached)
     covered = [coverage_of(project, report) for report in runs.entries]

@@ -244,8 +244,8 @@ def test_pins_in_a_directory_that_is_ignored_count(tmp_path: Path) -> None:
 DECIDED_ELSEWHERE = {
     "the variable of a loader": (
         "import torch\nfrom torch.utils.data import DataLoader\n\n\ndef count(n):\n"
-        "    loader = DataLoader(torch.arange(n), num_workers=2)\n    return len(loader.dataset)\n\n\n"
-        "def other():\n    return 1\n\n\nprint(count(3))\n",
+        "    loader = DataLoader(torch.arange(n), num_workers=2)\n\n    def other():\n        return 1\n\n"
+        "    return len(loader.dataset)\n\n\nprint(count(3))\n",
         "return 1",
         "return loader",
     ),
@@ -257,8 +257,8 @@ DECIDED_ELSEWHERE = {
     ),
     "an array that is reduced": (
         "import os\nimport numpy as np\n\n\ndef most():\n"
-        "    sizes = np.array([int(name) for name in os.listdir('data')])\n    return sizes.max()\n\n\n"
-        "def other():\n    return 1\n\n\nprint(most())\n",
+        "    sizes = np.array([int(name) for name in os.listdir('data')])\n\n"
+        "    def other():\n        return 1\n\n    return sizes.max()\n\n\nprint(most())\n",
         "return 1",
         "return sizes",
     ),

@@ -85,6 +85,11 @@ any function of the project gives one of them a tensor that may require grad."""
 NOT_GIVEN = "not given "
 """Before a parameter of the function around that is None by default: of a finding in code that no entry point reaches, which
 holds if any call of the project may pass it."""
+RETURNED = "returned at "
+"""Before places in a tuple, with commas, or -1 for the whole: of a finding about the gradient of what the function around
+returns there, which holds if any function of the project that calls it may take that."""
+AND = "; "
+"""Between two conditions of a finding."""
 
 
 def are_other_files(ends: Iterable[str], others: Iterable[str]) -> bool:

@@ -1,8 +1,9 @@
-"""Findings in functions that no entry point reaches, and that the project calls without gradients, or without a parameter.
+"""Findings that the callers of the function around them make false: they take no gradient, or do not pass a parameter.
 
-Such a function is looked at with unknown arguments. Where other functions of the project call it, they say what it is
-given: a schedule of a diffusion model, which is a buffer, has no gradient wherever it is gathered. A parameter that is None
-by default, and that no call passes, is no tensor.
+A function that no entry point reaches is looked at with unknown arguments. Where other functions of the project call it,
+they say what it is given: a schedule of a diffusion model, which is a buffer, has no gradient wherever it is gathered. A
+parameter that is None by default, and that no call passes, is no tensor. And the callers of any function say what they do
+with its result: a renderer detaches the positions that it samples.
 """
 
 from __future__ import annotations
@@ -10,38 +11,45 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from d9mlint.base.entry_report import NO_GRADIENT, NOT_GIVEN, EntryReport
+from d9mlint.base.entry_report import AND, NO_GRADIENT, NOT_GIVEN, RETURNED, EntryReport
 from d9mlint.base.findings import Finding
 from d9mlint.checks.never_called import Function, Search
+from d9mlint.checks.ops.consumers import WHOLE, Consumers
+from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
 from d9mlint.ir.traversal import called_name, is_none, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.entry_run import Project
+    from d9mlint.knowledge import Knowledge
+
+
+_DEPTH = 3
+"""From caller to caller a result is followed at most so often."""
 
 
 def left_by_callers(
-    findings: Iterable[Finding], reports: Iterable[EntryReport], project: Project
+    findings: Iterable[Finding], reports: Iterable[EntryReport], project: Project, known: Knowledge
 ) -> list[Finding]:
     """The findings without those about gradients that no caller in the project takes, and about what none passes."""
     kept = list(findings)
-    if not any(one.unless.startswith((NO_GRADIENT, NOT_GIVEN)) and one.path in project.index for one in kept):
+    if not any(_conditions(one) and one.path in project.index for one in kept):
         return kept
-    callers = _Callers(project, list(reports))
-    return [
-        one
-        for one in kept
-        if not (one.unless.startswith(NO_GRADIENT) and callers.give_no_gradient(one))
-        and not (one.unless.startswith((NO_GRADIENT, NOT_GIVEN)) and callers.leave_out(one))
-    ]
+    callers = _Callers(project, list(reports), known)
+    return [one for one in kept if not any(callers.show(one, condition) for condition in _conditions(one))]
+
+
+def _conditions(finding: Finding) -> list[str]:
+    return [one for one in finding.unless.split(AND) if one.startswith((NO_GRADIENT, NOT_GIVEN, RETURNED))]
 
 
 class _Callers:
     """What the functions of a project give to those that they call."""
 
-    def __init__(self, project: Project, reports: list[EntryReport]) -> None:
+    def __init__(self, project: Project, reports: list[EntryReport], known: Knowledge) -> None:
         self.project = project
+        self.known = known
         self.search = Search(project, [one for one in reports if one.files])
         # What is known of the code that no entry point reaches, by the file that it is in.
         self.unreached: dict[int, list[EntryReport]] = {}
@@ -49,6 +57,47 @@ class _Callers:
         for one in reports:
             if not one.files and one.entry in project.index:
                 self.unreached.setdefault(project.index[one.entry], []).append(one)
+
+    def show(self, finding: Finding, condition: str) -> bool:
+        """Whether the callers of the function around show what makes a finding false."""
+        if finding.path not in self.project.index:
+            return False
+        if condition.startswith(RETURNED):
+            places = {int(one) for one in condition.removeprefix(RETURNED).split(",")}
+            function = self._around(finding)
+            with at_once():
+                return function is not None and self._ends(function, places, 0)
+        names = condition.removeprefix(NO_GRADIENT).removeprefix(NOT_GIVEN)
+        if condition.startswith(NO_GRADIENT) and self.give_no_gradient(finding, names):
+            return True
+        return self.leave_out(finding, names)
+
+    def _ends(self, function: Function, places: set[int], depth: int) -> bool:
+        """Whether no gradient comes back to what a function returns at some places, whoever calls it."""
+        callers = self._calls(function)
+        if not callers or depth > _DEPTH:
+            return False
+        name = self.project.modules.files[function[0]].facts.functions[function[1]].name
+        for at, around in callers:
+            returned = self._returned((at, around), name, places)
+            if returned is None or (returned and not self._ends((at, around), returned, depth + 1)):
+                return False
+        return True
+
+    def _returned(self, caller: Function, name: str, places: set[int]) -> set[int] | None:
+        """Where a caller returns what calls of a function give at some places; None where it may take a gradient of it."""
+        facts = self.project.modules.files[caller[0]].facts
+        function = facts.functions[caller[1]]
+        consumers = Consumers(self.known, lambda: facts, function, TENSOR)
+        for call in nodes(list(function.body)):
+            if not isinstance(call, m.Call) or called_name(call) != name:
+                continue
+            if not all(
+                consumers.all_end(call) if place == WHOLE else consumers.part_ends(call, place)
+                for place in places
+            ):
+                return None
+        return consumers.returned
 
     def _around(self, finding: Finding) -> Function | None:
         """The function that a finding is in."""
@@ -63,12 +112,11 @@ class _Callers:
             ]
         return (file, max(around)[1]) if around else None
 
-    def leave_out(self, finding: Finding) -> bool:
+    def leave_out(self, finding: Finding, name: str) -> bool:
         """Whether the function around is called, and no call passes the parameter that is None by default."""
         function = self._around(finding)
         if function is None:
             return False
-        name = finding.unless.removeprefix(NO_GRADIENT).removeprefix(NOT_GIVEN)
         key = (*function, name)
         if key not in self._left_out:
             with at_once():
@@ -123,12 +171,12 @@ class _Callers:
             for function in self.project.modules.files[at].facts.functions:
                 yield from (node for node in nodes(list(function.body)) if isinstance(node, m.Call))
 
-    def give_no_gradient(self, finding: Finding) -> bool:
+    def give_no_gradient(self, finding: Finding, given: str) -> bool:
         """Whether all callers of the function around give it tensors that do not require grad."""
         function = self._around(finding)
         if function is None:
             return False
-        names = set(finding.unless.removeprefix(NO_GRADIENT).split(","))
+        names = set(given.split(","))
         calls = self._calls(function)
         return (
             calls is not None

@@ -74,7 +74,8 @@ def _joined(group: list[Finding], training: Container[str]) -> Finding:
     if not others or not best.entry_point:
         return best
     named = shortened(others, MAX_NAMED)
-    return msgspec.structs.replace(best, message=f"{best.message} (also when {named} runs)")
+    verb = "runs" if len(others) == 1 else "run"
+    return msgspec.structs.replace(best, message=f"{best.message} (also when {named} {verb})")
 
 
 def _after_fixing(best: Finding, group: list[Finding]) -> Finding:

@@ -291,14 +291,19 @@ def only_asked_for(function: m.Function, made: m.Call, names: frozenset[str]) ->
 
 
 def _elsewhere(facts: m.FileFacts, function: m.Function) -> frozenset[str]:
-    """The names that the rest of a file reads, or declares as those of another scope."""
-    shared: set[str] = set()
-    for other in facts.functions:
-        if other is not function:
-            shared |= _read(other.body) - own_names(other)
-            shared |= _read([*other.decorators, *(x.default for x in other.params if x.default)])
-            shared |= _declared(other)
-    for cls in facts.classes:
+    """The names that the rest of a file reads, or declares as those of another scope: of a function's variables, what is
+    defined in it."""
+    is_module = function is facts.functions[0]
+    shared = set[str]() if is_module else _read(function.body) & _BY_TEXT
+
+    def sees(other: m.Function | m.Class) -> bool:
+        return other is not function and (is_module or function.start <= other.start < function.end_of_body)
+
+    for other in filter(sees, facts.functions):
+        shared |= _read(other.body) - own_names(other)
+        shared |= _read([*other.decorators, *(x.default for x in other.params if x.default)])
+        shared |= _declared(other)
+    for cls in filter(sees, facts.classes):
         shared |= _read([*cls.body, *cls.bases, *cls.decorators, *(x.value for x in cls.keywords)])
     return frozenset(shared)
 

@@ -300,7 +300,7 @@ class Engine:
             msgspec.structs.replace(r, findings=[], cuts=[], gaps=[], failure="") for r in known if r.releases
         ]
         runs = Runs([], judged)
-        findings = left_by_callers(findings, known, plan.project)
+        findings = left_by_callers(findings, known, plan.project, plan.known)
         findings = never_called(findings, known, plan.project)
         only = plan._replace(facts={path: plan.facts[path]} if path in plan.facts else {})
         analysis = findings_of(only, runs, found, sources, parts, findings)

@@ -3,11 +3,13 @@
 The backward pass of an op runs where the gradient of something that its result went into is taken. There is none
 behind element types that have no gradient, comparisons, positions, functions that end it (``tf.stop_gradient``), and what
 leaves PyTorch: ``F.interpolate(x).long()`` never runs the backward pass of the interpolation, whoever calls the
-function. By syntax alone; what is not seen here keeps the gradient.
+function. By syntax alone; what is not seen here keeps the gradient. What a function returns goes on in its callers
+(``d9mlint.checks.callers``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from d9mlint.interp.library.processes import running_function
@@ -16,19 +18,26 @@ from d9mlint.interp.view import RunView
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes, parents, variables
+from d9mlint.knowledge import Knowledge
 
 MAX_NAMES = 8
 """From name to name a result is followed at most so often."""
 _CAST = frozenset({"to", "type"})
 """Methods whose argument may be an element type."""
 _LOOPS = (m.For, m.While)
+WHOLE = -1
+"""The place of what a function returns alone; others are those in a tuple that it returns."""
 
 
-def ends_gradients(run: RunView, call: Any, kind: str) -> bool:
-    """Whether no gradient can come back to what a call of the running function gives. ``kind`` is the class of its
-    tensors whose attributes and methods are known, empty for none."""
+def returned_places(run: RunView, call: Any, kind: str) -> set[int] | None:
+    """Where the running function returns what a call gives: places in a tuple, or ``WHOLE``. A gradient can come back to
+    it from there alone, and from nowhere if there is no such place; None where it may be taken before that. ``kind`` is
+    the class of its tensors whose attributes and methods are known, empty for none."""
     function = running_function(run)
-    return function is not None and _Consumers(run, function, kind).all_end(call, 0)
+    if function is None:
+        return None
+    consumers = Consumers(run.kb, lambda: run.whole(run.frame.file), function, kind)
+    return consumers.returned if consumers.all_end(call) else None
 
 
 def stops_gradient(run: RunView, node: Any) -> bool:
@@ -41,15 +50,21 @@ def stops_gradient(run: RunView, node: Any) -> bool:
     return role is not None and any(one is node for one in parent.args)
 
 
-class _Consumers:
-    def __init__(self, run: RunView, function: m.Function, kind: str) -> None:
-        self._run = run
+class Consumers:
+    """What is done with values in a function. ``returned`` are the places of those that it returns."""
+
+    def __init__(
+        self, kb: Knowledge, facts: Callable[[], m.FileFacts], function: m.Function, kind: str
+    ) -> None:
+        self._kb = kb
+        self._facts = facts
         self._kind = kind
         self._function = function
         self._above = parents(function)
+        self.returned: set[int] = set()
 
-    def all_end(self, node: Any, names: int) -> bool:
-        """Whether all that is done with the value of an expression is without a gradient."""
+    def all_end(self, node: Any, names: int = 0) -> bool:
+        """Whether all that is done with the value of an expression here is without a gradient."""
         parent = self._above.get(id(node))
         if isinstance(parent, m.Attr):
             return self._attribute(parent, parent.name, names)
@@ -67,7 +82,31 @@ class _Consumers:
         if isinstance(parent, m.Assign) and parent.value is node and len(parent.targets) == 1:
             target = parent.targets[0]
             return isinstance(target, m.Name) and "." not in target.id and self._stored(parent, target, names)
-        return False
+        return self._is_returned(node, parent)
+
+    def part_ends(self, node: Any, place: int) -> bool:
+        """The same of a part of the tuple that an expression gives, which a statement takes apart."""
+        parent = self._above.get(id(node))
+        if not isinstance(parent, m.Assign) or parent.value is not node or len(parent.targets) != 1:
+            return False
+        target = parent.targets[0]
+        if not isinstance(target, m.Seq) or any(isinstance(one, m.Star) for one in target.elts):
+            return False
+        part = target.elts[place] if place < len(target.elts) else None
+        return isinstance(part, m.Name) and "." not in part.id and self._stored(parent, part, 0)
+
+    def _is_returned(self, node: Any, parent: Any) -> bool:
+        """Whether the function returns a value, which is noted."""
+        place = WHOLE
+        if isinstance(parent, m.Seq) and parent.kind == "t":
+            if any(isinstance(one, m.Star) for one in parent.elts):
+                return False
+            place = next(at for at, one in enumerate(parent.elts) if one is node)
+            parent = self._above.get(id(parent))
+        if not isinstance(parent, m.Return):
+            return False
+        self.returned.add(place)
+        return True
 
     def _attribute(self, node: m.Attr | m.Name, name: str, names: int) -> bool:
         """What is done with an attribute of a tensor: of a method, with its result."""
@@ -86,18 +125,18 @@ class _Consumers:
         """What is done with the result of a function that is given a tensor."""
         if not isinstance(call.func, m.Name):
             return False
-        api = self._run.kb.canonical(call.func.id)
+        api = self._kb.canonical(call.func.id)
         if self._without_gradient(api):
             return True
-        return self._run.kb.tensor(api) is not None and self.all_end(call, names)
+        return self._kb.tensor(api) is not None and self.all_end(call, names)
 
     def _without_gradient(self, api: str) -> bool:
-        known = self._run.kb.tensor(api)
+        known = self._kb.tensor(api)
         return known is not None and known.grad == "none"
 
     def _stored(self, stmt: m.Assign, target: m.Name, names: int) -> bool:
         """What is done with a variable, as long as it holds what a statement stores there."""
-        facts = self._run.whole(self._run.frame.file)
+        facts = self._facts()
         if names >= MAX_NAMES or self._function is facts.functions[0]:
             # What a module leaves in its variables may be read by whoever imports it.
             return False

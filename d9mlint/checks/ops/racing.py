@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from d9mlint.base.entry_report import NO_GRADIENT, NOT_GIVEN
+from d9mlint.base.entry_report import AND, NO_GRADIENT, NOT_GIVEN, RETURNED
 from d9mlint.base.findings import SWITCHED, WARNS, Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import MODE, Rule, argument_node, silent
 from d9mlint.checks.derivation import default
 from d9mlint.checks.ops.calls import known_call
-from d9mlint.checks.ops.consumers import ends_gradients, stops_gradient
+from d9mlint.checks.ops.consumers import returned_places, stops_gradient
 from d9mlint.checks.ops.dimensions import has_more
 from d9mlint.checks.ops.fractions import writes_fraction
 from d9mlint.checks.ops.given import parameter_behind, receiver_node
@@ -138,8 +138,8 @@ class Candidate(NamedTuple):
     """Whether it is in a graph of TensorFlow whose losses what it gives is no part of."""
     instead: str
     """The remedy where a mode is switched off that the usual one needs."""
-    given: str
-    """The parameters of the function around whose gradient it takes, where nothing else may need one."""
+    unless: str
+    """What all files of the project together may show that makes it no finding."""
 
     def replayed(self, replay: Replay) -> Candidate:
         """The same in another run; see ``Where.replayed``."""
@@ -596,6 +596,7 @@ def _candidate(
     if entry.library in TF_LIBRARIES and _only_predicts(call):
         _silent(rule.run, entry, call.node, "the layer is called with `training=False`")
         return
+    returned: set[int] | None = None
     if entry.passes == "backward":
         if entry.library == "torch" and _writes_out(rule.run, call):
             reason = "only its backward pass varies, and what is written into `out=` has none"
@@ -606,9 +607,9 @@ def _candidate(
             _silent(rule.run, entry, call.node, reason)
             return
         of_tf = entry.library in TF_LIBRARIES
-        if (of_tf or entry.library == "torch") and ends_gradients(
-            rule.run, call.node, "" if of_tf else TENSOR
-        ):
+        if of_tf or entry.library == "torch":
+            returned = returned_places(rule.run, call.node, "" if of_tf else TENSOR)
+        if returned is not None and not returned:
             reason = "only its backward pass varies, and no gradient comes back to its result"
             _silent(rule.run, entry, call.node, reason)
             return
@@ -675,9 +676,17 @@ def _candidate(
         ranked,
         entry.passes == "backward" and entry.library in TF_LIBRARIES and beside_losses(rule.run, call.node),
         _remedy_off(rule.run, entry),
-        _given(rule.run, call, entry),
+        _unless(_given(rule.run, call, entry), entry, returned),
     )
     rule.candidates.add(found)
+
+
+def _unless(given: str, entry: OpEntry, returned: set[int] | None) -> str:
+    """What all files of the project together may show that makes a finding about an op false."""
+    parts = [f"{NO_GRADIENT if entry.passes == 'backward' else NOT_GIVEN}{given}"] if given else []
+    if returned:
+        parts.append(RETURNED + ",".join(map(str, sorted(returned))))
+    return AND.join(parts)
 
 
 def _given(run: RunView, call: CallEvent, entry: OpEntry) -> str:
@@ -1261,9 +1270,7 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         call=found.call,
         cause=MODE_MISSING if by_mode else (),
         remedy=remedy,
-        unless=(NO_GRADIENT if entry.passes == "backward" else NOT_GIVEN) + found.given
-        if found.given
-        else "",
+        unless=found.unless,
         raises=found.text if past.behaviour == "raises" and entry.library not in TF_LIBRARIES else "",
     )
 
