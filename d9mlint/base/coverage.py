@@ -10,6 +10,9 @@ GapKind = Literal[
     "dynamic-call", "project-import", "library-call", "failing-call", "undefined-name", "device", "budget"
 ]
 
+BY_CONFIGURATION = "is decided by the configuration"
+"""Part of the text of a call that is decided at run time, where a configuration names what it makes."""
+
 
 class Gap(msgspec.Struct, frozen=True, order=True):
     """Something that a run did not follow and that may matter: a call whose target is not known, an import that

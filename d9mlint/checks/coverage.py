@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from d9mlint.base.coverage import Coverage, Gap
+from d9mlint.base.coverage import BY_CONFIGURATION, Coverage, Gap
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
@@ -76,7 +76,7 @@ def _call(interp: RunView, call: CallEvent) -> None:
     if api in _BUILT_BY_CONFIGURATION and not _configured(call.args.get("config", 0)):
         what = _received(interp, call.args)
         given = f" and receives {what}" if what else ""
-        interp.gap("dynamic-call", f"what `{rest}` makes is decided by the configuration{given}", node)
+        interp.gap("dynamic-call", f"what `{rest}` makes {BY_CONFIGURATION}{given}", node)
         return
     if not _unknown(interp.kb, api):
         return

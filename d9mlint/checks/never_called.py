@@ -7,12 +7,14 @@ runs. Names decide: everything that might mean the function counts for it.
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from d9mlint.base.coverage import BY_CONFIGURATION
 from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.findings import Finding, Severity, Step
 from d9mlint.ir import nodes as m
@@ -20,7 +22,7 @@ from d9mlint.ir.bodies import at_once
 from d9mlint.ir.endings import never_run
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes
-from d9mlint.project.entry_points import is_built
+from d9mlint.project.entry_points import calls_its_own, is_built, is_main_test, may_be_built
 
 if TYPE_CHECKING:
     from d9mlint.interp.entry_run import Project
@@ -90,10 +92,10 @@ class _Uses(msgspec.Struct):
     """What a file names: functions and classes by plain names, methods by attributes, each with the function around the
     place (below zero: the header of a class) and whether it is a call that is seen where the function runs. ``handed_on``
     are parts of the names of modules that are used as values, ``beginnings`` such parts (empty: the file itself) with how
-    names begin that are looked up there, ``offered`` what a package imports for others, ``any_name`` whether names are
-    looked up in the module, ``any_module`` whether modules are, ``texts`` the names of attributes that are given as texts.
-    ``own`` are the functions and classes that the module itself defines, ``origins`` the modules that names are imported
-    from, with the number of dots."""
+    names begin that are looked up there, ``offered`` what a package that may be installed imports for others,
+    ``any_name`` whether names are looked up in the module, ``any_module`` whether modules are, ``texts`` the names of
+    attributes that are given as texts. ``own`` are the functions and classes that the module itself defines, ``origins``
+    the modules that names are imported from, with the number of dots."""
 
     names: dict[str, set[tuple[int, bool]]] = {}
     attributes: dict[str, set[tuple[int, bool]]] = {}
@@ -115,31 +117,41 @@ class Search:
         self.project = project
         self.files = project.modules.files
         self.complete = not any(one.cuts or one.failure for one in programs)
-        # The files of programs with calls that are decided at run time: these may call whatever is there.
-        self.doubtful = {
-            file
-            for one in programs
-            if any(gap.kind == "dynamic-call" for gap in one.gaps)
-            for file in one.files
-        }
+        # The files of programs with calls that are decided at run time: these may call whatever is there, and make objects
+        # of a class that something names, or any where configurations name classes.
+        self.doubtful: set[int] = set()
+        self.configured: set[int] = set()
+        for one in programs:
+            decided = [gap.text for gap in one.gaps if gap.kind == "dynamic-call"]
+            self.doubtful.update(one.files if decided else ())
+            self.configured.update(one.files if any(BY_CONFIGURATION in text for text in decided) else ())
         # The functions that programs reach, those among them in which calls may be missing, the files that programs run,
         # and those of which they use something: functions, or what they train as programs themselves.
         self.reached: dict[int, set[int]] = {}
         self.unsure: set[Function] = set()
         self.run: set[int] = set()
         self.used: set[int] = set()
+        # The files that are programs only to show how they are called.
+        self.shown: set[int] = set()
         for one in programs:
             self.run.update(one.files)
             own = project.index.get(one.entry)
             if own is not None and one.trains:
                 self.used.add(own)
             unsure = any(gap.kind in _MATERIAL for gap in one.gaps)
+            shown = own is not None and _is_shown(one, project)
+            if shown and own is not None:
+                self.shown.add(own)
             for file, functions in one.functions_reached().items():
+                if shown and file == own:
+                    self.reached.setdefault(file, set()).add(0)
+                    continue
                 if any(functions):
                     self.used.add(file)
                 self.reached.setdefault(file, set()).update(functions)
                 if unsure:
                     self.unsure.update((file, index) for index in functions)
+        self.used |= self._parts_of_used()
         self.failing = _failing(programs, project)
         self._uses: dict[int, _Uses] = {}
         self._files_with: dict[str, list[int]] = {}
@@ -147,6 +159,21 @@ class Search:
         self._opened: dict[int, bool] = {}
         self._beginnings: dict[int, tuple[str, ...]] = {}
         self._texts: set[str] | None = None
+
+    def _parts_of_used(self) -> set[int]:
+        """The files that programs run since their package imports them, where programs use others of that package."""
+        packages = {self.files[at].directory: self.files[at] for at in self.run if self.files[at].is_package}
+        used = {self.files[at].directory for at in self.used}
+        found: set[int] = set()
+        for at in self.run - self.used:
+            package = packages.get(self.files[at].directory)
+            if package is None or package.directory not in used:
+                continue
+            stem = os.path.basename(self.files[at].path).removesuffix(".py")
+            for node in package.facts.functions[0].body:
+                if isinstance(node, m.ImportFrom) and node.level == 1 and node.module == stem:
+                    found.add(at)
+        return found
 
     def around(self, finding: Finding) -> Function | None:
         """The outermost function around a finding that no program reaches, in a file that programs use."""
@@ -191,7 +218,7 @@ class Search:
         one = facts.functions[index]
         if not index or index in self.reached.get(file, ()) or file not in self.run or self._is_open(file):
             return True
-        if file in self.doubtful:
+        if file in self.doubtful and one.cls < 0:
             return True
         if one.parent > 0 or one.name == "<lambda>":
             return self._may_run((file, max(one.parent, 0)), depth + 1)
@@ -205,6 +232,8 @@ class Search:
             )
         if not self._may_run((file, ~one.cls), depth + 1):
             return False
+        if file in self.doubtful:
+            return True
         bases = facts.classes[one.cls].bases
         derived = not all(isinstance(base, m.Name) and base.id == "object" for base in bases)
         if one.name.startswith("__") or (derived and not one.name.startswith("_")):
@@ -227,10 +256,23 @@ class Search:
             return True
         if cls.parent > 0:
             return self._may_run((file, cls.parent), depth + 1)
-        if file in self.doubtful or self._is_open(file) or cls.name.startswith(self._beginnings[file]):
+        if file in self.configured or self._is_open(file) or cls.name.startswith(self._beginnings[file]):
             return True
+        if file in self.doubtful:
+            return self._is_named(cls.name, depth)
         # Where a class has no own constructor, a call of it leaves no trace.
         return self._is_used(cls.name, file, depth, seen=any(name == "__init__" for _, name in own))
+
+    def _is_named(self, name: str, depth: int) -> bool:
+        """Whether anything but its own statement names a class, or imports it; what is derived from it has to live."""
+        for at in self.with_word(name):
+            uses = self.uses_of(at)
+            if name in uses.origins or name in uses.attributes:
+                return True
+            for around, _ in sorted(uses.names.get(name, set())):
+                if around >= 0 or self._may_run((at, around), depth + 1):
+                    return True
+        return False
 
     def _is_used(self, name: str, file: int, depth: int, *, method: bool = False, seen: bool) -> bool:
         """Whether code that may run names something of a file so that it may be called. ``seen``: a plain call of it would
@@ -329,8 +371,21 @@ class Search:
         if found is None:
             file = self.files[at]
             with at_once():
-                found = self._uses[at] = _uses(file, self.failing.get(at, frozenset()))
+                found = self._uses[at] = _uses(
+                    file, self.failing.get(at, frozenset()), at in self.shown, self._is_offering(file)
+                )
         return found
+
+    def _is_offering(self, file: ModuleFile) -> bool:
+        """Whether what a file imports may be there for others than the project."""
+        return file.is_package and may_be_built(self.project.modules, file)
+
+
+def _is_shown(program: EntryReport, project: Project) -> bool:
+    """Whether a program is no more than the smoke test of a module that other files import."""
+    if program.entry not in project.imported or program.trains or program.function:
+        return False
+    return not calls_its_own(project.modules.by_path[program.entry])
 
 
 def _failing(programs: Sequence[EntryReport], project: Project) -> dict[int, frozenset[tuple[int, int]]]:
@@ -352,7 +407,9 @@ def _has(words: list[str], word: str) -> bool:
     return at < len(words) and words[at] == word
 
 
-def _uses(file: ModuleFile, failing: frozenset[tuple[int, int]]) -> _Uses:
+def _uses(file: ModuleFile, failing: frozenset[tuple[int, int]], shown: bool, offering: bool) -> _Uses:
+    """``shown``: what the file does when it is started shows how it is called; ``offering``: what it imports may be there
+    for others."""
     facts = file.facts
     found = _Uses()
     if facts.problem is not None:
@@ -372,15 +429,14 @@ def _uses(file: ModuleFile, failing: frozenset[tuple[int, int]]) -> _Uses:
             for alias in node.names:
                 renamed[alias.asname or alias.name] = alias.name
                 modules.setdefault(alias.asname or alias.name, set()).add(alias.name)
-                if file.is_package:
-                    # What a package shows is there for others.
+                if offering:
                     found.offered.add(alias.name)
     found.own.update(fn.name for fn in facts.functions if fn.parent == 0 and fn.cls < 0)
     found.own.update(cls.name for cls in facts.classes if cls.parent == 0 and cls.cls < 0)
     rebound = _rebound(facts)
     for around, some in _code(facts):
         own = _own(facts.functions[around]) if around > 0 else frozenset[str]()
-        code = list(nodes(some))
+        code = list(nodes(_of_use(some, shown) if around == 0 else some))
         # What raises in a cell of a notebook ends that cell.
         if around > 0 or (around == 0 and not file.notebook):
             code = _that_run(code, facts.functions[around], failing, found.own)
@@ -394,6 +450,20 @@ def _that_run(
     """Some nodes of a function without those of statements that never run."""
     never = {id(one) for one in nodes(never_run(function.body, failing, own))}
     return [one for one in some if id(one) not in never] if never else some
+
+
+def _of_use(some: Iterable[Any], shown: bool) -> Iterator[Any]:
+    """Statements of a module without what it says that others may import, and, where what it does when it is started only
+    shows how it is called, without that."""
+    for one in some:
+        if shown and isinstance(one, m.If) and is_main_test(one.test):
+            yield from one.orelse
+        elif not (isinstance(one, m.Assign) and any(_is_exports(target) for target in one.targets)):
+            yield one
+
+
+def _is_exports(target: Any) -> bool:
+    return isinstance(target, m.Name) and target.id == "__all__"
 
 
 def _own(function: m.Function) -> frozenset[str]:
@@ -535,7 +605,8 @@ def _look_up(uses: _Uses, call: m.Call, modules: dict[str, set[str]]) -> None:
             # What a module is used for beside that is seen by itself.
             uses.texts.add(_OF_SELF if of == "self" else _OF_ANY)
     elif isinstance(call.func, m.Name) and call.func.id in _ANY_NAME:
-        uses.any_name = True
+        # A module may have its own function of that name.
+        uses.any_name |= name not in uses.own and name not in modules
     elif name in _ANY_MODULE and call.args:
         known = _beginning(call.args[0]).lstrip(".").partition(".")[0]
         uses.any_module |= not known

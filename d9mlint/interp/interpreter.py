@@ -578,16 +578,22 @@ class Interp:
         read = liveness.readers(self.whole(file), word)
         return read is None or any(index == 0 or (file.path, index) in entered for index in read)
 
-    def reads_attribute(self, file: ModuleFile, name: str) -> bool:
+    def reads_attribute(
+        self, file: ModuleFile, name: str, classes: frozenset[tuple[str, int]] | None = None
+    ) -> bool:
         """Whether the program may do more with attributes of a name, of instances of a class in a file, than assign them,
-        store items in them and ask what is in them."""
+        store items in them and ask what is in them. What methods do with their own objects counts in these classes alone,
+        by file and where each begins, if they are known."""
         if self.exhausted or self.entry is None:
             return True
         if liveness.reaches_by_text(self.whole(file)):
             return True
         entered = functions(self.trail)
         for one in self.modules.files:
-            if (one.path, 0) in entered and liveness.attribute_readers(self.whole(one), name, True) != []:
+            if (one.path, 0) not in entered:
+                continue
+            of = frozenset(start for path, start in classes if path == one.path) if classes else None
+            if liveness.attribute_readers(self.whole(one), name, True, of) != []:
                 return True
         return False
 

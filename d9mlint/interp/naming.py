@@ -42,9 +42,10 @@ def module_variable(run: RunView, node: Any) -> tuple[ModuleFile, str] | None:
     return (frame.file, names[0]) if len(names) == len(stmt.targets) == 1 else None
 
 
-def kept_layer(run: RunView, node: Any) -> tuple[ModuleFile, str] | None:
+def kept_layer(run: RunView, node: Any) -> tuple[ModuleFile, str, frozenset[tuple[str, int]]] | None:
     """The attribute in which a method keeps a layer that an expression makes, alone or in a container of layers, with the
-    file of its class: of an instance whose bases read no attributes that they do not know."""
+    file of its class, and the classes of the instance by where these begin: bases of libraries read no attributes that they
+    do not know."""
     stmt, func = run.statement, run.frame.func
     if func is None or not isinstance(func.receiver, v.Inst) or not isinstance(stmt, m.Assign):
         return None
@@ -64,7 +65,8 @@ def kept_layer(run: RunView, node: Any) -> tuple[ModuleFile, str] | None:
     cls = func.receiver.cls
     plain = all(isinstance(base, (v.Cls, v.Ext)) for one in cls.mro() for base in one.bases)
     known = all(run.kb.role(run.kb.canonical(one), "base-only") for one in cls.external_bases())
-    return (func.file, name) if plain and known else None
+    classes = frozenset((one.file.path, one.cls.start) for one in cls.mro())
+    return (func.file, name, classes) if plain and known else None
 
 
 def for_others(run: RunView, node: Any) -> Callable[[], bool]:

@@ -220,9 +220,12 @@ class RunView(Protocol):
     def reads_variable(self, file: ModuleFile, name: str) -> bool:
         """Whether anything that has run may have read a variable of a module."""
 
-    def reads_attribute(self, file: ModuleFile, name: str) -> bool:
+    def reads_attribute(
+        self, file: ModuleFile, name: str, classes: frozenset[tuple[str, int]] | None = None
+    ) -> bool:
         """Whether the program may do more with attributes of a name, of instances of a class in a file, than assign them,
-        store items in them and ask what is in them."""
+        store items in them and ask what is in them. What methods do with their own objects counts in these classes alone,
+        by file and where each begins, if they are known."""
 
     def methods_named(self, name: str) -> list[tuple[v.Cls, v.Func]]:
         """Methods of this name in the project classes seen so far."""

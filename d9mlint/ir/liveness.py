@@ -150,9 +150,12 @@ def readers(facts: m.FileFacts, name: str) -> list[int] | None:
     return found
 
 
-def attribute_readers(facts: m.FileFacts, name: str, items: bool = False) -> list[int] | None:
+def attribute_readers(
+    facts: m.FileFacts, name: str, items: bool = False, of: frozenset[int] | None = None
+) -> list[int] | None:
     """The functions of a file that read attributes of a name, by index; None where a class or a text names one. With
-    ``items``, to store an item in what an attribute holds is to assign it, and to ask what is in it is not to read it."""
+    ``items``, to store an item in what an attribute holds is to assign it, and to ask what is in it is not to read it.
+    With ``of``, attributes of a method's own object count only in the classes that begin at these places."""
     if name in facts.words and any(_reads_attribute(cls.body, name, items) for cls in facts.classes):
         return None
     found: list[int] = []
@@ -161,9 +164,27 @@ def attribute_readers(facts: m.FileFacts, name: str, items: bool = False) -> lis
         parts = [*body, *function.decorators, *(x.default for x in function.params if x.default)]
         if any(isinstance(one, m.Const) and one.value == name for one in nodes(parts)):
             return None
-        if name in facts.words and _reads_attribute(parts, name, items):
+        if name in facts.words and _reads_attribute(parts, name, items, _own_object(facts, index, of)):
             found.append(index)
     return found
+
+
+def _own_object(facts: m.FileFacts, index: int, of: frozenset[int] | None) -> str:
+    """What a function calls the object of the method that it is, or is a part of, unless that may be of one of some
+    classes, by where these begin; empty otherwise."""
+    function = facts.functions[index]
+    if of is None:
+        return ""
+    inner: set[str] = set()
+    while function.cls < 0 and function.parent > 0:
+        inner |= own_names(function)
+        function = facts.functions[function.parent]
+    if function.cls < 0 or facts.classes[function.cls].start in of or function.name == "<lambda>":
+        return ""
+    if any(isinstance(one, m.Name) and one.id == "staticmethod" for one in function.decorators):
+        return ""
+    own = function.params[0].name if function.params else ""
+    return "" if own in inner else own
 
 
 def may_read_of_module(facts: m.FileFacts, name: str) -> bool:
@@ -217,23 +238,25 @@ def names(function: m.Function, name: str) -> bool:
     return False
 
 
-def _reads_attribute(parts: Iterable[Any], name: str, items: bool) -> bool:
-    """Whether some nodes do more with attributes of a name than assign them, with ``items`` also than test for elements."""
+def _reads_attribute(parts: Iterable[Any], name: str, items: bool, besides: str = "") -> bool:
+    """Whether some nodes do more with attributes of a name than assign them, with ``items`` also than test for elements.
+    The attribute of what is called ``besides`` is not meant."""
     parts = list(parts)
     named = 0
     tested = _tested_for_elements(parts) if items else ()
-    stored = sum("." in text and text.rpartition(".")[2] == name for text in tested)
+    own = f"{besides}.{name}"
+    stored = sum("." in text and text.rpartition(".")[2] == name and text != own for text in tested)
     for one in nodes(parts):
         if isinstance(one, (m.Name, m.Attr)):
-            text = one.id if isinstance(one, m.Name) else f".{one.name}"
-            named += name in text.split(".")[1:]
+            first, *rest = (one.id if isinstance(one, m.Name) else f".{one.name}").split(".")
+            named += name in (rest[1:] if besides and first == besides else rest)
         elif isinstance(one, (m.Assign, m.AnnAssign)):
             for target in one.targets if isinstance(one, m.Assign) else [one.target]:
                 if items and isinstance(target, m.Subscript):
                     target = target.value
                 if isinstance(target, (m.Name, m.Attr)):
                     text = target.id if isinstance(target, m.Name) else f".{target.name}"
-                    stored += "." in text and text.rpartition(".")[2] == name
+                    stored += "." in text and text.rpartition(".")[2] == name and text != own
     return named > stored
 
 

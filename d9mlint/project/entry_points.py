@@ -288,9 +288,24 @@ def _console_scripts(modules: Modules) -> Iterator[tuple[str, str]]:
 def is_built(modules: Modules, file: ModuleFile) -> bool:
     """Whether a file is part of a package that is installed for others: the packaging beside it names or finds it."""
     root = modules.package_root(file.directory)
-    if root == file.directory:
-        return False
     package = file.directory[len(root) :].strip("/").partition("/")[0]
+    if package in ("", "src"):
+        return False
+    for text in _packaging(modules, root):
+        named = _distributed(package) in map(_distributed, _quoted(text))
+        if named or b"find_packages" in text or b"packages.find" in text or b"find:" in text:
+            return True
+    return False
+
+
+def may_be_built(modules: Modules, file: ModuleFile) -> bool:
+    """Whether a file is part of a package, and packaging beside that builds something."""
+    root = modules.package_root(file.directory)
+    return root != file.directory and any(_packaging(modules, root))
+
+
+def _packaging(modules: Modules, root: str) -> Iterator[bytes]:
+    """The files of packaging beside the packages of a directory that build something."""
     above = [os.path.dirname(root)] if os.path.basename(root) == "src" else []
     for place in (root, *above):
         for name, mark in _BUILT:
@@ -299,11 +314,8 @@ def is_built(modules: Modules, file: ModuleFile) -> bool:
                 text = read_limited(path) if is_inside(path, boundary(modules.root)) else b""
             except OSError:
                 continue
-            if mark in text and package != "src":
-                named = _distributed(package) in map(_distributed, _quoted(text))
-                if named or b"find_packages" in text or b"packages.find" in text or b"find:" in text:
-                    return True
-    return False
+            if mark in text:
+                yield text
 
 
 _BUILT = (("pyproject.toml", b"[build-system]"), ("setup.cfg", b"[metadata]"), ("setup.py", b"setup("))

@@ -203,8 +203,8 @@ class Ops(XlaDevices, Rule):
     """Where losses are made that `compile` is given."""
     variables = remembered_table(tuple[str, int], tuple[ModuleFile, str])
     """Variables of modules that hold losses, by where these are made."""
-    attributes = remembered_table(tuple[str, int], tuple[ModuleFile, str])
-    """Attributes that hold layers, by where these are made."""
+    attributes = remembered_table(tuple[str, int], tuple[ModuleFile, str, frozenset[tuple[str, int]]])
+    """Attributes that hold layers and the classes of what has them, by where the layers are made."""
     evaluates = remembered(bool)
     """Whether a compiled model computes its loss."""
 
@@ -341,7 +341,13 @@ class Ops(XlaDevices, Rule):
             layer = kept_layer(self.run, call.node)
             if layer is not None:
                 made = self.run.here(call.node)
-                self.attributes[made.path, made.end] = layer
+                file, name, classes = layer
+                before = self.attributes.get((made.path, made.end))
+                self.attributes[made.path, made.end] = (
+                    file,
+                    name,
+                    classes | before[2] if before is not None else classes,
+                )
 
     def _keep(self, node: Any) -> None:
         """Remember the variable of a module that a loss is kept in."""
