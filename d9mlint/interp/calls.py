@@ -1016,7 +1016,7 @@ def _call_external(
     kinds: set[str] = {entry.kind for entry in entries}
     derived = api.startswith(_DERIVING) and any(is_entropy(value) for value in args.values())
     if derived or rng.entropy_result(kinds, unseeded and "draw" in kinds):
-        result.data = entropy(interp)
+        result.data = entropy(interp, entries)
     interp.listeners.tell(ResultEvent(event, result))
     return result
 
@@ -1537,7 +1537,7 @@ def _call_member(
     if rng.entropy_result(kinds, unseeded and "draw" in kinds) or (
         is_entropy(owner) and name in _ENTROPY_METHODS
     ):
-        result_obj.data = entropy(interp)
+        result_obj.data = entropy(interp, entries)
     interp.listeners.tell(ResultEvent(event, result_obj))
     return result_obj
 

@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from d9mlint.interp.context import Active
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import RngEntry
 
 
 class Entropy(NamedTuple):
     """``Obj.data`` of a value that differs from run to run; it survives arithmetic and conversions. ``option`` names
-    the option of the program whose default lets it be made."""
+    the option of the program whose default lets it be made, ``parent`` the generator from which the worker process got
+    its seed in which it was drawn."""
 
     option: str = ""
+    parent: str = ""
 
 
 ENTROPY_FIELDS = frozenset(
@@ -120,9 +123,10 @@ def is_entropy(value: v.Value) -> bool:
     return isinstance(value, v.Obj) and isinstance(value.data, Entropy)
 
 
-def entropy(interp: Interp) -> Entropy:
-    """What marks a value that is made now as one that differs from run to run."""
-    return Entropy(own_option(interp.options))
+def entropy(interp: Interp, drawn: tuple[RngEntry, ...] = ()) -> Entropy:
+    """What marks a value that is made now as one that differs from run to run; ``drawn`` are the entries of its call."""
+    parents = (interp.state.level(rng).parent for entry in drawn for rng in entry.draws)
+    return Entropy(own_option(interp.options), next(filter(None, parents), ""))
 
 
 def own_option(options: Active) -> str:
