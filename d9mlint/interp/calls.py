@@ -21,7 +21,16 @@ from d9mlint.interp.context import (
     RESTORED,
     TRAINING_CONTEXT,
 )
-from d9mlint.interp.data import BUFFER, TENSOR, element, entropy, is_entropy, is_module, put_on_device
+from d9mlint.interp.data import (
+    BUFFER,
+    PART_OF,
+    TENSOR,
+    element,
+    entropy,
+    is_entropy,
+    is_module,
+    put_on_device,
+)
 from d9mlint.interp.devices import Runner, runner, runner_of
 from d9mlint.interp.events import (
     CallEvent,
@@ -1510,6 +1519,8 @@ def _call_member(
         if owner.api in tensors.LOADING and args.pos and isinstance(args.pos[0], v.Lit):
             held.attrs[tensors.LOADED_AS] = args.pos[0]
             held.attrs[tensors.LOADED_FROM] = owner
+        if "@owner" in owner.attrs:
+            held.attrs[PART_OF] = owner
         return held
     if later is not None:
         result_obj.attrs[GIVEN_LATER] = later

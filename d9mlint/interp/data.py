@@ -267,6 +267,8 @@ def joined(kind: str, elts: list[v.Value], is_open: bool) -> v.Items:
 
 CHANGED = "@changed"
 """Marks the state of a module into which something else has been put."""
+PART_OF = "@part_of"
+"""Of a tensor: the state of a module from which it was taken."""
 
 
 def changed(state: v.Value) -> None:
@@ -533,6 +535,8 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             if value.api in tensors.LOADING and isinstance(index, v.Lit):
                 made.attrs[tensors.LOADED_AS] = index
                 made.attrs[tensors.LOADED_FROM] = value
+            if "@owner" in value.attrs:
+                made.attrs[PART_OF] = value
             return made
         if is_dict(value) and isinstance(index, v.Lit):
             found = named(value, index.value)
