@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import partial
@@ -73,7 +74,7 @@ from d9mlint.interp.library.results import (
     is_validation,
     result_type,
 )
-from d9mlint.interp.library.weights import load_file
+from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_sorting import KEYED, LENGTH, SORT_KEY
@@ -168,10 +169,13 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
     results: list[v.Value] = []
     runs: list[Callable[[], None]] = []
     callables = [one for one in func.values if not isinstance(one, v.Lit) and one is not v.UNKNOWN]
+    before = interp.state
+    loaded: dict[str, Setting] = {}
     for one in [one for one in callables if _accepts(one, args)] or callables:
 
         def run(one: v.Value = one) -> None:
             results.append(call(interp, one, args, node))
+            loaded.update(loaded_between(before, interp.state))
 
         runs.append(run)
     if not runs:
@@ -185,19 +189,38 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
         runs[0]()
     else:
         interp.branch(runs)
+        _each_is_loaded(interp, func, loaded)
     return v.join(results, max(v.MAX_ALTERNATIVES, len(runs)))
 
 
 def _call_chosen(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:
     """Call what an option's default chooses; the others run only when the option is given."""
     results: list[v.Value] = []
+    before = interp.state
+    loaded: dict[str, Setting] = {}
 
     def run(one: v.Value) -> None:
         results.append(call(interp, one, args, node))
+        loaded.update(loaded_between(before, interp.state))
 
     runs: list[Callable[[], None]] = [partial(run, one) for one in func.values]
     interp.branch(runs, keep=0, option=func.option)
+    _each_is_loaded(interp, func, loaded)
     return results[0]
+
+
+def _each_is_loaded(interp: Interp, func: v.AnyOf, loaded: dict[str, Setting]) -> None:
+    """A method of one of several models has loaded weights: of models of which the program makes only one, it has loaded
+    those of the one that there is."""
+    if not loaded:
+        return
+    owners = [one.receiver if isinstance(one, v.Func) else getattr(one, "owner", None) for one in func.values]
+    births = [one.birth for one in owners if isinstance(one, (v.Inst, v.Obj))]
+    if len(births) == len(owners) and all(
+        interp.partings.exclusive(one, other) for one, other in itertools.combinations(births, 2)
+    ):
+        for name, setting in loaded.items():
+            interp.state.modes[name] = setting
 
 
 def _accepts(func: v.Value, args: v.Args) -> bool:
