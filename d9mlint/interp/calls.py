@@ -1125,7 +1125,9 @@ def callbacks(
     gives that is handed to an executor."""
     if _CALLED.isdisjoint(map(type, args.values())) or not _calls_back(api):
         return None
-    pipeline = api.rpartition(".")[2] in _PIPELINE_STAGES
+    pipeline = (
+        api.rpartition(".")[2] in _PIPELINE_STAGES or interp.kb.role(api, "applies-to-items") is not None
+    )
     contexts = [*([CPU_CONTEXT] if pipeline else []), *_called_by(interp, api)]
     outer = interp.sorting
     if api in KEYED and interp.orders.any:

@@ -45,6 +45,7 @@ Role = Literal[
     "all-different",
     "allocates",
     "applies",
+    "applies-to-items",
     "asks-for-gpu",
     "async-collective",
     "async-copy",
