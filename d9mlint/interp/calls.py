@@ -1391,6 +1391,8 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
     container = container_of(owner.receiver) if isinstance(owner, v.Super) and name == "forward" else None
     if container is not None and container.api == SEQUENTIAL:
         return call_object(interp, container, args, node)
+    if name == "forward" and isinstance(owner, v.Obj) and is_module(interp, owner):
+        return call_object(interp, owner, args, node)
     types = owner_types(interp, owner) or ["object"]
     result = _call_member(interp, owner, name, types, args, node)
     return interp.orders.call(interp, interp.kb.canonical(f"{types[0]}.{name}"), args, node, result, owner)
