@@ -94,6 +94,7 @@ Role = Literal[
     "gives-something",
     "graph-gradient",
     "has-parts",
+    "hides-ops",
     "holds",
     "holds-states",
     "initializes",
