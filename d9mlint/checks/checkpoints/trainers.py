@@ -43,7 +43,7 @@ class ResumedTrainers(Rule):
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
-        rng, entry = event
+        rng, entry, _ = event
         if entry.kind not in ("init", "split") and rng in _RNGS:
             self.uses[rng] = True
 
