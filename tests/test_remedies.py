@@ -809,3 +809,16 @@ def test_the_release_is_one_that_takes_the_arguments_of_an_optimizer(
     (found,) = findings(tmp_path, text, "DET306")
     inferred = "inferred" in found.targets[1]
     assert (found.targets[0] if inferred else "") == (f"tensorflow {release}" if release else "")
+
+
+@pytest.mark.parametrize(("frozen", "said"), [("", True), ("with torch.no_grad():\n        ", False)])
+def test_the_mode_may_raise_in_a_model_that_is_downloaded_as_code(
+    tmp_path: Path, frozen: str, said: bool
+) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
+        "    body = torch.hub.load('owner/name', 'net').cuda()\n    head = nn.Conv2d(1, 1, 3).cuda()\n"
+        f"    x = torch.ones(1, 1, 6, 6).cuda()\n    {frozen}x = body(x)\n    head(x).sum().backward()\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    assert ("ops of what `torch.hub.load` gives may raise RuntimeError in this mode" in found.help) is said

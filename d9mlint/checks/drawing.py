@@ -12,6 +12,7 @@ from d9mlint.interp.context import CPU_CONTEXT, THREAD
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
 from d9mlint.interp.listening import on
 from d9mlint.interp.rng import GENERATOR_TYPES
+from d9mlint.interp.single_use import seeds_only
 from d9mlint.interp.state import SEEDED, Site
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class ItemDraws(Observer):
         """Those that are drawn from by a function of Python that a graph calls for each element."""
         self.unknown = False
         """Whether something is called that is not known."""
+        self._for_seeds: set[str] = set()
+        """Those from which the item draws what it does nothing with but seed others, or themselves."""
         self._calls: set[Site] = set()
         self._began = run.now
 
@@ -65,9 +68,14 @@ class ItemDraws(Observer):
     @on(AnyDrawEvent)
     def drew(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
-        rng, entry = event
+        rng, entry, node = event
         if self.alone and self.run.state.level(rng).level == SEEDED:
             self._draw(ITEM_SEED)
+            self.drawn |= self._for_seeds
+            return
+        if self.alone and entry.kind == "draw" and seeds_only(self.run, node):
+            # The item depends on it if something is drawn that it seeds.
+            self._for_seeds.add(rng)
             return
         # A model that is built draws its initial weights: that is nothing an item or a task depends on.
         # A generator is one that workers copy if it is older than the item, see `called`.

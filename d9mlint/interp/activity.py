@@ -14,6 +14,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import can_train, hands_over_training, has_model, owner_types
 from d9mlint.interp.context import OTHER_DEVICE, QUIET, SPAWNED, within_cpu
+from d9mlint.interp.data import PART_OF, changed
 from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, asked, named, runner, runner_of
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device, of_keras
@@ -595,6 +596,16 @@ class Activity:
         """Weights are loaded, unless they are the initial ones of another model."""
         state = call.args.pos[0] if call.args.pos else None
         if state is None or not are_initial(state):
+            note(self._interp, LOADS, call.node, call.api)
+
+    @on_method("copy_")
+    def fills(self, call: CallEvent) -> None:
+        """Weights are loaded one by one, into the tensors of the state that a model gives."""
+        state = call.owner.attrs.get(PART_OF) if isinstance(call.owner, v.Obj) else None
+        given = call.args.pos[0] if call.args.pos else None
+        source = given.attrs.get(PART_OF) if isinstance(given, v.Obj) else None
+        if state is not None and not (source is not None and are_initial(source)):
+            changed(state)
             note(self._interp, LOADS, call.node, call.api)
 
     @on_method("load_state_dict")

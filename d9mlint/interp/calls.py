@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import partial
@@ -21,7 +22,16 @@ from d9mlint.interp.context import (
     RESTORED,
     TRAINING_CONTEXT,
 )
-from d9mlint.interp.data import BUFFER, TENSOR, element, entropy, is_entropy, is_module, put_on_device
+from d9mlint.interp.data import (
+    BUFFER,
+    PART_OF,
+    TENSOR,
+    element,
+    entropy,
+    is_entropy,
+    is_module,
+    put_on_device,
+)
 from d9mlint.interp.devices import Runner, runner, runner_of
 from d9mlint.interp.events import (
     CallEvent,
@@ -64,7 +74,7 @@ from d9mlint.interp.library.results import (
     is_validation,
     result_type,
 )
-from d9mlint.interp.library.weights import load_file
+from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_sorting import KEYED, LENGTH, SORT_KEY
@@ -159,10 +169,13 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
     results: list[v.Value] = []
     runs: list[Callable[[], None]] = []
     callables = [one for one in func.values if not isinstance(one, v.Lit) and one is not v.UNKNOWN]
+    before = interp.state
+    loaded: dict[str, Setting] = {}
     for one in [one for one in callables if _accepts(one, args)] or callables:
 
         def run(one: v.Value = one) -> None:
             results.append(call(interp, one, args, node))
+            loaded.update(loaded_between(before, interp.state))
 
         runs.append(run)
     if not runs:
@@ -176,19 +189,38 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
         runs[0]()
     else:
         interp.branch(runs)
+        _each_is_loaded(interp, func, loaded)
     return v.join(results, max(v.MAX_ALTERNATIVES, len(runs)))
 
 
 def _call_chosen(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:
     """Call what an option's default chooses; the others run only when the option is given."""
     results: list[v.Value] = []
+    before = interp.state
+    loaded: dict[str, Setting] = {}
 
     def run(one: v.Value) -> None:
         results.append(call(interp, one, args, node))
+        loaded.update(loaded_between(before, interp.state))
 
     runs: list[Callable[[], None]] = [partial(run, one) for one in func.values]
     interp.branch(runs, keep=0, option=func.option)
+    _each_is_loaded(interp, func, loaded)
     return results[0]
+
+
+def _each_is_loaded(interp: Interp, func: v.AnyOf, loaded: dict[str, Setting]) -> None:
+    """A method of one of several models has loaded weights: of models of which the program makes only one, it has loaded
+    those of the one that there is."""
+    if not loaded:
+        return
+    owners = [one.receiver if isinstance(one, v.Func) else getattr(one, "owner", None) for one in func.values]
+    births = [one.birth for one in owners if isinstance(one, (v.Inst, v.Obj))]
+    if len(births) == len(owners) and all(
+        interp.partings.exclusive(one, other) for one, other in itertools.combinations(births, 2)
+    ):
+        for name, setting in loaded.items():
+            interp.state.modes[name] = setting
 
 
 def _accepts(func: v.Value, args: v.Args) -> bool:
@@ -1016,7 +1048,7 @@ def _call_external(
     kinds: set[str] = {entry.kind for entry in entries}
     derived = api.startswith(_DERIVING) and any(is_entropy(value) for value in args.values())
     if derived or rng.entropy_result(kinds, unseeded and "draw" in kinds):
-        result.data = entropy(interp)
+        result.data = entropy(interp, entries)
     interp.listeners.tell(ResultEvent(event, result))
     return result
 
@@ -1093,7 +1125,9 @@ def callbacks(
     gives that is handed to an executor."""
     if _CALLED.isdisjoint(map(type, args.values())) or not _calls_back(api):
         return None
-    pipeline = api.rpartition(".")[2] in _PIPELINE_STAGES
+    pipeline = (
+        api.rpartition(".")[2] in _PIPELINE_STAGES or interp.kb.role(api, "applies-to-items") is not None
+    )
     contexts = [*([CPU_CONTEXT] if pipeline else []), *_called_by(interp, api)]
     outer = interp.sorting
     if api in KEYED and interp.orders.any:
@@ -1357,6 +1391,8 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
     container = container_of(owner.receiver) if isinstance(owner, v.Super) and name == "forward" else None
     if container is not None and container.api == SEQUENTIAL:
         return call_object(interp, container, args, node)
+    if name == "forward" and isinstance(owner, v.Obj) and is_module(interp, owner):
+        return call_object(interp, owner, args, node)
     types = owner_types(interp, owner) or ["object"]
     result = _call_member(interp, owner, name, types, args, node)
     return interp.orders.call(interp, interp.kb.canonical(f"{types[0]}.{name}"), args, node, result, owner)
@@ -1510,6 +1546,8 @@ def _call_member(
         if owner.api in tensors.LOADING and args.pos and isinstance(args.pos[0], v.Lit):
             held.attrs[tensors.LOADED_AS] = args.pos[0]
             held.attrs[tensors.LOADED_FROM] = owner
+        if "@owner" in owner.attrs:
+            held.attrs[PART_OF] = owner
         return held
     if later is not None:
         result_obj.attrs[GIVEN_LATER] = later
@@ -1537,7 +1575,7 @@ def _call_member(
     if rng.entropy_result(kinds, unseeded and "draw" in kinds) or (
         is_entropy(owner) and name in _ENTROPY_METHODS
     ):
-        result_obj.data = entropy(interp)
+        result_obj.data = entropy(interp, entries)
     interp.listeners.tell(ResultEvent(event, result_obj))
     return result_obj
 

@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from d9mlint.interp.context import Active
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import RngEntry
 
 
 class Entropy(NamedTuple):
     """``Obj.data`` of a value that differs from run to run; it survives arithmetic and conversions. ``option`` names
-    the option of the program whose default lets it be made."""
+    the option of the program whose default lets it be made, ``parent`` the generator from which the worker process got
+    its seed in which it was drawn."""
 
     option: str = ""
+    parent: str = ""
 
 
 ENTROPY_FIELDS = frozenset(
@@ -120,9 +123,10 @@ def is_entropy(value: v.Value) -> bool:
     return isinstance(value, v.Obj) and isinstance(value.data, Entropy)
 
 
-def entropy(interp: Interp) -> Entropy:
-    """What marks a value that is made now as one that differs from run to run."""
-    return Entropy(own_option(interp.options))
+def entropy(interp: Interp, drawn: tuple[RngEntry, ...] = ()) -> Entropy:
+    """What marks a value that is made now as one that differs from run to run; ``drawn`` are the entries of its call."""
+    parents = (interp.state.level(rng).parent for entry in drawn for rng in entry.draws)
+    return Entropy(own_option(interp.options), next(filter(None, parents), ""))
 
 
 def own_option(options: Active) -> str:
@@ -263,6 +267,8 @@ def joined(kind: str, elts: list[v.Value], is_open: bool) -> v.Items:
 
 CHANGED = "@changed"
 """Marks the state of a module into which something else has been put."""
+PART_OF = "@part_of"
+"""Of a tensor: the state of a module from which it was taken."""
 
 
 def changed(state: v.Value) -> None:
@@ -529,6 +535,8 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             if value.api in tensors.LOADING and isinstance(index, v.Lit):
                 made.attrs[tensors.LOADED_AS] = index
                 made.attrs[tensors.LOADED_FROM] = value
+            if "@owner" in value.attrs:
+                made.attrs[PART_OF] = value
             return made
         if is_dict(value) and isinstance(index, v.Lit):
             found = named(value, index.value)

@@ -150,6 +150,7 @@ class AnyDrawEvent(NamedTuple):
 
     rng: str
     entry: RngEntry
+    node: Any
 
 
 class GlobalDrawEvent(NamedTuple):

@@ -190,7 +190,7 @@ class Interp:
         # The draws of a default argument that is being evaluated.
         self.captured: list[Draw] | None = None
         # What stands in the place of an object if an option is given, with the option, by the birth of the object.
-        self.given_instead: dict[int, tuple[v.Inst | v.Obj, str]] = {}
+        self.given_instead: dict[int, tuple[v.Inst | v.Obj | v.AnyOf, str]] = {}
         # Branches that exclude each other.
         self.partings = Partings()
         self.methods = MethodIndex()

@@ -80,6 +80,10 @@ class Partings:
                 return True
         return False
 
+    def parted(self, time: int) -> bool:
+        """Whether a time lies in a branch that has met others."""
+        return any(parting.branch(time) is not None for parting in self._all)
+
     def level(self, interp: Interp, rng: str, now: Rng) -> Rng:
         """How an RNG is seeded for what was made in one of several branches and draws behind them: as that branch left
         it, where more is known of that than of all together, and nothing has seeded it since."""

@@ -701,6 +701,8 @@ _ORDERS = {
 }
 _ROLES = {
     "applies": "runs a method of its receiver with weights that are kept outside of it",
+    "hides-ops": "gives a model of which it is not known what ops it calls",
+    "applies-to-items": "keeps functions for items of data and calls them where it is called itself",
     "initializes": "runs a method of its receiver to make its weights",
     "calls-with-model": "calls methods of its receiver with the model that it was made with",
     "freezes-weights": "gives a model whose own weights do not require grad",

@@ -9,7 +9,6 @@ import msgspec
 from d9mlint.interp import graphs
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds, equal, holds, item, plain
-from d9mlint.interp.delays import delays_only
 from d9mlint.interp.environment import permits
 from d9mlint.interp.events import (
     AnyDrawEvent,
@@ -20,6 +19,7 @@ from d9mlint.interp.events import (
     LateSeedEvent,
     SeedEvent,
 )
+from d9mlint.interp.single_use import delays_only
 from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng, Setting
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
     """An RNG is drawn from here; True when it is surely unseeded."""
     if entry.kind == "draw" and delays_only(interp, node):
         return False
-    interp.listeners.tell(AnyDrawEvent(rng, entry))
+    interp.listeners.tell(AnyDrawEvent(rng, entry, node))
     if rng in ("own", "entropy"):
         if rng == "own" and interp.captured is not None:
             interp.captured.append(Draw(rng, Rng(UNSEEDED), entry, node, interp.frame.file))

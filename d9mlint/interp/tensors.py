@@ -484,9 +484,13 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
     if (
         isinstance(kept, (v.Inst, v.Obj, v.Items))
         and not interp.importing
-        and isinstance(other, (v.Inst, v.Obj))
-        and (isinstance(other, v.Inst) or interp.kb.role(other.api, "resumes-training") is not None)
+        and (
+            all(isinstance(one, v.Inst) for one in v.alternatives(other))
+            if isinstance(other, (v.Inst, v.AnyOf))
+            else isinstance(other, v.Obj) and interp.kb.role(other.api, "resumes-training") is not None
+        )
     ):
+        assert isinstance(other, (v.Inst, v.Obj, v.AnyOf))
         interp.given_instead[kept.birth] = other, option
     if isinstance(kept, v.Lit) and gone_on_with(kept, other, option):
         return v.Lit(kept.value, option)

@@ -150,7 +150,7 @@ class RunView(Protocol):
         """Where the modules were made over whose initial weights others have been loaded."""
 
     @property
-    def given_instead(self) -> dict[int, tuple[v.Inst | v.Obj, str]]:
+    def given_instead(self) -> dict[int, tuple[v.Inst | v.Obj | v.AnyOf, str]]:
         """What stands in the place of an object if an option is given, with the option, by the birth of the object."""
 
     @property

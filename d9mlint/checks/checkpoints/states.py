@@ -169,7 +169,7 @@ class Checkpoints(Rule):
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
-        rng, entry = event
+        rng, entry, _ = event
         if entry.kind not in ("init", "split") and rng in ("torch", "numpy", "python"):
             self.uses[rng] = True
             for loop in self.run.loops:

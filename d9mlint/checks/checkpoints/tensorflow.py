@@ -40,7 +40,7 @@ class TensorFlowCheckpoints(Rule):
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
-        rng, entry = event
+        rng, entry, _ = event
         if rng in _STATES and entry.kind not in _KEPT:
             # What Python draws before the loops begin, a resumed run draws again.
             if rng == "tensorflow" or self.run.loops:

@@ -43,7 +43,7 @@ class ResumedTrainers(Rule):
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
-        rng, entry = event
+        rng, entry, _ = event
         if entry.kind not in ("init", "split") and rng in _RNGS:
             self.uses[rng] = True
 
@@ -64,8 +64,8 @@ class ResumedTrainers(Rule):
         goes_on = self.run.kb.role(call.api, "resumes-training")
         made_by = self.run.kb.role(owner.api, "resumes-training")
         if goes_on is not None and goes_on.arg == "self":
-            if made_by is None and owner.birth in self.run.given_instead:
-                other, option = self.run.given_instead[owner.birth]
+            other, option = self.run.given_instead.get(owner.birth, (None, ""))
+            if made_by is None and isinstance(other, (v.Inst, v.Obj)):
                 self._gone_on(other, _given(call.args, option), goes_on)
             else:
                 self._gone_on(owner, call.args, goes_on)

@@ -647,6 +647,8 @@ class Seeds(Rule):
                 remedy=("anti-seed",),
             )
             return True
+        if any(map(_of_worker, v.alternatives(value) if value is not None else ())):
+            return True
         source = entropy_source(value)
         if source is not None:
             self._forgive(report_changing_seed(self, source, node, api))
@@ -1135,13 +1137,19 @@ def _initialises(interp: RunView, entry: RngEntry, node: Any) -> bool:
 
 
 def entropy_source(value: v.Value | None) -> v.Obj | None:
-    """The call that makes a seed differ from run to run, if one does."""
+    """The call that makes a seed differ from run to run, if one does. What is drawn in a worker process is reported by
+    itself, where nothing seeds the generator from which the worker got its seed."""
     if value is None:
         return None
     for one in v.alternatives(value):
-        if isinstance(one, v.Obj) and is_entropy(one):
+        if isinstance(one, v.Obj) and is_entropy(one) and not _of_worker(one):
             return one
     return None
+
+
+def _of_worker(value: v.Value) -> bool:
+    """Whether a value is drawn in a worker process, whose generators are as seeded as that which gave it its seed."""
+    return isinstance(value, v.Obj) and isinstance(value.data, Entropy) and bool(value.data.parent)
 
 
 def _source_place(interp: RunView, source: v.Obj, node: Any) -> Where:

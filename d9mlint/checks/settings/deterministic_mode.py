@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from d9mlint.base.findings import WARNS
+from d9mlint.base.terminal import listed
 from d9mlint.checks.base import MODE as RAISING
 from d9mlint.checks.base import Rule
 from d9mlint.checks.settings.mode_effects import OPS, changes, may_change
@@ -25,6 +26,7 @@ from d9mlint.interp.memory import marks_path, remembered, remembered_once, remem
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Setting
 from d9mlint.interp.switches import DETERMINISTIC
+from d9mlint.interp.tensors import no_gradient
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -50,6 +52,8 @@ class DeterministicMode(Rule):
     used = marks_path(bool)
     changed = remembered_table(tuple[str, ...], bool)
     """What deterministic mode may change of what the program calls, by the modes with which it does not."""
+    hidden = remembered_table(str, bool)
+    """What gave models, called with gradients, of which nobody knows what ops they call."""
 
     @on_call_if(lambda rule, api: may_change(rule.run.kb, api))
     def doubtful(self, call: CallEvent) -> None:
@@ -63,6 +67,12 @@ class DeterministicMode(Rule):
         """What a function of a library gave is called: nobody knows what it is."""
         if not event.obj.api.rpartition(".")[2][:1].isupper():
             self.changed[()] = True
+        made: v.Value | None = event.obj
+        while isinstance(made, v.Obj):
+            if self.run.kb.role(made.api, "hides-ops") is not None and not no_gradient(self.run):
+                self.hidden[made.api] = True
+            # What a method of it gives, as `cuda()`, is the model still.
+            made = made.owner
 
     @on(DecoratorEvent)
     def decorated(self, event: DecoratorEvent) -> None:
@@ -139,7 +149,7 @@ class DeterministicMode(Rule):
             message,
             f"pass `{setting.option}`"
             if setting.option
-            else _mode_help(self.run, cudnn is not None and bool(cudnn.value), process),
+            else _mode_help(self.run, cudnn is not None and bool(cudnn.value), process) + self._of_hidden(),
             subject="torch",
             entry_wide=True,
             only_with=() if self._matters() else OPS,
@@ -150,6 +160,16 @@ class DeterministicMode(Rule):
                 *(("option",) if setting.option else ("trainer",) if self.run.trainer_switch else ()),
                 *(("process",) if process else ()),
             ),
+        )
+
+    def _of_hidden(self) -> str:
+        """What to do where models may have ops that raise in the mode."""
+        models = sorted(self.hidden.known())
+        if not models or self.run.kb_matches("torch", "<1.11"):
+            return ""
+        return (
+            f"; ops of what {listed([f'`{api}`' for api in models])} gives may raise RuntimeError in this mode: "
+            "`warn_only=True` names them"
         )
 
     def _matters(self) -> bool:

@@ -154,13 +154,22 @@ def _loaded(interp: Interp, model: v.Value, graphs: bool) -> None:
     if not isinstance(model, (v.Inst, v.Obj)) or interp.uncertain or interp.guessing:
         return
     seen: dict[v.Value, None] = {}
-    _reach(interp, model, seen, graphs)
+    for meant in (model, *_instead(interp, model)):
+        _reach(interp, meant, seen, graphs)
     for one in seen:
         assert isinstance(one, (v.Inst, v.Obj))
         one.attrs[_MARK] = v.TRUE
         site = made_at(one) if isinstance(one, v.Obj) else None
         if site is not None:
             interp.state.modes[_mode(site)] = Setting(True, site)
+
+
+def _instead(interp: Interp, model: v.Inst | v.Obj) -> list[v.Inst | v.Obj]:
+    """What a variable stands for where options are given that have another model made than by default: that one is loaded
+    then."""
+    given = interp.given_instead.get(model.birth)
+    others = v.alternatives(given[0]) if given is not None else ()
+    return [one for one in others if isinstance(one, (v.Inst, v.Obj)) and interp.partings.parted(one.birth)]
 
 
 def places_of(run: RunView, model: v.Value) -> set[Site] | None:
