@@ -32,6 +32,7 @@ from d9mlint.interp.listening import (
 from d9mlint.interp.memory import Memory, Tick, remembered
 from d9mlint.interp.places import Where, running
 from d9mlint.interp.switches import DETERMINISTIC, OP_DETERMINISM
+from d9mlint.interp.usage import flatten
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, receiver
 
@@ -326,6 +327,9 @@ class Activity:
         if types and self.kb.role(types[0], "fits-data") is not None:
             return
         note(self._interp, TRAIN, call.node, "fit")
+        given = flatten(call.args.kw.get("callbacks", v.UNKNOWN))
+        if any(isinstance(one, v.Obj) and self.kb.role(one.api, "saves-in-training") for one in given):
+            note(self._interp, SAVES, call.node, call.api)
         if any(t.startswith(_TF_LIBRARIES) for t in types) or (
             any(self._interp.uses(name) for name in ("tensorflow", "keras"))
             and (_unknown(types) or name in _KERAS_ONLY)

@@ -151,6 +151,7 @@ Role = Literal[
     "same-elements",
     "samples-actions",
     "saves-checkpoint",
+    "saves-in-training",
     "saves-loader",
     "seeds-environment",
     "sentinel",
