@@ -19,7 +19,7 @@ from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, asked, named,
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device, of_keras
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent, ObjectAttributeEvent, ObjectCallEvent
 from d9mlint.interp.file_names import ends_of
-from d9mlint.interp.library.weights import are_initial, is_meant
+from d9mlint.interp.library.weights import LOADING_METHODS, are_initial, is_meant
 from d9mlint.interp.listening import (
     Listening,
     listened_by,
@@ -234,17 +234,6 @@ def infers(interp: RunView) -> bool:
     """Whether the run uses a model that it does not train: nothing trains, and weights are loaded, a model is put
     into evaluation mode, or gradients are switched off."""
     return not trains(interp) and (LOADS in interp.places or INFERS in interp.places)
-
-
-LOADING_METHODS = (
-    "load_state_dict",
-    "load_weights",
-    "restore",
-    "set_weights",
-    "from_pretrained",
-    "load_from_checkpoint",
-)
-"""Methods that load weights."""
 
 
 class Activity:

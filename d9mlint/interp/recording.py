@@ -781,6 +781,8 @@ _ROLES = {
     "holds-states": "makes a checkpoint of its arguments",
     "manages-states": "saves and restores a checkpoint",
     "optimizes": "makes an optimizer",
+    "tells-class": "shows of what class its receiver is",
+    "trains-class": "trains the weights of its receiver, where that is known to be a model",
     "trains-parameters": "makes an optimizer of the parameters that it is given",
     "iterates": "gives an iterator of a dataset",
     "reorders": "shuffles a dataset in another order in each epoch",
