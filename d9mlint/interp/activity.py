@@ -20,7 +20,7 @@ from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, asked, named,
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device, of_keras
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent, ObjectAttributeEvent, ObjectCallEvent
 from d9mlint.interp.file_names import ends_of
-from d9mlint.interp.library.weights import are_initial, is_meant
+from d9mlint.interp.library.weights import LOADING_METHODS, are_initial, is_meant
 from d9mlint.interp.listening import (
     Listening,
     listened_by,
@@ -33,6 +33,7 @@ from d9mlint.interp.listening import (
 from d9mlint.interp.memory import Memory, Tick, remembered
 from d9mlint.interp.places import Where, running
 from d9mlint.interp.switches import DETERMINISTIC, OP_DETERMINISM
+from d9mlint.interp.usage import flatten
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, receiver
 
@@ -236,17 +237,6 @@ def infers(interp: RunView) -> bool:
     return not trains(interp) and (LOADS in interp.places or INFERS in interp.places)
 
 
-LOADING_METHODS = (
-    "load_state_dict",
-    "load_weights",
-    "restore",
-    "set_weights",
-    "from_pretrained",
-    "load_from_checkpoint",
-)
-"""Methods that load weights."""
-
-
 class Activity:
     """Listens for training, devices and GPU use."""
 
@@ -327,6 +317,9 @@ class Activity:
         if types and self.kb.role(types[0], "fits-data") is not None:
             return
         note(self._interp, TRAIN, call.node, "fit")
+        given = flatten(call.args.kw.get("callbacks", v.UNKNOWN))
+        if any(isinstance(one, v.Obj) and self.kb.role(one.api, "saves-in-training") for one in given):
+            note(self._interp, SAVES, call.node, call.api)
         if any(t.startswith(_TF_LIBRARIES) for t in types) or (
             any(self._interp.uses(name) for name in ("tensorflow", "keras"))
             and (_unknown(types) or name in _KERAS_ONLY)

@@ -1338,7 +1338,8 @@ def _train_elsewhere(interp: Interp, args: v.Args, node: Any) -> None:
 def owner_types(interp: RunView, owner: v.Value) -> list[str]:
     """Canonical names of the library classes an object is known to be of; ``?`` for unknown."""
     if isinstance(owner, v.Obj):
-        return [owner.type]
+        known = unknown_models.learned(interp.kb, owner)
+        return [owner.type if known is None else str(known.value)]
     if isinstance(owner, v.Inst):
         return [interp.kb.canonical(base) for base in owner.cls.external_bases()]
     if isinstance(owner, v.Cls):
@@ -1355,10 +1356,10 @@ def owner_types(interp: RunView, owner: v.Value) -> list[str]:
     return ["?"]
 
 
-def _package(owner: v.Value) -> str:
+def _package(interp: RunView, owner: v.Value) -> str:
     """The package from which the program imports the class of an object; empty for unknown."""
     if isinstance(owner, v.Obj):
-        return owner.package
+        return unknown_models.package(interp.kb, owner)
     if isinstance(owner, v.Inst):
         bases = owner.cls.external_bases()
     elif isinstance(owner, v.Super):
@@ -1393,6 +1394,8 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
         return call_object(interp, container, args, node)
     if name == "forward" and isinstance(owner, v.Obj) and is_module(interp, owner):
         return call_object(interp, owner, args, node)
+    if isinstance(owner, v.Obj) and owner.type == owner.api:
+        unknown_models.learn(interp, owner, name, args, node)
     types = owner_types(interp, owner) or ["object"]
     result = _call_member(interp, owner, name, types, args, node)
     return interp.orders.call(interp, interp.kb.canonical(f"{types[0]}.{name}"), args, node, result, owner)
@@ -1482,7 +1485,7 @@ def _call_member(
     if started is not None:
         experiments.start(interp, owner, started, args, entries, node)
     draws = bool(entries) and started is None
-    unseeded = draws and rng.apply(interp, entries, args, node, package=_package(owner), owner=owner)
+    unseeded = draws and rng.apply(interp, entries, args, node, package=_package(interp, owner), owner=owner)
     if not entries:
         rng.may_seed(interp, name, args, node, method=True)
     experiments.configure(interp, method.api, owner, args)

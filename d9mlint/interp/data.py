@@ -157,7 +157,8 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     for side in (left, right):
         if is_graph_tensor(side):
             made = v.Obj(OPERATOR, "", v.Args([left, right]))
-            made.start_with(shapes.Form(dtype=shapes.of_operator(left, right, op).dtype))
+            dtype = shapes.of_operator(left, right, op).dtype
+            made.start_with(shapes.Form(dtype=dtype, whole=tensors.keeps_whole(left, right, op)))
             return made
     if op == "+" and isinstance(left, v.Items) and isinstance(right, v.Items):
         return joined(left.kind, [*left.elts, *right.elts], left.open or right.open)

@@ -69,6 +69,12 @@ def apply(
     return unseeded
 
 
+def valid(interp: Interp, entries: tuple[RngEntry, ...], package: str) -> list[RngEntry]:
+    """Those of some entries that hold for what is imported from a package, in the release that is installed."""
+    found = _of_package(interp, entries, package)
+    return [one for one in found if _in_range(interp, one.library, one.versions)]
+
+
 def _of_package(interp: Interp, entries: tuple[RngEntry, ...], package: str) -> tuple[RngEntry, ...]:
     """Those of some entries that hold for what is imported from a package."""
     if not any(one.package for one in entries):

@@ -197,7 +197,7 @@ def dtype_of(entry: TensorEntry, old: Form, args: v.Args) -> str | None:
         if entry.sizes == "data":
             return _literal(args.get("data", 0) or args.get("value", 0)).dtype
         if entry.dtype == "like":
-            return form(args.pos[0]).dtype if args.pos else None
+            return _listed_dtype(args.pos[0]) or form(args.pos[0]).dtype if args.pos else None
         if entry.dtype == "stated":
             given = args.kw.get("dtype")
             return (
@@ -218,6 +218,12 @@ def dtype_of(entry: TensorEntry, old: Form, args: v.Args) -> str | None:
     if entry.dtype == "fractions":
         return old.dtype if old.dtype is not None and not is_dtype(old.dtype, "integer") else FLOATING
     return old.dtype if entry.dtype == "input" else entry.dtype or None
+
+
+def _listed_dtype(value: v.Value) -> str | None:
+    """The element type that TensorFlow gives a list of numbers."""
+    dtype = _literal(value).dtype if isinstance(value, v.Items) and _is_written_out(value) else None
+    return "int32" if dtype == "int64" else dtype
 
 
 _MANY = 3

@@ -308,7 +308,11 @@ def _transfer(
     single = shapes.added_dimension(entry, old, args)
     if sizes is None and single is None and owner is None and _is_column(interp, first):
         single = 1
-    whole = entry.whole is True or (entry.whole == "input" and shapes.is_whole(old))
+    whole = (
+        entry.whole is True
+        or (entry.whole == "input" and shapes.is_whole(old))
+        or (entry.whole == "inputs" and all(map(shapes.is_whole_value, inputs)))
+    )
     dimensions = shapes.least_of(entry, old, args) if sizes is None else 0
     zero = old.zero and entry.distinct in _SAME_ELEMENTS
     rows = entry.distinct in _JOINED and _has_different_rows(args, _JOINED[entry.distinct])
@@ -577,13 +581,18 @@ def frozen(module: v.Inst | v.Obj) -> bool:
     return held is not None and v.truth(held) is True
 
 
+def keeps_whole(left: v.Value, right: v.Value, op: str) -> bool:
+    """Whether an operator makes whole numbers of whole numbers."""
+    return op in _EXACT and shapes.is_whole_value(left) and shapes.is_whole_value(right)
+
+
 def of_operator(interp: Interp, left: v.Value, right: v.Value, op: str) -> Form:
     """What is known of the result of an arithmetic operator."""
     shape = shapes.of_operator(left, right, op)
     grad = _recorded(interp, _gradient((left, right)))
     if shape.dtype is not None and shapes.is_dtype(shape.dtype, "integer"):
         grad = False
-    whole = op in _EXACT and shapes.is_whole_value(left) and shapes.is_whole_value(right)
+    whole = keeps_whole(left, right, op)
     where = _device_with(interp, [left, right])
     zero = (op == "*" and v.is_zero(right)) or (op in ("*", "/") and v.is_zero(left))
     return Form(shape.sizes, shape.dtype, where, grad, whole=whole, least=shape.least, zero=zero)

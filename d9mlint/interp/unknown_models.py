@@ -1,27 +1,36 @@
-"""Models of which no source was found: what an optimizer of PyTorch is given the parameters of has initial weights, which
-were drawn when it was made."""
+"""Models of which no source was found: what an optimizer of PyTorch is given the parameters of, or what is compiled and
+fitted as a model of Keras is, has initial weights, which were drawn when it was made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import any_holds
+from d9mlint.interp.environment import of_keras
 from d9mlint.interp.events import DrawEvent, LateSeedEvent
 from d9mlint.interp.library.inputs import MOVING
-from d9mlint.interp.library.weights import is_loaded
+from d9mlint.interp.library.weights import LOADING_METHODS, is_loaded
 from d9mlint.interp.state import SEEDED, UNSEEDED, Rng, Site
+from d9mlint.interp.usage import flatten
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge import Knowledge
+    from d9mlint.knowledge.schema import RngEntry
     from d9mlint.project.modules import ModuleFile
 
-MADE = "torch.nn.Module.@made"
-"""Under this name the knowledge base says what making a model draws whose class is not known."""
+MADE = ".@made"
+"""Under this name behind that of a base class the knowledge base says what making a model draws whose class is not known."""
+_MODULE = "torch.nn.Module.@made"
+LEARNED, _PACKAGE, _LOADED = "@learned", "@learned from", "@loaded since"
+"""Attributes of an object of an unknown class: that of which it is seen to be, the package that has it, and whether the
+object was given weights."""
 _ASKED = ("parameters", "named_parameters")
 _DEEPEST = 4
 
@@ -49,8 +58,13 @@ def optimized(interp: Interp, params: v.Value | None, node: Any) -> None:
     making = _making(interp, unknown[0])
     if making is None:
         return
+    _draw(interp, interp.kb.rng(_MODULE), making, node)
+
+
+def _draw(interp: Interp, entries: Iterable[RngEntry], making: Making, node: Any) -> None:
+    """What making a model drew, as it turns out at a node."""
     with interp.in_file(making.file):
-        for entry in interp.kb.rng(MADE):
+        for entry in entries:
             if any_holds(making.args, entry.unless) is False:
                 for one in entry.draws:
                     seed = _seeded_since(interp, one, making, node)
@@ -59,6 +73,61 @@ def optimized(interp: Interp, params: v.Value | None, node: Any) -> None:
                     elif not interp.exhausted:
                         interp.listeners.tell(DrawEvent(one, Rng(UNSEEDED), entry, making.node))
                         interp.listeners.tell(LateSeedEvent(one, entry, making.node, interp.here(seed), seed))
+
+
+def learned(kb: Knowledge, owner: v.Obj) -> v.Lit | None:
+    """The class of which an object of an unknown one is seen to be."""
+    if owner.type != owner.api or owner.api.partition(".")[0] in kb.libraries:
+        return None
+    known = owner.attrs.get(LEARNED)
+    return known if isinstance(known, v.Lit) else None
+
+
+def package(kb: Knowledge, owner: v.Obj) -> str:
+    """The package from which the class of an object comes."""
+    known = owner.attrs.get(_PACKAGE) if learned(kb, owner) is not None else None
+    return str(known.value) if isinstance(known, v.Lit) else owner.package
+
+
+def learn(interp: Interp, owner: v.Obj, name: str, args: v.Args, node: Any) -> None:
+    """A method of an object of an unknown class is called: what that shows of the class, and does with the weights."""
+    kb, method = interp.kb, f"?.{name}"
+    if name in LOADING_METHODS:
+        owner.attrs[_LOADED] = v.TRUE
+        return
+    role = kb.role(method, "tells-class")
+    if role is not None and _is_unresolved(kb, owner):
+        at = role.pos
+        placed = [] if at is None else args.pos[at : at + 1]
+        library = _given(interp, [*placed, *(args.kw.get(one) for one in role.more)])
+        if library:
+            owner.attrs[LEARNED], owner.attrs[_PACKAGE] = v.Lit(role.arg), v.Lit(library)
+    known = learned(kb, owner)
+    if (
+        known is None
+        or owner.node is None
+        or owner.file is None
+        or interp.entry is None
+        or kb.role(method, "trains-class") is None
+        or _LOADED in owner.attrs
+    ):
+        return
+    making = Making(owner.node, owner.file, owner.args)
+    entries = rng.valid(interp, kb.rng(f"{known.value}{MADE}"), package(kb, owner))
+    if not any(fnmatchcase(owner.api.lower(), one) for entry in entries for one in entry.not_apis):
+        _draw(interp, entries, making, node)
+
+
+def _given(interp: Interp, values: list[v.Value | None]) -> str:
+    """The package of the objects of Keras that a method is given, or that the program uses where it is given their names."""
+    texts = 0
+    for one in (part for value in values if value is not None for part in flatten(value)):
+        if isinstance(one, v.Obj) and of_keras(one.api):
+            return one.package or "tensorflow"
+        texts += isinstance(one, v.Lit) and isinstance(one.value, str)
+    if texts > 1 and not interp.uses("torch"):
+        return next((one for one in ("tensorflow", "keras") if interp.uses(one)), "")
+    return ""
 
 
 def made(interp: Interp, name: str, args: v.Args, node: Any) -> None:
@@ -147,14 +216,17 @@ def _is_unknown(interp: Interp, owner: v.Value | None) -> bool:
     made = _maker(owner)
     if not isinstance(made, v.Obj):
         return made is v.UNKNOWN
-    kb, library = interp.kb, made.api.partition(".")[0]
+    return _is_unresolved(interp.kb, made) and not is_loaded(made)
+
+
+def _is_unresolved(kb: Knowledge, made: v.Obj) -> bool:
+    """Whether an object is made by something of which nothing is known."""
     return (
         made.node is not None
         and made.api == made.type
-        and library not in kb.libraries
+        and made.api.partition(".")[0] not in kb.libraries
         and not kb.gives(made.api)
         and not kb.roles(made.api)
-        and not is_loaded(made)
     )
 
 

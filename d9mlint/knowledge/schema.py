@@ -153,6 +153,7 @@ Role = Literal[
     "same-elements",
     "samples-actions",
     "saves-checkpoint",
+    "saves-in-training",
     "saves-loader",
     "seeds-environment",
     "sentinel",
@@ -170,7 +171,9 @@ Role = Literal[
     "takes-gradients",
     "takes-items",
     "takes-mode",
+    "tells-class",
     "trains",
+    "trains-class",
     "trains-estimator",
     "trains-parameters",
     "unchanged-by-call",
@@ -759,7 +762,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     different that it is made of. None of its rows along the last dimension is there twice where that is so of the elements
     of one of the vectors that are stacked there (``stacked-rows``), or of the parts of rows that are joined
     (``joined-rows``).
-    ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input`` are.
+    ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input``, or of all its
+    ``inputs``, are.
     ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
     as are ``distinct``. ``along`` is the argument that names a dimension of which one element is left, or none unless the
     next argument keeps it. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are
@@ -812,7 +816,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
             "joined-rows",
         ]
     ) = False
-    whole: bool | Literal["input"] = False
+    whole: bool | Literal["input", "inputs"] = False
     second: Literal["", "positions", "distinct"] = ""
     second_when: list[Condition] = []
     along: Other | None = None

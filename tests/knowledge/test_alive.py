@@ -131,8 +131,15 @@ def rng_program(entry: RngEntry) -> tuple[str, set[str]]:
         given["num_labels"] = "3"
     api = entry.apis[0].replace("tf.keras", entry.package) if entry.package else entry.apis[0]
     imports, lines = programs.use(api, given)
-    if entry.apis == [MADE]:
-        # A model of which no source is found.
+    if api.endswith(MADE) and entry.library != "torch":
+        # A model of which no source is found: nothing is drawn but its weights where there are no labels to shuffle with.
+        imports = [
+            f"from {entry.package or 'tensorflow.keras'}.optimizers import Adam",
+            "from missing import Net",
+        ]
+        body = ["result = Net()", "result.compile(optimizer=Adam())", "result.fit([1])", "print(result)"]
+        return programs.program(imports, body), set()
+    if api.endswith(MADE):
         body = ["result = Net()", "torch.optim.Adam(result.parameters())", "print(result)"]
         return programs.program(["import torch", "from missing import Net"], body), {"DET101"}
     if entry.kind == "entropy":

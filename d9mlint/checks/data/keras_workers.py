@@ -24,14 +24,7 @@ class KerasWorkers(Rule):
     @on_method("fit", "fit_generator")
     def fit(self, call: CallEvent) -> None:
         """A model is trained."""
-        types = owner_types(self.run, call.owner) if call.owner is not None else []
-        keras = any(t.startswith("tf.keras.") for t in types)
-        # A method that only Keras has tells what an object of an import that was not found is.
-        told = self.run.kb.inferred(f"?.{call.api.rpartition('.')[2]}")
-        open_ = types[:1] == ["?"] or (
-            told is not None and told.library == "keras" and isinstance(call.owner, v.Obj)
-        )
-        if not keras and (not open_ or (not self.run.uses("tensorflow") and not self.run.uses("keras"))):
+        if not self._is_model(call):
             return
         data = call.args.get("x", 0) or call.args.kw.get("generator")
         workers = call.args.kw.get("workers")
@@ -72,6 +65,51 @@ class KerasWorkers(Rule):
                 targets=targets,
                 remedy=("0" if pipeline or shared else "1",),
             )
+
+    @on_method("predict", "predict_generator", "evaluate", "evaluate_generator")
+    def applied(self, call: CallEvent) -> None:
+        """A model is applied to batches, for which something may be drawn."""
+        workers = call.args.kw.get("workers")
+        if not isinstance(workers, v.Lit) or not isinstance(workers.value, int) or workers.value <= 1:
+            return
+        data = call.args.get("x", 0) or call.args.kw.get("generator")
+        if not self._is_model(call) or data is None or not self._draws_for_batches(data):
+            return
+        self.report(
+            "DET208",
+            call.node,
+            f"`workers={workers.value}`: workers share RNG state, so what is drawn for a batch depends on scheduling",
+            "use one worker, or a generator per element",
+            subject="predict",
+            remedy=("1",),
+        )
+
+    def _is_model(self, call: CallEvent) -> bool:
+        """Whether the receiver of a method is a model of Keras, or may be one in a program that uses Keras."""
+        types = owner_types(self.run, call.owner) if call.owner is not None else []
+        if any(t.startswith("tf.keras.") for t in types):
+            return True
+        # A method that only Keras has tells what an object of an import that was not found is.
+        told = self.run.kb.inferred(f"?.{call.api.rpartition('.')[2]}")
+        open_ = types[:1] == ["?"] or (
+            told is not None and told.library == "keras" and isinstance(call.owner, v.Obj)
+        )
+        return open_ and (self.run.uses("tensorflow") or self.run.uses("keras"))
+
+    def _draws_for_batches(self, data: v.Value) -> bool:
+        """Whether something is drawn for each batch, in the threads that prepare them. A seed that an iterator sets before
+        each of its batches is set for all threads."""
+        if isinstance(data, v.Inst):
+            return bool(self._drawn(data, None))
+        if not isinstance(data, v.Obj):
+            return False
+        return any(
+            all_hold(data.args, entry.when, data.owner) is True
+            and any_holds(data.args, [one for one in entry.unless if one.given is not True], data.owner)
+            is False
+            for entry in self.run.kb.rng(data.api)
+            if entry.kind == "transform"
+        )
 
     def _one_pipeline(self, data: v.Value | None, validation: v.Value | None) -> bool:
         """Whether training and validation read one object, each in another thread."""

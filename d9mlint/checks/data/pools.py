@@ -10,10 +10,10 @@ from d9mlint.checks.data import concurrent_updates
 from d9mlint.checks.drawing import Observer, what_is_drawn
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import LOADING_METHODS
 from d9mlint.interp.context import THREAD
 from d9mlint.interp.events import CallEvent, EndEvent, GlobalDrawEvent, SeedEvent
 from d9mlint.interp.library.processes import several_at_once
+from d9mlint.interp.library.weights import LOADING_METHODS
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where

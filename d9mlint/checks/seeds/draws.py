@@ -497,7 +497,7 @@ class Seeds(Rule):
         level = event.level
         text = node_text(event.node, event.entry.apis[0])
         own, targets = self._own_seed(event), assumed(self.run, event.entry)
-        unknown = MADE in event.entry.apis
+        unknown = event.entry.apis[0].endswith(MADE)
         return First(where, text, bool(level.parent), level.elsewhere, own, targets, unknown, level.new_graph)
 
     def _own_seed(self, event: DrawEvent) -> str:

@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 
 LOADED = "weights loaded:"
 """How the names of such modes begin."""
+LOADING_METHODS = (
+    "load_state_dict",
+    "load_weights",
+    "restore",
+    "set_weights",
+    "from_pretrained",
+    "load_from_checkpoint",
+)
+"""Methods that load weights."""
 _MARK = "@loaded"
 _LENIENT = ("by_name", "skip_mismatch")
 """Arguments of ``load_weights`` that may leave some weights as they are, where they are true."""
