@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from d9mlint.checks.base import argument_node
+from d9mlint.checks.checkpoints.stages import Test, exclude
 from d9mlint.interp import values as v
 from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.places import Moment, Where
@@ -35,17 +36,19 @@ class File(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """Models that are given what a file has, in which loops, under which key of the file: None where that is not known."""
+    """Models that are given what a file has, in which loops, under which key of the file: None where that is not known;
+    behind which tests."""
 
     order: Moment
     loops: frozenset[str]
     models: frozenset[Site]
     key: object
     file: File | None
+    tests: frozenset[Test]
 
 
 class Saved(NamedTuple):
-    """Weights alone that are saved in loops: of which models, under which keys."""
+    """Weights alone that are saved in loops: of which models, under which keys, behind which tests."""
 
     place: Where
     found: frozenset[str]
@@ -53,10 +56,11 @@ class Saved(NamedTuple):
     option: str
     models: frozenset[tuple[object, Site]]
     file: File | None
+    tests: frozenset[Test]
 
     def holds(self, loaded: Loaded) -> bool:
-        """Whether a later run can load as this what the program loads."""
-        return any(
+        """Whether a later run, of the same stage, can load as this what the program loads."""
+        return not exclude(self.tests, loaded.tests) and any(
             site in loaded.models and (loaded.key is None or loaded.key == key) for key, site in self.models
         )
 
