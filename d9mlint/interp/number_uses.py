@@ -1,5 +1,5 @@
-"""What is used as numbers where it stands: columns and arrays of unknown type that are computed with, or given to what raises
-for texts, in the same function."""
+"""What is used as numbers where it stands: columns and arrays of unknown type that are computed with, or given to what
+raises for texts, in the same function."""
 
 from __future__ import annotations
 
