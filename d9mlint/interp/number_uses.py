@@ -21,7 +21,11 @@ _MOST_NAMES = 4
 def are_numbers(interp: Interp, node: m.Expr | None) -> bool:
     """Whether the elements of an expression are numbers, by what else the running function does with the variable or column
     that they are taken out of."""
-    if isinstance(node, m.BinOp) and node.op in _COMPUTED and (_is_number(node.left) or _is_number(node.right)):
+    if (
+        isinstance(node, m.BinOp)
+        and node.op in _COMPUTED
+        and (_is_number(node.left) or _is_number(node.right))
+    ):
         return True
     name = _taken_from(node)
     if not name:
