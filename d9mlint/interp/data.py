@@ -11,6 +11,7 @@ from d9mlint.interp.containers import any_part, container_of, is_dict, named, pa
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
 from d9mlint.interp.library import index_updates
+from d9mlint.interp.library.own_paths import above, path_of
 from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
@@ -510,6 +511,9 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             return subscript(interp, container, index, node)
         return value if _is_part(value.cls.external_bases(), index) else v.UNKNOWN
     if isinstance(value, v.Obj):
+        if value.type == PATH and isinstance(index, v.Lit) and path_of(value) is not None:
+            # `Path(__file__).parents[1]`
+            return above(value, index.value + 1) if type(index.value) is int and index.value >= 0 else value
         if _is_part([value.api], index) or value.type == PATH:
             return value
         if isinstance(index, v.Lit) and isinstance(index.value, str) and index.value in value.attrs:

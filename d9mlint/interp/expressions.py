@@ -33,6 +33,7 @@ from d9mlint.interp.data import (
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
 from d9mlint.interp.frames import Frame
 from d9mlint.interp.heap import HEAP
+from d9mlint.interp.library import own_paths
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.rows import columns
 from d9mlint.interp.methods import bind_method, is_decorated
@@ -90,7 +91,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         if name in ENTROPY_FIELDS and is_entropy(value):
             return value
         if value.type == PATH and name in ("parent", "parents"):
-            return value
+            known = name == "parent" and own_paths.path_of(value) is not None
+            return own_paths.above(value, 1) if known else value
         if name == "dataset" and interp.kb.role(value.type or value.api, "takes-items") is not None:
             return value.args.get("dataset", 0) or v.UNKNOWN
         if name == "sampler" and value.type == "torch.utils.data.DataLoader":

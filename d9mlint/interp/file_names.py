@@ -32,3 +32,26 @@ def ends_of(run: RunView, value: v.Value | None, depth: int = 0) -> frozenset[st
     if run.kb.role(value.api, "makes-text") is None or not value.args.pos or value.type == v.TEXT:
         return frozenset()
     return ends_of(run, value.args.pos[-1], depth + 1)
+
+
+def parts_of(run: RunView, value: v.Value | None, depth: int = 0) -> tuple[str, str | None]:
+    """How the name of a file begins and ends, without its folder, where a part between them is not known; None in place of
+    the end where all of it is. Both are empty where nothing is known."""
+    if isinstance(value, v.Lit) and isinstance(value.value, str) and not value.option:
+        return value.value.rpartition("/")[2], None
+    if not isinstance(value, v.Obj) or depth > _DEEPEST or value.args.star:
+        return "", ""
+    if isinstance(value.owner, v.Lit) and isinstance(value.owner.value, str) and not value.owner.option:
+        # `"model_{}.pt".format(epoch)`
+        begins, _, rest = value.owner.value.partition("{")
+        return begins.rpartition("/")[2], rest.rpartition("}")[2]
+    if value.owner is not None:
+        return "", ""
+    if value.api == v.TEXT:
+        first, last = value.args.get("", 0), value.args.kw.get("end")
+        if not (isinstance(first, v.Lit) and isinstance(last, v.Lit)) or first.option or last.option:
+            return "", ""
+        return str(first.value).rpartition("/")[2], str(last.value)
+    if run.kb.role(value.api, "makes-text") is None or not value.args.pos or value.type == v.TEXT:
+        return "", ""
+    return parts_of(run, value.args.pos[-1], depth + 1)

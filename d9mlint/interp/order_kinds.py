@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.interp import attribute_kinds
+from d9mlint.interp import attribute_kinds, number_uses
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes, receiver
@@ -146,7 +146,10 @@ _SAMPLES = {TEXT: "builtins.str", NUMBER: "builtins.int", OBJECT: "builtins.id"}
 
 def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]:
     """An element of something that is known to have texts, numbers or objects."""
-    api = _SAMPLES.get(kind_of_elements(interp, value, node))
+    kind = kind_of_elements(interp, value, node)
+    if not kind and number_uses.are_numbers(interp, node):
+        kind = NUMBER
+    api = _SAMPLES.get(kind)
     return [v.Obj(api)] if api is not None else []
 
 

@@ -19,18 +19,18 @@ def never_run(
     while blocks:
         block = blocks.pop()
         for at, stmt in enumerate(block):
-            if _leaves(stmt, failing, own):
+            if leaves(stmt, failing, own):
                 yield from block[at + 1 :]
                 break
             blocks.extend(_within(stmt))
 
 
-def _leaves(stmt: m.Stmt, failing: Container[tuple[int, int]], own: Container[str]) -> bool:
+def leaves(stmt: m.Stmt, failing: Container[tuple[int, int]] = (), own: Container[str] = ()) -> bool:
     """Whether nothing behind a statement runs after it."""
     if isinstance(stmt, (m.Return, m.Raise, m.Jump)):
         return True
     if isinstance(stmt, m.If):
-        return all(any(_leaves(one, failing, own) for one in branch) for branch in (stmt.body, stmt.orelse))
+        return all(any(leaves(one, failing, own) for one in branch) for branch in (stmt.body, stmt.orelse))
     if not isinstance(stmt, (m.ExprStmt, m.Assign)):
         return False
     value = stmt.value

@@ -9,6 +9,7 @@ from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.continued import Start, start_of
 from d9mlint.checks.checkpoints.keras import keeps_state
+from d9mlint.checks.checkpoints.stages import tests_around
 from d9mlint.checks.checkpoints.weights import WHOLE, Loaded, Saved, file_of, models_made
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, EndEvent, LoopEvent
@@ -45,9 +46,8 @@ class KerasLoops(Rule):
         models = frozenset(models_made(call.owner))
         if models:
             loops = frozenset(loop.key for loop in self.run.loops)
-            self.loaded.append(
-                Loaded(Moment(self.run.steps), loops, models, None, file_of(self.run, call, "filepath", 0))
-            )
+            file, tests = file_of(self.run, call, "filepath", 0), tests_around(self.run, call.node)
+            self.loaded.append(Loaded(Moment(self.run.steps), loops, models, None, file, tests))
 
     @on_method("save_weights")
     def save(self, call: CallEvent) -> None:
@@ -59,7 +59,8 @@ class KerasLoops(Rule):
         loops = frozenset(loop.key for loop in self.run.loops)
         if models and loops:
             place = Where(self.run, call.node, call.api)
-            self.saved.append(Saved(place, frozenset(), loops, self.run.state.aside, models, file))
+            tests = tests_around(self.run, call.node)
+            self.saved.append(Saved(place, frozenset(), loops, self.run.state.aside, models, file, tests))
 
     @on_method("apply_gradients", "minimize")
     def step(self, call: CallEvent) -> None:

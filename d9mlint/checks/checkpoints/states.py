@@ -11,6 +11,7 @@ from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
 from d9mlint.checks.checkpoints.rounds import is_never
+from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
 from d9mlint.checks.checkpoints.weights import (
     File,
     Loaded,
@@ -151,6 +152,8 @@ class Checkpoints(Rule):
     """Models that are given the weights that a file has."""
     files = remembered_table(Site, File)
     """What the files are called that are loaded."""
+    tests = remembered_table(Site, frozenset[Test])
+    """The tests around the places of checkpoints, and around those where something is loaded."""
     names = remembered(set[tuple[Site, str]])
     """What the files are called that are saved and loaded, as far as that is known."""
     named = remembered(set[str])
@@ -289,6 +292,7 @@ class Checkpoints(Rule):
             loops |= going_on
             self.held.update(kind for one in made for kind in _kinds_held(one))
             self.checkpoints.append((place, found, loops, self.run.state.aside))
+            self._tested(place, call.node)
             if not all(_only_states(one) for one in made if isinstance(one, v.Mapping | v.Items)):
                 self.objects = True
 
@@ -302,7 +306,8 @@ class Checkpoints(Rule):
             self.written.setdefault(file.name, lambda: Moment(self.run.steps))
         if found <= {"epoch"} and loops and models:
             option = self.run.state.aside
-            self.weights.append(Saved(place, frozenset(found), loops, option, models, file))
+            tests = tests_around(self.run, call.node)
+            self.weights.append(Saved(place, frozenset(found), loops, option, models, file, tests))
 
     def _gone_on_with(self) -> list[tuple[Where, set[str], frozenset[str], str]]:
         """Weights that the program saves in a loop that trains, and goes on from: the loop begins with a number that was
@@ -359,7 +364,14 @@ class Checkpoints(Rule):
         models = frozenset(models_made(call.owner)) if kind == "model" else frozenset()
         if models and state is not None and not _is_state(state):
             file = next((self.files[one] for one in sources(state) if one in self.files), None)
-            self.loaded.append(Loaded(Moment(self.run.steps), loops, models, key_of(state), file))
+            tests = tests_around(self.run, call.node)
+            self.loaded.append(Loaded(Moment(self.run.steps), loops, models, key_of(state), file, tests))
+
+    def _tested(self, place: Where, node: Any) -> None:
+        """Something is saved or loaded behind tests: what holds however the program comes there counts."""
+        around = tests_around(self.run, node)
+        known = self.tests.get(place.site)
+        self.tests[place.site] = around if known is None else known & around
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "starts-ranks") is not None)
     def ranks(self, call: CallEvent) -> None:
@@ -377,6 +389,7 @@ class Checkpoints(Rule):
         loops = frozenset(loop.key for loop in self.run.loops)
         place = Where(self.run, call.node, "torch.load")
         self.loads.append((place, loops))
+        self._tested(place, call.node)
         self.names.update((place.site, name) for name in names_of(self.run, call, "f", 0))
         file = file_of(self.run, call, "f", 0)
         if file is not None:
@@ -398,6 +411,7 @@ class Checkpoints(Rule):
             uses.add("cuda")
         reported: set[tuple[str, str]] = set()
         evaluated = not open_world and self._only_evaluated()
+        stages = not open_world and bool(self.loads) and not self.alone
         checkpoints = [*self.checkpoints, *self._in_several_files()]
         weights: list[tuple[Where, set[str], frozenset[str], str]] = []
         if not checkpoints and not open_world:
@@ -416,6 +430,9 @@ class Checkpoints(Rule):
                 continue
             if evaluated and self._may_be_loaded(place):
                 self.silent("DET601", place, "what the program loads, it loads after it has trained")
+                continue
+            if stages and all(self._is_of_other_stage(place, one) for one, _ in self.loads):
+                self.silent("DET601", place, "no run that saves this loads anything")
                 continue
             lacks = [] if "epoch" in found else ["the epoch or step"]
             wanted = [
@@ -512,6 +529,11 @@ class Checkpoints(Rule):
             and any(self._is_late(place, loops) for place, loops, _ in self.given)
             and all(self._is_late(place, loops) for place, loops, _ in self.given)
         )
+
+    def _is_of_other_stage(self, checkpoint: Where, load: Where) -> bool:
+        """Whether no run comes both to a checkpoint and to a place where something is loaded."""
+        around = self.tests.get(checkpoint.site), self.tests.get(load.site)
+        return around[0] is not None and around[1] is not None and exclude(around[0], around[1])
 
     def _may_be_loaded(self, checkpoint: Where) -> bool:
         """Whether a checkpoint may be what the program loads after it has trained: that is not known to be a file in which

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from d9mlint.checks.base import argument_node
+from d9mlint.checks.checkpoints.stages import Test, exclude
 from d9mlint.interp import values as v
-from d9mlint.interp.file_names import ends_of
+from d9mlint.interp.file_names import ends_of, parts_of
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
@@ -28,24 +29,37 @@ WHOLE = ""
 
 
 class File(NamedTuple):
-    """How a program names a file: what it is called, and the loops that give it another name in each round."""
+    """How a program names a file: what it is called, the loops that give it another name in each round, and how its own
+    name begins and ends, where a part between them varies: None for what is known of a constant name."""
 
     name: str
     numbered_by: frozenset[str]
+    begins: str
+    ends: str | None
+
+    def is_round_of(self, other: File, loop: str) -> bool:
+        """Whether this is a constant name of a file to which another name may give the number of a loop's round."""
+        if self.ends is not None or other.ends is None or loop not in other.numbered_by:
+            return False
+        if not self.begins.startswith(other.begins) or not self.begins.endswith(other.ends):
+            return False
+        return self.begins[len(other.begins) : len(self.begins) - len(other.ends)].isdecimal()
 
 
 class Loaded(NamedTuple):
-    """Models that are given what a file has, in which loops, under which key of the file: None where that is not known."""
+    """Models that are given what a file has, in which loops, under which key of the file: None where that is not known;
+    behind which tests."""
 
     order: Moment
     loops: frozenset[str]
     models: frozenset[Site]
     key: object
     file: File | None
+    tests: frozenset[Test]
 
 
 class Saved(NamedTuple):
-    """Weights alone that are saved in loops: of which models, under which keys."""
+    """Weights alone that are saved in loops: of which models, under which keys, behind which tests."""
 
     place: Where
     found: frozenset[str]
@@ -53,10 +67,11 @@ class Saved(NamedTuple):
     option: str
     models: frozenset[tuple[object, Site]]
     file: File | None
+    tests: frozenset[Test]
 
     def holds(self, loaded: Loaded) -> bool:
-        """Whether a later run can load as this what the program loads."""
-        return any(
+        """Whether a later run, of the same stage, can load as this what the program loads."""
+        return not exclude(self.tests, loaded.tests) and any(
             site in loaded.models and (loaded.key is None or loaded.key == key) for key, site in self.models
         )
 
@@ -70,7 +85,9 @@ class Saved(NamedTuple):
 
     def replaces(self, loaded: Loaded, loop: str, first: int | None) -> bool:
         """Whether the file that is loaded is one that an earlier run has saved in a loop; when this one first wrote it."""
-        if self.file is None or loaded.file is None or self.file.name != loaded.file.name:
+        if self.file is None or loaded.file is None:
+            return False
+        if self.file.name != loaded.file.name and not loaded.file.is_round_of(self.file, loop):
             return False
         return (
             loaded.order < self.place.order
@@ -139,7 +156,7 @@ def file_of(run: RunView, call: CallEvent, argument: str, position: int) -> File
         }
         if all(assignments(body, one) <= 1 or one in counted for one in _names(node)):
             name = (run.frame.file.path, body[0].start if body else 0, _words(node))
-    return File(repr(name), numbered) if name is not None else None
+    return File(repr(name), numbered, *parts_of(run, value)) if name is not None else None
 
 
 def names_of(run: RunView, call: CallEvent, argument: str, position: int) -> frozenset[str]:

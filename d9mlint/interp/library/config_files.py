@@ -12,6 +12,7 @@ from d9mlint.base.paths import boundary, is_inside, read_limited
 from d9mlint.base.toml import load_toml
 from d9mlint.base.yaml_limits import load_yaml
 from d9mlint.interp import values as v
+from d9mlint.interp.library.own_paths import literal_path
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -66,7 +67,7 @@ def hydra_config(interp: Interp, func: v.Func, args: v.Args) -> v.Value:
     """The configuration that ``@hydra.main(config_path=..., config_name=...)`` composes by default; before Hydra 1.1
     ``config_path`` may be the path of the file itself."""
     path, name = args.get("config_path", 0), args.get("config_name", 1)
-    relative = path.value if isinstance(path, v.Lit) and isinstance(path.value, str) else ""
+    relative = literal_path(path) or ""
     leaf = name.value if isinstance(name, v.Lit) and isinstance(name.value, str) else ""
     early = not leaf and relative.endswith((".yaml", ".yml"))
     if early:

@@ -11,6 +11,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.data import is_entropy
 from d9mlint.interp.library.config_files import config_value, load_literal
 from d9mlint.interp.library.options import as_default
+from d9mlint.interp.library.own_paths import literal_path
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -46,8 +47,9 @@ def _given(interp: Interp, args: v.Args) -> v.Mapping:
     """A configuration as keyword arguments, a mapping or a file."""
     given = v.Mapping(dict(args.kw), args.star or args.dstar)
     first = args.pos[0] if args.pos else None
-    if isinstance(first, v.Lit) and isinstance(first.value, str):
-        first = config_value(load_literal(interp, first.value), first.value)
+    path = literal_path(first)
+    if path is not None:
+        first = config_value(load_literal(interp, path), path)
     if isinstance(first, v.Mapping):
         given = v.Mapping({**first.items, **given.items}, given.open or first.open)
     elif first is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from d9mlint.interp import values as v
 from d9mlint.interp.heap import Cells
 from d9mlint.interp.library.config_files import composed, config_value, hydra_config, load_literal
+from d9mlint.interp.library.own_paths import literal_path
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -335,17 +336,13 @@ _READING = frozenset({"read", "read_text", "read_bytes"})
 def load_config(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``yaml.safe_load(open('config.yaml'))``, ``OmegaConf.load('c.yaml')``, ``json.load(...)``, ``toml.loads(...)``."""
     first = args.pos[0] if args.pos else None
-    path = None
     if isinstance(first, v.Obj) and first.api.rpartition(".")[2] in _READING and first.owner is not None:
         # The text of a file that is open, or of a path.
         first = first.owner
-    if isinstance(first, v.Lit):
-        path = first.value
-    elif isinstance(first, v.Obj):
-        inner = first.args.pos[0] if first.args.pos else None
-        if isinstance(inner, v.Lit):
-            path = inner.value
-    if not isinstance(path, str):
+    path = literal_path(first)
+    if path is None and isinstance(first, v.Obj):
+        path = literal_path(first.args.pos[0] if first.args.pos else None)
+    if path is None:
         return None
     data = load_literal(interp, path)
     if data is None:

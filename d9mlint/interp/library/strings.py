@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -114,12 +115,16 @@ def _join(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) ->
     return v.Lit(owner.value.join(texts), _option(owner, *given.elts))
 
 
+_CONVERSION = re.compile(r"%(?:\(\w*\))?[-+ #0-9.*]*[a-zA-Z%]")
+
+
 def format_percent(left: v.Lit, right: v.Value) -> v.Value:
     """``"%s.%s" % (a, b)`` of literals, where only strings and integers are put in."""
     given = plain_value(right)
     parts = given if isinstance(given, tuple) else (given,)
     if any(not isinstance(one, (str, int)) for one in parts) or _has_widths(left.value):
-        return v.UNKNOWN
+        around = _CONVERSION.split(left.value)
+        return v.text(v.Lit(around[0], left.option), v.Lit(around[-1], left.option))
     try:
         text = left.value % parts
     except (TypeError, ValueError):

@@ -1,0 +1,146 @@
+"""What tests around two places say of one variable or option: where that excludes each other, no run comes to both, and what
+one writes, the other reads in another stage: pretraining and fine-tuning, training and evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.interp import values as v
+from d9mlint.interp.library.options import NAMESPACE
+from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
+from d9mlint.ir import nodes as m
+from d9mlint.ir.endings import leaves
+from d9mlint.ir.scopes import assignments
+from d9mlint.ir.traversal import nodes
+
+if TYPE_CHECKING:
+    from d9mlint.interp.frames import Frame
+    from d9mlint.interp.view import RunView
+
+_EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
+
+
+class Test(NamedTuple):
+    """What is tested, and whether it is equal to a value, or, without ``compared``, whether it is true."""
+
+    what: Hashable
+    compared: bool
+    value: Hashable
+    holds: bool
+
+    def excludes(self, other: Test) -> bool:
+        """Whether two tests of the same variable or option never hold in one run."""
+        if self.what != other.what or self.compared is not other.compared:
+            return False
+        if self.value == other.value:
+            return self.holds is not other.holds
+        return self.holds and other.holds
+
+
+def exclude(some: frozenset[Test], others: frozenset[Test]) -> bool:
+    """Whether tests around one place, and those around another, never all hold in one run."""
+    return any(one.excludes(other) for one in some for other in others)
+
+
+def tests_around(run: RunView, node: Any) -> frozenset[Test]:
+    """What holds where a call is made, by the tests around it in its function and in those that call it."""
+    found: set[Test] = set()
+    frame: Frame | None = run.frame
+    offset = node.start
+    while frame is not None:
+        body = _body(frame)
+        for test, outcome in _holding(body, offset):
+            found.update(_asked(frame, body, test, outcome))
+        offset = frame.call_site.start if frame.call_site is not None else 0
+        frame = frame.caller if frame.call_site is not None else None
+    return frozenset(found)
+
+
+def _body(frame: Frame) -> list[m.Stmt]:
+    return frame.func.fn.body if frame.func is not None else frame.file.facts.functions[0].body
+
+
+def _holding(block: Sequence[m.Stmt], offset: int) -> Iterator[tuple[m.Expr, bool]]:
+    """The tests of a function that are decided where a call in it is made, with their outcomes."""
+    while block:
+        inner = next((one for one in block if _holds([one], offset)), None)
+        for one in block:
+            if one is inner:
+                break
+            # Behind a branch that always leaves, its test is not true.
+            if isinstance(one, m.If) and not one.orelse and any(leaves(stmt) for stmt in one.body):
+                yield one.test, False
+        if isinstance(inner, m.If):
+            block = next((part for part in (inner.body, inner.orelse) if _holds(part, offset)), [])
+            if block:
+                yield inner.test, block is inner.body
+            continue
+        parts = [getattr(inner, name, None) or [] for name in ("body", "orelse", "final")]
+        parts += [one.body for name in ("handlers", "cases") for one in getattr(inner, name, ())]
+        block = next((part for part in parts if _holds(part, offset)), [])
+
+
+def _holds(block: Sequence[Any], offset: int) -> bool:
+    return any(isinstance(one, m.Call) and one.start == offset for one in nodes(block))
+
+
+def _asked(frame: Frame, body: list[m.Stmt], test: m.Expr, outcome: bool) -> Iterator[Test]:
+    """What holds where a test has an outcome."""
+    if isinstance(test, m.Unary) and test.op == "not":
+        yield from _asked(frame, body, test.operand, not outcome)
+    elif isinstance(test, m.BoolOp):
+        if (test.op == "and") == outcome:
+            yield from _asked(frame, body, test.left, outcome)
+            yield from _asked(frame, body, test.right, outcome)
+    elif isinstance(test, m.Compare):
+        equal = _EQUAL.get(test.ops[0]) if len(test.ops) == 1 else None
+        value = test.comparators[0]
+        what = _what(frame, body, test.left) if equal is not None and isinstance(value, m.Const) else None
+        if what is not None and isinstance(value, m.Const):
+            yield Test(what, True, repr(value.value), equal is outcome)
+    else:
+        what = _what(frame, body, test)
+        if what is not None:
+            yield Test(what, False, None, outcome)
+
+
+def _what(frame: Frame, body: list[m.Stmt], node: m.Expr) -> Hashable | None:
+    """What an expression reads: a part of an object that some call made, or a variable that is assigned once."""
+    parts: list[Hashable] = []
+    while isinstance(node, m.Subscript):
+        if not isinstance(node.index, m.Const):
+            return None
+        parts.insert(0, repr(node.index.value))
+        node = node.value
+    if not isinstance(node, m.Name):
+        return None
+    root, *names = node.id.split(".")
+    parts = [*names, *parts]
+    value = _value(frame, root)
+    while isinstance(value, v.Inst) and parts:
+        value = value.attrs.get(str(parts.pop(0)))
+    if isinstance(value, v.Lit) and value.option and not parts:
+        return value.option
+    if isinstance(value, v.Obj) and parts:
+        # A program has its options once, wherever they are read.
+        made = value.type if value.type == NAMESPACE else made_at(value)
+        if made is not None:
+            return made, *parts
+    if names or any(one.name == root for one in (frame.func.fn.params if frame.func is not None else ())):
+        return None
+    if root not in frame.env.vars or assignments(body, root) != 1:
+        return None
+    start = body[0].start if body else 0
+    return Site(frame.file.path, start, start), root, *parts
+
+
+def _value(frame: Frame, name: str) -> v.Value | None:
+    """A variable that the code of an activation sees."""
+    env: v.Env | None = frame.env
+    while env is not None:
+        if name in env.vars:
+            return env.vars[name]
+        env = env.parent
+    return frame.mod.env.vars.get(name)

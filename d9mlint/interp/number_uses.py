@@ -1,0 +1,102 @@
+"""What is used as numbers where it stands: columns and arrays of unknown type that are computed with, or given to what
+raises for texts, in the same function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+_COMPUTED = frozenset({"+", "-", "/", "//", "**"})
+_EXTREMES = frozenset({"max", "min"})
+"""Methods that give one of the elements."""
+_MOST_NAMES = 4
+
+
+def are_numbers(interp: Interp, node: m.Expr | None) -> bool:
+    """Whether the elements of an expression are numbers, by what else the running function does with the variable or column
+    that they are taken out of."""
+    if (
+        isinstance(node, m.BinOp)
+        and node.op in _COMPUTED
+        and (_is_number(node.left) or _is_number(node.right))
+    ):
+        return True
+    name = _taken_from(node)
+    if not name:
+        return False
+    func = interp.frame.func
+    body = func.fn.body if func is not None else interp.frame.file.facts.functions[0].body
+    names = _same(body, name)
+    for one in nodes(body):
+        if isinstance(one, m.BinOp) and one.op in _COMPUTED:
+            pairs = (one.left, one.right), (one.right, one.left)
+            if any(_is_number(other) and _element(side) in names for side, other in pairs):
+                return True
+        elif isinstance(one, m.Call) and one.args and any(_is_given(part, names) for part in one.args):
+            called = interp.eval(one.func) if isinstance(one.func, m.Name) else None
+            entry = interp.kb.order(called.name) if isinstance(called, v.Ext) else None
+            if entry is not None and entry.numbers:
+                return True
+    return False
+
+
+def _same(body: list[m.Stmt], name: str) -> set[str]:
+    """A variable, and what it is assigned once: ``u`` and ``frame.u`` after ``u = frame.u.values``."""
+    names = {name}
+    for _ in range(_MOST_NAMES):
+        assigned = [
+            one.value
+            for one in nodes(body)
+            if isinstance(one, m.Assign)
+            and any(isinstance(target, m.Name) and target.id == name for target in one.targets)
+        ]
+        name = _taken_from(assigned[0]) if len(assigned) == 1 else ""
+        if not name or name in names:
+            break
+        names.add(name)
+    return names if len(assigned) <= 1 else set()
+
+
+def _taken_from(node: m.Expr | None) -> str:
+    """The variable, or the column of one, that some elements are taken out of: ``u`` for ``u[mask].tolist()``."""
+    while node is not None:
+        if isinstance(node, m.Subscript):
+            if isinstance(node.index, m.Const) and isinstance(node.value, m.Name):
+                return _column(f"{node.value.id}.{node.index.value}")
+            node = node.value
+        elif isinstance(node, m.Call) and not node.args and isinstance(node.func, m.Name):
+            return _column(node.func.id.rpartition(".")[0])
+        elif isinstance(node, m.Call) and not node.args and isinstance(node.func, m.Attr):
+            node = node.func.value
+        else:
+            return _column(node.id) if isinstance(node, m.Name) else ""
+    return ""
+
+
+def _element(node: m.Expr) -> str:
+    """The variable that an expression is, or is an element of: the number of its elements is none."""
+    if isinstance(node, m.Call) and not (
+        isinstance(node.func, m.Name) and node.func.id.rpartition(".")[2] in _EXTREMES
+    ):
+        return ""
+    return _taken_from(node)
+
+
+def _column(name: str) -> str:
+    return name.removesuffix(".values")
+
+
+def _is_given(node: m.Expr, names: set[str]) -> bool:
+    """Whether an argument is what is taken from one of some variables, or a pair with it."""
+    parts = node.elts if isinstance(node, m.Seq) else [node]
+    return any(_taken_from(one) in names for one in parts)
+
+
+def _is_number(node: m.Expr) -> bool:
+    return isinstance(node, m.Const) and type(node.value) in (int, float)
