@@ -48,6 +48,45 @@ def test_a_function_that_runs_by_default_too(
     assert [one["confidence"] for one in found] == ["high", "high"]
 
 
+MEDIUM = """
+import argparse
+
+import torch
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--test", action="store_true")
+args = parser.parse_args()
+
+
+def train(size):
+    torch.use_deterministic_algorithms(True)
+    model = nn.LSTM(size, 8).cuda()
+    model(torch.randn(2, 3, size).cuda())[0].sum().backward()
+    torch.save(model.state_dict(), "model.pt")
+
+
+torch.manual_seed(0)
+if args.test:
+    train(4)
+else:
+    train(8)
+"""
+
+
+def test_what_needs_no_option_is_kept_of_two_that_are_equally_sure(
+    run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    root = project({"train.py": MEDIUM})
+    found = json.loads(run("--output-format=json", "--select=DET405", cwd=root).out)
+    assert [(one["code"], one["confidence"]) for one in found] == [("DET405", "medium")]
+    assert all("--test" not in step["message"] for step in found[0]["flow"])
+
+    only = project({"train.py": MEDIUM.replace("    train(8)\n", "    print(8)\n")})
+    found = json.loads(run("--output-format=json", "--select=DET405", cwd=only).out)
+    assert "when `--test` is given" in found[0]["message"]
+
+
 OPTIONS = """
 import argparse
 

@@ -105,8 +105,11 @@ class Reporter:
         subject = violation.subject or place.subject
         key = (code, place.site.path, place.site.start, place.site.end, subject)
         old = self._found.get(key)
-        if old is not None and (old.confidence.rank, old.severity.rank) >= (sure.rank, level.rank):
-            return
+        if old is not None:
+            # Of two equal ones, that which needs no option is kept: its note would be untrue of the other.
+            before = (old.confidence.rank, old.severity.rank, not self._asides[key])
+            if before >= (sure.rank, level.rank, not place.aside):
+                return
         self._causes[key] = violation.cause
         self._asides[key] = place.aside
         self._raising[key] = violation.raises if sure is not Confidence.LOW else ""

@@ -950,7 +950,7 @@ def _end(rule: Ops) -> None:
     reported: set[tuple[Site, str]] = set()
     calls = _agreed(rule)
     # Of what is said of one place for several reasons, the surest counts.
-    for found in sorted(rule.candidates, key=lambda one: _SURENESS.index(one.sure)):
+    for found in sorted(rule.candidates, key=_first_reported):
         if warns and found.entry.library != "tensorflow":
             found = found._replace(past=_when_warned(found.past))
         if found.past.silenced_by and _may_be(rule.run, found.past.silenced_by, TRUE):
@@ -1109,6 +1109,11 @@ def _trains(rule: Ops, found: Candidate, made: tuple[str, int]) -> bool:
     """Whether the variable of a layer is trained, or may be."""
     decided = rule.switched.get(made)
     return (not found.untrained if decided is None else decided) or bool(rule.unfrozen)
+
+
+def _first_reported(found: Candidate) -> tuple[int, bool]:
+    """By what candidates are sorted: of those that are reported as one, that which is surest and needs no option."""
+    return _SURENESS.index(found.sure), bool(found.place.aside)
 
 
 def _when_warned(past: OpHistory) -> OpHistory:

@@ -135,6 +135,9 @@ class DeterministicMode(Rule):
         elif (self.call is not None or self.off) and not setting.option:
             self.silent("DET302", place, "DET303 reports the call that turns deterministic mode off")
             return
+        if setting.option and place.aside == setting.option:
+            self.silent("DET302", place, "what lets the program train turns deterministic mode on too")
+            return
         when = when_selected(place.option) or when_on_cuda(self.run)
         cudnn = self.run.state.modes.get("torch.cudnn.deterministic")
         if setting.option:

@@ -30,7 +30,9 @@ def as_sorted_list(context: Context, finding: Finding, fix: Fix) -> Fix:
     if edits is None and _is_advanced(code, node):
         edits = changes.wrap(code, node, "iter(sorted(", "))")
     more = [
-        edit for one in _same_listings(code, node) for edit in changes.wrap(code, one, "sorted(", ")") or ()
+        edit
+        for one in _same_listings(code, node)
+        for edit in _in_list(code, one) or changes.wrap(code, one, "sorted(", ")") or ()
     ]
     if edits is None and not more:
         return fix
@@ -47,11 +49,18 @@ def _same_listings(code: Code, node: ast.expr) -> list[ast.Call]:
     for one in ast.walk(code.scope(node)):
         if not isinstance(one, ast.Call) or one is node or ast.dump(one) != written:
             continue
-        above = code.parents.get(one)
-        name = code.qualified(above.func) if isinstance(above, ast.Call) and above.args[:1] == [one] else ""
-        if name.removeprefix("builtins.") not in _IN_ANY_ORDER:
+        if not _in_any_order(code, one):
             found.append(one)
     return found
+
+
+def _in_any_order(code: Code, node: ast.expr) -> bool:
+    """Whether an expression is given to a call that its order does not matter to, also as a list of it."""
+    above = code.parents.get(node)
+    if not (isinstance(above, ast.Call) and above.args[:1] == [node]):
+        return False
+    name = code.qualified(above.func).removeprefix("builtins.")
+    return name in _IN_ANY_ORDER or (name in ("list", "tuple") and _in_any_order(code, above))
 
 
 _IN_ANY_ORDER = frozenset({"sorted", "len", "set", "frozenset", "min", "max", "any", "all", "sum"})
