@@ -170,7 +170,8 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     if op == "*" and isinstance(left, v.Items) and left.kind != "s":
         return v.Items(left.kind, left.elts, True)
     if op == "+" and isinstance(left, v.Items):
-        return v.Items(left.kind, [*left.elts, v.UNKNOWN], True)
+        # No list is added to a number.
+        return v.UNKNOWN if _is_plain_number(right) else v.Items(left.kind, [*left.elts, v.UNKNOWN], True)
     if op in ("|", "&", "-", "^") and (_is_view(left) or (isinstance(left, v.Items) and left.kind == "s")):
         # Lists have no such operators: one stands for the keys of a dictionary. What they give is a set.
         left_elts = left.elts if isinstance(left, v.Items) else []
@@ -220,11 +221,16 @@ def is_graph_tensor(value: v.Value) -> bool:
 def _is_view(value: v.Value) -> bool:
     """Whether a value is what ``keys()`` or ``items()`` of a dictionary gives."""
     if isinstance(value, v.Items):
-        return value.kind == "l"
+        # What numbers were computed with has become an array: `[1.0, 2.0] * weight - labels`.
+        return value.kind == "l" and not any(map(_is_plain_number, value.elts))
     if not isinstance(value, v.Obj) or value.args.pos or value.args.kw:
         return False
     owner, _, method = value.api.rpartition(".")
     return method in ("keys", "items") and not owner.startswith(_TABLES)
+
+
+def _is_plain_number(value: v.Value) -> bool:
+    return isinstance(value, v.Lit) and isinstance(value.value, (int, float))
 
 
 _TABLES = ("pandas.", "polars.", "dask.", "cudf.")
