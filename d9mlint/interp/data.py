@@ -159,7 +159,9 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         if is_graph_tensor(side):
             made = v.Obj(OPERATOR, "", v.Args([left, right]))
             dtype = shapes.of_operator(left, right, op).dtype
-            made.start_with(shapes.Form(dtype=dtype, whole=tensors.keeps_whole(left, right, op)))
+            distinct, begins = tensors.places_of_rows(left, right, op)
+            whole = tensors.keeps_whole(left, right, op)
+            made.start_with(shapes.Form(dtype=dtype, distinct=distinct, whole=whole, begins=begins))
             return made
     if op == "+" and isinstance(left, v.Items) and isinstance(right, v.Items):
         return joined(left.kind, [*left.elts, *right.elts], left.open or right.open)

@@ -40,8 +40,9 @@ class Form(NamedTuple):
     """What is known of a tensor: its sizes (None for an unknown one) and its element type; the device it is on
     ("" for unknown), whether it requires grad (None for unknown), whether its elements are all different, where its
     sizes are not known a dimension of one element, whether its elements are whole numbers though their type may have
-    others, how many dimensions it has at least where its sizes are not known, whether it is a product with zero, and whether
-    its rows along the last dimension are all different."""
+    others, how many dimensions it has at least where its sizes are not known, whether it is a product with zero, whether
+    its rows along the last dimension are all different, and whether its elements are where rows begin: multiples of a
+    number, each once."""
 
     sizes: Sizes | None = None
     dtype: str | None = None
@@ -53,6 +54,7 @@ class Form(NamedTuple):
     least: int = 0
     zero: bool = False
     rows: bool = False
+    begins: bool = False
 
 
 NOTHING = Form()
@@ -122,6 +124,7 @@ def _common(forms: list[Form]) -> Form:
             0 if sizes else min(least(first), least(one)),
             first.zero and one.zero,
             first.rows and one.rows,
+            first.begins and one.begins,
         )
     return first
 

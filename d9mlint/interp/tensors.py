@@ -595,7 +595,37 @@ def of_operator(interp: Interp, left: v.Value, right: v.Value, op: str) -> Form:
     whole = keeps_whole(left, right, op)
     where = _device_with(interp, [left, right])
     zero = (op == "*" and v.is_zero(right)) or (op in ("*", "/") and v.is_zero(left))
-    return Form(shape.sizes, shape.dtype, where, grad, whole=whole, least=shape.least, zero=zero)
+    distinct, begins = places_of_rows(left, right, op)
+    return Form(
+        shape.sizes,
+        shape.dtype,
+        where,
+        grad,
+        distinct,
+        whole=whole,
+        least=shape.least,
+        zero=zero,
+        begins=begins,
+    )
+
+
+def places_of_rows(left: v.Value, right: v.Value, op: str) -> tuple[bool, bool]:
+    """Whether the elements of the result of an operator are all different, and whether they are where rows begin:
+    ``range(rows) * length``, to which a place in each row is added."""
+    for one, other in ((left, right), (right, left)):
+        known = form(one)
+        number = isinstance(other, v.Lit) and type(other.value) is int
+        if op == "*" and known.distinct and (known.dtype is None or shapes.is_dtype(known.dtype, "integer")):
+            counted = number or not isinstance(other, v.Obj) or shapes.is_whole_number(other)
+            one_row = known.sizes is not None and len(known.sizes) == 1
+            return number and not v.is_zero(other), counted and one_row and not v.is_zero(other)
+        if op == "+" and known.distinct and number:
+            return True, known.begins
+        if op == "+" and known.begins and shapes.least(form(other)) <= 1:
+            return True, False
+        if op == "-" and one is left and known.distinct and number:
+            return True, known.begins
+    return False, False
 
 
 def of_comparison(interp: Interp, left: v.Value, right: v.Value) -> Form:
