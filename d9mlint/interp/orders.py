@@ -554,6 +554,8 @@ class Orders:
         if role in ("", "carry", "sink") and self.origins and order_sorting.taken(self, args, owner):
             return result
         if owner is not None:
+            if api.endswith(_STEPS) and (walk := _walk_of(interp, owner)) is not None:
+                return self._walked(walk)
             return self._method(interp, entry, role, api, args, node, result, owner)
         given = self._given(interp, args, node, role in ("carry", "sink", "draw"), tables=role != "")
         if role == "sink":
@@ -1558,6 +1560,10 @@ def _numbers_rounds(value: v.Value) -> bool:
     return value.api == "builtins.range" or (
         value.api == "builtins.list" and any(map(_numbers_rounds, value.args.pos))
     )
+
+
+_STEPS = (".__next__", ".next")
+"""The ends of the methods that ``next()`` calls, the second one that of Python 2."""
 
 
 def _walk_of(interp: Interp, value: v.Value) -> v.Obj | None:
