@@ -239,8 +239,8 @@ def names(function: m.Function, name: str) -> bool:
 
 
 def _reads_attribute(parts: Iterable[Any], name: str, items: bool, besides: str = "") -> bool:
-    """Whether some nodes do more with attributes of a name than assign them, with ``items`` also than test for elements.
-    The attribute of what is called ``besides`` is not meant."""
+    """Whether some nodes do more with attributes of a name than assign or delete them, with ``items`` also than test for
+    elements. The attribute of what is called ``besides`` is not meant."""
     parts = list(parts)
     named = 0
     tested = _tested_for_elements(parts) if items else ()
@@ -250,8 +250,8 @@ def _reads_attribute(parts: Iterable[Any], name: str, items: bool, besides: str 
         if isinstance(one, (m.Name, m.Attr)):
             first, *rest = (one.id if isinstance(one, m.Name) else f".{one.name}").split(".")
             named += name in (rest[1:] if besides and first == besides else rest)
-        elif isinstance(one, (m.Assign, m.AnnAssign)):
-            for target in one.targets if isinstance(one, m.Assign) else [one.target]:
+        elif isinstance(one, (m.Assign, m.AnnAssign, m.Delete)):
+            for target in [one.target] if isinstance(one, m.AnnAssign) else one.targets:
                 if items and isinstance(target, m.Subscript):
                     target = target.value
                 if isinstance(target, (m.Name, m.Attr)):

@@ -446,7 +446,8 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``ignored`` (nothing is seeded) or ``fixed`` (a fixed seed is used).
     ``draws``: RNGs it draws from (``own``: a generator of its own; ``entropy``: the operating system or the
     clock). ``at`` says when: ``call`` (the call itself draws), ``construct`` (the constructor draws, as weights
-    do), ``use`` (the object draws when it is called, iterated or trained, as dropout and samplers do).
+    do), ``use`` (the object draws when it is called, iterated or trained, as dropout and samplers do; when it is
+    called alone if it is not ``iterated``).
     ``unless``: arguments which, when given, make it draw from them instead of the global RNG; ``when``:
     conditions under which it draws at all. ``quiet_parts``: what an object made of nothing but these parts (its
     first argument) draws decides nothing. ``seed_attribute``: the seed is this attribute of that argument, as of a
@@ -488,6 +489,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     described_by: list[str] = []
     draws: list[str] = []
     at: Literal["call", "construct", "use"] = "call"
+    iterated: bool = True
     unless: list[Condition] = []
     when: list[Condition] = []
     quiet_parts: list[str] = []

@@ -147,8 +147,9 @@ class Loaders:
         if value.type == LOADER:
             consume(self._interp, value)
         elif value.node is not None and (entries := self._interp.kb.rng(value.api)):
+            drawn = tuple(one for one in entries if one.iterated)
             with self._interp.in_file(value.file):
-                rng.apply(self._interp, entries, value.args, value.node, at="use")
+                rng.apply(self._interp, drawn, value.args, value.node, at="use")
 
 
 def split(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
