@@ -22,7 +22,7 @@ import argparse
 
 import torch
 import unheard_of
-from nets import Net, missing
+from nets import Net
 from .gone import helper
 
 BUILDERS = {}

@@ -356,6 +356,7 @@ def call_function(
             value = memo.replay(known, arguments, interp.reruns, loops)
             if value is not None:
                 known.effect.apply(interp.state)
+                interp.lost = known.effect.lost
                 interp.trail.append(known.trail)
                 interp.recursions |= known.recursions
                 return value
@@ -426,7 +427,8 @@ def call_function(
         interp.state = join_states(ends)
         if frame.parted:
             interp.partings.close(interp, frame.parted, ends)
-    interp.state.alive = True
+    lost = not ends and interp.state.lost and not (fn.is_generator or fn.is_async)
+    interp.state.alive, interp.state.lost = True, False
     if fn.is_generator:
         yielded: v.Value = v.Items("l", frame.yielded, True) if frame.yielded else v.UNKNOWN
         result: v.Value = interp.orders.carried(yielded, frame.yields)
@@ -447,7 +449,7 @@ def call_function(
     interp.rounds = rounds
     interp.recursions.discard(running)
     if not interp.stopped and on_yield is None:
-        done = effect(act, start, interp.state)
+        done = effect(act, start, interp.state)._replace(lost=lost)
         found = memo.remember(
             name,
             act,
@@ -468,6 +470,7 @@ def call_function(
     spent[0] += 1
     spent[1] += interp.steps - steps_before
     interp.recursions |= outer_recursions
+    interp.lost = lost
     return result
 
 
@@ -1330,6 +1333,7 @@ def _train_elsewhere(interp: Interp, args: v.Args, node: Any) -> None:
             interp.listeners.tell(IterationEvent(one))
     for one in given:
         if isinstance(one, v.Inst) and one.cls.find("forward") is not None:
+            set_training(interp, one, None)
             call_instance(interp, one, v.Args(star=True, dstar=True), node)
         elif isinstance(one, v.Obj) and one.api.startswith(("torch.nn.", "torchvision.models")):
             call_object(interp, one, v.Args(star=True), node)

@@ -31,6 +31,7 @@ from d9mlint.interp.data import (
     subscript,
 )
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
+from d9mlint.interp.failing import end_lost
 from d9mlint.interp.frames import Frame
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import own_paths
@@ -55,6 +56,7 @@ def _name(interp: Interp, node: m.Name) -> v.Value:
     parts = parts_of(node.id)
     value = interp.lookup(parts[0])
     if value is None:
+        interp.frame.missed = node
         return v.UNKNOWN
     for part in parts[1:]:
         value = attribute(interp, value, part, node)
@@ -293,7 +295,11 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
     args = v.Args(pos, kw, star, dstar)
     if isinstance(func, v.Func) and func.fn.name == "__init__" and not _takes(func, args):
         func = _library_base(interp, node) or func
-    return interp.call(func, args, node)
+    interp.lost = False
+    result = interp.call(func, args, node)
+    if interp.lost and isinstance(func, (v.Func, v.Cls)):
+        end_lost(interp)
+    return result
 
 
 def _is_zip(func: v.Value) -> bool:
@@ -514,6 +520,7 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
         known = elements_of_own_code(iterated) if alone else None
     interp.frame = Frame(outer.mod, outer.file, env, outer.label, outer.caller, outer.call_site, outer.func)
     interp.frame.returns, interp.frame.jumps = outer.returns, outer.jumps
+    alive = interp.state.alive
     results: list[v.Value] = []
     keys: list[v.Value] = []
     is_open = True
@@ -552,6 +559,9 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
             results[-1] = interp.eval(node.value)
     turns = interp.orders.end_rounds()
     interp.frame = outer
+    if interp.state.lost and alive:
+        # There may be no rounds.
+        interp.state.alive, interp.state.lost = True, False
     order = (
         merge((turns, *(loop.order for loop in loops if loop is not None))) if turns or any(loops) else None
     )

@@ -1,14 +1,16 @@
-"""Statements that raise for certain: they are a name that nothing defines or the call of one, or of a function that only
-raises or that needs an argument which is not given."""
+"""Statements that raise for certain: they read a name that nothing defines, import one, or call a function that does so on
+all of its paths, that only raises or that needs an argument which is not given."""
 
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import bound_names
+from d9mlint.ir.traversal import children
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -69,6 +71,7 @@ def must_raise(interp: Interp, node: m.Expr | None) -> bool:
     if found is None:
         if _is_undefined(interp, name):
             interp.gap("undefined-name", f"`{name}` is defined nowhere", node)
+            interp.state.lost = True
             return True
     elif isinstance(found, v.Func) and isinstance(node, m.Call) and name == called.id:
         if _is_plain(found) and _lacks_argument(found, node):
@@ -76,6 +79,74 @@ def must_raise(interp: Interp, node: m.Expr | None) -> bool:
             return True
         return _is_plain(found) and _only_raises(found)
     return False
+
+
+def has_raised(interp: Interp, node: m.Expr | None) -> bool:
+    """Whether evaluating an expression has raised: a part of it that is always evaluated is a name that the program defines
+    nowhere, or the call of a function that comes to one."""
+    missed, interp.frame.missed = interp.frame.missed, None
+    if interp.state.lost and not interp.state.alive:
+        return True
+    if missed is None or node is None or not any(one is missed for one in _evaluated(node)):
+        return False
+    if interp.entry is None or interp.guessing or interp.uncertain or interp.frame.file.notebook:
+        return False
+    name = missed.id.partition(".")[0]
+    if not _is_undefined(interp, name):
+        return False
+    interp.gap("undefined-name", f"`{name}` is defined nowhere", node)
+    interp.state.lost = True
+    return True
+
+
+def end_lost(interp: Interp) -> None:
+    """The running path ends, since a function that it calls asks for a name that nothing defines."""
+    if interp.entry is None or interp.guessing or interp.uncertain or interp.frame.file.notebook:
+        return
+    interp.state.alive = False
+    interp.state.raised = interp.state.lost = True
+
+
+def defines_no(interp: Interp, mod: v.Mod, name: str, stmt: m.ImportFrom) -> bool:
+    """Whether importing a name from a module of the project raises: the module is known, and defines no such name."""
+    here, there = interp.frame.file, mod.file
+    if there is None or there.facts.problem is not None or there.facts.unread or here.notebook:
+        return False
+    if interp.entry is None or interp.importing or interp.guessing or interp.uncertain or interp.muted:
+        return False
+    if interp.exhausted or mod.env.stars or mod.env.read("__getattr__") is not None:
+        return False
+    if not stmt.level and (
+        interp.modules.is_library(stmt.module) or interp.modules.named(stmt.module) != [there]
+    ):
+        # What is meant may be another module.
+        return False
+    if not _BY_TEXT.isdisjoint(there.facts.words) or name in bound_names(interp.whole(there)):
+        return False
+    if interp.uses_word(name, besides=here):
+        return False
+    interp.gap("undefined-name", f"`{stmt.module or mod.name}` defines no `{name}`", stmt)
+    interp.state.lost = True
+    return True
+
+
+def _evaluated(node: Any) -> Iterator[m.Name]:
+    """The names in an expression that are read whenever it is evaluated."""
+    parts: list[Any] = [node]
+    while parts:
+        one = parts.pop()
+        if isinstance(one, m.Name):
+            yield one
+        elif isinstance(one, m.BoolOp):
+            parts.append(one.left)
+        elif isinstance(one, m.IfExp):
+            parts.append(one.test)
+        elif isinstance(one, m.Comp):
+            parts.append(one.generators[0].iter)
+        elif isinstance(one, m.Compare):
+            parts += [one.left, one.comparators[0]]
+        elif not isinstance(one, m.Lambda):
+            parts += children(one)
 
 
 def _is_undefined(interp: Interp, name: str) -> bool:

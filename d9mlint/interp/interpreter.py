@@ -42,7 +42,7 @@ from d9mlint.interp.events import (
     TestEvent,
 )
 from d9mlint.interp.expressions import EVAL
-from d9mlint.interp.failing import must_raise
+from d9mlint.interp.failing import defines_no, has_raised, must_raise
 from d9mlint.interp.frames import Aside, BudgetExceeded, Frame, Jumped
 from d9mlint.interp.heap import ABSENT, HEAP, ITEM, NAME, Access, Activation, Overwritten, at
 from d9mlint.interp.import_cache import ImportCache, ImportLog, Settled
@@ -185,6 +185,8 @@ class Interp:
         # How many budgets have been used up: not all that the program does is known.
         self.used_up = 0
         self.guessing = 0
+        # Whether the function that ended last asks for a name that nothing defines, on all of its paths.
+        self.lost = False
         # How many calls that are running may not happen at all.
         self.uncertain = 0
         # The draws of a default argument that is being evaluated.
@@ -200,6 +202,8 @@ class Interp:
         self.branching = 0
         # The time at which the innermost branch began, with how many were running then.
         self.branch_began = (0, 0)
+        self.branch_number = self._branches = 0
+        self._modes_before: dict[tuple[v.Value, int, int], v.Value] = {}
         # When the innermost loop began whose body is run once for all of its rounds; 0 outside of such loops.
         self.repeating = 0
         # Options whose defaults decided the branches that are running.
@@ -490,6 +494,12 @@ class Interp:
         running, began = self.branch_began
         return running != self.branching or birth <= began
 
+    def mode_before(self, model: v.Value, mode: v.Value) -> v.Value:
+        """The mode that a model was in when the running branch began, where its mode is ``mode`` and one is set."""
+        if self.branch_began[0] != self.branching:
+            return mode
+        return self._modes_before.setdefault((model, self.branch_number, HEAP.act.start), mode)
+
     @property
     def trainer_switch(self) -> str:
         """How the trainer that trains is made deterministic."""
@@ -604,6 +614,12 @@ class Interp:
         entered = functions(self.trail)
         files = [one for one in self.modules.files if (one.path, 0) in entered and one is not besides]
         return any(part in word for one in files for word in self.whole(one).words for part in parts)
+
+    def uses_word(self, word: str, besides: ModuleFile) -> bool:
+        """Whether a file of the program that has run, or may have, but one of them, uses a name."""
+        entered = functions(self.trail)
+        files = [one for one in self.modules.files if (one.path, 0) in entered and one is not besides]
+        return any(word in self.whole(one).words for one in files)
 
     def calls_elements(self, parts: Iterable[str], methods: tuple[str, ...]) -> bool:
         """Whether a file of the program that has run, or may have, may call what attributes or methods give whose names
@@ -862,8 +878,11 @@ class Interp:
         left = 0
         spans: list[tuple[int, int, int]] = []
         began_with, outer_began = len(frame.returns), self.branch_began
+        outer_number = self.branch_number
         for index, run in enumerate(runs):
             began = HEAP.clock
+            self._branches += 1
+            self.branch_number = self._branches
             self.state = before_state.copy()
             env.vars = dict(before_vars)
             if keep is not None and index != keep:
@@ -896,6 +915,7 @@ class Interp:
                 leaves = left_round or len(frame.returns) > returned
             outcomes.append((self.state, env.vars))
             spans.append((began, HEAP.clock, index))
+        self.branch_number = outer_number
         self.branching -= keep is None
         if option:
             self.options.held.pop()
@@ -1507,6 +1527,9 @@ class Interp:
             if value is None and mod.env.stars:
                 value = v.Ext(f"{mod.env.stars[-1]}.{alias.name}")
             if value is None and mod.file is not None:
+                if defines_no(self, mod, alias.name, stmt):
+                    _fail(self)
+                    return
                 self.frame.mod.late[alias.asname or alias.name] = (mod, alias.name)
             self.bind(alias.asname or alias.name, value if value is not None else v.UNKNOWN)
 
@@ -1788,6 +1811,9 @@ def _exec_expr(interp: Interp, stmt: m.ExprStmt) -> None:
         _fail(interp)
         return
     value = interp.eval(stmt.value)
+    if has_raised(interp, stmt.value):
+        _fail(interp)
+        return
     if isinstance(stmt.value, m.Name):
         interp.listeners.tell(BareNameEvent(value, stmt.value))
 
@@ -1797,6 +1823,9 @@ def _exec_assign(interp: Interp, stmt: m.Assign) -> None:
         _fail(interp)
         return
     value = interp.eval(stmt.value)
+    if has_raised(interp, stmt.value):
+        _fail(interp)
+        return
     if interp.orders.loops:
         interp.orders.assigned(interp, stmt, value)
     for target in stmt.targets:
@@ -1817,6 +1846,9 @@ def _exec_return(interp: Interp, stmt: m.Return) -> None:
         _fail(interp)
         return
     value = interp.eval(stmt.value) if stmt.value is not None else v.NONE
+    if has_raised(interp, stmt.value):
+        _fail(interp)
+        return
     interp.frame.returns.append((value, interp.state.copy()))
     order_cuts.left(interp, stmt)
     interp.state.alive = False

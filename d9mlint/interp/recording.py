@@ -713,6 +713,7 @@ _ROLES = {
     "builds-with": "is a layer that calls some of its arguments once, to make its weights",
     "updates-weights": "takes a step of training",
     "starts-evaluated": "gives a module in evaluation mode",
+    "starts-in-training": "is a class of modules that begin in training mode",
     "repeats": "calls a function in each round of a loop",
     "asks-for-gpu": "asks its library for a GPU, or says how it is to use one",
     "stays-on-cpu": "keeps its library on the CPU",

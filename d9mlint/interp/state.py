@@ -148,13 +148,15 @@ class State:
     """Mutable state of one path. ``alive`` is False behind a return, raise, break or exit. ``aside`` names
     the option that would have to be given for the program to come here at all."""
 
-    __slots__ = ("_aside", "alive", "default_level", "env", "flags", "modes", "raised", "rng")
+    __slots__ = ("_aside", "alive", "default_level", "env", "flags", "lost", "modes", "raised", "rng")
 
     def __init__(self, default_level: int = UNSEEDED) -> None:
         self.alive = True
         self._aside = ""
         # Whether the path ended by an exception or an exit: what goes on instead is then the usual way.
         self.raised = False
+        # Whether it ended where the program asks for a name that nothing defines: that was not meant.
+        self.lost = False
         self.default_level = default_level
         self.rng: StateTable[Rng] = StateTable(RNG)
         self.modes: StateTable[Setting] = StateTable(MODE)
@@ -169,6 +171,7 @@ class State:
         new.alive = self.alive
         new._aside = self._aside
         new.raised = self.raised
+        new.lost = self.lost
         new.rng = self.rng.copy()
         new.modes = self.modes.copy()
         new.env = self.env.copy()
@@ -234,13 +237,15 @@ def _plain(kind: str, value: Any) -> Any:
 class Effect(NamedTuple):
     """What a call or an import did to the state, and what it asked: questions with their answers; names with what
     they stand for afterwards (``ABSENT`` for nothing), those that were only set where they were missing in
-    ``hints``; and the option that leads to its end, None where it is the one that led to its beginning."""
+    ``hints``; and the option that leads to its end, None where it is the one that led to its beginning. ``lost``: it does
+    not come to its end, since the program asks for a name that nothing defines."""
 
     answers: tuple[tuple[Asked, Any], ...]
     writes: tuple[tuple[str, str, Any], ...]
     hints: tuple[tuple[str, str, Any], ...]
     aside: str | None
     raised: bool
+    lost: bool = False
 
     def changes(self, *kinds: str) -> bool:
         """Whether anything of these kinds was changed."""
@@ -303,6 +308,7 @@ def join_states(states: list[State]) -> State:
     if not alive:
         dead = states[0].copy() if states else State()
         dead.alive = False
+        dead.lost = bool(states) and all(one.lost for one in states)
         return dead
     usual = [s for s in alive if s.usual]
     if usual and len(usual) < len(alive):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
-from d9mlint.interp.assignment import set_attribute
 from d9mlint.interp.containers import BASE, CONTAINERS, parts
 from d9mlint.interp.data import LOADER, is_module
 from d9mlint.interp.events import IterationEvent
@@ -19,7 +18,10 @@ if TYPE_CHECKING:
 
 
 _HOLDING = (v.Obj, v.Inst, v.Func, v.Partial, v.Items, v.Mapping, v.AnyOf)
+MODE = "training"
+"""The attribute that says whether a module of the program is in training mode,"""
 _TRAINING = "@training"
+"""and that of a module of a library."""
 INHERITED_USES = ("__getitem__", "__getitems__", "__iter__", "__call__")
 """Methods by which items are made and transforms are applied."""
 
@@ -28,6 +30,9 @@ def keep_base(interp: Interp, inst: v.Inst, base: v.Value) -> None:
     """The base class of a library was given its arguments: what it does with them later, the instance does."""
     if isinstance(base, v.Obj) and base.api in CONTAINERS:
         inst.attrs[BASE] = base
+    if isinstance(base, v.Obj) and interp.entry is not None and MODE not in inst.attrs:
+        if all(_starts_in_training(interp, one) for one in inst.cls.external_bases()):
+            inst.attrs[MODE] = v.TRUE
     if not isinstance(base, v.Obj) or is_module(interp, base):
         return
     role = interp.kb.role(base.api, "keeps-arguments")
@@ -36,6 +41,10 @@ def keep_base(interp: Interp, inst: v.Inst, base: v.Value) -> None:
         inst.attrs[name] = value or (v.UNKNOWN if base.args.star or base.args.dstar else v.NONE)
     if interp.kb.rng(base.api) or any(isinstance(one, (*_HOLDING, v.Lit)) for one in base.args.values()):
         inst.attrs[BASE] = base
+
+
+def _starts_in_training(interp: Interp, base: str) -> bool:
+    return interp.kb.role(interp.kb.canonical(base), "starts-in-training") is not None
 
 
 def base_argument(inst: v.Inst, name: str) -> v.Value | None:
@@ -116,18 +125,30 @@ def _set_training(interp: Interp, model: v.Inst | v.Obj, mode: v.Value | None, s
     for value in [one for several in held for one in v.alternatives(several)]:
         if isinstance(value, v.Inst) or (isinstance(value, v.Obj) and is_module(interp, value)):
             _set_training(interp, value, mode, seen)
-    name = "training" if isinstance(model, v.Inst) else _TRAINING
+    name = MODE if isinstance(model, v.Inst) else _TRAINING
     if mode is None:
         if name in model.attrs or (isinstance(model, v.Obj) and _starts_evaluated(interp, model)):
             model.attrs[name] = v.UNKNOWN
     elif isinstance(model, v.Inst):
-        set_attribute(interp, model, name, mode, None)
+        if interp.in_doubt(model.birth):
+            before = interp.mode_before(model, model.attrs.get(name) or v.UNKNOWN)
+            model.attrs[name] = v.join((before, mode))
+        else:
+            model.attrs[name] = mode
     elif is_module(interp, model):
-        if v.truth(mode) is False and isinstance(model, v.Obj) and _is_evaluated(interp, model):
+        if v.truth(mode) is False and _is_evaluated(interp, model):
             # Also where it is not sure that the call runs.
             return
-        sure = not (interp.branching or interp.uncertain or interp.guessing)
+        if interp.in_doubt(model.birth):
+            before = interp.mode_before(model, model.attrs.get(name) or _first_mode(interp, model))
+            mode = mode if v.truth(before) is v.truth(mode) else v.UNKNOWN
+        sure = not (interp.uncertain or interp.guessing)
         model.attrs[name] = mode if sure else v.UNKNOWN
+
+
+def _first_mode(interp: Interp, obj: v.Obj) -> v.Value:
+    """The mode in which a library gives a module."""
+    return v.FALSE if _starts_evaluated(interp, obj) else v.TRUE
 
 
 def _starts_evaluated(interp: Interp, obj: v.Obj) -> bool:

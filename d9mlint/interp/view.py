@@ -31,6 +31,10 @@ class StateView(Protocol):
         """The option that has to be given for the program to come here."""
 
     @property
+    def lost(self) -> bool:
+        """Whether the path has ended where the program asks for a name that nothing defines."""
+
+    @property
     def env(self) -> Mapping[str, Setting]:
         """Environment variables that were set."""
 

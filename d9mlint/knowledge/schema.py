@@ -163,6 +163,7 @@ Role = Literal[
     "shows-structure",
     "stacks-rows",
     "starts-evaluated",
+    "starts-in-training",
     "starts-ranks",
     "stays-on-cpu",
     "stream",

@@ -32,11 +32,13 @@ from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, LoopEvent, 
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method, on_object_attribute
 from d9mlint.interp.memory import remembered, remembered_table
+from d9mlint.interp.naming import kept_layer
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import children, nodes
+from d9mlint.project.modules import ModuleFile
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -118,6 +120,8 @@ class Checkpoints(Rule):
     """RNGs, and what else has a state, that the program uses, and whose states it saves and restores."""
     drawn_in = remembered_table(tuple[str, str], bool)
     """RNGs, and the loops in which they are drawn from."""
+    scalers = remembered_table(Site, tuple[ModuleFile, str, frozenset[tuple[str, int]], str])
+    """Where scalers of losses are made, the attributes that hold them, and the options with which they are made."""
     optional = remembered_table(tuple[str, str], bool)
     """What has a state and is made only where an option is given, with the option."""
     checkpoints = remembered(list[tuple[Where, set[str], frozenset[str], str]])
@@ -191,7 +195,12 @@ class Checkpoints(Rule):
             if call.api.endswith(".step"):
                 self.stepped_in.add(self.run.loops[-1].key if self.run.loops else "")
         elif _is_scaler(call.api):
-            self._used("scaler")
+            kept = kept_layer(self.run, call.node)
+            if kept is None:
+                self._used("scaler")
+            else:
+                made = self.run.here(call.node)
+                self.scalers[made] = (*kept, self.run.state.aside)
         state = STATES.get(call.api)
         if state is not None and not _taken_apart(self.run, call.node):
             self.saved[state] = True
@@ -204,8 +213,15 @@ class Checkpoints(Rule):
         role = self.run.kb.role(call.api, "keeps-no-state")
         return role is not None and all_hold(call.args, role.when) is True
 
-    def _used(self, what: str) -> None:
-        option = self.run.state.aside
+    def _use_scalers(self) -> None:
+        """Scalers in attributes that the program reads are used."""
+        for made in self.scalers.known():
+            file, name, classes, option = self.scalers[made]
+            if self.run.reads_attribute(file, name, classes):
+                self._used("scaler", option)
+
+    def _used(self, what: str, option: str | None = None) -> None:
+        option = self.run.state.aside if option is None else option
         if option:
             self.optional[what, option] = True
         else:
@@ -399,6 +415,7 @@ class Checkpoints(Rule):
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
         open_world = self.run.entry is None
+        self._use_scalers()
         uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on else set())
         in_training = {rng for rng, loop in self.drawn_in.known() if loop in self.trains_in}
         if not open_world and self.trains_in.known():

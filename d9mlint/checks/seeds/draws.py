@@ -54,6 +54,7 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Callee, Looks, derived_names, elements
 from d9mlint.ir.forms import only_form
 from d9mlint.ir.traversal import called_name, statements
+from d9mlint.project.entry_points import has_main_guard
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -322,6 +323,12 @@ class Seeds(Rule):
                 return True
         return False
 
+    def _stops_early(self) -> bool:
+        """Whether the program asks for a name that nothing defines before it prints or saves anything."""
+        run = self.run
+        shown = self.shows_elsewhere or self.prints_elsewhere or self.not_counting.known()
+        return run.entry is not None and run.state.lost and not shown and where(run, SAVES) is None
+
     def _asks_form_only(self, rng: str) -> bool:
         """Whether the program asks what it draws for its form, prints or keeps nothing else of it, and saves nothing."""
         run = self.run
@@ -369,7 +376,9 @@ class Seeds(Rule):
             [run.whole(by_path[one]) for one in sorted(paths) if one in by_path], self._looks
         )
         calls = Known(self._looks, counting, set(self.timing.known()), handled, drawing, sizing)
-        return asks_form_only(facts, starts, libraries, calls)
+        # What a module does when it is started may be to see that its own classes and functions can be called.
+        runs_only = has_main_guard(run.entry) and not run.entry.notebook and not self.not_counting.known()
+        return asks_form_only(facts, starts, libraries, calls, runs_only)
 
     def _of_project(self, facts: m.FileFacts, entry: ModuleFile) -> frozenset[str]:
         """What a file imports from other files of the project, by the names that it gives them."""
@@ -992,7 +1001,7 @@ class Seeds(Rule):
         # The smoke test of a module that other files import: most show that it runs, and print shapes at most.
         if imported and (where(self.run, SAVES) is None or not training):
             confidence = Confidence.MEDIUM if self._shows_draws() else Confidence.LOW
-        if confidence is None and not training and self._asks_form_only(rng):
+        if confidence is None and not training and (self._stops_early() or self._asks_form_only(rng)):
             confidence = Confidence.LOW
         severity: Severity | None = None
         seed = generator.seed

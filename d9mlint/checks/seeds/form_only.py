@@ -30,10 +30,11 @@ class Known(NamedTuple):
 
 
 def asks_form_only(
-    facts: m.FileFacts, places: Sequence[int], libraries: frozenset[str], calls: Known
+    facts: m.FileFacts, places: Sequence[int], libraries: frozenset[str], calls: Known, or_nothing: bool
 ) -> bool:
-    """Whether functions of a file ask what is computed at some places for its form, or how long that takes, and do nothing
-    else with it. Functions of these libraries may compute more from it."""
+    """Whether functions of a file ask what is computed at some places for its form, or how long that takes, or, with
+    ``or_nothing``, ask it for nothing at all, and do nothing else with it. Functions of these libraries may compute more
+    from it."""
     functions = {one.name: one for one in facts.functions if one.parent == 0 and one.cls < 0}
     modules = _modules(facts)
     libraries |= {modules[name] for name in calls.drawing if name in modules}
@@ -78,7 +79,7 @@ def asks_form_only(
             and call.func.id in giving
         }
         if (given, len(starts)) == before:
-            return asked
+            return asked or or_nothing
     return False
 
 
