@@ -612,4 +612,9 @@ def _scope_of(interp: Interp, name: Place) -> tuple[dict[Any, v.Value], str, v.V
         present = owner.env.read(key)
         if present is not None:
             return owner.env.vars, key, present
+    if isinstance(owner, v.Ext):
+        # The value of a flag.
+        stored = interp.library_attribute(f"{owner.name}.{key}")
+        if stored is not None:
+            return interp.library_attributes, f"{owner.name}.{key}", stored
     return None

@@ -485,3 +485,16 @@ class Cells(dict[Any, "Value"]):
     def items(self) -> Any:
         self._whole()
         return dict.items(self)
+
+
+class LibraryAttributes(dict[str, "Value"]):
+    """What the program stores on modules of libraries, and the values of its flags, by full names. What a name stands for is
+    another value as soon as it is written."""
+
+    def __setitem__(self, name: str, value: Value) -> None:
+        HEAP.rebind(name)
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name: str) -> None:
+        HEAP.rebind(name)
+        super().__delitem__(name)

@@ -44,7 +44,17 @@ from d9mlint.interp.events import (
 from d9mlint.interp.expressions import EVAL
 from d9mlint.interp.failing import defines_no, has_raised, must_raise
 from d9mlint.interp.frames import Aside, BudgetExceeded, Frame, Jumped
-from d9mlint.interp.heap import ABSENT, HEAP, ITEM, NAME, Access, Activation, Overwritten, at
+from d9mlint.interp.heap import (
+    ABSENT,
+    HEAP,
+    ITEM,
+    NAME,
+    Access,
+    Activation,
+    LibraryAttributes,
+    Overwritten,
+    at,
+)
 from d9mlint.interp.import_cache import ImportCache, ImportLog, Settled
 from d9mlint.interp.later_rounds import without_gradient
 from d9mlint.interp.library.reflection import SEARCH_PATH
@@ -246,7 +256,7 @@ class Interp:
         # In how many bodies of `if __name__ == "__main__"` the program is.
         self.guarded = 0
         # What the program itself stored on modules of libraries.
-        self.library_attributes: dict[str, v.Value] = {}
+        self.library_attributes = LibraryAttributes()
         self.blanks: dict[v.Cls, v.Inst] = {}
         self.methods_run: set[tuple[v.Inst, frozenset[str]]] = set()
         self.modes_run: set[tuple[v.Inst, str]] = set()
@@ -414,8 +424,9 @@ class Interp:
         """The program stores something on a module of a library."""
         old = self.library_attributes.get(name)
         if old is None or not v.same(old, value):
-            HEAP.rebind(name)
-        self.library_attributes[name] = value
+            self.library_attributes[name] = value
+        else:
+            dict.__setitem__(self.library_attributes, name, value)
 
     def cut(self, reason: str, node: Any) -> None:
         """Something is not followed here."""

@@ -127,6 +127,8 @@ class Checkpoints(Rule):
     checkpoints = remembered(list[tuple[Where, set[str], frozenset[str], str]])
     alone = remembered(list[tuple[Where, set[str], frozenset[str]]])
     """States that are saved alone, each in a file."""
+    numbers = remembered(list[frozenset[str]])
+    """The loops in which the number of the epoch or step is saved under a key, and nothing beside it."""
     loads = remembered(list[tuple[Where, frozenset[str]]])
     """Where something is loaded, and in which loops."""
     restored_at = remembered(list[Where])
@@ -302,6 +304,8 @@ class Checkpoints(Rule):
         if not going_on:
             if found <= {"epoch"} and weights_in(content):
                 self.named.update(names)
+            elif found == {"epoch"}:
+                self.numbers.append(loops)
             self._weights(call, content, found, Where(self.run, call.node, subject), loops)
         if ("optimizer" in found or going_on) and "unknown" not in found:
             place = Where(self.run, call.node, subject)
@@ -451,7 +455,7 @@ class Checkpoints(Rule):
             if stages and all(self._is_of_other_stage(place, one) for one, _ in self.loads):
                 self.silent("DET601", place, "no run that saves this loads anything")
                 continue
-            lacks = [] if "epoch" in found else ["the epoch or step"]
+            lacks = [] if "epoch" in found or self._is_counted(loops) else ["the epoch or step"]
             wanted = [
                 *(["epoch"] if lacks else []),
                 *(p for p in ("scheduler", "scaler") if p in here - found),
@@ -499,6 +503,11 @@ class Checkpoints(Rule):
                     subject="torch.load",
                     remedy=() if forgotten or self.in_ranks else tuple(rngs),
                 )
+
+    def _is_counted(self, loops: frozenset[str]) -> bool:
+        """Whether the number of the epoch or step is saved in a file of its own beside a checkpoint."""
+        alone = [others for _, found, others in self.alone if found == {"epoch"}]
+        return any(not loops.isdisjoint(others) for others in [*alone, *self.numbers])
 
     def _forgotten(self) -> list[str]:
         """What keeps a state that is saved, and is not given it where training goes on."""
@@ -736,6 +745,11 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
             found.add("unknown")
         for name, item in value.items.items():
             _collect(item, str(name), found, depth + 1)
+        if not all(isinstance(item, v.Lit) for item in value.items.values()):
+            # What a class of the program gives for its state.
+            found.update(
+                what for what, named in (("scheduler", _SCHEDULER), ("scaler", _SCALER)) if named.search(key)
+            )
         return
     if isinstance(value, v.Items):
         for item in value.elts:

@@ -11,6 +11,8 @@ from d9mlint.ir.forms import only_form
 from d9mlint.ir.scopes import own_names
 from d9mlint.ir.traversal import nodes, statements, variables
 
+_HANDING_ON = frozenset({"list", "tuple", "iter", "next", "enumerate", "zip", "reversed"})
+"""Functions of Python that give the elements of what they are given."""
 _MOST_ROUNDS = 4
 """So often parameters are looked for that are given what is drawn."""
 
@@ -200,6 +202,9 @@ class _Look:
             if isinstance(stmt, m.Assign) and all(map(_is_plain, stmt.targets)):
                 if self._reads(stmt.value) and not self._only_computes(stmt.value, given):
                     return False
+            elif isinstance(stmt, m.For) and _is_plain(stmt.target):
+                if self._reads(stmt.iter) and not self._only_computes(stmt.iter, given):
+                    return False
             elif isinstance(stmt, m.Return) and self._function.name in self._functions:
                 if stmt.value is not None and self._reads(stmt.value):
                     if not self._only_computes(stmt.value, given):
@@ -250,7 +255,7 @@ class _Look:
             if call.func.id in self._functions:
                 if not self._hand_on(call, given):
                     return False
-            elif head not in self._computing and head not in self.known:
+            elif head not in self._computing and head not in self.known and head not in _HANDING_ON:
                 return False
         return True
 

@@ -1090,6 +1090,11 @@ MODELS: dict[str, Model] = {
         for head in ("absl.flags", "tf.app.flags", "tf.compat.v1.app.flags", "tf.compat.v1.flags", "tf.flags")
         for kind in ("integer", "string", "float", "bool", "boolean", "enum", "list")
     },
+    **{
+        f"{head}.mark_{name}_as_required": opt.require_flags
+        for head in ("absl.flags", "tf.app.flags", "tf.compat.v1.app.flags", "tf.compat.v1.flags", "tf.flags")
+        for name in ("flag", "flags")
+    },
     "absl.app.run": _entry_call,
     "tf.app.run": _entry_call,
     "tf.compat.v1.app.run": _entry_call,

@@ -268,12 +268,25 @@ def define_flag(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
     default = args.get("default", 1)
     if isinstance(name, v.Lit) and isinstance(name.value, str):
         value = as_option(interp, default if default is not None else v.NONE, f"--{name.value}")
+        required = args.kw.get("required")
+        if required is not None and v.truth(required) is True:
+            value = _one_of(args.get("enum_values", 2))
         holder = v.Obj("absl.flags.FlagHolder", "", args, node)
         holder.attrs["value"] = value
         for head in FLAGS:
             interp.set_library_attribute(f"{head}.{name.value}", value)
         return holder
     return v.UNKNOWN
+
+
+def require_flags(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
+    """``flags.mark_flag_as_required('mode')`` and ``flags.mark_flags_as_required(['mode', 'config'])``."""
+    given = args.get("flag_name", 0) or args.get("flag_names", 0)
+    for name in given.elts if isinstance(given, v.Items) else [given]:
+        if isinstance(name, v.Lit) and isinstance(name.value, str):
+            for head in FLAGS:
+                interp.set_library_attribute(f"{head}.{name.value}", v.Obj(v.GIVEN))
+    return v.NONE
 
 
 def option_params(interp: Interp, func: v.Func) -> v.Args:
