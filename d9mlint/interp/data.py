@@ -122,7 +122,8 @@ def is_entropy(value: v.Value) -> bool:
 
 def entropy(interp: Interp) -> Entropy:
     """What marks a value that is made now as one that differs from run to run."""
-    return Entropy(own_option(interp.options))
+    option = own_option(interp.options)
+    return Entropy("" if option == interp.state.aside else option)
 
 
 def own_option(options: Active) -> str:
