@@ -68,3 +68,9 @@ def test_an_option_that_is_not_given_is_named(tmp_path: Path, body: str) -> None
 )
 def test_a_seed_that_no_option_replaces_is_an_error(tmp_path: Path, body: str) -> None:
     assert [(severity, named) for severity, _, named in _found(tmp_path, body)] == [("error", False)]
+
+
+def test_an_option_that_lets_a_seed_be_set_is_no_seed(tmp_path: Path) -> None:
+    body = "if args.trials > 1:\n    torch.manual_seed(int(time.time()))"
+    ((severity, help, named),) = _found(tmp_path, body)
+    assert (severity, help.partition(",")[0], named) == ("warning", "use a fixed number", False)

@@ -127,7 +127,8 @@ def is_entropy(value: v.Value) -> bool:
 def entropy(interp: Interp, drawn: tuple[RngEntry, ...] = ()) -> Entropy:
     """What marks a value that is made now as one that differs from run to run; ``drawn`` are the entries of its call."""
     parents = (interp.state.level(rng).parent for entry in drawn for rng in entry.draws)
-    return Entropy(own_option(interp.options), next(filter(None, parents), ""))
+    option = own_option(interp.options)
+    return Entropy("" if option == interp.state.aside else option, next(filter(None, parents), ""))
 
 
 def own_option(options: Active) -> str:

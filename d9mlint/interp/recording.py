@@ -814,6 +814,7 @@ _ROLES = {
     "graph-gradient": "adds gradients to a graph of TensorFlow",
     "discards-batches": "gives a loader that leaves out its first batches",
     "saves-checkpoint": "writes what its argument names into a file",
+    "saves-variables": "saves and restores the variables of a graph",
     "saves-in-training": "writes files while a model is trained that it is given to",
     "resumes-training": "goes on with training from the checkpoint that is named",
     "gives-loaded": "gives a new object with the state in a file",

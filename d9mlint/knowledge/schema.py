@@ -155,6 +155,7 @@ Role = Literal[
     "saves-checkpoint",
     "saves-in-training",
     "saves-loader",
+    "saves-variables",
     "seeds-environment",
     "sentinel",
     "serves",

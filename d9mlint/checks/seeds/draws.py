@@ -1172,7 +1172,9 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
     """DET107: what ``api`` is seeded from differs from run to run. Gives the place of that."""
     place = _source_place(rule.run, source, node)
     option = source.data.option if isinstance(source.data, Entropy) else ""
-    unless = f" unless `{option}` is given" if option else ""
+    unless = (
+        f" unless `{option}` is given" if option else f" when `{place.aside}` is given" if place.aside else ""
+    )
     why, help = "which changes every run", "use a fixed number, or make the seed an option and log it"
     unseeded = None if option or rule.run.entry is None else _unseeded(rule.run, source)
     if option:
@@ -1187,7 +1189,7 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
         f"`{api}` is seeded from `{source.api}`, {why}{unless}",
         help,
         subject=source.api,
-        severity=Severity.WARNING if option else None,
+        severity=Severity.WARNING if option or place.aside else None,
         entry_wide=unseeded is not None,
         remedy=("rng", unseeded.id) if unseeded is not None else (),
     )

@@ -1,0 +1,125 @@
+"""DET601: what the files of a `Saver` of TensorFlow 1 do not hold from which a session goes on."""
+
+from __future__ import annotations
+
+from d9mlint.base.terminal import listed
+from d9mlint.checks.base import Rule
+from d9mlint.interp import values as v
+from d9mlint.interp.activity import trains
+from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, SeedEvent
+from d9mlint.interp.listening import on, on_call_if, on_method
+from d9mlint.interp.memory import marks_path, remembered, remembered_table
+from d9mlint.interp.places import Where
+from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
+
+_ORDER = "order"
+_STATES = {
+    "numpy": "the NumPy RNG state",
+    "python": "the Python RNG state",
+    _ORDER: "the position in the shuffled input",
+}
+_KEPT = frozenset({"init", "split", "dropout"})
+"""Kinds of draws that a run which goes on repeats anyway."""
+
+
+class SessionCheckpoints(Rule):
+    """DET601: the variables of a graph that a program saves in the loop in which it trains, and restores before."""
+
+    codes = ("DET601",)
+    restored = marks_path(bool)
+    """The savers that the path has restored variables with, before all loops."""
+    saved = remembered_table(Site, Where)
+    """Where savers that the path has restored from before write a file in a loop."""
+    loops = remembered(set[tuple[Site, str]])
+    """In which loops that is."""
+    uses = remembered(set[tuple[str, str]])
+    """The RNGs that are drawn from in a loop."""
+    seeded = remembered(set[tuple[str, str]])
+    """The RNGs that are seeded in a loop."""
+    kept = remembered(set[str])
+    """The RNGs whose state is restored, and ``order`` where a graph holds the state of an iterator."""
+    reordered = remembered(bool)
+    """Whether examples are read in another order in each epoch."""
+
+    @on(AnyDrawEvent)
+    def drawn(self, event: AnyDrawEvent) -> None:
+        """An RNG is drawn from."""
+        rng, entry = event
+        if rng in _STATES and entry.kind not in _KEPT:
+            self.uses.update((rng, loop.key) for loop in self.run.loops)
+
+    @on(SeedEvent)
+    def seed(self, event: SeedEvent) -> None:
+        """An RNG is seeded, or gets back a state that was kept."""
+        if not event.entry.seed_arg:
+            self.kept.update(event.rngs)
+        self.seeded.update((rng, loop.key) for rng in event.rngs for loop in self.run.loops)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "reorders") is not None)
+    def shuffled(self, call: CallEvent) -> None:
+        """Examples are shuffled."""
+        role = self.run.kb.role(call.api, "reorders")
+        if role is not None and all_hold(call.args, role.when):
+            self.reordered = True
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "iterates") is not None)
+    def held(self, call: CallEvent) -> None:
+        """The position of an iterator becomes part of what is saved."""
+        role = self.run.kb.role(call.api, "iterates")
+        if role is not None and role.arg:
+            self.kept.add(_ORDER)
+
+    @on_method("restore")
+    def restore(self, call: CallEvent) -> None:
+        """Variables are restored."""
+        site = self._saver(call.owner)
+        if site is not None and not self.run.loops:
+            self.restored[f"{site.path}:{site.start}"] = True
+
+    @on_method("save")
+    def save(self, call: CallEvent) -> None:
+        """Variables are saved."""
+        site = self._saver(call.owner)
+        if site is not None and self.run.loops and f"{site.path}:{site.start}" in self.restored:
+            self.saved.setdefault(site, lambda: Where(self.run, call.node, call.api))
+            self.loops.update((site, loop.key) for loop in self.run.loops)
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What the program does is known."""
+        if self.run.entry is None or not trains(self.run):
+            return
+        for site in sorted(self.saved.known()):
+            used = {
+                rng
+                for one, key in self.loops
+                for rng, loop in self.uses
+                if one == site and loop == key and (rng, loop) not in self.seeded
+            }
+            if self.reordered:
+                used.add(_ORDER)
+            lacks = [name for rng, name in _STATES.items() if rng in used - self.kept]
+            if lacks:
+                self.report(
+                    "DET601",
+                    self.saved[site],
+                    f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
+                    _remedy(sorted(used - self.kept)),
+                    subject=self.saved[site].subject,
+                )
+
+    def _saver(self, owner: v.Value | None) -> Site | None:
+        """Where a saver of all variables was made."""
+        if not isinstance(owner, v.Obj):
+            return None
+        role = self.run.kb.role(owner.api, "saves-variables")
+        return made_at(owner) if role is not None and all_hold(owner.args, role.when) else None
+
+
+def _remedy(used: list[str]) -> str:
+    """What to do about what is used."""
+    done = ["save the RNG state in a file beside the checkpoint, and restore it"] if used != [_ORDER] else []
+    done += ["compute the seed of the shuffle from the step that is restored"] if _ORDER in used else []
+    return ", and ".join(done)
