@@ -397,6 +397,11 @@ class Seeds(Rule):
         if is_model(self.run, event.instance) and "torch" not in self.late:
             self.models[class_of(event.instance), kept_in(self.run, event.instance.node)] = True
 
+    def _is_dropped(self, node: Any) -> bool:
+        """Whether what a call gives is dropped: a statement of its own, which the cell of a notebook may show."""
+        stmt = self.run.statement
+        return isinstance(stmt, m.ExprStmt) and stmt.value is node and not self.run.frame.file.notebook
+
     @on(DrawEvent)
     def drawn(self, event: DrawEvent) -> None:
         """An unseeded RNG is drawn from."""
@@ -415,7 +420,8 @@ class Seeds(Rule):
         if entry.described_by and described_only(self.run, node, entry.described_by):
             return
         if entry.kind == "split":
-            self._split(rng, level, entry, node)
+            if entry.in_place or not self._is_dropped(node):
+                self._split(rng, level, entry, node)
             return
         if entry.kind == "tf-shuffle":
             self._tf_shuffle(level, entry, node)
