@@ -53,7 +53,7 @@ from d9mlint.interp.unknown_models import MADE
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Callee, Looks, derived_names, elements
 from d9mlint.ir.forms import only_form
-from d9mlint.ir.traversal import called_name, statements
+from d9mlint.ir.traversal import called_name, nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -398,9 +398,16 @@ class Seeds(Rule):
             self.models[class_of(event.instance), kept_in(self.run, event.instance.node)] = True
 
     def _is_dropped(self, node: Any) -> bool:
-        """Whether what a call gives is dropped: a statement of its own, which the cell of a notebook may show."""
-        stmt = self.run.statement
-        return isinstance(stmt, m.ExprStmt) and stmt.value is node and not self.run.frame.file.notebook
+        """Whether what a call in a function gives is dropped, where the function goes on with what the call was given: its
+        author may have thought that this is changed."""
+        stmt, func = self.run.statement, self.run.frame.func
+        if func is None or not isinstance(stmt, m.ExprStmt) or stmt.value is not node:
+            return False
+        given = {one.id for one in getattr(node, "args", ()) if isinstance(one, m.Name)}
+        return any(
+            isinstance(one, m.Name) and one.id in given and one.start > stmt.end
+            for one in nodes(func.fn.body)
+        )
 
     @on(DrawEvent)
     def drawn(self, event: DrawEvent) -> None:
