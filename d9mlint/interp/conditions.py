@@ -491,7 +491,9 @@ def _implied(
         if isinstance(other, v.Lit) and equal is not None:
             return _narrow_equal(left, known, other, equal)
         if equal is None and isinstance(known, v.Lit) and known.option:
-            return [(left, v.Obj(v.GIVEN))]
+            # Of a default that has this outcome too, nothing new is said.
+            usual = _compare(test, [known, other]).answer is outcome
+            return [] if usual else [(left, v.Obj(v.GIVEN))]
     return []
 
 

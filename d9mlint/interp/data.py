@@ -183,8 +183,9 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     if op in ("+", "%") and isinstance(left, v.Lit) and isinstance(left.value, str):
         known = left if op == "+" else v.Lit(left.value.partition("%")[0], left.option)
         return v.text(known, right if op == "+" else v.UNKNOWN)
-    if op == "+" and isinstance(left, v.Obj) and left.api == v.TEXT and left.args.pos:
-        return v.text(left.args.pos[0], right)
+    if op == "+" and isinstance(left, v.Obj) and left.api == v.TEXT and left.owner is None:
+        # `str(x)` begins with the text of x, whatever that is.
+        return v.text(left.args.get("", 0) or v.UNKNOWN, right)
     if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
         return v.Mapping({**left.items, **right.items}, left.open or right.open)
     if op in _WHOLE and shapes.is_whole_number(left) and shapes.is_whole_number(right):

@@ -156,7 +156,7 @@ def _parts(stmt: m.Stmt) -> tuple[Any, list[Any]]:
     if isinstance(stmt, (m.AnnAssign, m.AugAssign)):
         return stmt.value, [stmt.target]
     if isinstance(stmt, m.For):
-        return stmt.iter, [stmt.target]
+        return stmt.iter, [_without_label(stmt.iter, stmt.target)]
     if (
         isinstance(stmt, m.ExprStmt)
         and isinstance(stmt.value, m.Call)
@@ -165,6 +165,21 @@ def _parts(stmt: m.Stmt) -> tuple[Any, list[Any]]:
         # `x.normal_()` fills what it is called on.
         return stmt.value, [stmt.value.func] if "." in stmt.value.func.id else []
     return None, []
+
+
+def _without_label(iterated: m.Expr, target: m.Expr) -> m.Expr:
+    """What a loop goes through, without the number or the name that is given with each: ``for name, parameter in
+    model.named_parameters()``."""
+    if not isinstance(target, m.Seq) or len(target.elts) != _LABELED or not isinstance(iterated, m.Call):
+        return target
+    labeled, func = called_name(iterated), iterated.func
+    of_state = labeled == "items" and isinstance(func, m.Attr) and isinstance(func.value, m.Call)
+    if of_state or labeled == "enumerate" or labeled.startswith("named_"):
+        return target.elts[1]
+    return target
+
+
+_LABELED = 2
 
 
 def holds(expr: Any, places: Sequence[int]) -> bool:

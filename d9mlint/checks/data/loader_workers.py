@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Rule, argument_node, seeded_generator
@@ -20,6 +20,7 @@ from d9mlint.interp.naming import for_others
 from d9mlint.interp.places import Where
 from d9mlint.interp.switches import LIGHTNING_TRAINERS
 from d9mlint.interp.usage import held
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +93,28 @@ class LoaderWorkers(Rule):
             known = default(self.run, argument_node(call.node, "num_workers", 5))
             workers = v.Lit(known) if isinstance(known, int) else workers
         idle, wanted = for_others(self.run, call.node), seeded_generator(self.run)
-        self.run.later(partial(self._judge, place, self.run.frame, call.args, workers, idle, wanted))
+        args = call.args
+        declared = self._declared(argument_node(call.node, "dataset", 0))
+        if declared is not None and args.get("dataset", 0) is v.UNKNOWN and not args.star:
+            rest = {name: value for name, value in args.kw.items() if name != "dataset"}
+            args = v.Args([declared, *args.pos[1:]], rest, args.star, args.dstar)
+        self.run.later(partial(self._judge, place, self.run.frame, args, workers, idle, wanted))
+
+    def _declared(self, node: Any) -> v.Inst | None:
+        """A dataset of the class of the project with which a class annotates one of its attributes."""
+        if not isinstance(node, m.Name) or node.id.count(".") != 1:
+            return None
+        owner, _, name = node.id.partition(".")
+        instance = self.run.eval(m.Name(owner, node.start, node.end))
+        for one in instance.cls.mro() if isinstance(instance, v.Inst) else ():
+            for stmt in one.cls.body:
+                target = stmt.target if isinstance(stmt, m.AnnAssign) else None
+                if not isinstance(target, m.Name) or target.id != name or not isinstance(stmt, m.AnnAssign):
+                    continue
+                named = stmt.annotation.id if isinstance(stmt.annotation, m.Name) else ""
+                cls = one.mod.env.vars.get(named)
+                return v.Inst(cls) if isinstance(cls, v.Cls) else None
+        return None
 
     def _judge(
         self,

@@ -53,7 +53,7 @@ from d9mlint.interp.unknown_models import MADE
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Callee, Looks, derived_names, elements
 from d9mlint.ir.forms import only_form
-from d9mlint.ir.traversal import called_name, statements
+from d9mlint.ir.traversal import called_name, nodes, statements
 from d9mlint.project.entry_points import has_main_guard
 
 if TYPE_CHECKING:
@@ -406,6 +406,18 @@ class Seeds(Rule):
         if is_model(self.run, event.instance) and "torch" not in self.late:
             self.models[class_of(event.instance), kept_in(self.run, event.instance.node)] = True
 
+    def _is_dropped(self, node: Any) -> bool:
+        """Whether what a call in a function gives is dropped, where the function goes on with what the call was given: its
+        author may have thought that this is changed."""
+        stmt, func = self.run.statement, self.run.frame.func
+        if func is None or not isinstance(stmt, m.ExprStmt) or stmt.value is not node:
+            return False
+        given = {one.id for one in getattr(node, "args", ()) if isinstance(one, m.Name)}
+        return any(
+            isinstance(one, m.Name) and one.id in given and one.start > stmt.end
+            for one in nodes(func.fn.body)
+        )
+
     @on(DrawEvent)
     def drawn(self, event: DrawEvent) -> None:
         """An unseeded RNG is drawn from."""
@@ -424,7 +436,8 @@ class Seeds(Rule):
         if entry.described_by and described_only(self.run, node, entry.described_by):
             return
         if entry.kind == "split":
-            self._split(rng, level, entry, node)
+            if entry.in_place or not self._is_dropped(node):
+                self._split(rng, level, entry, node)
             return
         if entry.kind == "tf-shuffle":
             self._tf_shuffle(level, entry, node)

@@ -9,7 +9,7 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Looks, derived_names, elements, holds
 from d9mlint.ir.forms import only_form
 from d9mlint.ir.scopes import own_names
-from d9mlint.ir.traversal import nodes, statements, variables
+from d9mlint.ir.traversal import called_name, nodes, statements, variables
 
 _HANDING_ON = frozenset({"list", "tuple", "iter", "next", "enumerate", "zip", "reversed"})
 """Functions of Python that give the elements of what they are given."""
@@ -225,6 +225,10 @@ class _Look:
                         return False
                 elif any(map(self._reads, [*call.args, *(one.value for one in call.keywords)])):
                     return False
+            elif isinstance(stmt, m.For):
+                # What each of the elements is asked for is seen where the loop's variable stands.
+                if not _is_plain(stmt.target) or not self._only_computes(_counted(stmt.iter), given):
+                    return False
             elif any(map(self._reads, _own_parts(stmt))):
                 return False
         return True
@@ -285,14 +289,18 @@ def _is_plain(target: Any) -> bool:
     return all(isinstance(one, m.Name) and "." not in one.id for one in parts)
 
 
+def _counted(iterated: m.Expr) -> m.Expr:
+    """What a loop goes through, without the numbers that it gives its elements."""
+    numbered = isinstance(iterated, m.Call) and called_name(iterated) == "enumerate" and iterated.args
+    return iterated.args[0] if isinstance(iterated, m.Call) and numbered else iterated
+
+
 def _own_parts(stmt: m.Stmt) -> list[Any]:
     """The expressions of a statement, without the statements in it."""
     if isinstance(stmt, (m.If, m.While)):
         return [stmt.test]
     if isinstance(stmt, m.With):
         return list(stmt.items)
-    if isinstance(stmt, m.For):
-        return [stmt.iter]
     if isinstance(stmt, (m.Try, m.FunctionDef, m.ClassDef)):
         return []
     return [stmt]

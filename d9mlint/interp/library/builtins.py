@@ -366,7 +366,14 @@ def _hasattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
             return opt.holds_option(owner, name)
         if isinstance(owner, v.Mapping) and owner.attributes and name in owner.items:
             return v.TRUE
+        kind = _CONTAINERS.get(owner.kind) if isinstance(owner, v.Items) else None
+        if kind is not None and isinstance(name, str) and hasattr(kind, name):
+            return v.TRUE
     return v.UNKNOWN
+
+
+_CONTAINERS = {"l": list, "t": tuple, "s": set}
+"""The types of Python whose attributes are known, by the kinds of their values."""
 
 
 def _isinstance(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
