@@ -168,6 +168,7 @@ Role = Literal[
     "takes-gradients",
     "takes-items",
     "takes-mode",
+    "times-kernels",
     "trains",
     "trains-estimator",
     "trains-parameters",

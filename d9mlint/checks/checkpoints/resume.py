@@ -490,7 +490,11 @@ def _is_position(value: v.Value) -> bool:
             isinstance(one, v.Lit) and one.option and not one.value
         ):
             return True
-    return tensors.loaded_as(value) is not None or tensors.computed_from(value) is not None
+    return (
+        tensors.loaded_as(value) is not None
+        or tensors.key_before(value) is not None
+        or tensors.computed_from(value) is not None
+    )
 
 
 def _is_reset(rule: Rule, limit: m.Name | m.Attr) -> bool:
