@@ -730,3 +730,11 @@ def test_no_seed_imports_a_library_before_its_environment_is_set(project: Projec
     assert _after(project, SETS_LATER, "DET104") == SETS_LATER
     plain = SETS_LATER.replace('    os.environ["KERAS_BACKEND"] = backend\n', "")
     assert "set_random_seed(0)" in _after(project, plain, "DET104")
+
+
+def test_the_seed_of_a_generator_is_no_argument_of_what_is_given_its_class(project: Project) -> None:
+    code = (
+        "import random\nfrom dataclasses import dataclass, field\n\n\n@dataclass\nclass Jitter:\n"
+        "    rng: random.Random = field(default_factory=random.Random)\n\n\nprint(Jitter().rng.random())\n"
+    )
+    assert _after(project, code, "DET106") == code

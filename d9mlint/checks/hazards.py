@@ -17,14 +17,20 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.environment import permits
-from d9mlint.interp.events import AttributeEvent, CallEvent, EnvironmentEvent, ObjectAttributeEvent
-from d9mlint.interp.listening import Listening
+from d9mlint.interp.events import (
+    AttributeEvent,
+    CallEvent,
+    DecoratorEvent,
+    EnvironmentEvent,
+    ObjectAttributeEvent,
+)
+from d9mlint.interp.listening import Listening, on
 from d9mlint.interp.memory import remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import all_hold, any_holds, plain
 from d9mlint.interp.state import UNSEEDED, Site
 from d9mlint.interp.storage import made_at
-from d9mlint.interp.text import call_text
+from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes
 from d9mlint.knowledge.patterns import Patterns
@@ -169,6 +175,23 @@ class Hazards(Rule):
                 ):
                     done.add(entry.id)
                     self._judge(entry, call.args, call.node, call_text(call), call.owner, call.api)
+
+    @on(DecoratorEvent)
+    def decorated(self, event: DecoratorEvent) -> None:
+        """A decorator is given a function."""
+        used = event.decorator
+        if isinstance(used, v.Member):
+            names = [f"{one}.{used.name}" for one in owner_types(self.run, used.owner)]
+        else:
+            names = [self.run.kb.canonical(used.name)] if isinstance(used, v.Ext) else []
+        names += [used.api] if isinstance(used, v.Obj) else []
+        given = used.args if isinstance(used, v.Obj) else v.Args()
+        entries = {entry.id: entry for name in names for entry in self.run.kb.hazards_of(name)}
+        for entry in entries.values():
+            if entry.callback is not None and self.reporter.on(entry.rule):
+                args = given.replaced(v.Args(None, {entry.callback.arg: event.decorated}))
+                name = event.node.id if isinstance(event.node, m.Name) else node_text(event.node, names[0])
+                self._judge(entry, args, event.node, name, api=names[0])
 
     def assigned(self, entry: HazardEntry, event: AttributeEvent) -> None:
         """An attribute is set."""

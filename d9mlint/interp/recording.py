@@ -740,6 +740,7 @@ _ROLES = {
     "has-parts": "makes an object that has configured parts",
     "names-main": "names the function that its receiver runs",
     "compiles": "compiles what it is given, or a model, with Inductor",
+    "times-kernels": "compiles a model with kernels that are selected by timing",
     "copies": "gives the elements in another place or type",
     "makes-text": "makes a text or a path of what it is given",
     "reads-text": "gives a part of a text, or the text of a file",

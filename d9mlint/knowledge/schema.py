@@ -174,6 +174,7 @@ Role = Literal[
     "takes-items",
     "takes-mode",
     "tells-class",
+    "times-kernels",
     "trains",
     "trains-class",
     "trains-estimator",

@@ -136,7 +136,8 @@ class Resume(Rule):
                 skips = skips or value.type == LOADER
                 entry = self.run.kb.role(value.api, "discards-batches")
                 if entry is not None and all_hold(value.args, entry.when) is True:
-                    _skipped_again(self, value, loop)
+                    if _goes_on(entry, value.args):
+                        _skipped_again(self, value, loop)
         if skips and not _skips_by_hand(loop.stmt):
             self.batches[loop.key] = True
         if skips and self.loads:
@@ -329,9 +330,16 @@ def _is_loader(value: v.Value, depth: int = 0) -> bool:
 def _discards(entry: RoleEntry, call: CallEvent) -> bool:
     """Whether a call leaves out batches: one of Python's leaves out whatever it is given, by a number that may not be
     known."""
+    if not _goes_on(entry, call.args):
+        return False
     holds = all_hold(call.args, entry.when, call.owner)
     first = call.args.pos[0] if call.args.pos else None
     return holds is True or (holds is None and isinstance(first, v.Obj) and first.type == LOADER)
+
+
+def _goes_on(entry: RoleEntry, args: v.Args) -> bool:
+    """Whether batches are left out to go on where a run ended, by a number that was loaded where that is asked."""
+    return "loaded" not in entry.more or _is_position(args.get(entry.arg, entry.pos) or v.UNKNOWN)
 
 
 def _loader_of(over: v.Value | None) -> v.Obj | None:
@@ -490,7 +498,11 @@ def _is_position(value: v.Value) -> bool:
             isinstance(one, v.Lit) and one.option and not one.value
         ):
             return True
-    return tensors.loaded_as(value) is not None or tensors.computed_from(value) is not None
+    return (
+        tensors.loaded_as(value) is not None
+        or tensors.key_before(value) is not None
+        or tensors.computed_from(value) is not None
+    )
 
 
 def _is_reset(rule: Rule, limit: m.Name | m.Attr) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule
+from d9mlint.checks.checkpoints.keras import keeps_state
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import trains
 from d9mlint.interp.argtests import all_hold
@@ -13,6 +14,7 @@ from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
+from d9mlint.ir import nodes as m
 
 _STATES = {"tensorflow": "TensorFlow", "numpy": "NumPy", "python": "Python"}
 _KEPT = frozenset({"init", "split", "dropout", "tf-shuffle"})
@@ -34,6 +36,14 @@ class TensorFlowCheckpoints(Rule):
     """Those that are restored; a loop may train after that."""
     restored_at = remembered_table(Site, int)
     """When others were restored first, outside all loops."""
+    counters = remembered(set[Site])
+    """Where variables are made that loops count with."""
+    stepped = remembered_table(Site, str)
+    """Where optimizers are made that take steps in loops, and what they are called."""
+    kept = remembered(set[Site])
+    """Those that a checkpoint, or a model that is compiled, has."""
+    alone = remembered_table(Site, frozenset[Site])
+    """Checkpoints without an optimizer that are saved in loops, and where what they hold is made."""
     trained = remembered(int)
     """When the program has trained last."""
 
@@ -59,6 +69,23 @@ class TensorFlowCheckpoints(Rule):
     def made(self, call: CallEvent) -> None:
         """A checkpoint is made."""
         self.places.setdefault(self.run.here(call.node), lambda: Where(self.run, call.node, call.api))
+        for one in call.args.values():
+            self._keep(one)
+            if isinstance(one, v.Inst):
+                for attribute in one.attrs.values():
+                    self._keep(attribute)
+
+    @on_method("compile")
+    def compiled(self, call: CallEvent) -> None:
+        """A model is made to train with an optimizer, which is saved with it."""
+        self._keep(call.args.get("optimizer", 0))
+
+    @on_method("assign_add")
+    def counts(self, call: CallEvent) -> None:
+        """A variable counts."""
+        site = made_at(call.owner) if isinstance(call.owner, v.Obj) and self.run.loops else None
+        if site is not None:
+            self.counters.add(site)
 
     @on_method("save", "write")
     def save(self, call: CallEvent) -> None:
@@ -70,6 +97,9 @@ class TensorFlowCheckpoints(Rule):
         self.saved.add(site)
         if self._lacks_iterator(found):
             self.incomplete.add(site)
+        held = self._held(found)
+        if held and self.run.loops:
+            self.alone[site] = held
 
     @on_method("restore", "read", "restore_or_initialize")
     def restore(self, call: CallEvent) -> None:
@@ -85,6 +115,11 @@ class TensorFlowCheckpoints(Rule):
     def training(self, call: CallEvent) -> None:
         """The program trains."""
         self.trained = Moment(self.run.steps)
+        owner = call.owner
+        site = made_at(owner) if isinstance(owner, v.Obj) and self.run.loops else None
+        if site is not None and isinstance(owner, v.Obj) and keeps_state(self.run, owner):
+            written = call.node.func.id.rpartition(".")[0] if isinstance(call.node.func, m.Name) else ""
+            self.stepped.setdefault(site, lambda: written or "the optimizer")
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -109,6 +144,46 @@ class TensorFlowCheckpoints(Rule):
                     f"{_and(used)} in the checkpoint",
                     subject=self.places[site].subject,
                 )
+
+        self._without_optimizer(before)
+
+    def _without_optimizer(self, before: set[Site]) -> None:
+        """Checkpoints that hold weights and the number of a step with which a loop goes on."""
+        lost = sorted({self.stepped[site] for site in self.stepped.known() if site not in self.kept})
+        for site in sorted(set(self.alone.known()) & set(self.saved) & before):
+            if lost and site in self.places and self.alone[site] & self.counters:
+                states = "the state of " + listed([f"`{name}`" for name in lost])
+                self.report(
+                    "DET601",
+                    self.places[site],
+                    f"checkpoint does not save {states}; a resumed run diverges from an uninterrupted one",
+                    "pass the optimizer to the checkpoint, as `optimizer=`",
+                    subject=self.places[site].subject,
+                )
+
+    def _keep(self, value: v.Value | None) -> None:
+        """What a checkpoint or a model has."""
+        for one in v.alternatives(value) if value is not None else ():
+            site = made_at(one) if isinstance(one, v.Obj) else None
+            if site is not None:
+                self.kept.add(site)
+
+    def _held(self, checkpoint: v.Obj) -> frozenset[Site]:
+        """Where what a checkpoint holds is made, if all of it is known and no optimizer is among it."""
+        kb, args = self.run.kb, checkpoint.args
+        held = [*args.kw.values(), *checkpoint.attrs.values()]
+        inner = [one for inst in held if isinstance(inst, v.Inst) for one in inst.attrs.values()]
+        if (
+            args.star
+            or args.dstar
+            or args.pos
+            or any(not isinstance(one, v.Lit | v.Inst | v.Obj) for one in held)
+        ):
+            return frozenset()
+        made = [one for one in (*held, *inner) if isinstance(one, v.Obj)]
+        if any(kb.role(one.api, "optimizes") is not None for one in made):
+            return frozenset()
+        return frozenset(site for site in map(made_at, made) if site is not None)
 
     def _checkpoint(self, owner: v.Value | None) -> v.Obj | None:
         """The checkpoint that an object is, or manages."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import owner_types
-from d9mlint.interp.events import CallEvent
-from d9mlint.interp.listening import on_call, on_method
-from d9mlint.interp.state import UNSEEDED
+from d9mlint.interp.events import CallEvent, ObjectAttributeEvent
+from d9mlint.interp.listening import on_call, on_method, on_object_attribute
+from d9mlint.interp.memory import remembered_table
+from d9mlint.interp.state import UNSEEDED, Site
+from d9mlint.interp.storage import made_at
 
 
 class Sampling(Rule):
@@ -15,10 +17,22 @@ class Sampling(Rule):
 
     codes = ("DET701",)
 
+    switched = remembered_table(Site, bool)
+    """Where models were made whose own configuration is changed to sample, or not to."""
+
+    @on_object_attribute("do_sample")
+    def configured(self, event: ObjectAttributeEvent) -> None:
+        """The configuration of a model is changed."""
+        inner = event.owner
+        model = inner.owner if isinstance(inner, v.Member) and inner.name == "generation_config" else None
+        site = made_at(model) if isinstance(model, v.Obj) else None
+        if site is not None and not self.run.branching:
+            self.switched[site] = v.truth(event.value) is True
+
     @on_method("generate", "__call__")
     def generate(self, call: CallEvent) -> None:
         """A model generates."""
-        sample = _given(call, "do_sample")
+        sample = self._given(call, "do_sample")
         if sample is None or v.truth(sample) is not True or self.run.entry is None:
             return
         types = owner_types(self.run, call.owner) if call.owner is not None else []
@@ -54,14 +68,16 @@ class Sampling(Rule):
             subject=call.api,
         )
 
-
-def _given(call: CallEvent, name: str) -> v.Value | None:
-    """An argument of generation: of the call, of the configuration that it is given, or of the pipeline that is called."""
-    own = call.args.kw.get(name)
-    if own is not None:
-        return own
-    config = call.args.kw.get("generation_config")
-    for source in (config, call.owner):
-        if isinstance(source, v.Obj) and name in source.args.kw:
-            return source.args.kw[name]
-    return None
+    def _given(self, call: CallEvent, name: str) -> v.Value | None:
+        """An argument of generation: of the call, of the configuration that it is given or that its model keeps, or of the
+        pipeline that is called."""
+        own = call.args.kw.get(name)
+        if own is not None:
+            return own
+        config = call.args.kw.get("generation_config")
+        kept = call.owner.attrs.get("generation_config") if isinstance(call.owner, v.Obj) else None
+        for source in (config or kept, call.owner):
+            if isinstance(source, v.Obj) and name in source.args.kw:
+                return source.args.kw[name]
+        site = made_at(call.owner) if isinstance(call.owner, v.Obj) and config is None else None
+        return v.Lit(True) if site is not None and site in self.switched and self.switched[site] else None

@@ -111,6 +111,17 @@ def _seed_argument(call: CallEvent, entry: RngEntry) -> v.Value | None:
     return value
 
 
+def _factory(rule: Rule, call: CallEvent) -> str:
+    """The argument by which another function is given what makes the generator, as ``field(default_factory=Random)``."""
+    node = call.node
+    given = [*node.args, *(one.value for one in node.keywords)] if isinstance(node, m.Call) else []
+    for one in given:
+        value = rule.run.eval(one) if isinstance(one, m.Name) else None
+        if isinstance(value, v.Ext) and rule.run.kb.canonical(value.name) == call.api:
+            return one.id if isinstance(one, m.Name) else ""
+    return ""
+
+
 def _generator(rule: Rule, call: CallEvent, entry: RngEntry, place: Any) -> None:
     value = _seed_argument(call, entry)
     source = entropy_source(value)
@@ -132,18 +143,20 @@ def _generator(rule: Rule, call: CallEvent, entry: RngEntry, place: Any) -> None
         return
     option = v.option_of(value) if value is not None else ""
     why = f" by default (`{option}` is None)" if option else ""
+    factory = _factory(rule, call)
+    help = _how_to_seed(entry) + _with_others(rule, entry, call.api)
+    if factory and entry.seed_pos == 0:
+        help = f"pass `lambda: {factory}(0)` instead of `{factory}`"
     rule.report(
         "DET106",
         place,
-        f"`{call_text(call)}` without a seed{why} is seeded from OS entropy and differs between runs",
-        f"give `{option}` a fixed default"
-        if option
-        else _how_to_seed(entry) + _with_others(rule, entry, call.api),
+        f"`{factory or call_text(call)}` without a seed{why} is seeded from OS entropy and differs between runs",
+        f"give `{option}` a fixed default" if option else help,
         subject=call.api,
         severity=Severity.WARNING if option or rule.run.state.aside else None,
         targets=assumed(rule.run, entry),
         remedy=(entry.seed_arg, "0", str(entry.seed_pos))
-        if takes_seed and entry.seed_pos is not None and not option
+        if takes_seed and entry.seed_pos is not None and not option and not factory
         else (),
         unless=_kept(rule, call.node),
     )

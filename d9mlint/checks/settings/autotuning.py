@@ -8,15 +8,18 @@ from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
 from d9mlint.checks.settings.literals import is_true
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import AttributeEvent, CallEvent, EndEvent, EnvironmentEvent
 from d9mlint.interp.listening import on, on_attribute, on_call, on_call_if
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.switches import DETERMINISTIC
+from d9mlint.interp.text import call_text
 
 _TUNED = ("max_autotune", "max_autotune_gemm", "max_autotune_pointwise", "coordinate_descent_tuning")
 """Options of Inductor: attributes of its configuration, keys of ``options=``, and the last part of variables."""
-_ATTRIBUTES = [f"torch._inductor.config.{name}" for name in _TUNED]
+_CONFIGURATION = "torch._inductor.config."
+_ATTRIBUTES = [f"{_CONFIGURATION}{name}" for name in _TUNED]
 _COMPILING = ("compile", "dynamo", "aoti", "export")
 """Parts of the names of functions, methods and arguments that compile."""
 _VARIABLES = frozenset(f"TORCHINDUCTOR_{name.upper()}" for name in _TUNED)
@@ -30,6 +33,8 @@ class Autotuning(Rule):
     """What selects kernels by timing, and whether that is a call that compiles."""
     compiles = remembered(bool)
     """Whether something was called that compiles."""
+    patched = remembered(bool)
+    """Whether Inductor's deterministic mode is switched on for a part of the program."""
 
     def tuned(self, node: Any, what: str, api: str, *, inductor: bool = True, compiles: bool = False) -> None:
         """Something is selected by timing."""
@@ -52,6 +57,31 @@ class Autotuning(Rule):
             if isinstance(options, v.Mapping) and is_true(options.items.get(name, v.UNKNOWN)):
                 what = f"`torch.compile(options={{'{name}': True}})`"
                 self.tuned(call.node, what, call.api, compiles=True)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "times-kernels") is not None)
+    def asked(self, call: CallEvent) -> None:
+        """A library compiles a model in the mode that an argument names."""
+        role = self.run.kb.role(call.api, "times-kernels")
+        if role is None or all_hold(call.args, role.when) is not True:
+            return
+        mode = call.args.get(role.arg, role.pos)
+        given = f'="{mode.value}"' if isinstance(mode, v.Lit) else "="
+        self.tuned(call.node, f"`{call_text(call)}({role.arg}{given})`", call.api, compiles=True)
+
+    @on_call(f"{_CONFIGURATION}patch")
+    def patch(self, call: CallEvent) -> None:
+        """Options of Inductor are set for a block or a function."""
+        first, second = (call.args.get("arg1", 0), call.args.get("arg2", 1))
+        options = dict(call.args.kw)
+        if isinstance(first, v.Mapping):
+            options.update((str(key), value) for key, value in first.items.items())
+        elif isinstance(first, v.Lit) and second is not None:
+            options[str(first.value)] = second
+        if is_true(options.get("deterministic", v.UNKNOWN)):
+            self.patched = True
+        for name in _TUNED:
+            if is_true(options.get(name, v.UNKNOWN)):
+                self.tuned(call.node, f"`{name}` of Inductor's configuration", call.api)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "compiles") is not None)
     def compiling(self, call: CallEvent) -> None:
@@ -87,6 +117,7 @@ class Autotuning(Rule):
         new = self.run.targets is None or self.run.targets.matches("torch", ">=2.10")
         if new and (
             (switch is not None and switch.value)
+            or self.patched
             or (mode.value and self.run.entry)
             or (env is not None and env.value == "1")
         ):

@@ -182,11 +182,15 @@ class UninitializedMemory(Rule):
             return
         reads = "reads" in roles and "parts" not in roles and "writes" not in roles and not name.endswith("_")
         reads = reads and not (name[:1].isupper() and _is_filled_later(self.run))
+        updates = roles.get("updates")
+        updated = event.args.get(updates.arg, updates.pos) if updates is not None and updates.arg else None
+        # Elements that were written may be the ones that are updated.
+        self.read(updated, whole=False)
         for value in event.args.pos:
-            if type(value) in _MAY_HOLD:
+            if type(value) in _MAY_HOLD and value is not updated:
                 self._hand_over(value, reads)
         for key, value in event.args.kw.items():
-            if type(value) in _MAY_HOLD:
+            if type(value) in _MAY_HOLD and value is not updated:
                 self._hand_over(value, reads and key != "out")
 
     def _hand_over(self, value: v.Value, reads: bool) -> None:
