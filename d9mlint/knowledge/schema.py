@@ -88,6 +88,7 @@ Role = Literal[
     "free-memory",
     "given-by-launcher",
     "gives-duplicates",
+    "gives-generator",
     "gives-loaded",
     "gives-positions",
     "gives-something",
