@@ -1555,6 +1555,10 @@ def _call_member(
     ):
         result_obj.start_with(tensors.of_method(interp, owner, name, args))
     kinds: set[str] = {entry.kind for entry in entries}
+    if name == "update" and isinstance(owner, v.Obj) and owner.api.startswith(_DERIVING):
+        # What a digest is computed from.
+        if any(is_entropy(value) for value in args.values()):
+            owner.data = entropy(interp)
     if rng.entropy_result(kinds, unseeded and "draw" in kinds) or (
         is_entropy(owner) and name in _ENTROPY_METHODS
     ):

@@ -37,6 +37,8 @@ ENTROPY_FIELDS = frozenset(
 )
 """Fields of a UUID and of a time that differ from run to run as it does."""
 
+DIFFERS_BY = "@differs by"
+"""Attribute of a text that is put together: the part of it that differs from run to run."""
 TENSOR = tensors.TENSOR
 PATH = "pathlib.Path"
 BUFFER = "torch.nn.Module.register_buffer"
