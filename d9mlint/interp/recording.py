@@ -834,6 +834,7 @@ _ROLES = {
     "computes": "computes something of its arguments and changes nothing",
     "changes-state": "changes or reads what outlives it, or runs a function",
     "sets-stop": "ends training",
+    "stops-by-return": "ends training by what it returns",
     "free-memory": "asks how much memory is free",
     "ordered-by-epoch": "shuffles by the epoch that is set",
     "out-of-memory": "is raised when memory is used up",

@@ -163,6 +163,7 @@ Role = Literal[
     "starts-evaluated",
     "starts-ranks",
     "stays-on-cpu",
+    "stops-by-return",
     "stream",
     "suppresses",
     "synchronizes",
