@@ -1022,6 +1022,8 @@ def _call_external(
         return found
     elif (kept := functional_modules.keep_fields(interp, api, v.NONE, args, node)) is not None:
         return kept
+    elif (generator := _generator_for(interp, api, args, node)) is not None:
+        return generator
     else:
         if not interp.kb.gives(api):
             _may_fill(args)
@@ -1054,6 +1056,25 @@ def _call_external(
         result.data = entropy(interp, entries)
     interp.listeners.tell(ResultEvent(event, result))
     return result
+
+
+def _generator_for(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """The generator that a function gives for a seed: the global one for None, or what it was given, if that is one."""
+    role = interp.kb.role(api, "gives-generator")
+    if role is None or args.star or args.dstar:
+        return None
+    kind, everyones = role.more
+    seed = args.get(role.arg, role.pos) or v.NONE
+    if v.is_none(seed):
+        # An option that is left out may be given.
+        return None if v.option_of(seed) else v.Ext(everyones)
+    if isinstance(seed, v.Ext) and interp.kb.canonical(seed.name) == everyones:
+        return seed
+    if isinstance(seed, v.Obj) and seed.type == kind:
+        return seed
+    if isinstance(seed, v.Lit) or is_entropy(seed):
+        return call_external(interp, kind, v.Args([seed]), node)
+    return None
 
 
 def _decorated(interp: Interp, name: str, args: v.Args, node: Any) -> v.Value:
@@ -1579,6 +1600,10 @@ def _call_member(
     ):
         result_obj.start_with(tensors.of_method(interp, owner, name, args))
     kinds: set[str] = {entry.kind for entry in entries}
+    if name == "update" and isinstance(owner, v.Obj) and owner.api.startswith(_DERIVING):
+        # What a digest is computed from.
+        if any(is_entropy(value) for value in args.values()):
+            owner.data = entropy(interp)
     if rng.entropy_result(kinds, unseeded and "draw" in kinds) or (
         is_entropy(owner) and name in _ENTROPY_METHODS
     ):
@@ -1670,6 +1695,10 @@ _ENTROPY_METHODS = frozenset(
         "isoformat",
         "int",
         "microsecond",
+        "encode",
+        "decode",
+        "digest",
+        "hexdigest",
     }
 )
 

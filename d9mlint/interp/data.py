@@ -41,6 +41,8 @@ ENTROPY_FIELDS = frozenset(
 )
 """Fields of a UUID and of a time that differ from run to run as it does."""
 
+DIFFERS_BY = "@differs by"
+"""Attribute of a text that is put together: the part of it that differs from run to run."""
 TENSOR = tensors.TENSOR
 PATH = "pathlib.Path"
 BUFFER = "torch.nn.Module.register_buffer"
@@ -260,10 +262,26 @@ def _fold(op: str, left: v.Lit, right: v.Lit) -> v.Value:
                 return _number(a / b, option)
             if op == "**" and abs(b) <= 64 and abs(a) <= 1024:
                 return _number(a**b, option)
+            if isinstance(a, int) and isinstance(b, int):
+                return _fold_bits(op, a, b, option)
         if isinstance(a, str) and isinstance(b, str) and op == "+" and len(a) + len(b) < 4096:
             return v.Lit(a + b, option)
     except (ArithmeticError, TypeError, ValueError):
         pass
+    return v.UNKNOWN
+
+
+def _fold_bits(op: str, a: int, b: int, option: str) -> v.Value:
+    if op == "<<" and 0 <= b <= MAX_BITS:
+        return _number(a << b, option)
+    if op == ">>" and b >= 0:
+        return _number(a >> b, option)
+    if op == "|":
+        return _number(a | b, option)
+    if op == "&":
+        return _number(a & b, option)
+    if op == "^":
+        return _number(a ^ b, option)
     return v.UNKNOWN
 
 

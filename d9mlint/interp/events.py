@@ -202,6 +202,12 @@ class TestEvent(NamedTuple):
     stmt: m.If | m.While
 
 
+class ReturnEvent(NamedTuple):
+    """A function is about to return the outcome of a comparison."""
+
+    stmt: m.Return
+
+
 class HandlerEvent(NamedTuple):
     """An ``except`` clause is about to be run."""
 
@@ -308,6 +314,7 @@ Event = (
     | DefaultGeneratorEvent
     | LoopEvent
     | TestEvent
+    | ReturnEvent
     | HandlerEvent
     | ContextEvent
     | IterationEvent

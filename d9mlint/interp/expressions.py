@@ -11,6 +11,7 @@ from d9mlint.interp.assignment import assign, parts_of
 from d9mlint.interp.conditions import compared, condition, narrowed, truth
 from d9mlint.interp.containers import CONTAINERS, named, parts
 from d9mlint.interp.data import (
+    DIFFERS_BY,
     ENTROPY_FIELDS,
     MOST_OF_OWN_CODE,
     OPERATOR,
@@ -636,6 +637,10 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
     if any(isinstance(value, v.Obj) for value in values):
         interp.listeners.tell(LookedAtEvent(values))
     text = v.text(values[0], values[-1])
+    differing = next((value for value in values if isinstance(value, v.Obj) and is_entropy(value)), None)
+    if differing is not None:
+        text.data = differing.data
+        text.attrs[DIFFERS_BY] = differing
     return interp.orders.formatted(values, text) if interp.orders.any else text
 
 

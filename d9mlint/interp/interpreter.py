@@ -39,6 +39,7 @@ from d9mlint.interp.events import (
     ImportEvent,
     Loop,
     LoopEvent,
+    ReturnEvent,
     TestEvent,
 )
 from d9mlint.interp.expressions import EVAL
@@ -1856,6 +1857,8 @@ def _exec_return(interp: Interp, stmt: m.Return) -> None:
     if must_raise(interp, stmt.value):
         _fail(interp)
         return
+    if type(stmt.value) is m.Compare:
+        interp.listeners.tell(ReturnEvent(stmt))
     value = interp.eval(stmt.value) if stmt.value is not None else v.NONE
     if has_raised(interp, stmt.value):
         _fail(interp)

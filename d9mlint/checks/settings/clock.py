@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Rule
 from d9mlint.checks.derivation import derives
-from d9mlint.interp.events import CallEvent, LoopEvent, TestEvent
+from d9mlint.interp import values as v
+from d9mlint.interp.events import CallEvent, LoopEvent, ReturnEvent, TestEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered_table
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import RoleEntry
 
 
 _STEPS = "limit the number of steps or epochs, and let a scheduler of jobs enforce times"
@@ -51,12 +53,20 @@ class Clock(Rule):
 
     @on(TestEvent)
     def test(self, event: TestEvent) -> None:
-        """``if clock: trainer.should_stop = True``."""
+        """``if clock: trainer.should_stop = True``, or a ``return`` that ends training."""
         stmt = event.stmt
-        if not isinstance(stmt, m.If) or not any(_stops(self.run, one) for one in stmt.body):
+        if not isinstance(stmt, m.If):
+            return
+        if not any(_stops(self.run, one) or _returns_stop(self.run, one) for one in stmt.body):
             return
         if derives(self.run, stmt.test, "clock"):
             self._late(stmt)
+
+    @on(ReturnEvent)
+    def returned(self, event: ReturnEvent) -> None:
+        """``return clock < end`` in a method whose result says whether training goes on."""
+        if _asked(self.run) is not None and derives(self.run, event.stmt.value, "clock"):
+            self._late(event.stmt)
 
     def _late(self, stmt: Any) -> None:
         self.report(
@@ -78,6 +88,26 @@ def _stops(interp: RunView, stmt: m.Stmt) -> bool:
             if interp.kb.role(name.rpartition(".")[2], "sets-stop") is not None:
                 return True
     return False
+
+
+def _returns_stop(interp: RunView, stmt: m.Stmt) -> bool:
+    """Whether a statement returns what ends training."""
+    if not isinstance(stmt, m.Return) or not isinstance(stmt.value, m.Const):
+        return False
+    asked = _asked(interp)
+    return asked is not None and stmt.value.value is (asked.arg == "true")
+
+
+def _asked(interp: RunView) -> RoleEntry | None:
+    """The method of a library that runs here, as a class of the program defines it, whose result may end training."""
+    func = interp.frame.func
+    if func is None or not isinstance(func.receiver, v.Inst):
+        return None
+    kb = interp.kb
+    bases = (kb.canonical(one) for one in func.receiver.cls.external_bases())
+    return next(
+        (role for one in bases if (role := kb.role(f"{one}.{func.fn.name}", "stops-by-return"))), None
+    )
 
 
 def _leaving(body: list[m.Stmt]) -> Iterator[m.If]:
