@@ -99,6 +99,7 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     if context.may_match(finding, "torch", ">=1.7,<2.10") and not assignments(start.code, CUBLAS[0]):
         variable = environment(start.code, [CUBLAS])
         if variable is not None:
+            variable, edits = _behind(variable, edits)
             # Where both would replace one text, the variable follows in the next round.
             edits = _joined([*variable, *edits]) or edits
     return made("enable deterministic algorithms", edits, path=entry)
@@ -126,6 +127,16 @@ def _trainers_elsewhere(
         if other is not None and found:
             return path, other, found
     return entry, code, []
+
+
+def _behind(variable: tuple[Edit, ...], edits: list[Edit]) -> tuple[tuple[Edit, ...], list[Edit]]:
+    """Edits of which the one that imports torch above a variable of the environment is written right behind it."""
+    (first, *others) = variable
+    early = [one for one in edits if one.start < first.start and one.content.strip() == "import torch"]
+    if not early or others or not first.content.endswith("\n"):
+        return variable, edits
+    content = f"{first.content}import torch\n"
+    return (Edit(first.start, first.end, content),), [one for one in edits if one not in early]
 
 
 def _joined(edits: list[Edit]) -> list[Edit] | None:
