@@ -392,6 +392,28 @@ with tf.Session() as session:
     assert "keras" not in fixed and "enable_op_determinism" not in fixed
 
 
+def test_op_determinism_is_not_switched_on_where_an_op_would_raise_for_want_of_a_seed(
+    project: Project,
+) -> None:
+    """The seed of a graph has to be set where it is the default one, which no fix does."""
+    code = """\
+import tensorflow.compat.v1 as tf
+
+if __name__ == "__main__":
+    with tf.Graph().as_default(), tf.Session() as session:
+        weights = tf.Variable(tf.random_normal([4, 4]))
+        loss = tf.reduce_sum(tf.matmul(weights, weights))
+        step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+"""
+    releases = {"tensorflow-version": "2.10"}
+    assert _after(project, code, "DET104", "DET306", **releases) == code
+    seeded = code.replace("        weights", "        tf.set_random_seed(0)\n        weights")
+    got = _after(project, seeded, "DET104", "DET306", **releases)
+    assert "enable_op_determinism()" in got
+
+
 def test_no_variable_is_set_that_covers_nothing_of_an_old_program(project: Project) -> None:
     code = """\
 import tensorflow as tf
