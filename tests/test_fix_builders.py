@@ -414,6 +414,24 @@ if __name__ == "__main__":
     assert "enable_op_determinism()" in got
 
 
+def test_op_determinism_is_not_switched_on_where_a_generator_would_raise(project: Project) -> None:
+    code = """\
+import tensorflow as tf
+
+if __name__ == "__main__":
+    tf.keras.utils.set_random_seed(0)
+    generator = {}
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(generator.normal((8, 4)), tf.ones((8, 1)))
+"""
+    fresh = code.format("tf.random.Generator.from_non_deterministic_state()")
+    assert _after(project, fresh, "DET306", **{"tensorflow-version": "2.10"}) == fresh
+    seeded = code.format("tf.random.Generator.from_seed(0)")
+    got = _after(project, seeded, "DET306", **{"tensorflow-version": "2.10"})
+    assert "enable_op_determinism()" in got
+
+
 def test_no_variable_is_set_that_covers_nothing_of_an_old_program(project: Project) -> None:
     code = """\
 import tensorflow as tf
