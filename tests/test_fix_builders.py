@@ -166,6 +166,30 @@ def test_findings_of_one_run_share_one_block(project: Project) -> None:
     assert fixed.number == 3 and not fixed.result.items
 
 
+@pytest.mark.parametrize(
+    ("guard", "inside"),
+    [
+        ("main()", True),
+        ("sys.exit(main())", True),
+        ("raise SystemExit(main())", True),
+        ("print(main())", False),
+    ],
+)
+def test_a_seed_of_an_installed_command_goes_where_the_command_runs_it(
+    project: Project, guard: str, inside: bool
+) -> None:
+    """The command calls the function, without what the guard does."""
+    code = (
+        "import sys\n\nimport torch\nfrom torch import nn\n\n\ndef main():\n    print(nn.Linear(2, 2).weight)\n\n\n"
+        f"if __name__ == '__main__':\n    {guard}\n"
+    )
+    pins = '[project]\nname = "pk"\nversion = "1"\n[project.scripts]\npk = "pk.cli:main"\n'
+    root = project({"pyproject.toml": pins, "src/pk/__init__.py": "", "src/pk/cli.py": code})
+    (text,) = (data.decode() for data in _fixed(root, {"select": ["DET101"]}).changes.values())
+    below = "def main():" if inside else "if __name__ == '__main__':"
+    assert text == code.replace(f"{below}\n", f"{below}\n    torch.manual_seed(0)\n")
+
+
 def test_a_draw_in_a_module_is_seeded_in_the_file_that_runs(run: Run, project: Project) -> None:
     main = "import model\n\nif __name__ == '__main__':\n    model.draw()\n"
     module = "import torch\n\n\ndef draw():\n    print(torch.randn(2))\n"
@@ -286,6 +310,11 @@ def test_the_variable_and_an_import_of_torch_are_written_at_one_place(project: P
     changed = _fixed(root, {"select": ["DET302"], "torch-version": "2.4"}).changes
     (text,) = (data.decode() for path, data in changed.items() if path.endswith("main.py"))
     assert text.startswith(f"{head}import torch\n"), text
+    # Also below imports of the standard library, where an import of its own would come before the variable.
+    (root / "main.py").write_text(f"from pathlib import Path\n{own.replace('main()', 'main(Path())')}")
+    changed = _fixed(root, {"select": ["DET302"], "torch-version": "2.4"}).changes
+    (text,) = (data.decode() for path, data in changed.items() if path.endswith("main.py"))
+    assert text.startswith(f"from pathlib import Path\n{head}import torch\n"), text
 
 
 def test_no_mode_where_there_is_none_and_where_the_program_would_raise(project: Project) -> None:
@@ -361,6 +390,46 @@ with tf.Session() as session:
     fixed = _after(project, code, "DET104", "DET306")
     assert "tf.set_random_seed(0)" in fixed and "TF_CUDNN_DETERMINISTIC" in fixed
     assert "keras" not in fixed and "enable_op_determinism" not in fixed
+
+
+def test_op_determinism_is_not_switched_on_where_an_op_would_raise_for_want_of_a_seed(
+    project: Project,
+) -> None:
+    """The seed of a graph has to be set where it is the default one, which no fix does."""
+    code = """\
+import tensorflow.compat.v1 as tf
+
+if __name__ == "__main__":
+    with tf.Graph().as_default(), tf.Session() as session:
+        weights = tf.Variable(tf.random_normal([4, 4]))
+        loss = tf.reduce_sum(tf.matmul(weights, weights))
+        step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+"""
+    releases = {"tensorflow-version": "2.10"}
+    assert _after(project, code, "DET104", "DET306", **releases) == code
+    seeded = code.replace("        weights", "        tf.set_random_seed(0)\n        weights")
+    got = _after(project, seeded, "DET104", "DET306", **releases)
+    assert "enable_op_determinism()" in got
+
+
+def test_op_determinism_is_not_switched_on_where_a_generator_would_raise(project: Project) -> None:
+    code = """\
+import tensorflow as tf
+
+if __name__ == "__main__":
+    tf.keras.utils.set_random_seed(0)
+    generator = {}
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(generator.normal((8, 4)), tf.ones((8, 1)))
+"""
+    fresh = code.format("tf.random.Generator.from_non_deterministic_state()")
+    assert _after(project, fresh, "DET306", **{"tensorflow-version": "2.10"}) == fresh
+    seeded = code.format("tf.random.Generator.from_seed(0)")
+    got = _after(project, seeded, "DET306", **{"tensorflow-version": "2.10"})
+    assert "enable_op_determinism()" in got
 
 
 def test_no_variable_is_set_that_covers_nothing_of_an_old_program(project: Project) -> None:

@@ -306,6 +306,45 @@ def test_the_order_of_a_pipeline_is_kept_and_its_draws_are_stateless(tmp_path: P
     assert found.help.startswith(PIPELINES[stage])
 
 
+@pytest.mark.parametrize(
+    ("version", "function", "expected"),
+    [
+        (
+            "2.3",
+            "lambda x: x + tf.random.uniform([])",
+            "stateless random ops with a seed per element, or leave out",
+        ),
+        ("2.15", "lambda x: x + tf.random.uniform([])", "per element, or enable op determinism"),
+        ("2.3", "lambda x: tf.numpy_function(draw, [x], tf.float64)", "leave out `num_parallel_calls`"),
+        ("2.15", "lambda x: tf.numpy_function(draw, [x], tf.float64)", "enable op determinism"),
+    ],
+)
+def test_draws_of_a_parallel_stage_are_ordered_by_what_the_release_has(
+    tmp_path: Path, version: str, function: str, expected: str
+) -> None:
+    """Op determinism is there from TensorFlow 2.8 on; functions of Python have no stateless ops."""
+    (tmp_path / "d9mlint.toml").write_text(f'tensorflow-version = "{version}"\n')
+    text = (
+        "import numpy as np\nimport tensorflow as tf\n\n\ndef draw(x):\n    return x + np.random.rand()\n\n\n"
+        "tf.random.set_seed(0)\nnp.random.seed(0)\n"
+        f"for x in tf.data.Dataset.range(9).map({function}, num_parallel_calls=4):\n    print(x)\n"
+    )
+    (found,) = findings(tmp_path, text, "DET206")
+    assert expected in found.help and ("stateless" in found.help) is ("uniform" in function)
+
+
+@pytest.mark.parametrize("version", ["2.3", "2.15"])
+def test_threads_are_limited_where_there_is_no_op_determinism(tmp_path: Path, version: str) -> None:
+    (tmp_path / "d9mlint.toml").write_text(f'tensorflow-version = "{version}"\nextend-select = ["DET311"]\n')
+    text = (
+        "import tensorflow as tf\n\nif __name__ == '__main__':\n"
+        "    tf.config.threading.set_inter_op_parallelism_threads(4)\n"
+        "    tf.keras.Sequential([tf.keras.layers.Dense(1)]).fit([[1.0]], [[1.0]])\n"
+    )
+    (found,) = findings(tmp_path, text, "DET311")
+    assert ("op determinism" in found.help) is (version == "2.15")
+
+
 PARAMETERS = (
     "import torch\nfrom torch import nn\ntorch.manual_seed(0)\nnet = nn.Linear(4, 4)\n"
     "step = torch.optim.SGD({}, lr=0.1)\nprint(step)\n"

@@ -157,6 +157,8 @@ class Interp:
         self.unobserved = self.listeners
         # Whether this is what a worker process runs when it starts.
         self.in_worker = False
+        # Whether a worker of a loader starts, of which the program goes on.
+        self.starting_worker = False
         # Whether nobody is to hear of what happens: an import in a run over unreached code.
         self.muted = False
         self.targets = targets

@@ -177,6 +177,10 @@ class RunView(Protocol):
         """Whether this is what a worker process runs when it starts."""
 
     @property
+    def starting_worker(self) -> bool:
+        """Whether a worker of a loader starts now, which seeds nothing in the process of the program."""
+
+    @property
     def importing(self) -> int:
         """How many imports are running."""
 

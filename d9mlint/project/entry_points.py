@@ -55,6 +55,9 @@ def find_entries(
             entries.append(Entry(file, "package"))
         elif name in NOT_ENTRIES:
             pass
+        elif file.path in console and _only_calls(file, console[file.path]):
+            # An installed command calls the same without the guard: what goes at its start has to be in the function.
+            entries.append(Entry(file, "console", console[file.path]))
         elif has_main_guard(file):
             entries.append(Entry(file, "main"))
         elif file.path not in imported and (_acts(file.facts.functions[0].body) or _computes(file)):
@@ -67,6 +70,30 @@ def find_entries(
 def has_main_guard(file: ModuleFile) -> bool:
     """Whether the module has ``if __name__ == "__main__":`` at its top level."""
     return any(isinstance(s, m.If) and is_main_test(s.test) for s in file.facts.functions[0].body)
+
+
+def _only_calls(file: ModuleFile, function: str) -> bool:
+    """Whether all that the module does when it is started is to call this without arguments, and perhaps exit with what
+    it returns."""
+    guards = [s.body for s in file.facts.functions[0].body if isinstance(s, m.If) and is_main_test(s.test)]
+    return bool(guards) and all(len(body) == 1 and _is_call_of(body[0], function) for body in guards)
+
+
+def _is_call_of(stmt: m.Stmt, function: str) -> bool:
+    value = stmt.value if isinstance(stmt, m.ExprStmt) else stmt.exc if isinstance(stmt, m.Raise) else None
+    while isinstance(value, m.Call) and len(value.args) == 1 and _root_name(value.func) in _EXITS:
+        value = value.args[0]
+    return (
+        isinstance(value, m.Call)
+        and isinstance(value.func, m.Name)
+        and value.func.id == function
+        and not value.args
+        and not value.keywords
+    )
+
+
+_EXITS = frozenset({"sys", "exit", "quit", "SystemExit"})
+"""What a program ends by, and the module that has its name."""
 
 
 def calls_its_own(file: ModuleFile) -> bool:

@@ -46,8 +46,15 @@ class ParallelMap(Rule):
                 call.node,
                 f"parallel `{name}` over a function that draws random numbers: draw order depends on thread scheduling",
                 "tf.data_stateful_map",
-                "use stateless random ops with a seed per element, or enable op determinism",
+                self._remedy(bool(draws.drawn & _BY_GRAPH)),
             )
+
+    def _remedy(self, by_ops: bool) -> str:
+        """What makes each element draw the same; functions of Python have no stateless ops."""
+        first = "use stateless random ops with a seed per element" if by_ops else ""
+        switch = self.run.targets is None or self.run.targets.matches("tensorflow", ">=2.8")
+        serial = "enable op determinism" if switch else "leave out `num_parallel_calls`"
+        return f"{first}, or {serial}" if first else serial
 
     def _vary(self, node: Any, message: str, op: str, help: str) -> None:
         self.report("DET206", node, message, help, subject="tf.data", op=op)

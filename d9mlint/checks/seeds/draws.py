@@ -634,6 +634,8 @@ class Seeds(Rule):
                     at[1] for at in self.borrowed.known() if at[0] == rng and not self.borrowed[at]
                 )
             place = self.unseeded.get(rng)
+            if self.run.starting_worker:
+                continue
             if place is not None and self.run.state.level(rng).level != SEEDED and self.run.entry is not None:
                 seed = Late(
                     Where(self.run, node, rng),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.base.findings import UNCOVERED, Severity
+from d9mlint.base.findings import RAISES, UNCOVERED, Severity
 from d9mlint.checks.base import Rule
 from d9mlint.checks.settings.tf_release import switch_for, version
 from d9mlint.interp.activity import CPU_BUILD, TF_TRAIN, TF_TRAIN_FRESH, of_cpu_build, where, without_gpu
@@ -80,6 +80,8 @@ class WithoutOpDeterminism(Rule):
             entry_wide=True,
             remedy=("process",)
             if process
+            else (RAISES,)
+            if self.refused
             else ()
             if self.covered or not version(run, "<2.1")
             else (UNCOVERED,),

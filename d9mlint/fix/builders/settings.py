@@ -9,6 +9,7 @@ from d9mlint.base.findings import RAISES, UNCOVERED, WARNED, Confidence, Edit, F
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
+from d9mlint.fix.builders.seeds import MISSING, seed_block
 from d9mlint.fix.builders.start import Start, assigned_value, assignments, environment
 
 CUBLAS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -99,6 +100,7 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     if context.may_match(finding, "torch", ">=1.7,<2.10") and not assignments(start.code, CUBLAS[0]):
         variable = environment(start.code, [CUBLAS])
         if variable is not None:
+            variable, edits = _behind(start.code, variable, edits)
             # Where both would replace one text, the variable follows in the next round.
             edits = _joined([*variable, *edits]) or edits
     return made("enable deterministic algorithms", edits, path=entry)
@@ -126,6 +128,17 @@ def _trainers_elsewhere(
         if other is not None and found:
             return path, other, found
     return entry, code, []
+
+
+def _behind(code: Code, variable: tuple[Edit, ...], edits: list[Edit]) -> tuple[tuple[Edit, ...], list[Edit]]:
+    """Edits of which the one that imports torch above a variable of the environment is written right behind it."""
+    (first, *others) = variable
+    early = [one for one in edits if one.start < first.start and one.content.strip() == "import torch"]
+    if not early or others or not first.content.endswith("\n"):
+        return variable, edits
+    followed = code.source.raw.startswith(("import ", "from "), first.end)
+    content = f"{first.content}import torch\n{'' if followed else chr(10)}"
+    return (Edit(first.start, first.end, content),), [one for one in edits if one not in early]
 
 
 def _joined(edits: list[Edit]) -> list[Edit] | None:
@@ -170,14 +183,18 @@ def _variable(code: Code, entry: str, name: str, value: str) -> Fix | None:
 
 
 def op_determinism(context: Context, finding: Finding) -> Fix | None:
-    """DET306: op determinism by the switch of the targeted release."""
-    if "process" in finding.remedy:
+    """DET306: op determinism by the switch of the targeted release. None where the program would raise RuntimeError: what
+    starts from entropy has to be seeded first."""
+    if "process" in finding.remedy or RAISES in finding.remedy:
         return None
     start = _start(context, finding)
     if start is None:
         return None
     entry = context.entry(finding)
     if context.matches(finding, "tensorflow", ">=2.8"):
+        if any(seed_block(context, f) is None for f in context.of_entry(entry) if _draws_by_ops(f)):
+            # An op that draws without a seed raises RuntimeError with the switch: the seed is set by hand first.
+            return None
         start.add(f"{start.name('tensorflow')}.config.experimental.enable_op_determinism()")
         return made("enable op determinism", start.edits(), path=entry)
     if not context.matches(finding, "tensorflow", ">=1.14") or UNCOVERED in finding.remedy:
@@ -188,6 +205,11 @@ def op_determinism(context: Context, finding: Finding) -> Fix | None:
         else "TF_CUDNN_DETERMINISTIC"
     )
     return _variable(start.code, entry, name, "1")
+
+
+def _draws_by_ops(finding: Finding) -> bool:
+    """Whether a finding is about ops of TensorFlow that draw before it is seeded."""
+    return finding.code in MISSING and finding.subject == "tensorflow"
 
 
 def unset(context: Context, finding: Finding) -> Fix | None:

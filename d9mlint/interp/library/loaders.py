@@ -87,9 +87,10 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
                 interp.state.rng[name] = interp.state.level("torch")
     dataset = args.get("dataset", 0)
     # What it was given is used in other files than the one in which it was made.
+    theirs = {"python", "numpy", "torch"}
     with interp.within(CPU_CONTEXT), interp.in_file(loader.file):
         if in_workers is not False:
-            _start_worker(interp, args.get("worker_init_fn", 9), node)
+            theirs |= _start_worker(interp, args.get("worker_init_fn", 9), node)
         given = use(interp, dataset, node) if dataset is not None else []
         given += _collate(interp, args.get("collate_fn"), node)
     moved = device([one for value in given for one in flatten(value)])
@@ -98,7 +99,6 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
         loader.attrs[MOVED] = v.Lit(moved)
     if in_workers is not False:
         # What workers seed and draw is theirs.
-        theirs = ("python", "numpy", "torch")
         left = {name: rng for name, rng in interp.state.rng.held.items() if name not in theirs}
         interp.state.rng.restore({**left, **before})
 
@@ -119,11 +119,18 @@ def _counts_processors(interp: Interp, number: v.Value) -> bool:
     return role is not None and role.library == "python"
 
 
-def _start_worker(interp: Interp, init: v.Value | None, node: Any) -> None:
-    """``worker_init_fn`` runs in each worker before anything is loaded: what it seeds is seeded there."""
-    for one in v.alternatives(init) if init is not None else ():
-        if isinstance(one, (v.Func, v.Partial, v.Inst)):
-            interp.call(one, v.Args([v.UNKNOWN]), node)
+def _start_worker(interp: Interp, init: v.Value | None, node: Any) -> set[str]:
+    """``worker_init_fn`` runs in each worker before anything is loaded: what it seeds is seeded there. The result names the
+    RNGs of which nothing was known before, such as those that take their seeds from another one."""
+    known = set(interp.state.rng.held)
+    interp.starting_worker = True
+    try:
+        for one in v.alternatives(init) if init is not None else ():
+            if isinstance(one, (v.Func, v.Partial, v.Inst)):
+                interp.call(one, v.Args([v.UNKNOWN]), node)
+    finally:
+        interp.starting_worker = False
+    return set(interp.state.rng.held) - known
 
 
 def _collate(interp: Interp, collate: v.Value | None, node: Any) -> list[v.Value]:
