@@ -89,6 +89,7 @@ Role = Literal[
     "given-by-launcher",
     "gives-duplicates",
     "gives-loaded",
+    "gives-number",
     "gives-positions",
     "gives-something",
     "graph-gradient",
