@@ -13,6 +13,7 @@ from d9mlint.interp.library.builtins import MODELS
 from d9mlint.interp.listening import on_call_if
 from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.interp.tensors import TENSOR
+from d9mlint.interp.text import written
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _call(interp: RunView, call: CallEvent) -> None:
         if what is not None:
             given = f" and receives {what}" if what else ""
             interp.gap(
-                "dynamic-call", f"the call of `{_written(node.func)}` is decided at run time{given}", node
+                "dynamic-call", f"the call of `{written(node.func)}` is decided at run time{given}", node
             )
         return
     if api in _BUILT_BY_CONFIGURATION and not _configured(call.args.get("config", 0)):
@@ -102,18 +103,6 @@ def _configured(config: v.Value | None) -> bool:
 def _looked_up(func: m.Expr) -> bool:
     """Whether what is called is found by a computation: a call, a subscript."""
     return isinstance(func, (m.Call, m.Subscript))
-
-
-def _written(func: m.Expr) -> str:
-    if isinstance(func, m.Name):
-        return func.id
-    if isinstance(func, m.Call):
-        return f"{_written(func.func)}(...)"
-    if isinstance(func, m.Subscript):
-        return f"{_written(func.value)}[...]"
-    if isinstance(func, m.Attr):
-        return f"{_written(func.value)}.{func.name}"
-    return "..."
 
 
 def _received(interp: RunView, args: v.Args, losses: bool = True) -> str:

@@ -23,6 +23,7 @@ from d9mlint.interp.events import (
     InstanceWriteEvent,
     ItemUpdateEvent,
     ObjectAttributeEvent,
+    OtherAttributeEvent,
 )
 from d9mlint.interp.heap import HEAP, Cells
 from d9mlint.interp.library.options import FLAGS, as_default, section
@@ -187,6 +188,8 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         mode = interp.kb.mode_of(dotted)
         if mode is not None:
             interp.set_mode(mode, value, node)
+        else:
+            interp.listeners.tell(OtherAttributeEvent(dotted, value, node))
         seeds = interp.kb.rng(dotted)
         if seeds and (not isinstance(value, v.Lit) or any(entry.assigned for entry in seeds)):
             # A library that is seeded by an assignment, or a function in place of the one that seeds.

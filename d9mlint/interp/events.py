@@ -82,6 +82,14 @@ class AttributeEvent(NamedTuple):
     node: Any
 
 
+class OtherAttributeEvent(NamedTuple):
+    """An attribute of a library module is set that is no setting that is known, by its canonical name."""
+
+    name: str
+    value: v.Value
+    node: Any
+
+
 class ObjectAttributeEvent(NamedTuple):
     """An attribute of a library object, or of an attribute of one, is set."""
 
@@ -299,6 +307,7 @@ Event = (
     | ResultEvent
     | ObjectCallEvent
     | AttributeEvent
+    | OtherAttributeEvent
     | ObjectAttributeEvent
     | InstanceWriteEvent
     | InstanceReadEvent

@@ -819,6 +819,7 @@ _ROLES = {
     "saves-variables": "saves and restores the variables of a graph",
     "saves-in-training": "writes files while a model is trained that it is given to",
     "resumes-training": "goes on with training from the checkpoint that is named",
+    "gives-number": "gives one number",
     "gives-loaded": "gives a new object with the state in a file",
     "loads-checkpoint": "gives what a checkpoint holds",
     "restores-weights": "gives a model its weights alone",

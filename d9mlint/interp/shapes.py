@@ -539,16 +539,6 @@ def _kept_dimension(along: Other, args: v.Args) -> int | None:
     return at if known and not (isinstance(named, v.Lit) and named.option) else None
 
 
-def are_numbers(items: v.Value) -> bool:
-    """Whether the items of a list are numbers, or of a kind that is not seen, as attributes of what was remembered."""
-    return isinstance(items, v.Items) and all(
-        isinstance(one, (v.Member, v.Unknown))
-        or (isinstance(one, v.Lit) and isinstance(one.value, (bool, int, float)))
-        for item in items.elts
-        for one in v.alternatives(item)
-    )
-
-
 def is_whole_number(value: v.Value) -> bool:
     """Whether a value is surely one whole number of Python, whichever."""
     if isinstance(value, v.Lit):

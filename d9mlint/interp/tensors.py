@@ -403,7 +403,20 @@ def _is_column(interp: Interp, array: v.Value) -> bool:
     """Whether an array has one row for each of some numbers, such as actions that were remembered."""
     if not isinstance(array, v.Obj) or interp.kb.role(array.api, "stacks-rows") is None:
         return False
-    return bool(array.args.pos) and shapes.are_numbers(array.args.pos[0])
+    items = array.args.pos[0] if array.args.pos else None
+    return isinstance(items, v.Items) and all(
+        _is_number(interp, one) for item in items.elts for one in v.alternatives(item)
+    )
+
+
+def _is_number(interp: RunView, one: v.Value) -> bool:
+    """Whether an item is a number, or of a kind that is not seen, as attributes of what was remembered."""
+    if isinstance(one, v.Lit):
+        return isinstance(one.value, (bool, int, float))
+    if not isinstance(one, v.Obj):
+        return isinstance(one, (v.Member, v.Unknown))
+    role = interp.kb.role(one.api, "gives-number")
+    return shapes.is_whole_number(one) or (role is not None and all_hold(one.args, role.when) is True)
 
 
 BATCH_OF = "@batch of"

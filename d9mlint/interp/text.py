@@ -20,6 +20,19 @@ def node_text(node: Any, fallback: str) -> str:
     return fallback
 
 
+def written(func: m.Expr) -> str:
+    """What is called as it is written, without its arguments and indices."""
+    if isinstance(func, m.Name):
+        return func.id
+    if isinstance(func, m.Call):
+        return f"{written(func.func)}(...)"
+    if isinstance(func, m.Subscript):
+        return f"{written(func.value)}[...]"
+    if isinstance(func, m.Attr):
+        return f"{written(func.value)}.{func.name}"
+    return "..."
+
+
 def call_text(call: CallEvent) -> str:
     """The called name of an event as it is written."""
     return node_text(call.node, call.api)

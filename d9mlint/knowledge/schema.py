@@ -91,6 +91,7 @@ Role = Literal[
     "gives-duplicates",
     "gives-generator",
     "gives-loaded",
+    "gives-number",
     "gives-positions",
     "gives-something",
     "graph-gradient",

@@ -48,7 +48,7 @@ from d9mlint.interp.rng import assumed, seed_value
 from d9mlint.interp.state import SEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import TENSOR
-from d9mlint.interp.text import node_text
+from d9mlint.interp.text import node_text, written
 from d9mlint.interp.unknown_models import MADE
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Callee, Looks, derived_names, elements
@@ -499,7 +499,7 @@ class Seeds(Rule):
                 (rng, self.run.here(node), in_variable),
                 lambda: Early(
                     place if place.site == site else Where(self.run, node, rng, level.option),
-                    node_text(node, entry.apis[0]),
+                    _drawn_by(node, entry),
                     known,
                     in_variable,
                     level.new_graph,
@@ -517,7 +517,7 @@ class Seeds(Rule):
     def _here(self, event: DrawEvent) -> First:
         where = Where(self.run, event.node, event.rng, event.level.option)
         level = event.level
-        text = node_text(event.node, event.entry.apis[0])
+        text = _drawn_by(event.node, event.entry)
         own, targets = self._own_seed(event), assumed(self.run, event.entry)
         unknown = event.entry.apis[0].endswith(MADE)
         return First(where, text, bool(level.parent), level.elsewhere, own, targets, unknown, level.new_graph)
@@ -540,7 +540,7 @@ class Seeds(Rule):
         self.report(
             generator.rule,
             node,
-            f"`{node_text(node, entry.apis[0])}` draws random numbers: whether `{level.helper}` seeds "
+            f"`{_drawn_by(node, entry)}` draws random numbers: whether `{level.helper}` seeds "
             f"{generator.title} could not be determined",
             f"call `{generator.seed}` in the program itself, or lint it together with the source of `{level.helper}`",
             subject=rng,
@@ -549,7 +549,7 @@ class Seeds(Rule):
         )
 
     def _split(self, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
-        api = node_text(node, entry.apis[0])
+        api = _drawn_by(node, entry)
         argument = entry.unless[0].arg if entry.unless else "random_state"
         generator = self.run.kb.generators[rng]
         aside = self.run.state.aside
@@ -578,7 +578,7 @@ class Seeds(Rule):
         self.report(
             "DET701",
             node,
-            f"`{node_text(node, entry.apis[0])}` draws before {generator.title} is seeded{unless}: {what}",
+            f"`{_drawn_by(node, entry)}` draws before {generator.title} is seeded{unless}: {what}",
             f"pass `{own}=`, or call `{generator.seed}` first" if own else f"call `{generator.seed}` first",
             subject=entry.apis[0].rpartition(".")[2],
             severity=Severity.WARNING if level.option else None,
@@ -639,7 +639,7 @@ class Seeds(Rule):
             if place is not None and self.run.state.level(rng).level != SEEDED and self.run.entry is not None:
                 seed = Late(
                     Where(self.run, node, rng),
-                    node_text(node, entry.apis[0]),
+                    _drawn_by(node, entry),
                     entry.kind == "seeder" and bool(entry.seed_arg or entry.seed_pos is not None),
                     place,
                     self._early(rng),
@@ -655,12 +655,12 @@ class Seeds(Rule):
         if draw is not None:
             seed = Where(self.run, node if call is None else call, rng)
             seed.site = site
-            early = (Early(draw, node_text(node, entry.apis[0]), ""),)
+            early = (Early(draw, _drawn_by(node, entry), ""),)
             text = node_text(call, rng) if call is not None else ""
             self.late.setdefault(rng, partial(Late, seed, text, True, draw, early, self.run.state.aside))
 
     def _bad_seed(self, entry: RngEntry, value: v.Value | None, args: v.Args, node: Any) -> bool:
-        api = node_text(node, entry.apis[0])
+        api = _drawn_by(node, entry)
         if entry.kind == "anti-seed":
             self.report(
                 "DET107",
@@ -1140,6 +1140,16 @@ def _may_be_loaded(run: RunView, entry: RngEntry, node: Any) -> bool:
 
 _NEW_LAYERS = frozenset({"num_labels", "id2label", "label2id", "config", "ignore_mismatched_sizes"})
 """Arguments of ``from_pretrained`` that give a model other layers than its checkpoint has."""
+
+
+def _drawn_by(node: Any, entry: RngEntry) -> str:
+    """What draws, as it is written. Of an entry for several names it is not known which one is meant where the call
+    has no name, as `super().__init__(...)` and `table[name](...)`."""
+    api = entry.apis[0]
+    if isinstance(node, m.Call) and (len(entry.apis) > 1 or not api.replace(".", "").isidentifier()):
+        text = written(node.func)
+        return node_text(node, api if text.startswith("...") else text)
+    return node_text(node, api)
 
 
 def _initialises(interp: RunView, entry: RngEntry, node: Any) -> bool:

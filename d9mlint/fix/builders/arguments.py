@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from d9mlint.base.findings import RAISES, REPEATED, Edit, Finding, Fix
+from d9mlint.base.findings import RAISES, RENAMED, REPEATED, Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
@@ -69,6 +69,8 @@ def literal(context: Context, finding: Finding) -> Fix | None:
     node = code.at(finding.start, finding.end) if code else None
     if code is None or node is None or RAISES in finding.remedy:
         return None
+    if finding.remedy[:1] == (RENAMED,):
+        return _renamed(code, node, finding.remedy[1])
     if isinstance(node, (ast.Name, ast.Attribute)):
         # A switch that is named and not called.
         tail = "()" if code.text(node).endswith("enable_op_determinism") else "(True)"
@@ -88,6 +90,14 @@ def literal(context: Context, finding: Finding) -> Fix | None:
     if name == "use_deterministic_algorithms":
         return _mode(code, node)
     return None
+
+
+def _renamed(code: Code, node: ast.AST, name: str) -> Fix | None:
+    """The name that was meant, in place of that of an attribute that is set."""
+    if not isinstance(node, ast.Attribute):
+        return None
+    end = code.end(node)
+    return made(f"write `{name}`", (Edit(end - len(node.attr), end, name),))
 
 
 def _mode(code: Code, call: ast.Call) -> Fix | None:
