@@ -46,7 +46,7 @@ class SessionCheckpoints(Rule):
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
-        rng, entry = event
+        rng, entry = event.rng, event.entry
         if rng in _STATES and entry.kind not in _KEPT:
             self.uses.update((rng, loop.key) for loop in self.run.loops)
 
