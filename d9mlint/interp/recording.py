@@ -801,7 +801,7 @@ _ROLES = {
     "sentinel": "says that no value is given",
     "left-out": "leaves an option out of the namespace unless it is given",
     "given-by-launcher": "is given by the launcher of the processes",
-    "measures": "is a class that computes metrics",
+    "without-gradient": "is a class whose methods compute metrics or prepare data",
     "ranks": "gives the positions of elements in their order",
     "mode-changes-nothing": "gives the same bits in each run without deterministic mode",
     "mode-may-change": "may run ops that are not known",

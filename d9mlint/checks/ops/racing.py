@@ -633,8 +633,8 @@ def _candidate(
     if _excluded(rule.run, entry):
         _silent(rule.run, entry, call.node, "the program excludes the kernel that varies")
         return
-    if entry.library in TF_LIBRARIES and entry.passes == "backward" and _measures(rule.run):
-        _silent(rule.run, entry, call.node, "no gradient is taken of what a metric computes")
+    if entry.passes == "backward" and _is_beside_training(rule.run):
+        _silent(rule.run, entry, call.node, "no gradient is taken of data, and of what a metric computes")
         return
     ranked, own = _ranked(rule.run, call, entry)
     if ranked is not None and own:
@@ -726,12 +726,13 @@ def _remedy_off(run: RunView, entry: OpEntry) -> str:
     return next(off, "")
 
 
-def _measures(run: RunView) -> bool:
-    """Whether a metric of Keras is computed here, by its own methods."""
+def _is_beside_training(run: RunView) -> bool:
+    """Whether a metric is computed here, or data are prepared, by methods of a class for that."""
     for frame in run.stack():
         cls = frame.func.cls if frame.func is not None else None
         if cls is not None and any(
-            run.kb.role(run.kb.canonical(base), "measures") is not None for base in cls.external_bases()
+            run.kb.role(run.kb.canonical(base), "without-gradient") is not None
+            for base in cls.external_bases()
         ):
             return True
     return False
