@@ -74,6 +74,22 @@ def _first(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     return args.pos[0] if args.pos else next(iter(args.kw.values()), None)
 
 
+def _copied(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``copy.copy(x)`` and ``copy.deepcopy(x)``: what is done to the copy of an instance is not done to that."""
+    found = _first(interp, api, args, node)
+    return _copy_of(found, api.endswith("deepcopy"), {}) if isinstance(found, v.Inst) else found
+
+
+def _copy_of(inst: v.Inst, deep: bool, made: dict[v.Inst, v.Inst]) -> v.Inst:
+    """A copy of an instance, and with ``deep`` of those in its attributes."""
+    known = made.get(inst)
+    if known is None:
+        known = made[inst] = v.Inst(inst.cls, inst.args, inst.node)
+        for name, value in list(inst.attrs.items()):
+            known.attrs[name] = _copy_of(value, deep, made) if deep and isinstance(value, v.Inst) else value
+    return known
+
+
 def _convert(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``int(x)``, ``float(x)``, ``str(x)`` ...: literals are converted, entropy stays entropy."""
     first = args.pos[0] if args.pos else None
@@ -1059,8 +1075,8 @@ MODELS: dict[str, Model] = {
     "functools.partial": _partial,
     "ray.tune.with_parameters": _partial,
     "functools.wraps": _decorator_factory,
-    "copy.deepcopy": _first,
-    "copy.copy": _first,
+    "copy.deepcopy": _copied,
+    "copy.copy": _copied,
     "importlib.import_module": _import_module,
     "builtins.__import__": _import_module,
     "os.getenv": _getenv,
