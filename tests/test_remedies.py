@@ -703,6 +703,46 @@ def test_the_mode_is_set_in_the_processes_that_train(tmp_path: Path) -> None:
     assert "at the start of `train()`, which runs in new processes" in found.help
 
 
+@pytest.mark.parametrize(
+    ("imported", "name", "seed"),
+    [
+        ("import tensorflow as tf", "tf.keras", "tf.keras.utils.set_random_seed"),
+        ("from tensorflow import keras", "keras", "tf.keras.utils.set_random_seed"),
+        ("import tf_keras", "tf_keras", "tf_keras.utils.set_random_seed"),
+        ("import keras", "keras", "keras.utils.set_random_seed"),
+    ],
+)
+def test_keras_is_seeded_by_the_name_under_which_it_is_imported(
+    tmp_path: Path, imported: str, name: str, seed: str
+) -> None:
+    text = (
+        f"{imported}\nmodel = {name}.Sequential([{name}.layers.Dense(1)])\nmodel.compile('sgd', 'mse')\n"
+        "model.fit([[1.0]], epochs=3)\nmodel.save('model.h5')\n"
+    )
+    (tmp_path / "requirements.txt").write_text("tensorflow==2.17.0\n")
+    (found,) = findings(tmp_path, text, "DET104")
+    assert found.help.startswith(f"call `{seed}(seed)` at the start of")
+
+
+@pytest.mark.parametrize(
+    ("flags", "fixed"),
+    [
+        ("--xla_gpu_deterministic_ops=true", True),
+        ("--xla_gpu_autotune_level=2 --xla_gpu_max_kernel_unroll=32", False),
+    ],
+)
+def test_flags_that_end_a_program_where_they_are_read_are_not_moved(
+    tmp_path: Path, flags: str, fixed: bool
+) -> None:
+    text = (
+        "import os\n\nimport jax\n\nkey = jax.random.key(0)\n"
+        f'os.environ["XLA_FLAGS"] = "{flags}"\nprint(jax.random.normal(key))\n'
+    )
+    (found,) = findings(tmp_path, text, "DET308")
+    assert (found.fix is not None) is fixed
+    assert ("it aborts on them" in found.help) is not fixed
+
+
 MADE_IN_A_FUNCTION = """\
 import torch
 from torch.utils.data import DataLoader, TensorDataset, random_split

@@ -593,6 +593,14 @@ class Seeds(Rule):
         if self.run.entry is None and entry.kind == "tf-shuffle" and level.site is None:
             self._tf_shuffle(level, entry, node)
 
+    def _as_imported(self, seed: str) -> str:
+        """A function of Keras by a name under which the program imports that."""
+        if self.run.uses("keras"):
+            return seed
+        if self.run.uses("tf_keras"):
+            return f"tf_{seed}"
+        return f"tf.{seed}" if self.run.uses("tensorflow") else seed
+
     def _graph_seed(self, seed: str) -> str:
         """The call that seeds a graph in programs that build graphs, as in TensorFlow 1; empty for others."""
         if self.run.kb_matches("tensorflow", "<2.0"):
@@ -1022,6 +1030,8 @@ class Seeds(Rule):
         seed = generator.seed
         if rng == "tensorflow":
             seed = self._graph_seed("seed") or seed
+        elif rng == "keras":
+            seed = self._as_imported(seed)
         where_to_seed = generator.where or f"at the start of {place.entry}"
         if place.site in self.spawned and not generator.where:
             where_to_seed = f"at the start of `{self.spawned[place.site]}()`, which runs in new processes"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from d9mlint.checks.base import Rule
+from d9mlint.checks.xla_devices import FLAGS
+from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, EnvironmentEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import marks_path
@@ -49,19 +53,34 @@ class LateVariables(Rule):
     @on(EnvironmentEvent)
     def variable(self, event: EnvironmentEvent) -> None:
         """A variable is set."""
-        name, _, node = event
+        name, value, node = event
         reader = READ_BY.get(name)
         if reader is None:
             return
         library = "torch.compile" if reader[0] == "torch" else reader[0]
         if library in self.used:
+            doubtful = name == FLAGS and _has_doubtful_flags(value)
+            without = f" without the flags that this {reader[0]} does not know: it aborts on them"
             self.report(
                 "DET308",
                 node,
                 f"`{name}` is set too late: {reader[0]} reads it once, before this line",
-                f"set it before `import {reader[0]}`, or in the shell",
+                f"set it before `import {reader[0]}`, or in the shell{',' + without if doubtful else ''}",
                 subject=name,
+                remedy=("flags",) if doubtful else (),
             )
+
+
+def _has_doubtful_flags(value: v.Value) -> bool:
+    """Whether a text has flags of XLA that come and go with its releases. Read at their place they may end a program that
+    runs only as they are read too late."""
+    text = value.value if isinstance(value, v.Lit) else None
+    return not isinstance(text, str) or any(not _LASTING.fullmatch(flag) for flag in text.split())
+
+
+_LASTING = re.compile(
+    r"--xla_(?:gpu_deterministic_ops|gpu_autotune_level|force_host_platform_device_count)(?:=\S*)?"
+)
 
 
 _READERS = (("tensorflow", "tf."), ("jax", "jax."), ("torch.compile", "torch.compile"))

@@ -230,6 +230,8 @@ def earlier(context: Context, finding: Finding) -> Fix | None:
     node = code.at(finding.start, finding.end) if code else None
     if code is None or node is None or (finding.entry_point and context.entry(finding) != finding.path):
         return None
+    if finding.remedy:
+        return None
     stmt = code.statement(node)
     value = assigned_value(stmt)
     if stmt not in assignments(code, finding.subject) or not isinstance(value, ast.Constant):
