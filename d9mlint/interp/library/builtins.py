@@ -16,6 +16,7 @@ from d9mlint.interp.assignment import set_attribute
 from d9mlint.interp.containers import CONTAINER_METHODS, MOST, NAMELESS
 from d9mlint.interp.data import (
     BUFFER,
+    DIFFERS_BY,
     TENSOR,
     UNKNOWN_KEY,
     at_unknown_key,
@@ -54,7 +55,7 @@ from d9mlint.interp.library.reflection import (
 from d9mlint.interp.library.rows import ROW_MODELS
 from d9mlint.interp.library.strings import STRING_METHODS
 from d9mlint.interp.library.weights import all_loaded, load
-from d9mlint.interp.order_kinds import counted, one_of, sample
+from d9mlint.interp.order_kinds import counted, is_text, one_of, sample
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form
 from d9mlint.interp.tensors import LOADED_AS, READ
@@ -95,8 +96,8 @@ def _convert(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     first = args.pos[0] if args.pos else None
     if first is None:
         return None
-    if is_entropy(first):
-        return first
+    if isinstance(first, v.Obj) and is_entropy(first):
+        return _number_of(first, api) if api == NUMBER and is_text(interp, first, None) else first
     if isinstance(first, v.Lit) and first.value is not None and len(args.pos) == 1:
         kinds: dict[str, Callable[[Any], Any]] = {
             "int": int,
@@ -118,6 +119,14 @@ def _convert(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         number.attrs[LOADED_AS] = READ
         return number
     return None
+
+
+def _number_of(text: v.Obj, api: str) -> v.Obj:
+    """The number that a text which differs from run to run stands for: no text any more."""
+    number = v.Obj(api, "", v.Args([text]), text.node)
+    number.file, number.data, number.order = text.file, text.data, text.order
+    number.attrs[DIFFERS_BY] = text.attrs.get(DIFFERS_BY, text)
+    return number
 
 
 def _is_read(interp: Interp, parts: list[m.Expr]) -> bool:
