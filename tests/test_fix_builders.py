@@ -432,6 +432,24 @@ if __name__ == "__main__":
     assert "enable_op_determinism()" in got
 
 
+@pytest.mark.parametrize(("interpolation", "raises"), [("nearest", True), ("bilinear", False)])
+def test_op_determinism_is_not_switched_on_where_an_op_has_no_deterministic_form(
+    project: Project, interpolation: str, raises: bool
+) -> None:
+    code = f"""\
+import tensorflow as tf
+
+if __name__ == "__main__":
+    tf.keras.utils.set_random_seed(0)
+    layers = [tf.keras.layers.Conv2D(3, 1), tf.keras.layers.UpSampling2D(interpolation="{interpolation}")]
+    model = tf.keras.Sequential(layers)
+    model.compile("sgd", "mse")
+    model.fit(tf.ones((2, 4, 4, 3)), tf.ones((2, 8, 8, 3)))
+"""
+    got = _after(project, code, "DET306", "DET403", **{"tensorflow-version": "2.10"})
+    assert (got == code) is raises
+
+
 def test_no_variable_is_set_that_covers_nothing_of_an_old_program(project: Project) -> None:
     code = """\
 import tensorflow as tf

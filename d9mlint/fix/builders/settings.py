@@ -195,6 +195,8 @@ def op_determinism(context: Context, finding: Finding) -> Fix | None:
         if any(seed_block(context, f) is None for f in context.of_entry(entry) if _draws_by_ops(f)):
             # An op that draws without a seed raises RuntimeError with the switch: the seed is set by hand first.
             return None
+        if any(_is_refused(context, f) for f in context.of_entry(entry)):
+            return None
         start.add(f"{start.name('tensorflow')}.config.experimental.enable_op_determinism()")
         return made("enable op determinism", start.edits(), path=entry)
     if not context.matches(finding, "tensorflow", ">=1.14") or UNCOVERED in finding.remedy:
@@ -210,6 +212,16 @@ def op_determinism(context: Context, finding: Finding) -> Fix | None:
 def _draws_by_ops(finding: Finding) -> bool:
     """Whether a finding is about ops of TensorFlow that draw before it is seeded."""
     return finding.code in MISSING and finding.subject == "tensorflow"
+
+
+def _is_refused(context: Context, finding: Finding) -> bool:
+    """Whether a finding is about an op of TensorFlow that raises with op determinism in the targeted release."""
+    op = (
+        context.op(finding) if finding.code == "DET403" and finding.confidence is not Confidence.LOW else None
+    )
+    return op is not None and any(
+        one.behaviour == "raises" and context.matches(finding, op.library, one.versions) for one in op.history
+    )
 
 
 def unset(context: Context, finding: Finding) -> Fix | None:
