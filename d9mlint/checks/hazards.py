@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from d9mlint.interp.environment import permits
 from d9mlint.interp.events import (
     AttributeEvent,
     CallEvent,
+    DecoratedCallEvent,
     DecoratorEvent,
     EnvironmentEvent,
     ObjectAttributeEvent,
@@ -170,8 +171,10 @@ class Hazards(Rule):
         done: set[str] = set()
         for name in names:
             for entry in self.run.kb.hazards_of(name):
-                if entry.id not in done and any(
-                    map(self.reporter.on, filter(None, (entry.rule, entry.late)))
+                if (
+                    not entry.decorates
+                    and entry.id not in done
+                    and any(map(self.reporter.on, filter(None, (entry.rule, entry.late))))
                 ):
                     done.add(entry.id)
                     self._judge(entry, call.args, call.node, call_text(call), call.owner, call.api)
@@ -179,19 +182,33 @@ class Hazards(Rule):
     @on(DecoratorEvent)
     def decorated(self, event: DecoratorEvent) -> None:
         """A decorator is given a function."""
-        used = event.decorator
+        for name, given, entry in self._of_decorator(event.decorator):
+            if entry.callback is not None:
+                args = given.replaced(v.Args(None, {entry.callback.arg: event.decorated}))
+                text = event.node.id if isinstance(event.node, m.Name) else node_text(event.node, name)
+                self._judge(entry, args, event.node, text, api=name)
+
+    @on(DecoratedCallEvent)
+    def decorated_call(self, event: DecoratedCallEvent) -> None:
+        """A decorated function is called."""
+        for decorator in event.function.decorated:
+            for name, given, entry in self._of_decorator(decorator):
+                if event.node is not None and not event.args.kw.keys().isdisjoint(entry.decorates):
+                    args = v.Args(None, {**given.kw, **event.args.kw}, dstar=given.dstar or event.args.dstar)
+                    self._judge(entry, args, event.node, node_text(event.node, name), api=name)
+
+    def _of_decorator(self, used: v.Value) -> Iterator[tuple[str, v.Args, HazardEntry]]:
+        """The entries about a decorator, by its name and with its own arguments."""
         if isinstance(used, v.Member):
             names = [f"{one}.{used.name}" for one in owner_types(self.run, used.owner)]
         else:
             names = [self.run.kb.canonical(used.name)] if isinstance(used, v.Ext) else []
         names += [used.api] if isinstance(used, v.Obj) else []
         given = used.args if isinstance(used, v.Obj) else v.Args()
-        entries = {entry.id: entry for name in names for entry in self.run.kb.hazards_of(name)}
-        for entry in entries.values():
-            if entry.callback is not None and self.reporter.on(entry.rule):
-                args = given.replaced(v.Args(None, {entry.callback.arg: event.decorated}))
-                name = event.node.id if isinstance(event.node, m.Name) else node_text(event.node, names[0])
-                self._judge(entry, args, event.node, name, api=names[0])
+        entries = {entry.id: (name, entry) for name in names for entry in self.run.kb.hazards_of(name)}
+        for name, entry in entries.values():
+            if self.reporter.on(entry.rule):
+                yield name, given, entry
 
     def assigned(self, entry: HazardEntry, event: AttributeEvent) -> None:
         """An attribute is set."""

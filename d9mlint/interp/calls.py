@@ -35,6 +35,7 @@ from d9mlint.interp.data import (
 from d9mlint.interp.devices import Runner, runner, runner_of
 from d9mlint.interp.events import (
     CallEvent,
+    DecoratedCallEvent,
     DecoratorEvent,
     InstanceEvent,
     IterationEvent,
@@ -298,6 +299,8 @@ def call_function(
     fn = func.fn
     if interp.stopped:
         return v.UNKNOWN
+    if func.decorated:
+        interp.listeners.tell(DecoratedCallEvent(func, args, node))
     if fn.is_generator and on_yield is None and any(_is_manager(d) for d in func.decorated):
         # It runs when it is entered.
         return v.Obj(MANAGED, "", v.Args([func, v.Partial(func, args)]))

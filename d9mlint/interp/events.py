@@ -59,6 +59,14 @@ class DecoratorEvent(NamedTuple):
     node: Any
 
 
+class DecoratedCallEvent(NamedTuple):
+    """A function is called that decorators of libraries are applied to."""
+
+    function: v.Func
+    args: v.Args
+    node: Any
+
+
 class ResultEvent(NamedTuple):
     """What a library call gave, for calls whose result is an object."""
 
@@ -304,6 +312,7 @@ class EndEvent(NamedTuple):
 Event = (
     CallEvent
     | DecoratorEvent
+    | DecoratedCallEvent
     | ResultEvent
     | ObjectCallEvent
     | AttributeEvent

@@ -401,6 +401,9 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``only_env``: only where these variables have one of these values; an empty one stands for a variable that is
     not set.
 
+    With ``decorates`` the names are those of decorators: it is judged where a function that one is applied to is called with
+    some of these arguments, by the keywords of both.
+
     ``for_each`` is the severity in place of ``severity`` in the body of a ``for`` statement that goes through something, or
     in what it calls: one that counts may only try again.
 
@@ -422,6 +425,7 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     when: list[Condition] = []
     unless: list[Condition] = []
     callback: Callback | None = None
+    decorates: list[str] = []
     drawn: Drawn | None = None
     unless_called: list[str] = []
     unless_assigned: list[str] = []

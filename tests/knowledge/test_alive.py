@@ -97,6 +97,9 @@ def hazard_program(entry: HazardEntry) -> str:
         extra, before = [line], ["def function(item):", f"    return {draw}"]
         given[entry.callback.arg] = "function"
     imports, lines = programs.use(entry.apis[0], given)
+    if entry.decorates:
+        before = [f"@{entry.apis[0]}", "def function():", "    pass"]
+        lines = [f"function({entry.decorates[0]}=1)"]
     for other in entry.only_called[:1]:
         more, calls = programs.use(other.apis[0], programs.arguments(other.when))
         imports, lines = [*imports, *more], [*lines, *calls]
