@@ -57,7 +57,6 @@ def _name(interp: Interp, node: m.Name) -> v.Value:
     parts = parts_of(node.id)
     value = interp.lookup(parts[0])
     if value is None:
-        interp.frame.missed = node
         return v.UNKNOWN
     for part in parts[1:]:
         value = attribute(interp, value, part, node)

@@ -1,16 +1,18 @@
-"""Statements that raise for certain: they read a name that nothing defines, import one, or call a function that does so on
-all of its paths, that only raises or that needs an argument which is not given."""
+"""Statements that raise for certain: they are a name that nothing defines or the call of one, import one, or call a function
+that comes to one on all of its paths, that only raises or that needs an argument which is not given.
+
+A name that is only handed on, as ``DataLoader(dataset)``, is not followed so far: of a program that somebody shows in part,
+the rest counts.
+"""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import bound_names
-from d9mlint.ir.traversal import children
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -81,22 +83,9 @@ def must_raise(interp: Interp, node: m.Expr | None) -> bool:
     return False
 
 
-def has_raised(interp: Interp, node: m.Expr | None) -> bool:
-    """Whether evaluating an expression has raised: a part of it that is always evaluated is a name that the program defines
-    nowhere, or the call of a function that comes to one."""
-    missed, interp.frame.missed = interp.frame.missed, None
-    if interp.state.lost and not interp.state.alive:
-        return True
-    if missed is None or node is None or not any(one is missed for one in _evaluated(node)):
-        return False
-    if interp.entry is None or interp.guessing or interp.uncertain or interp.frame.file.notebook:
-        return False
-    name = missed.id.partition(".")[0]
-    if not _is_undefined(interp, name):
-        return False
-    interp.gap("undefined-name", f"`{name}` is defined nowhere", node)
-    interp.state.lost = True
-    return True
+def has_raised(interp: Interp) -> bool:
+    """Whether the expression that was evaluated has raised: it calls a function that comes to an undefined name."""
+    return interp.state.lost and not interp.state.alive
 
 
 def end_lost(interp: Interp) -> None:
@@ -128,25 +117,6 @@ def defines_no(interp: Interp, mod: v.Mod, name: str, stmt: m.ImportFrom) -> boo
     interp.gap("undefined-name", f"`{stmt.module or mod.name}` defines no `{name}`", stmt)
     interp.state.lost = True
     return True
-
-
-def _evaluated(node: Any) -> Iterator[m.Name]:
-    """The names in an expression that are read whenever it is evaluated."""
-    parts: list[Any] = [node]
-    while parts:
-        one = parts.pop()
-        if isinstance(one, m.Name):
-            yield one
-        elif isinstance(one, m.BoolOp):
-            parts.append(one.left)
-        elif isinstance(one, m.IfExp):
-            parts.append(one.test)
-        elif isinstance(one, m.Comp):
-            parts.append(one.generators[0].iter)
-        elif isinstance(one, m.Compare):
-            parts += [one.left, one.comparators[0]]
-        elif not isinstance(one, m.Lambda):
-            parts += children(one)
 
 
 def _is_undefined(interp: Interp, name: str) -> bool:

@@ -1825,7 +1825,7 @@ def _exec_expr(interp: Interp, stmt: m.ExprStmt) -> None:
         _fail(interp)
         return
     value = interp.eval(stmt.value)
-    if has_raised(interp, stmt.value):
+    if has_raised(interp):
         _fail(interp)
         return
     if isinstance(stmt.value, m.Name):
@@ -1837,7 +1837,7 @@ def _exec_assign(interp: Interp, stmt: m.Assign) -> None:
         _fail(interp)
         return
     value = interp.eval(stmt.value)
-    if has_raised(interp, stmt.value):
+    if has_raised(interp):
         _fail(interp)
         return
     if interp.orders.loops:
@@ -1862,7 +1862,7 @@ def _exec_return(interp: Interp, stmt: m.Return) -> None:
     if type(stmt.value) is m.Compare:
         interp.listeners.tell(ReturnEvent(stmt))
     value = interp.eval(stmt.value) if stmt.value is not None else v.NONE
-    if has_raised(interp, stmt.value):
+    if has_raised(interp):
         _fail(interp)
         return
     interp.frame.returns.append((value, interp.state.copy()))
