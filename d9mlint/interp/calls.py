@@ -1093,6 +1093,8 @@ def callbacks(
     gives that is handed to an executor."""
     if _CALLED.isdisjoint(map(type, args.values())) or not _calls_back(api):
         return None
+    if interp.kb.role(api, "calls-at-use") is not None:
+        return None
     pipeline = api.rpartition(".")[2] in _PIPELINE_STAGES
     contexts = [*([CPU_CONTEXT] if pipeline else []), *_called_by(interp, api)]
     outer = interp.sorting

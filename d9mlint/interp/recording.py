@@ -810,6 +810,8 @@ _ROLES = {
     "discards-batches": "gives a loader that leaves out its first batches",
     "saves-checkpoint": "writes what its argument names into a file",
     "resumes-training": "goes on with training from the checkpoint that is named",
+    "quiet-datasets": "is a dataset that draws nothing for an item but what its transforms draw",
+    "calls-at-use": "calls the functions that it is given where it is used",
     "gives-number": "gives one number",
     "gives-loaded": "gives a new object with the state in a file",
     "loads-checkpoint": "gives what a checkpoint holds",
