@@ -1152,6 +1152,8 @@ def callbacks(
     gives that is handed to an executor."""
     if _CALLED.isdisjoint(map(type, args.values())) or not _calls_back(api):
         return None
+    if interp.kb.role(api, "calls-at-use") is not None:
+        return None
     pipeline = (
         api.rpartition(".")[2] in _PIPELINE_STAGES or interp.kb.role(api, "applies-to-items") is not None
     )

@@ -267,7 +267,7 @@ def is_visible(run: RunView, dataset: v.Value, depth: int = 0) -> bool:
             return bool(dataset.args.pos or dataset.args.kw) and all(
                 is_visible(run, a, depth + 1) for a in dataset.args.values()[:1]
             )
-        if dataset.api.startswith(_QUIET_LIBRARIES):
+        if dataset.api.startswith(_QUIET_LIBRARIES) or run.kb.role(dataset.api, "quiet-datasets") is not None:
             # Everything but paths and flags is a transform; those of the preparation do not run in workers.
             args = held(run, dataset)
             given = [*args.pos, *(x for k, x in args.kw.items() if not k.startswith("pre_"))]

@@ -344,7 +344,14 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         held = [x for key, x in named if isinstance(x, (v.Cls, v.Func)) and v.may_be(name, key)]
         found = [x for x in held if _defines(owner, x.mod)] or held
         return v.AnyOf((*found, v.UNKNOWN)) if 0 < len(found) <= _MAX_NAMED else v.UNKNOWN
+    if isinstance(owner, v.Ext) and len(args.pos) == 2:
+        one = f"{interp.kb.canonical(owner.name)}.{_ANY_NAME}"
+        return v.Ext(one) if interp.kb.role(one, "quiet-datasets") is not None else v.UNKNOWN
     return v.UNKNOWN
+
+
+_ANY_NAME = "@named"
+"""Stands for the name of a dataset that the program computes."""
 
 
 def _getattribute(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
