@@ -293,7 +293,7 @@ def may_be_shared(facts: m.FileFacts, function: m.Function, names: set[str]) -> 
 
 def only_asked_for(function: m.Function, made: m.Call, names: frozenset[str]) -> str:
     """The variable in which a function keeps what a call gives, if it asks that for nothing but attributes of these
-    names, or for nothing at all; empty otherwise. What a module does not use, others may."""
+    names and its length, or for nothing at all; empty otherwise. What a module does not use, others may."""
     stmt = next(
         (one for one in nodes(function.body) if isinstance(one, m.Assign) and one.value is made), None
     )
@@ -305,12 +305,16 @@ def only_asked_for(function: m.Function, made: m.Call, names: frozenset[str]) ->
     read = [one for one in nodes(function.body) if isinstance(one, m.Name) and one is not target]
     if any(one.id in _BY_TEXT for one in read):
         return ""
-    paths = [one.id.split(".") for one in read]
-    uses = [path for path in paths if path[0] == target.id]
-    asked = all(path[1:2] and path[1] in names for path in uses) and (
-        bool(uses) or function.name != "<module>"
+    counted = {
+        id(one.args[0])
+        for one in nodes(function.body)
+        if isinstance(one, m.Call) and isinstance(one.func, m.Name) and one.func.id == "len" and one.args
+    }
+    uses = [one for one in read if one.id.partition(".")[0] == target.id]
+    asked = all(
+        id(one) in counted if one.id == target.id else one.id.split(".")[1] in names for one in uses
     )
-    return target.id if asked else ""
+    return target.id if asked and (uses or function.name != "<module>") else ""
 
 
 def _elsewhere(facts: m.FileFacts, function: m.Function) -> frozenset[str]:
