@@ -311,9 +311,7 @@ def only_asked_for(function: m.Function, made: m.Call, names: frozenset[str]) ->
         if isinstance(one, m.Call) and isinstance(one.func, m.Name) and one.func.id == "len" and one.args
     }
     uses = [one for one in read if one.id.partition(".")[0] == target.id]
-    asked = all(
-        id(one) in counted if one.id == target.id else one.id.split(".")[1] in names for one in uses
-    )
+    asked = all(id(one) in counted if one.id == target.id else one.id.split(".")[1] in names for one in uses)
     return target.id if asked and (uses or function.name != "<module>") else ""
 
 

@@ -73,6 +73,8 @@ class KerasWorkers(Rule):
         if not isinstance(workers, v.Lit) or not isinstance(workers.value, int) or workers.value <= 1:
             return
         data = call.args.get("x", 0) or call.args.kw.get("generator")
+        if v.is_zero(call.args.kw.get("steps", v.NONE)):
+            return
         if not self._is_model(call) or data is None or not self._draws_for_batches(data):
             return
         self.report(

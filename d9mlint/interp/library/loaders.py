@@ -153,6 +153,10 @@ class Loaders:
             return
         if value.type == LOADER:
             consume(self._interp, value)
+        elif value.node is not None and self._interp.kb.role(value.api, "calls-at-use") is not None:
+            # A dataset gives its items, for which its transforms run.
+            with self._interp.within(CPU_CONTEXT), self._interp.in_file(value.file):
+                use(self._interp, value, value.node)
         elif value.node is not None and (entries := self._interp.kb.rng(value.api)):
             drawn = tuple(one for one in entries if one.iterated)
             with self._interp.in_file(value.file):
