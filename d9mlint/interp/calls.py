@@ -83,7 +83,7 @@ from d9mlint.interp.state import effect, join_states
 from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, set_training, use_base, use_object
 from d9mlint.ir import nodes as m
 from d9mlint.ir.edited import SMALL_BODY
-from d9mlint.ir.traversal import is_none
+from d9mlint.ir.traversal import is_none, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -895,6 +895,8 @@ def run_methods(
     interp.methods_run.add((inst, without))
     # Whoever calls the methods of a module puts it into a mode.
     set_training(interp, inst, None)
+    known = {*caller.batches, *caller.without_gradient} if caller is not None else set[str]()
+    without |= _called_by_others(interp, inst) - known
     for cls in inst.cls.mro():
         for name, member in list(cls.env.all().items()):
             if isinstance(member, v.Func) and (not name.startswith("__") or name in _PROTOCOL):
@@ -906,6 +908,23 @@ def run_methods(
                     )
                     with interp.within(*quiet):
                         call(interp, member.bind(inst), v.Args(kw=kw, star=not kw, dstar=True), node)
+
+
+def _called_by_others(interp: Interp, inst: v.Inst) -> frozenset[str]:
+    """The methods of an instance that others of its methods call, with arguments that are seen there."""
+    found: set[str] = set()
+    for cls in inst.cls.mro():
+        for name, member in cls.env.all().items():
+            if not isinstance(member, v.Func) or not member.fn.params or inst.cls.find(name) is not member:
+                continue
+            own = member.fn.params[0].name
+            interp.whole(member.file)
+            for node in nodes(member.fn.body):
+                if isinstance(node, m.Call) and isinstance(node.func, m.Name):
+                    first, _, called = node.func.id.partition(".")
+                    if first == own and called != name:
+                        found.add(called)
+    return frozenset(found)
 
 
 _ANY_INPUT = v.Args([v.UNKNOWN], star=True)
