@@ -239,8 +239,8 @@ def names(function: m.Function, name: str) -> bool:
 
 
 def _reads_attribute(parts: Iterable[Any], name: str, items: bool, besides: str = "") -> bool:
-    """Whether some nodes do more with attributes of a name than assign or delete them, with ``items`` also than test for
-    elements. The attribute of what is called ``besides`` is not meant."""
+    """Whether some nodes do more with attributes of a name than assign, delete or count them, with ``items`` also than test
+    for elements. The attribute of what is called ``besides`` is not meant."""
     parts = list(parts)
     named = 0
     tested = _tested_for_elements(parts) if items else ()
@@ -250,14 +250,24 @@ def _reads_attribute(parts: Iterable[Any], name: str, items: bool, besides: str 
         if isinstance(one, (m.Name, m.Attr)):
             first, *rest = (one.id if isinstance(one, m.Name) else f".{one.name}").split(".")
             named += name in (rest[1:] if besides and first == besides else rest)
-        elif isinstance(one, (m.Assign, m.AnnAssign, m.Delete)):
-            for target in [one.target] if isinstance(one, m.AnnAssign) else one.targets:
+        else:
+            for target in _stored_or_counted(one):
                 if items and isinstance(target, m.Subscript):
                     target = target.value
                 if isinstance(target, (m.Name, m.Attr)):
                     text = target.id if isinstance(target, m.Name) else f".{target.name}"
                     stored += "." in text and text.rpartition(".")[2] == name and text != own
     return named > stored
+
+
+def _stored_or_counted(node: Any) -> list[m.Expr]:
+    """What a statement assigns or deletes, or what a call takes the length of."""
+    if isinstance(node, (m.Assign, m.Delete)):
+        return node.targets
+    if isinstance(node, m.AnnAssign):
+        return [node.target]
+    counts = isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id == "len"
+    return node.args[:1] if counts else []
 
 
 def _tested_for_elements(parts: Iterable[Any]) -> Iterator[str]:
