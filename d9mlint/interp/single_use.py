@@ -83,16 +83,19 @@ class _Followed:
         object whose method runs."""
         if not isinstance(target, m.Name) or depth >= _MOST_VARIABLES:
             return False
-        facts = self._run.whole(self._run.frame.file)
         owner, _, attribute = target.id.partition(".")
         if not attribute:
             uses = self._reads(function, target.id, depth)
-            return bool(uses) and all(uses) and not liveness.may_be_shared(facts, function, {target.id})
+            return bool(uses) and all(uses) and not self._is_shared(function, target.id)
         if owner != "self" or "." in attribute or function.cls < 0:
             return False
+        facts = self._run.whole(self._run.frame.file)
         methods = [one for one in facts.functions if one.cls == function.cls]
         uses = [used for one in methods for used in self._reads(one, target.id, depth)]
         return bool(uses) and all(uses)
+
+    def _is_shared(self, function: m.Function, name: str) -> bool:
+        return liveness.may_be_shared(self._run.whole(self._run.frame.file), function, {name})
 
     def _reads(self, function: m.Function, name: str, depth: int) -> list[bool]:
         """Whether each read of a variable makes this use of it."""

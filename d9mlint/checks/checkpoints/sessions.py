@@ -47,7 +47,7 @@ class SessionCheckpoints(Rule):
     def drawn(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
         rng, entry = event.rng, event.entry
-        if rng in _STATES and entry.kind not in _KEPT:
+        if self.run.loops and rng in _STATES and entry.kind not in _KEPT:
             self.uses.update((rng, loop.key) for loop in self.run.loops)
 
     @on(SeedEvent)
@@ -55,7 +55,8 @@ class SessionCheckpoints(Rule):
         """An RNG is seeded, or gets back a state that was kept."""
         if not event.entry.seed_arg:
             self.kept.update(event.rngs)
-        self.seeded.update((rng, loop.key) for rng in event.rngs for loop in self.run.loops)
+        if self.run.loops:
+            self.seeded.update((rng, loop.key) for rng in event.rngs for loop in self.run.loops)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "reorders") is not None)
     def shuffled(self, call: CallEvent) -> None:
