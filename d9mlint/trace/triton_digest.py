@@ -56,7 +56,7 @@ def sum_of_words(x: torch.Tensor) -> torch.Tensor:
     if count:
         kernel: Any = _kernel
         # Triton starts a kernel on the current device, which need not be that of the tensor.
-        with torch.cuda.device(x.device):
+        with torch.cuda.device_of(x):
             kernel[(triton.cdiv(count, TILE),)](
                 x, out, count, BLOCK, TILE, U_SEED << 40, V_SEED << 40, G_SEED << 40
             )
