@@ -310,7 +310,7 @@ def test_the_variable_and_an_import_of_torch_are_written_at_one_place(project: P
     changed = _fixed(root, {"select": ["DET302"], "torch-version": "2.4"}).changes
     (text,) = (data.decode() for path, data in changed.items() if path.endswith("main.py"))
     assert text.startswith(f"{head}import torch\n"), text
-    # Also below imports of the standard library, where an import of its own would come before the variable.
+    # Also below imports of the standard library, where its own import would come before the variable.
     (root / "main.py").write_text(f"from pathlib import Path\n{own.replace('main()', 'main(Path())')}")
     changed = _fixed(root, {"select": ["DET302"], "torch-version": "2.4"}).changes
     (text,) = (data.decode() for path, data in changed.items() if path.endswith("main.py"))

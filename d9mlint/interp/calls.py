@@ -918,8 +918,7 @@ def _called_by_others(interp: Interp, inst: v.Inst) -> frozenset[str]:
             if not isinstance(member, v.Func) or not member.fn.params or inst.cls.find(name) is not member:
                 continue
             own = member.fn.params[0].name
-            interp.whole(member.file)
-            for node in nodes(member.fn.body):
+            for node in nodes(interp.body(member)):
                 if isinstance(node, m.Call) and isinstance(node.func, m.Name):
                     first, _, called = node.func.id.partition(".")
                     if first == own and called != name:

@@ -505,7 +505,7 @@ class Checkpoints(Rule):
                 )
 
     def _is_counted(self, loops: frozenset[str]) -> bool:
-        """Whether the number of the epoch or step is saved in a file of its own beside a checkpoint."""
+        """Whether the number of the epoch or step is saved in its own file beside a checkpoint."""
         alone = [others for _, found, others in self.alone if found == {"epoch"}]
         return any(not loops.isdisjoint(others) for others in [*alone, *self.numbers])
 

@@ -92,9 +92,9 @@ class KerasWorkers(Rule):
         if any(t.startswith("tf.keras.") for t in types):
             return True
         # A method that only Keras has tells what an object of an import that was not found is.
-        told = self.run.kb.inferred(f"?.{call.api.rpartition('.')[2]}")
+        inferred = self.run.kb.inferred(f"?.{call.api.rpartition('.')[2]}")
         open_ = types[:1] == ["?"] or (
-            told is not None and told.library == "keras" and isinstance(call.owner, v.Obj)
+            inferred is not None and inferred.library == "keras" and isinstance(call.owner, v.Obj)
         )
         return open_ and (self.run.uses("tensorflow") or self.run.uses("keras"))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from d9mlint.checks.base import Rule
 from d9mlint.checks.drawing import KEPT, item_draws
+from d9mlint.checks.settings.tf_release import may_have_switch
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, ObjectAttributeEvent
 from d9mlint.interp.listening import on_call, on_object_attribute
@@ -52,8 +53,7 @@ class ParallelMap(Rule):
     def _remedy(self, by_ops: bool) -> str:
         """What makes each element draw the same; functions of Python have no stateless ops."""
         first = "use stateless random ops with a seed per element" if by_ops else ""
-        switch = self.run.targets is None or self.run.targets.matches("tensorflow", ">=2.8")
-        serial = "enable op determinism" if switch else "leave out `num_parallel_calls`"
+        serial = "enable op determinism" if may_have_switch(self.run) else "leave out `num_parallel_calls`"
         return f"{first}, or {serial}" if first else serial
 
     def _vary(self, node: Any, message: str, op: str, help: str) -> None:

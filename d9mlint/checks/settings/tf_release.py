@@ -13,6 +13,11 @@ def version(interp: RunView, spec: str) -> bool:
     return interp.kb_matches("tensorflow", spec)
 
 
+def may_have_switch(interp: RunView) -> bool:
+    """Whether the release may have op determinism, also where no release is known."""
+    return interp.targets is None or version(interp, ">=2.8")
+
+
 def switch_for(interp: RunView, process: str = "") -> str:
     """The advice to switch determinism on, as a clause. ``process`` is the function that a new process runs, which has
     to make the call itself."""

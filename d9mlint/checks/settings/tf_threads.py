@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from d9mlint.checks.base import Rule
+from d9mlint.checks.settings.tf_release import may_have_switch
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, EndEvent
 from d9mlint.interp.listening import on, on_call
@@ -38,7 +39,7 @@ class Threads(Rule):
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """Whether op determinism is on is known."""
-        switch = self.run.targets is None or self.run.targets.matches("tensorflow", ">=2.8")
+        switch = may_have_switch(self.run)
         for place in self.places:
             if not self.run.switches.tf_wanted:
                 self.report(
