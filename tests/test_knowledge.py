@@ -162,6 +162,36 @@ def test_a_generator_that_is_not_there_is_a_mistake_with_its_place(tmp_path: Pat
     assert str(caught.value).startswith("knowledge/rng/demo.yaml:6: ")
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        (
+            "fits-parts: [demo.*]\nruns-method: [fit]\n",
+            2,
+            "`runs-method` is no kind .*did you mean `runs-methods`",
+        ),
+        ("fits-parts: demo\n", 1, "`fits-parts` is a list of names"),
+    ],
+)
+def test_a_mistake_in_the_kinds_of_calls_has_its_place(
+    tmp_path: Path, text: str, line: int, said: str
+) -> None:
+    path = tmp_path / "knowledge" / "calls.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(KnowledgeError, match=said) as caught:
+        load_compiled(tmp_path)
+    assert str(caught.value).startswith(f"knowledge/calls.yaml:{line}: ")
+
+
+def test_a_name_in_lower_case_stands_for_the_functions_of_a_module() -> None:
+    known = knowledge.load()
+    assert known.result_type("torch.log1p") == "torch.Tensor"
+    assert known.result_type("torch.manual_seed") != "torch.Tensor"
+    assert not known.result_type("torch.Size")
+    assert not known.result_type("torch.cuda.is_available")
+
+
 def test_a_star_in_a_name_stands_for_any_characters() -> None:
     known = knowledge.load()
     assert [e.id for e in known.rng("diffusers.StableDiffusionPipeline.__call__")] == ["diffusers.pipelines"]

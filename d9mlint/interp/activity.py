@@ -97,60 +97,6 @@ ENTERED = "enters-by-hand"
 SAVES = "saves"
 
 _CALLED = "__call__"
-_OUTPUT_METHODS = (
-    "save",
-    "savefig",
-    "save_pretrained",
-    "save_weights",
-    "write",
-    "writelines",
-    "to_csv",
-    "to_json",
-    "to_pickle",
-    "to_parquet",
-    "write_text",
-    "add_scalar",
-    "add_image",
-    "add_histogram",
-    "log",
-    "imshow",
-    "show",
-    "render",
-)
-_OUTPUT_CALLS = frozenset(
-    [
-        "torch.save",
-        "numpy.save",
-        "numpy.savez",
-        "numpy.savez_compressed",
-        "numpy.savetxt",
-        "json.dump",
-        "pickle.dump",
-        "joblib.dump",
-        "torchvision.utils.save_image",
-        "cv2.imwrite",
-        "imageio.imwrite",
-        "imageio.imsave",
-        "imageio.mimsave",
-        "scipy.misc.imsave",
-        "matplotlib.pyplot.savefig",
-        "matplotlib.pyplot.show",
-        "matplotlib.pyplot.imsave",
-        "wandb.log",
-        "shutil.copy",
-        "shutil.move",
-        "soundfile.write",
-        "torchaudio.save",
-        "scipy.io.wavfile.write",
-        "tf.saved_model.save",
-        "h5py.File",
-        "yaml.dump",
-        "os.rename",
-        "torch.onnx.export",
-        "os.symlink",
-        "csv.writer",
-    ]
-)
 
 _GROUPS = frozenset({"tf.group", "tf.tuple", "tf.identity", "tf.compat.v1.group", "tf.compat.v1.tuple"})
 _ESTIMATORS = "Estimator"
@@ -328,14 +274,17 @@ class Activity:
             _fits_keras(self._interp, call.node)
 
     def also(self) -> Iterable[tuple[Listening, Callable[[CallEvent], None]]]:
-        """Methods of trainers by names that only the knowledge base has."""
+        """Methods of trainers, and those that write, by names that only the knowledge base has."""
         heard = {name for _, to in listened_by(self) if to.method for name in to.names}
         names = tuple(name for name in self.kb.training_methods if name not in heard)
         found = [(Listening(CallEvent, names, method=True), self.trained)] if names else []
-        evaluating = tuple(self.kb.evaluating_methods)
+        more = (
+            (tuple(self.kb.evaluating_methods), self.evaluated),
+            (tuple(self.kb.calls("writes-methods")), self.writes),
+        )
         return [
             *found,
-            *([(Listening(CallEvent, evaluating, method=True), self.evaluated)] if evaluating else []),
+            *((Listening(CallEvent, names, method=True), heard_by) for names, heard_by in more if names),
         ]
 
     def evaluated(self, call: CallEvent) -> None:
@@ -639,7 +588,6 @@ class Activity:
         """Weights are loaded."""
         note(self._interp, LOADS, call.node, call.api)
 
-    @on_method(*_OUTPUT_METHODS)
     def writes(self, call: CallEvent) -> None:
         """Something is written."""
         note(self._interp, SAVES, call.node, call.api)
@@ -651,7 +599,11 @@ class Activity:
         if args.pos or args.kw:
             _any_call(self._interp, call)
 
-    @on_call_if(lambda _, api: api in _TELLING or _uses_cuda(api))
+    @on_call_if(
+        lambda activity, api: (
+            api in _TELLING or _uses_cuda(api) or activity.kb.call_is("writes-functions", api)
+        )
+    )
     def telling_call(self, call: CallEvent) -> None:
         """A function is called whose name tells what the program does."""
         _telling_call(self._interp, call)
@@ -831,7 +783,7 @@ _DEVICE_FREE = frozenset(
 
 _EXEC = frozenset({"os.execv", "os.execve", "os.execvp", "os.execl", "os.execvpe"})
 _VISIBLE = frozenset({"tf.config.set_visible_devices", "tf.config.experimental.set_visible_devices"})
-_TELLING: frozenset[str] = frozenset({DEVICE, *_OUTPUT_CALLS, *_EXEC, *_VISIBLE})
+_TELLING: frozenset[str] = frozenset({DEVICE, *_EXEC, *_VISIBLE})
 
 
 def _uses_cuda(api: str) -> bool:
@@ -851,7 +803,7 @@ def _any_call(interp: Interp, call: CallEvent) -> None:
 
 def _telling_call(interp: Interp, call: CallEvent) -> None:
     api = call.api
-    if api in _OUTPUT_CALLS:
+    if interp.kb.call_is("writes-functions", api):
         note(interp, SAVES, call.node, api)
     elif _uses_cuda(api):
         note(interp, "cuda-api", call.node, api)

@@ -68,13 +68,6 @@ from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.library.python_files import configuration_in_file
-from d9mlint.interp.library.results import (
-    callback_instances,
-    calls_argument,
-    is_estimator,
-    is_validation,
-    result_type,
-)
 from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_identifiers import leading
@@ -1145,7 +1138,7 @@ def _class_of(interp: Interp, api: str, args: v.Args) -> str:
         given = args.get(argument)
         if given is not None and v.truth(given) is True:
             return made
-    return interp.kb.result_type(api) or result_type(api)
+    return interp.kb.result_type(api) or api
 
 
 _INIT = ".__init__"
@@ -1249,7 +1242,7 @@ def _callbacks(
         return call(interp, args.pos[0], v.Args(rest, star=not known, dstar=named is not None), node)
     if hands_over_training(interp, args):
         _train_elsewhere(interp, args, node)
-    if is_validation(api):
+    if interp.kb.call_is("fits-estimator", api):
         first, data = args.get("estimator", 0), v.Args(args.pos[1:3], {}, args.star, args.dstar)
         for one in flatten(first) if first is not None else ():
             if isinstance(one, v.Inst):
@@ -1285,15 +1278,23 @@ def _callbacks(
                     interp.orders.decide(interp.orders.of(given))
             elif isinstance(one, (v.Inst, v.Obj)) and _serve(interp, one, node):
                 continue
-            elif isinstance(one, v.Inst) and callback_instances(api):
+            elif isinstance(one, v.Inst) and interp.kb.call_is("runs-methods", api):
                 run_methods(interp, one, node, without, found.entry if found is not None else None)
-            elif isinstance(one, v.Inst) and calls_argument(api) and one.cls.find("__call__") is not None:
+            elif (
+                isinstance(one, v.Inst)
+                and interp.kb.call_is("calls-objects", api)
+                and one.cls.find("__call__") is not None
+            ):
                 call_instance(interp, one, v.Args(star=True, dstar=True), node)
             elif isinstance(one, v.Items):
                 for elt in one.elts:
                     if isinstance(elt, (v.Func, v.Partial)):
                         call(interp, elt, v.Args(star=True, dstar=True), node)
-                    elif isinstance(elt, v.Inst) and callback_instances(api) and _is_called_back(interp, elt):
+                    elif (
+                        isinstance(elt, v.Inst)
+                        and interp.kb.call_is("runs-methods", api)
+                        and _is_called_back(interp, elt)
+                    ):
                         run_methods(interp, elt, node, without, found.entry if found is not None else None)
     return None
 
@@ -1574,9 +1575,9 @@ def _call_member(
     if types == ["?"] or isinstance(owner, v.Obj):
         guess_method(interp, owner, name, args, node)
     later = callbacks(interp, f"*.{name}", args, node, owner)
-    if isinstance(owner, v.Obj) and name.startswith("fit") and is_estimator(owner.api):
+    if isinstance(owner, v.Obj) and name.startswith("fit") and interp.kb.call_is("fits-parts", owner.api):
         _fit_parts(interp, owner, args, node)
-    if isinstance(owner, v.Inst) and (mode or callback_instances(f"*.{name}")):
+    if isinstance(owner, v.Inst) and (mode or interp.kb.call_is("runs-methods", f"*.{name}")):
         run_methods(interp, owner, node, mode=mode)
     if isinstance(owner, v.Obj) and any(name in entry.chained for entry in interp.kb.runners(owner.api)):
         return owner
@@ -1584,7 +1585,7 @@ def _call_member(
         restored = _restored(interp, owner, types, name, args, node)
         if restored is not None:
             return restored
-    made = interp.kb.result_type(event.api) or result_type(event.api)
+    made = interp.kb.result_type(event.api) or event.api
     result_obj = v.Obj(event.api, made, args, node if isinstance(node, m.Call) else None)
     result_obj.file = interp.frame.file
     # A lookup, as in `frame.get(column)`, may find nothing.
@@ -1668,7 +1669,7 @@ def _fit_parts(interp: Interp, whole: v.Obj, args: v.Args, node: Any) -> None:
 def _fit_library(interp: Interp, one: v.Obj, args: v.Args, node: Any) -> None:
     """An estimator of a library is fitted."""
     found = runner(interp, one)
-    if is_estimator(one.api):
+    if interp.kb.call_is("fits-parts", one.api):
         _fit_parts(interp, one, args, node)
     elif found is not None and _FIT in found.entry.trains:
         call_member(interp, v.Member(one, _FIT), args, node)

@@ -13,6 +13,7 @@ from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.loader import Compiled, load_compiled
 from d9mlint.knowledge.patterns import Patterns
 from d9mlint.knowledge.schema import (
+    CallKind,
     DeviceEntry,
     GeneratorEntry,
     HazardEntry,
@@ -79,6 +80,12 @@ class Knowledge:
             kind: re.compile("|".join(fnmatch.translate(name) for name in names) or r"(?!)")
             for kind, names in compiled.seeders.items()
         }
+        self._names_of_calls = compiled.calls
+        self._called = {
+            kind: re.compile("|".join(fnmatch.translate(name) for name in names) or r"(?!)")
+            for kind, names in compiled.calls.items()
+        }
+        self._call_is: dict[tuple[CallKind, str], bool] = {}
         described: list[RngEntry | OpEntry | HazardEntry] = [*compiled.rng, *compiled.ops, *compiled.hazards]
         self._libraries = frozenset(
             api.partition(".")[0] for entry in described if entry.library != "python" for api in entry.apis
@@ -304,6 +311,20 @@ class Knowledge:
             found = next(iter(self._result_patterns.of(api)), "")
             self._results[api] = found
         return api.rpartition(".")[0] if found == "self" else found
+
+    def call_is(self, kind: CallKind, api: str) -> bool:
+        """Whether a call is known to do this by the name alone of what is called."""
+        found = self._call_is.get((kind, api))
+        if found is None:
+            names = self._called.get(kind)
+            last = api.rpartition(".")[2]
+            found = names is not None and bool(names.match(api) or names.match(last))
+            self._call_is[kind, api] = found
+        return found
+
+    def calls(self, kind: CallKind) -> list[str]:
+        """The names of what is known to do this."""
+        return self._names_of_calls.get(kind, [])
 
     def results_given(self, api: str) -> tuple[tuple[str, str], ...]:
         """Arguments of ``api`` and the class of what it gives where they are true."""

@@ -9,7 +9,7 @@ import re
 import string
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -20,6 +20,7 @@ from d9mlint.knowledge.pages import front_matter, page_words, parse_page
 from d9mlint.knowledge.schema import (
     CONDITION_TESTS,
     SCHEMA,
+    CallKind,
     Condition,
     DeviceEntry,
     GeneratorEntry,
@@ -59,6 +60,7 @@ class Compiled(msgspec.Struct, frozen=True):
     customary: dict[str, str] = {}
     results: dict[str, str] = {}
     seeders: dict[str, list[str]] = {}
+    calls: dict[CallKind, list[str]] = {}
     newest: dict[str, str] = {}
     built_for: dict[str, dict[str, dict[str, str]]] = {}
     cpu_builds: dict[str, str] = {}
@@ -87,6 +89,7 @@ DIRECTORIES = frozenset({"hazards", "ops", "rng"})
 TABLES = {
     "results": "results",
     "seeders": "seeders",
+    "calls": "calls",
     "versions": "newest",
     "built_for": "built_for",
     "cpu_builds": "cpu_builds",
@@ -191,7 +194,10 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
             for table in ("exact", "prefixes", "customary"):
                 tables[table].update(data.get(table, {}))
         elif kind in TABLES and not slash:
-            tables[TABLES[kind]].update(_plain(name, text))
+            plain = _plain(name, text)
+            if kind == "calls":
+                _check_kinds(name, text, plain)
+            tables[TABLES[kind]].update(plain)
         else:
             raise KnowledgeError(name, 1, "no part of the knowledge base is expected here")
     check_generators(parts["generators"], parts["rng"], parts["hazards"], seen)
@@ -269,6 +275,21 @@ def _plain(path: str, text: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise KnowledgeError(path, 1, "a mapping is expected")
     return data
+
+
+def _check_kinds(path: str, text: str, table: dict[str, Any]) -> None:
+    """The keys are kinds of calls, and each has a list of names. Raises KnowledgeError."""
+    known = list(get_args(CallKind))
+    node: Any = parse(path, text)[1]
+    for key, _ in node.value:
+        line = key.start_mark.line + 1
+        if key.value not in known:
+            raise KnowledgeError(
+                path, line, f"`{key.value}` is no kind of calls" + _nearest(key.value, known)
+            )
+        names = table[key.value]
+        if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+            raise KnowledgeError(path, line, f"`{key.value}` is a list of names")
 
 
 def entries(

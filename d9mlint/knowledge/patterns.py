@@ -2,6 +2,7 @@
 
 A star at the end stands for functions and classes, also of modules below, not for the methods of those classes:
 ``imblearn.over_sampling.*`` is ``SMOTE``, not ``SMOTE.fit_resample``. Behind a class it stands for its methods.
+``torch.[a-z]*`` stands for what is directly in a module and written in lower case: its functions.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 _BELOW = r"(?:(?![A-Z])[^.]+\.)*[^.]+"
 """A name below a module: nothing before its last part is a class."""
+_FUNCTION = "[a-z]*"
 
 
 def _regex(pattern: str) -> re.Pattern[str]:
     if "*" not in pattern:
         return re.compile(re.escape(pattern))
+    if pattern.endswith(_FUNCTION):
+        return re.compile(re.escape(pattern.removesuffix(_FUNCTION)) + r"[a-z0-9_]+")
     *before, last = (re.escape(part) for part in pattern.split("*"))
     text = ".*".join(before)
     if last:

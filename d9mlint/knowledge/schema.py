@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA = 12
+SCHEMA = 13
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 
 Device = Literal["cpu", "cuda", "xpu", "mps"]
@@ -40,6 +40,14 @@ RngKind = Literal[
     "tf-shuffle",
     "transform",
     "unseeded-op",
+]
+CallKind = Literal[
+    "calls-objects",
+    "fits-estimator",
+    "fits-parts",
+    "runs-methods",
+    "writes-functions",
+    "writes-methods",
 ]
 Role = Literal[
     "all-different",

@@ -14,7 +14,7 @@ Arguments = dict[str, str]
 
 def example_name(api: str) -> str:
     """A name that a pattern matches."""
-    return api.replace("*", "Any")
+    return api.replace("[a-z]*", "any").replace("*", "Any")
 
 
 def imported(api: str) -> tuple[str, str]:
