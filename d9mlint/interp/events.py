@@ -225,9 +225,10 @@ class ReturnEvent(NamedTuple):
 
 
 class HandlerEvent(NamedTuple):
-    """An ``except`` clause is about to be run."""
+    """An ``except`` clause is about to be run; ``stmt`` is the ``try`` that it belongs to."""
 
     handler: m.Handler
+    stmt: m.Try
 
 
 class ContextEvent(NamedTuple):

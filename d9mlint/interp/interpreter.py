@@ -1280,7 +1280,7 @@ class Interp:
             # A handler may run from anywhere in the body: seeds of the body may or may not have happened.
             self.state = join_states([before, end]) if end.alive else before.copy()
             env.vars.update(before_vars)
-            self.listeners.tell(HandlerEvent(handler))
+            self.listeners.tell(HandlerEvent(handler, stmt))
             if handler.type is not None:
                 self.eval(handler.type)
             if handler.name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Rule, argument_node
@@ -11,45 +12,17 @@ from d9mlint.interp.events import CallEvent, DecoratorEvent, HandlerEvent, Loop,
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on, on_call
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import called_name, nodes, tries
+from d9mlint.ir.scopes import target_names
+from d9mlint.ir.traversal import alike, nodes, tries
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 
 _FIXED = "use a fixed batch size that fits"
-_BATCH = (
-    "batch_size",
-    "bs",
-    "batchsize",
-    "micro_batch",
-    "microbatch",
-    "batch",
-    "chunk",
-    "chunk_size",
-    "chunksize",
-)
 _SMALLER = ("//", "/", "-", ">>")
-_WITHOUT_EFFECT = (
-    "int",
-    "float",
-    "round",
-    "max",
-    "min",
-    "str",
-    "format",
-    "print",
-    "info",
-    "warning",
-    "warn",
-    "error",
-    "exception",
-    "debug",
-    "critical",
-    "log",
-    "write",
-)
-"""Functions that only convert or print what they are given."""
+_CHANGED = (*_SMALLER, "*")
+"""A size is made smaller, or a number of parts larger."""
 
 
 class FreeMemory(Rule):
@@ -66,7 +39,7 @@ class FreeMemory(Rule):
     @on(HandlerEvent)
     def handled(self, event: HandlerEvent) -> None:
         """What is done when something is raised."""
-        _tries_again(self, event.handler)
+        _tries_again(self, event)
 
     @on_call(LOADER)
     def loader(self, call: CallEvent) -> None:
@@ -100,27 +73,33 @@ class FreeMemory(Rule):
 
 
 def _retries(rule: Rule, loop: Loop) -> None:
-    """A loop that makes the batch smaller when the memory is used up."""
+    """A loop that makes a number smaller when the memory is used up, and tries again what is computed with it."""
     if loop.frame.env is not rule.run.frame.env:
         return
     for stmt in tries(loop.stmt):
         for handler in stmt.handlers:
-            shrinking = next((one for one in nodes(list(handler.body)) if _shrinks(one)), None)
-            if shrinking is not None and _out_of_memory(rule.run, handler):
+            changed = next((one for one in nodes(list(handler.body)) if _changes(one, stmt, loop.stmt)), None)
+            if changed is not None and _out_of_memory(rule.run, handler):
                 rule.report(
                     "DET315",
-                    shrinking,
+                    changed,
                     "the batch is made smaller when memory runs out: its size depends on the free memory",
                     _FIXED,
                     subject="out of memory",
                 )
 
 
-def _tries_again(rule: Rule, handler: m.Handler) -> None:
+def _tries_again(rule: Rule, event: HandlerEvent) -> None:
     """A handler that calls what has failed, or something else, with a smaller batch."""
-    body = list(handler.body)
-    again = next((one for one in nodes(body) if isinstance(one, m.Call) and _gives_less(one)), None)
-    if again is not None and _out_of_memory(rule.run, handler):
+    again = next(
+        (
+            one
+            for one in nodes(list(event.handler.body))
+            if isinstance(one, m.Call) and _gives_less(one, event.stmt) and _is_tried(rule, one, event.stmt)
+        ),
+        None,
+    )
+    if again is not None and _out_of_memory(rule.run, event.handler):
         rule.report(
             "DET315",
             again,
@@ -130,24 +109,63 @@ def _tries_again(rule: Rule, handler: m.Handler) -> None:
         )
 
 
-def _gives_less(call: m.Call) -> bool:
-    if called_name(call) in _WITHOUT_EFFECT:
-        return False
+def _gives_less(call: m.Call, stmt: m.Try) -> bool:
+    """Whether a call is given a part of a number that what has failed is computed with."""
     given = [*call.args, *(one.value for one in call.keywords)]
     return any(
-        isinstance(one, m.BinOp) and one.op in _SMALLER and _is_batch(one.left) for one in nodes(given)
+        isinstance(one, m.BinOp) and one.op in _SMALLER and _is_read(_name(one.left), stmt.body)
+        for one in nodes(given)
     )
 
 
-def _shrinks(node: Any) -> bool:
+def _is_tried(rule: Rule, call: m.Call, stmt: m.Try) -> bool:
+    """Whether what is called computes something: it has failed before, or is a function of the program."""
+    called = rule.run.eval(call.func)
+    return not isinstance(called, v.Ext | v.Member) or any(
+        isinstance(one, m.Call) and alike(one.func, call.func) for one in nodes(stmt.body)
+    )
+
+
+def _changes(node: Any, stmt: m.Try, loop: m.For | m.While) -> bool:
+    """Whether a statement computes from a number another one in its place, and the loop tries again with it."""
     if isinstance(node, m.AugAssign):
-        return node.op in ("//", "/", "-", ">>", "*") and _is_batch(node.target)
-    return isinstance(node, m.Assign) and any(_is_batch(one) for one in node.targets)
+        return node.op in _CHANGED and _is_used(_name(node.target), stmt, loop)
+    if not isinstance(node, m.Assign):
+        return False
+    less = {_name(one.left) for one in nodes([node.value]) if isinstance(one, m.BinOp) and one.op in _CHANGED}
+    return any(_name(one) in less and _is_used(_name(one), stmt, loop) for one in node.targets)
 
 
-def _is_batch(target: Any) -> bool:
-    name = target.id if isinstance(target, m.Name) else target.name if isinstance(target, m.Attr) else ""
-    return name.rpartition(".")[2].lower().endswith(_BATCH)
+def _is_used(name: str, stmt: m.Try, loop: m.For | m.While) -> bool:
+    """Whether a ``try`` computes with a variable or attribute, or with what the loop around it makes of one."""
+    if not name:
+        return False
+    if _is_read(name, stmt.body):
+        return True
+    owner = name.rpartition(".")[0]
+    if owner and any(
+        isinstance(one, m.Call) and _name(one.func).startswith(owner + ".") for one in nodes(stmt.body)
+    ):
+        # A method of the object may read it.
+        return True
+    made: set[str] = set()
+    for one in nodes(loop.body):
+        if isinstance(one, m.Assign) and _is_read(name, [one.value]):
+            for target in one.targets:
+                target_names(target, made)
+    made.discard(name)
+    return any(_is_read(one, stmt.body) for one in made)
+
+
+def _is_read(name: str, body: Iterable[Any]) -> bool:
+    return bool(name) and any(
+        isinstance(one, m.Name) and (one.id == name or one.id.startswith(name + ".")) for one in nodes(body)
+    )
+
+
+def _name(target: Any) -> str:
+    """A variable or a chain of attributes of one, as it is written; empty for anything else."""
+    return target.id if isinstance(target, m.Name) else ""
 
 
 def _out_of_memory(interp: RunView, handler: m.Handler) -> bool:
