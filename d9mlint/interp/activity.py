@@ -273,6 +273,11 @@ class Activity:
         ):
             _fits_keras(self._interp, call.node)
 
+    @property
+    def training_loops(self) -> frozenset[str]:
+        """The loops, by their keys, in which the program trains."""
+        return frozenset(loop for flag, _, loops in self.times if flag == TRAIN for loop in loops)
+
     def also(self) -> Iterable[tuple[Listening, Callable[[CallEvent], None]]]:
         """Methods of trainers, and those that write, by names that only the knowledge base has."""
         heard = {name for _, to in listened_by(self) if to.method for name in to.names}

@@ -520,6 +520,11 @@ class Interp:
         return self.activity.trainer_switch
 
     @property
+    def training_loops(self) -> frozenset[str]:
+        """The loops, by their keys, in which this run trains."""
+        return self.activity.training_loops
+
+    @property
     def loaded_weights(self) -> frozenset[Site]:
         """Where the modules were made over whose initial weights others have been loaded."""
         return loaded_places(self.state)

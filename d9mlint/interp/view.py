@@ -142,6 +142,10 @@ class RunView(Protocol):
         """How the trainer that trains is made deterministic."""
 
     @property
+    def training_loops(self) -> frozenset[str]:
+        """The loops, by their keys, in which this run trains."""
+
+    @property
     def memory(self) -> Memory:
         """What listeners remember; they reach it through their fields."""
 

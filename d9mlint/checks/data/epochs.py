@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.context import NO_GRADIENT
@@ -21,7 +20,7 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
-    from d9mlint.interp.view import RunView
+    pass
 
 
 # Libraries whose trainers call set_epoch themselves.
@@ -59,6 +58,8 @@ class Epochs(Rule):
     """Where samplers are made whose loaders are iterated again and again."""
     evaluated = remembered(set[Site])
     """Where samplers are made whose loaders are iterated without gradients."""
+    iterated = remembered(set[tuple[Site, str]])
+    """Where samplers are made, and the loops that iterate their loaders."""
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, _BY_EPOCH) is not None)
     def made(self, call: CallEvent) -> None:
@@ -66,7 +67,7 @@ class Epochs(Rule):
         entry = self.run.kb.role(call.api, _BY_EPOCH)
         if entry is None or all_hold(call.args, entry.when) is not True:
             return
-        if self.run.contexts.innermost(NO_GRADIENT) is not None or _evaluates(self.run, call.node):
+        if self.run.contexts.innermost(NO_GRADIENT) is not None:
             # The order in which a model is evaluated changes nothing.
             return
         self.samplers.append(Where(self.run, call.node, call.api))
@@ -75,12 +76,10 @@ class Epochs(Rule):
     def loop(self, event: LoopEvent) -> None:
         """A loop over batches begins in another loop."""
         loop, begins = event
-        if not begins or not isinstance(loop.stmt, m.For):
+        if not begins or not isinstance(loop.stmt, m.For) or not self.samplers:
             return
         evaluates = self.run.contexts.innermost(NO_GRADIENT) is not None
         nested = any(one is not loop and one.frame.env is loop.frame.env for one in self.run.loops)
-        if not evaluates and not nested:
-            return
         header: list[Any] = [loop.stmt.iter]
         for node in nodes(header):
             value = self.run.eval(node) if isinstance(node, m.Name) else None
@@ -90,6 +89,7 @@ class Epochs(Rule):
             site = made_at(sampler) if isinstance(sampler, v.Obj) else None
             if site is None:
                 continue
+            self.iterated.add((site, loop.key))
             if evaluates:
                 self.evaluated.add(site)
             if nested:
@@ -134,7 +134,12 @@ class Epochs(Rule):
         """What the program does is known."""
         if self.epoch_set or self.others - self.known or self.run.exhausted:
             return
+        trained = self.run.training_loops
         for place in self.samplers:
+            loops = {loop for site, loop in self.iterated if site == place.site}
+            if loops and trained and not loops & trained:
+                # The order in which a model is evaluated changes nothing.
+                continue
             if self.run.entry is None and place.site not in self.repeated:
                 # Whoever gets it may set the epoch.
                 continue
@@ -170,16 +175,3 @@ def _is_made(value: v.Value) -> bool:
     return (
         isinstance(value, v.Obj) and made_at(value) is not None and value.api.rpartition(".")[2][:1].isupper()
     )
-
-
-_EVALUATION = re.compile(r"(^|[._])(val|valid|validation|test|eval|dev)", re.IGNORECASE)
-
-
-def _evaluates(interp: RunView, node: Any) -> bool:
-    """Whether a sampler is made of, or kept as, something for evaluation, by name."""
-    data = argument_node(node, "dataset", 0)
-    names = [data.id] if isinstance(data, m.Name) else []
-    stmt = interp.statement
-    if isinstance(stmt, m.Assign):
-        names += [t.id for t in stmt.targets if isinstance(t, m.Name)]
-    return any(_EVALUATION.search(name) for name in names)
