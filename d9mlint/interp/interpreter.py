@@ -43,7 +43,7 @@ from d9mlint.interp.events import (
     TestEvent,
 )
 from d9mlint.interp.expressions import EVAL
-from d9mlint.interp.failing import defines_no, has_raised, must_raise
+from d9mlint.interp.failing import asked_first, defines_no, has_raised, must_raise
 from d9mlint.interp.frames import Aside, BudgetExceeded, Frame, Jumped
 from d9mlint.interp.heap import (
     ABSENT,
@@ -1028,6 +1028,9 @@ class Interp:
 
     def exec_if(self, stmt: m.If) -> None:
         """``if``: follow what the test decides."""
+        if must_raise(self, asked_first(stmt.test)):
+            _fail(self)
+            return
         self.listeners.tell(TestEvent(stmt))
         test = self.decide(stmt)
 
@@ -1098,6 +1101,9 @@ class Interp:
 
     def exec_for(self, stmt: m.For) -> None:
         """``for``: known short sequences element by element, anything else once."""
+        if must_raise(self, stmt.iter):
+            _fail(self)
+            return
         iterated = self.eval(stmt.iter)
         elements = data.elements(self, iterated, stmt.iter)
         unrolled = elements is not None and self.may_unroll(len(elements))
@@ -1201,6 +1207,9 @@ class Interp:
 
     def exec_while(self, stmt: m.While) -> None:
         """``while``: its body once, from a state in which its own assignments may have happened."""
+        if must_raise(self, asked_first(stmt.test)):
+            _fail(self)
+            return
         self.frame.jumps.append([])
         self._enter_loop(stmt)
         outer, self.repeating = self.repeating, self.loops[-1].start
@@ -1311,6 +1320,9 @@ class Interp:
 
     def exec_with(self, stmt: m.With) -> None:
         """``with``: contexts are visible to what runs inside; some restore what they changed."""
+        if must_raise(self, stmt.items[0].context):
+            _fail(self)
+            return
         self._with_items(stmt, 0)
 
     def _with_items(self, stmt: m.With, start: int) -> None:
